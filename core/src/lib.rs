@@ -1,0 +1,13 @@
+//! `keisoku._core`: the hot loops of keisoku and nothing else.
+//!
+//! It has no opinion on methods or reports. Values cross to Python as JSON of the
+//! types in `record` and `simulated`; the interpreter lock is released in every loop.
+
+pub mod gaps;
+pub mod histogram;
+pub mod latency;
+pub mod ranges;
+pub mod record;
+pub mod series;
+pub mod signature;
+pub mod tracking;

@@ -1,0 +1,35 @@
+//! Sequence numbers that something happened to, in the order it happened, as ranges.
+//!
+//! Counts without end; lists up to `LIMIT` ranges and then says that the list is cut.
+
+use serde::Serialize;
+
+pub const LIMIT: usize = 1 << 16;
+
+#[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
+pub struct Ranges {
+    pub count: u64,
+    /// `[first, last]` pairs, both included.
+    pub ranges: Vec<(u64, u64)>,
+    /// False once there was more than could be listed.
+    pub complete: bool,
+}
+
+impl Ranges {
+    pub fn new() -> Self {
+        Ranges { complete: true, ..Ranges::default() }
+    }
+
+    pub fn push(&mut self, sequence: u64) {
+        self.count += 1;
+        if let Some((_, last)) = self.ranges.last_mut().filter(|_| self.complete)
+            && *last + 1 == sequence
+        {
+            *last = sequence;
+        } else if self.ranges.len() < LIMIT {
+            self.ranges.push((sequence, sequence));
+        } else {
+            self.complete = false;
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The test signature: the last 18 bytes of every test frame's payload.
+//!
+//! The layout, its reasons and the test vectors that the FPGA shares are in
+//! `docs/signature/`. This file turns those bytes into values and back; it knows
+//! nothing of headers, streams or trials, and must never allocate.
+
+/// Bytes that a signature occupies.
+pub const LENGTH: usize = 18;
+/// The first two bytes of every signature.
+pub const MAGIC: u16 = 0x6B73;
+/// Sequence numbers and times are 48 bits wide and wrap.
+pub const MASK_48: u64 = (1 << 48) - 1;
+
+mod field {
+    use core::ops::Range;
+    pub const MAGIC: Range<usize> = 0..2;
+    pub const STREAM_AND_SEQUENCE: Range<usize> = 2..10;
+    pub const TIME_AND_BALANCE: Range<usize> = 10..18;
+}
+
+/// What a tester writes into a frame, once a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// Tells trials and streams apart; frames of another stream are foreign.
+    pub stream: u16,
+    /// Counts from 0 in each stream; 48 bits.
+    pub sequence: u64,
+    /// Transmit time in ns on the sender's clock, modulo 2^48 (78 hours).
+    pub sent_ns: u64,
+}
+
+/// What the bytes at the place of a signature turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// No magic: somebody else's frame.
+    Absent,
+    /// Magic, but the bytes do not balance: the fields are only claims.
+    Broken(Signature),
+    Intact(Signature),
+}
+
+impl Signature {
+    /// Writes the signature; its nine words then sum to zero in ones' complement,
+    /// so it leaves every checksum above it as it was over 18 zero bytes.
+    pub fn emit(&self, bytes: &mut [u8; LENGTH]) {
+        let word = (u64::from(self.stream) << 48) | (self.sequence & MASK_48);
+        let time = self.sent_ns & MASK_48;
+        let balance = !fold(u64::from(MAGIC) + sum_words(word) + sum_words(time << 16));
+        bytes[field::MAGIC].copy_from_slice(&MAGIC.to_be_bytes());
+        bytes[field::STREAM_AND_SEQUENCE].copy_from_slice(&word.to_be_bytes());
+        bytes[field::TIME_AND_BALANCE]
+            .copy_from_slice(&((time << 16) | u64::from(balance)).to_be_bytes());
+    }
+
+    /// Reads the place of a signature; never panics, whatever the bytes.
+    pub fn parse(bytes: &[u8; LENGTH]) -> Parsed {
+        let [m0, m1, rest @ ..] = *bytes;
+        let magic = u16::from_be_bytes([m0, m1]);
+        if magic != MAGIC {
+            return Parsed::Absent;
+        }
+        let [s0, s1, s2, s3, s4, s5, s6, s7, t0, t1, t2, t3, t4, t5, t6, t7] = rest;
+        let word = u64::from_be_bytes([s0, s1, s2, s3, s4, s5, s6, s7]);
+        let time = u64::from_be_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
+        let signature = Signature {
+            stream: (word >> 48) as u16,
+            sequence: word & MASK_48,
+            sent_ns: time >> 16,
+        };
+        if fold(u64::from(magic) + sum_words(word) + sum_words(time)) == 0xFFFF {
+            Parsed::Intact(signature)
+        } else {
+            Parsed::Broken(signature)
+        }
+    }
+}
+
+/// Ones' complement sum of all 16-bit words of `bytes`, an odd last byte padded with zero (RFC 1071).
+pub fn ones_complement_sum(bytes: &[u8]) -> u16 {
+    let mut chunks = bytes.chunks_exact(8);
+    let mut sum: u128 = 0;
+    for chunk in &mut chunks {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(chunk);
+        sum += u128::from(u64::from_be_bytes(eight));
+    }
+    let mut tail = [0; 8];
+    let rest = chunks.remainder();
+    tail[..rest.len()].copy_from_slice(rest);
+    sum += u128::from(u64::from_be_bytes(tail));
+    // 2^16 ≡ 1 modulo 0xFFFF, so words may be summed at any multiple of 16 bits and folded last.
+    let low = sum as u64;
+    let high = (sum >> 64) as u64;
+    fold(sum_words(low) + sum_words(high))
+}
+
+/// True if a checked region (payload and signature) is as a keisoku sender made it: it sums to zero.
+pub fn balanced(region: &[u8]) -> bool {
+    matches!(ones_complement_sum(region), 0 | 0xFFFF)
+}
+
+/// A time that was cut to 48 bits, put back beside a full one (the nearest such time).
+pub fn unwrap_48(cut: u64, near: u64) -> u64 {
+    let difference = (cut.wrapping_sub(near) << 16) as i64 >> 16;
+    near.wrapping_add_signed(difference)
+}
+
+fn sum_words(value: u64) -> u64 {
+    (value >> 48) + (value >> 32 & 0xFFFF) + (value >> 16 & 0xFFFF) + (value & 0xFFFF)
+}
+
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xFFFF {
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_emitted_is_parsed(stream: u16, sequence in 0..=MASK_48, sent_ns in 0..=MASK_48) {
+            let signature = Signature { stream, sequence, sent_ns };
+            let mut bytes = [0; LENGTH];
+            signature.emit(&mut bytes);
+            prop_assert_eq!(Signature::parse(&bytes), Parsed::Intact(signature));
+            prop_assert!(balanced(&bytes));
+        }
+
+        #[test]
+        fn one_wrong_bit_is_noticed(stream: u16, sequence in 0..=MASK_48, sent_ns in 0..=MASK_48, bit in 0usize..144) {
+            let mut bytes = [0; LENGTH];
+            Signature { stream, sequence, sent_ns }.emit(&mut bytes);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(!matches!(Signature::parse(&bytes), Parsed::Intact(_)));
+            prop_assert!(!balanced(&bytes));
+        }
+
+        #[test]
+        fn it_leaves_a_checksum_over_it_unchanged_at_even_and_odd_offsets(
+            before in proptest::collection::vec(any::<u8>(), 0..64),
+            stream: u16, sequence in 0..=MASK_48, sent_ns in 0..=MASK_48,
+        ) {
+            let mut region = before.clone();
+            region.extend([0; LENGTH]);
+            let zeroed = ones_complement_sum(&region);
+            let start = before.len();
+            let place: &mut [u8; LENGTH] = (&mut region[start..]).try_into().unwrap();
+            Signature { stream, sequence, sent_ns }.emit(place);
+            let signed = ones_complement_sum(&region);
+            prop_assert!(signed == zeroed || (signed % 0xFFFF == 0 && zeroed % 0xFFFF == 0));
+        }
+
+        #[test]
+        fn any_bytes_are_parsed_without_a_panic(bytes: [u8; LENGTH]) {
+            let _ = Signature::parse(&bytes);
+        }
+
+        #[test]
+        fn a_cut_time_is_put_back(near in (1u64 << 47)..(1 << 62), step in -(1i64 << 46)..(1 << 46)) {
+            let time = near.wrapping_add_signed(step);
+            prop_assert_eq!(unwrap_48(time & MASK_48, near), time);
+        }
+    }
+
+    #[test]
+    fn the_published_vectors_hold() {
+        let vectors: serde_json::Value =
+            serde_json::from_str(include_str!("../../docs/signature/vectors.json")).unwrap();
+        for vector in vectors["vectors"].as_array().unwrap() {
+            let signature = Signature {
+                stream: vector["stream"].as_u64().unwrap() as u16,
+                sequence: vector["sequence"].as_u64().unwrap(),
+                sent_ns: vector["sent_ns"].as_u64().unwrap(),
+            };
+            let mut bytes = [0; LENGTH];
+            signature.emit(&mut bytes);
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(hex, vector["bytes"].as_str().unwrap());
+        }
+    }
+}

@@ -1,0 +1,20 @@
+"""The errors a user can cause or meet. Each is one sentence: which field, what is wrong, what to do.
+
+The command turns them into exit code 2; nothing else may print or exit.
+"""
+
+
+class KeisokuError(Exception):
+    """Base of everything a user is told without a traceback."""
+
+
+class PlanError(KeisokuError):
+    """What the user asked for cannot be done; `field` names the option or TOML key."""
+
+    def __init__(self, field: str, problem: str, remedy: str) -> None:
+        self.field, self.problem, self.remedy = field, problem, remedy
+        super().__init__(f"{field}: {problem}; {remedy}")
+
+
+class EngineError(KeisokuError):
+    """A port or device failed while the trial was being prepared or carried out."""
