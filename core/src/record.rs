@@ -23,6 +23,9 @@ pub struct Trial {
     pub drain_ns: u64,
     /// Width of the intervals of the series.
     pub interval_ns: u64,
+    /// Sequence number of the frame whose latency RFC 2544 §26.2 asks for.
+    #[serde(default)]
+    pub tag: Option<u64>,
     /// Feeds every random choice of a simulated device.
     pub seed: u64,
 }

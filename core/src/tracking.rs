@@ -27,6 +27,8 @@ pub struct Tracker {
     corrupt_arrivals: u64,
     foreign: u64,
     latencies: Latencies,
+    tag: Option<u64>,
+    tagged_latency_ps: Option<i64>,
     series: Series,
 }
 
@@ -53,6 +55,7 @@ pub struct Tracked {
     /// False if there were so many gaps that neighbours were merged.
     pub lost_exact: bool,
     pub latency: Option<LatencyRecord>,
+    pub tagged_latency_ns: Option<f64>,
     pub series: Vec<Interval>,
 }
 
@@ -72,8 +75,15 @@ impl Tracker {
             corrupt_arrivals: 0,
             foreign: 0,
             latencies: Latencies::default(),
+            tag: None,
+            tagged_latency_ps: None,
             series: Series::new(interval_ns),
         }
+    }
+
+    /// Keeps the latency of one frame (RFC 2544 §26.2).
+    pub fn tagged(self, tag: Option<u64>) -> Self {
+        Tracker { tag, ..self }
     }
 
     /// An intact frame of the stream arrived.
@@ -88,6 +98,9 @@ impl Tracker {
         }
         self.forwarded += 1;
         self.latencies.record(latency_ps);
+        if Some(sequence) == self.tag {
+            self.tagged_latency_ps = Some(latency_ps);
+        }
         let received_ns = sent_ns.wrapping_add_signed(latency_ps / 1000);
         self.series.record(received_ns.saturating_sub(self.start_ns), latency_ps);
     }
@@ -136,6 +149,7 @@ impl Tracker {
             lost_exact: self.gaps.is_exact(),
             lost: self.gaps.into_list(),
             latency: self.latencies.finish(),
+            tagged_latency_ns: self.tagged_latency_ps.map(|latency| latency as f64 / 1000.0),
             series: self.series.finish(),
         }
     }

@@ -40,6 +40,8 @@ class Trial(_Model):
     duration_ns: int
     phases: Phases = Phases()
     interval_ns: int = NS_PER_S
+    tag: int | None = None
+    """Sequence number of the frame that RFC 2544 §26.2 tags."""
 
     @property
     def frames(self) -> int:
@@ -125,6 +127,7 @@ class Tracked(_Model):
     lost: list[Gap]
     lost_exact: bool
     latency: Latency | None
+    tagged_latency_ns: float | None
     series: list[Interval]
 
 

@@ -1,0 +1,68 @@
+"""The tester on a bare cable: what it adds by itself, per frame size and load (E1 §calibration, RFC 8238 §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.histogram import merged
+from keisoku.analysis.percentile import percentile
+from keisoku.analysis.uncertainty import standard_deviation
+from keisoku.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
+from keisoku.method.setting import Setting
+from keisoku.record.result import Quantity, Result, Row
+from keisoku.record.trial import Trial, TrialRecord
+
+
+def calibrate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """Rows, one a size and load: 'offered' (frames/s), 'bias', 'repeat' and 'spread' (ns); see `calibration.bias`."""
+    settings = setting.plan.calibrate
+    rows = []
+    for size in setting.plan.frame_bytes:
+        maximum = yield from _maximum(setting, size)
+        for percent in settings.loads_percent:
+            records = []
+            for number in range(1, settings.trials + 1):
+                record = yield from _trial(setting, size, maximum * percent / 100, number, percent)
+                if record is not None:
+                    records.append(record)
+            if len(records) >= 2:
+                rows.append(_row(records))
+    remarks = [] if rows else ["no load could be offered reliably: nothing was calibrated"]
+    return Result(method="calibrate", rows=rows, remarks=remarks)
+
+
+def _maximum(setting: Setting, size: int) -> Generator[Trial, TrialRecord, float]:
+    """What the tester can offer on the cable, at most the link's maximum, in frames/s."""
+    line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+    record = yield setting.trial(f"maximum {size} byte", size, line, setting.plan.calibrate.trial_s)
+    return TESTER_MARGIN * line * record.facts.sent.offered_frames / record.trial.frames
+
+
+def _trial(
+    setting: Setting, size: int, rate: float, number: int, percent: float
+) -> Generator[Trial, TrialRecord, TrialRecord | None]:
+    for _ in range(RETRIES):
+        record = yield setting.trial(
+            f"cable {percent:g} % {number}, {size} byte", size, rate, setting.plan.calibrate.trial_s
+        )
+        if record.valid and record.facts.tracked.latency is not None:
+            return record
+    return None
+
+
+def _row(records: list[TrialRecord]) -> Row:
+    latencies = [latency for record in records if (latency := record.facts.tracked.latency) is not None]
+    means = [latency.mean_ns for latency in latencies]
+    histogram = merged([latency.histogram for latency in latencies])
+    spread = (percentile(histogram, 84.13) - percentile(histogram, 15.87)) / 2
+    repeat = standard_deviation(means)
+    return Row(
+        frame_bytes=records[0].trial.frame_bytes,
+        figures={
+            "offered": Quantity(value=records[0].trial.frames_per_second, unit="frames/s"),
+            "bias": Quantity(value=sum(means) / len(means), unit="ns", uncertainty=2 * repeat / len(means) ** 0.5),
+            "repeat": Quantity(value=repeat, unit="ns"),
+            "spread": Quantity(value=spread, unit="ns"),
+        },
+        trial=records[0].index,
+    )

@@ -1,0 +1,62 @@
+"""Where a plan differs from the procedure it is named after: clause first, then what was done.
+
+Compares settings only; a method adds what it learns while running.
+"""
+
+from __future__ import annotations
+
+from keisoku.plan.plan import Plan
+from keisoku.plan.settings import RFC2544_SIZES, LatencySettings, LossSettings, PhaseSettings, ThroughputSettings
+
+
+def rfc2544(plan: Plan, simulated: bool) -> list[str]:
+    """Deviations common to all methods of RFC 2544."""
+    phases, standard = plan.phases, PhaseSettings()
+    found = []
+    missing = [str(size) for size in RFC2544_SIZES if size not in plan.frame_bytes]
+    if missing:
+        found.append(f"RFC 2544 §9.1: frame sizes {', '.join(missing)} were not tested")
+    if plan.headers != "ipv4":
+        found.append(f"RFC 2544 appendix C.2.6.4: test frames are {plan.headers}, not IPv4/UDP")
+    if not phases.learning:
+        found.append("RFC 2544 §23 c: no learning frames were sent")
+    for clause, name, used, wanted in (
+        ("c", "wait after the learning frames", phases.learning_wait_s, standard.learning_wait_s),
+        ("d", "wait for the last frames", phases.drain_s, standard.drain_s),
+        ("e", "pause between trials", phases.rest_s, standard.rest_s),
+    ):
+        if used < wanted:
+            found.append(f"RFC 2544 §23 {clause}: {name} is {used:g} s instead of {wanted:g} s")
+    if simulated:
+        found.append("the DUT is simulated: results describe the model")
+    return found
+
+
+def throughput(plan: Plan) -> list[str]:
+    """RFC 2544 §24: the deciding trial lasts at least 60 s."""
+    return _short("§24", "the deciding trial", plan.throughput.trial_s, ThroughputSettings().trial_s)
+
+
+def latency(plan: Plan) -> list[str]:
+    """RFC 2544 §26.2: at least 120 s, tag after 60 s, at least 20 repetitions."""
+    used, standard = plan.latency, LatencySettings()
+    found = _short("§26.2", "the stream", used.trial_s, standard.trial_s)
+    if used.tag_after_s < standard.tag_after_s:
+        found.append(f"RFC 2544 §26.2: the tagged frame leaves after {used.tag_after_s:g} s instead of 60 s")
+    if used.trials < standard.trials:
+        found.append(f"RFC 2544 §26.2: {used.trials} repetitions instead of at least {standard.trials}")
+    if used.rate_fps is not None:
+        found.append("RFC 2544 §26.2: latency was measured at a given load, not at the throughput")
+    return found
+
+
+def loss(plan: Plan) -> list[str]:
+    """RFC 2544 §24 and §26.3."""
+    found = _short("§24", "each trial", plan.loss.trial_s, LossSettings().trial_s)
+    if plan.loss.maximum_fps is not None:
+        found.append(f"RFC 2544 §26.3: 100 % is {plan.loss.maximum_fps:g} frames/s as asked, not the maximum of the link")
+    return found
+
+
+def _short(clause: str, what: str, used_s: float, wanted_s: float) -> list[str]:
+    return [f"RFC 2544 {clause}: {what} lasts {used_s:g} s instead of at least {wanted_s:g} s"] if used_s < wanted_s else []

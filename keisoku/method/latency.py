@@ -1,0 +1,103 @@
+"""Latency: RFC 2544 §26.2 (one tagged frame a trial) and of every frame of the same trials (E3)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.histogram import merged
+from keisoku.analysis.percentile import percentile
+from keisoku.method import deviations
+from keisoku.method.search import RETRIES, search
+from keisoku.method.setting import Setting
+from keisoku.record.result import Quantity, Result, Row
+from keisoku.record.trial import Latency, Trial, TrialRecord
+
+PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
+
+
+def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size: 'min', 'mean', 'max', 'p50', 'p99', 'p99.9', 'pdv' and 'tagged', in ns.
+
+    Latency is FIFO (RFC 8238): stamp on transmit to stamp on receive, as `analysis.definitions`
+    needs it. Means are over all frames of all trials, except 'tagged': the average of the tagged
+    frames, which is what RFC 2544 reports.
+    """
+    rows, remarks = [], []
+    for size in setting.plan.frame_bytes:
+        rate = setting.plan.latency.rate_fps or _known_throughput(setting, size)
+        if rate is None:
+            rate = (yield from search(setting, size)).fps
+        if rate == 0:
+            rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: latency not measured"))
+            continue
+        records = yield from _trials(setting, size, rate)
+        rows.append(_row(setting, records))
+        lost = sum(record.facts.tracked.lost_frames for record in records)
+        if lost:
+            remarks.append(f"{size} byte: {lost} frames were lost in the latency trials")
+    plan = setting.plan
+    return Result(
+        method="latency",
+        rows=rows,
+        deviations=deviations.latency(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
+        remarks=remarks,
+    )
+
+
+def _known_throughput(setting: Setting, size: int) -> float | None:
+    result = setting.earlier.get("throughput")
+    rows = [row for row in result.rows if row.frame_bytes == size] if result else []
+    return rows[0].figures["throughput"].value if rows else None
+
+
+def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
+    settings = setting.plan.latency
+    tag = round(rate * settings.tag_after_s)
+    records = []
+    for number in range(1, settings.trials + 1):
+        for _ in range(RETRIES):
+            record = yield setting.trial(
+                f"latency {number} of {settings.trials}, {size} byte", size, rate, settings.trial_s, tag=tag
+            )
+            if record.valid:
+                break
+        records.append(record)
+    return records
+
+
+def _row(setting: Setting, records: list[TrialRecord]) -> Row:
+    trial = records[0].trial
+    size, rate = trial.frame_bytes, trial.frames_per_second
+    measured = [record.facts.tracked.latency for record in records if record.valid]
+    latencies = [latency for latency in measured if latency is not None]
+    if not latencies:
+        return Row(frame_bytes=size, figures={}, remark="; ".join(records[0].invalid_because) or "nothing was forwarded")
+
+    def single(value_ns: float) -> Quantity:
+        return setting.bias.corrected(value_ns, size, rate, single_frame=True)
+
+    histogram = merged([latency.histogram for latency in latencies])
+    minimum = min(latency.min_ns for latency in latencies)
+    figures = {
+        "min": single(minimum),
+        "mean": setting.bias.corrected(_mean(latencies), size, rate, single_frame=False),
+        "max": single(max(latency.max_ns for latency in latencies)),
+    }
+    figures |= {name: single(percentile(histogram, share)) for name, share in PERCENTILES.items()}
+    # PDV is a difference of two latencies of the same trials: the bias cancels (RFC 5481 §4.2, RFC 8219 §7.3.1).
+    spread = setting.bias.at(size, rate)
+    figures["pdv"] = Quantity(
+        value=max(0.0, percentile(histogram, 99.9) - minimum),
+        unit="ns",
+        uncertainty=None if spread is None else 2 * 2**0.5 * spread.frame_ns,
+    )
+    tagged = [record.facts.tracked.tagged_latency_ns for record in records if record.valid]
+    arrived = [value for value in tagged if value is not None]
+    if arrived:
+        figures["tagged"] = single(sum(arrived) / len(arrived))
+    shown = next(record for record in records if record.valid)
+    return Row(frame_bytes=size, figures=figures, trial=shown.index)
+
+
+def _mean(latencies: list[Latency]) -> float:
+    return sum(latency.mean_ns * latency.count for latency in latencies) / sum(latency.count for latency in latencies)

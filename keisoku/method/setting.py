@@ -1,0 +1,39 @@
+"""What every method is given: the plan, what the engine can do, the tester's bias, earlier results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from keisoku.analysis.rates import theoretical_fps
+from keisoku.calibration.bias import Bias
+from keisoku.engine import Capabilities
+from keisoku.plan.plan import Plan
+from keisoku.record.result import Result
+from keisoku.record.trial import NS_PER_S, Trial
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Read by methods; never changed by them."""
+
+    plan: Plan
+    capabilities: Capabilities
+    bias: Bias
+    earlier: Mapping[str, Result] = field(default_factory=dict)
+
+    def line_fps(self, frame_bytes: int) -> float | None:
+        """Theoretical maximum of the link in frames/s; None if the link has no known speed."""
+        speed = self.capabilities.link_bits_per_second
+        return None if speed is None else theoretical_fps(speed, frame_bytes)
+
+    def trial(self, purpose: str, frame_bytes: int, fps: float, seconds: float, **more: int) -> Trial:
+        """A trial with the plan's phases."""
+        return Trial(
+            purpose=purpose,
+            frame_bytes=frame_bytes,
+            frames_per_second=fps,
+            duration_ns=round(seconds * NS_PER_S),
+            phases=self.plan.phases.phases(),
+            **more,
+        )

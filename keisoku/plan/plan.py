@@ -1,0 +1,121 @@
+"""The plan: everything that defines a run, typed, with units; written into the run directory.
+
+Parsing refuses what can be refused without touching a port, naming the field and the remedy.
+Whether an engine can carry it out is checked by `check` against the engine's capabilities.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import tomlkit
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from keisoku.engine import Capabilities
+from keisoku.errors import PlanError
+from keisoku.plan.settings import (
+    RFC2544_SIZES,
+    CalibrateSettings,
+    LatencySettings,
+    LossSettings,
+    PhaseSettings,
+    Settings,
+    SweepSettings,
+    ThroughputSettings,
+)
+from keisoku.plan.units import frame_sizes
+
+MethodName = Literal["throughput", "latency", "loss", "sweep", "calibrate"]
+
+
+class Plan(Settings):
+    """What the user wants measured; the TOML file of `keisoku run` has exactly these keys."""
+
+    methods: tuple[MethodName, ...] = Field(min_length=1)
+    dut: str | None = None
+    """'lab:bridge', 'sim:gs908e', 'sim:FILE.toml'; or None with `tx` and `rx`."""
+    tx: str | None = None
+    """Transmitting port: 'xdp:eth1', 'packet:eth1'; with a lab or simulated DUT: a port number."""
+    rx: str | None = None
+    engine: Literal["xdp", "packet"] = "xdp"
+    """For `dut = "lab:…"`: how the lab's ports are driven."""
+    headers: Literal["ethernet", "ipv4", "ipv6"] = "ipv4"
+    gateway: str | None = None
+    """IP address of a routing DUT on the transmitting side; its MAC address is resolved."""
+    frame_bytes: tuple[int, ...] = RFC2544_SIZES
+    seed: int = Field(1, ge=0, lt=2**63)
+    calibration: str = "auto"
+    """'auto' (the newest that fits), 'none', or a calibration file."""
+    require: tuple[str, ...] = ()
+    force: bool = False
+    """Use a port even if it carries the default route."""
+    phases: PhaseSettings = PhaseSettings()
+    throughput: ThroughputSettings = ThroughputSettings()
+    latency: LatencySettings = LatencySettings()
+    loss: LossSettings = LossSettings()
+    sweep: SweepSettings = SweepSettings()
+    calibrate: CalibrateSettings = CalibrateSettings()
+
+    @field_validator("frame_bytes", mode="before")
+    @classmethod
+    def _sizes(cls, value: Any) -> Any:
+        return tuple(frame_sizes("frame_bytes", value)) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Plan:
+        if not self.frame_bytes:
+            raise PlanError("frame_bytes", "no frame size is given", "give at least one, such as 64")
+        if self.dut is None and (self.tx is None or self.rx is None):
+            raise PlanError("dut", "no device under test is given",
+                            "give --dut lab:bridge, --dut sim:gs908e, or both --tx and --rx")  # fmt: skip
+        if self.latency.tag_after_s >= self.latency.trial_s:
+            raise PlanError("latency.tag_after_s", "the tagged frame would leave after the end of the trial",
+                            "choose a time below latency.trial_s")  # fmt: skip
+        return self
+
+    def check(self, capabilities: Capabilities) -> None:
+        """Raises PlanError if the engine cannot carry out what is asked."""
+        for size in self.frame_bytes:
+            if size < capabilities.min_frame_bytes:
+                raise PlanError("frame size", f"{size} byte is too small for {self.headers} headers and the signature",
+                                f"use at least {capabilities.min_frame_bytes} byte")  # fmt: skip
+            if capabilities.max_frame_bytes is not None and size > capabilities.max_frame_bytes:
+                raise PlanError("frame size", f"{size} byte is above what the port can send (its MTU)",
+                                f"use at most {capabilities.max_frame_bytes} byte or raise the MTU")  # fmt: skip
+
+    def to_toml(self) -> str:
+        """The plan as TOML, without what is not set; `parse` reads it back to an equal plan."""
+        return tomlkit.dumps(self.model_dump(mode="json", exclude_none=True))
+
+
+def parse(source: dict[str, Any]) -> Plan:
+    """A plan of plain values; raises PlanError for the first thing that is wrong."""
+    try:
+        return Plan.model_validate(source)
+    except ValidationError as error:
+        raise plan_error(error) from error
+
+
+def read(path: Path) -> Plan:
+    """A plan from a TOML file; raises PlanError if it cannot be read or is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise PlanError("plan file", f"cannot read {path}: {reason}", "check the path and its permissions") from error
+    try:
+        return parse(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError("plan file", f"{path} is not valid TOML: {error}", "correct that line") from error
+
+
+def plan_error(error: ValidationError) -> PlanError:
+    """The first of pydantic's complaints as our one sentence."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"]) or "plan"
+    if first["type"] == "extra_forbidden":
+        return PlanError(field, "there is no such setting", "remove it or correct its spelling")
+    message = first["msg"]
+    return PlanError(field, f"{message[0].lower()}{message[1:]} (got {first['input']!r})", "correct this value")

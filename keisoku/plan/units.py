@@ -1,0 +1,61 @@
+"""Reads quantities as people write them: '0.5 Mpps', '2 s', '64-1518:64'. Knows no plan and no engine."""
+
+from __future__ import annotations
+
+import re
+
+from keisoku.errors import PlanError
+
+RATE_UNITS = {"": 1.0, "fps": 1.0, "pps": 1.0, "frames/s": 1.0, "k": 1e3, "M": 1e6}
+RATE_UNITS |= {f"{prefix}{unit}": factor for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9))
+               for unit in ("pps", "fps", "frames/s")}  # fmt: skip
+TIME_UNITS_NS = {"": 1e9, "ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
+_QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([^\s\d]*)\s*")
+
+
+def quantity(field: str, text: str, units: dict[str, float]) -> float:
+    """The number in `text` times its unit's factor.
+
+    Raises PlanError naming `field` if it is no number or the unit is unknown.
+    """
+    match = _QUANTITY.fullmatch(str(text))
+    if match is None:
+        raise PlanError(field, f"'{text}' is not a number with a unit", f"write for example '1.5 {_known(units)[0]}'")
+    number, unit = match.groups()
+    if unit not in units:
+        raise PlanError(field, f"unknown unit '{unit}'", f"use one of {', '.join(_known(units))}")
+    return float(number) * units[unit]
+
+
+def rate(field: str, text: str) -> float:
+    """A positive rate in frames/s."""
+    return _positive(field, text, quantity(field, text, RATE_UNITS))
+
+
+def duration_ns(field: str, text: str) -> int:
+    """A positive time in ns; a bare number is seconds."""
+    return round(_positive(field, text, quantity(field, text, TIME_UNITS_NS)))
+
+
+def frame_sizes(field: str, text: str) -> list[int]:
+    """Sizes in bytes: '64,128,1518', or a range 'FIRST-LAST:STEP' (last included), in order, each once."""
+    sizes: set[int] = set()
+    for part in str(text).replace(" ", "").split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+):(\d+))?", part)
+        if match is None or match[3] == "0":
+            raise PlanError(field, f"'{part}' is not a frame size", "write '64,128' or '64-1518:64' (bytes)")
+        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        if last < first:
+            raise PlanError(field, f"the range '{part}' is empty", "put the smaller size first")
+        sizes |= {*range(first, last + 1, step), last}
+    return sorted(sizes)
+
+
+def _positive(field: str, text: str, value: float) -> float:
+    if not value > 0:
+        raise PlanError(field, f"'{text}' is not above zero", "give a positive value")
+    return value
+
+
+def _known(units: dict[str, float]) -> list[str]:
+    return [unit for unit in units if unit]
