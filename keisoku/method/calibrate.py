@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Generator
 
 from keisoku.analysis.histogram import merged
 from keisoku.analysis.percentile import percentile
-from keisoku.analysis.uncertainty import standard_deviation
 from keisoku.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
 from keisoku.method.setting import Setting
 from keisoku.record.result import Quantity, Result, Row
@@ -54,15 +54,16 @@ def _row(records: list[TrialRecord]) -> Row:
     latencies = [latency for record in records if (latency := record.facts.tracked.latency) is not None]
     means = [latency.mean_ns for latency in latencies]
     histogram = merged([latency.histogram for latency in latencies])
-    spread = (percentile(histogram, 84.13) - percentile(histogram, 15.87)) / 2
-    repeat = standard_deviation(means)
+    low, high = percentile(histogram, 15.87), percentile(histogram, 84.13)
+    assert low is not None and high is not None, "a cable has no negative latency on one clock"
+    repeat = statistics.stdev(means)
     return Row(
         frame_bytes=records[0].trial.frame_bytes,
         figures={
             "offered": Quantity(value=records[0].trial.frames_per_second, unit="frames/s"),
             "bias": Quantity(value=sum(means) / len(means), unit="ns", uncertainty=2 * repeat / len(means) ** 0.5),
             "repeat": Quantity(value=repeat, unit="ns"),
-            "spread": Quantity(value=spread, unit="ns"),
+            "spread": Quantity(value=(high.value_ns - low.value_ns) / 2, unit="ns"),
         },
         trial=records[0].index,
     )

@@ -78,19 +78,24 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
 
     histogram = merged([latency.histogram for latency in latencies])
     minimum = min(latency.min_ns for latency in latencies)
+    maximum = max(latency.max_ns for latency in latencies)
     figures = {
         "min": single(minimum),
         "mean": setting.bias.corrected(_mean(latencies), size, rate, single_frame=False),
-        "max": single(max(latency.max_ns for latency in latencies)),
+        "max": single(maximum),
     }
-    figures |= {name: single(percentile(histogram, share)) for name, share in PERCENTILES.items()}
-    # PDV is a difference of two latencies of the same trials: the bias cancels (RFC 5481 §4.2, RFC 8219 §7.3.1).
-    spread = setting.bias.at(size, rate)
-    figures["pdv"] = Quantity(
-        value=max(0.0, percentile(histogram, 99.9) - minimum),
-        unit="ns",
-        uncertainty=None if spread is None else 2 * 2**0.5 * spread.frame_ns,
-    )
+    for name, percent in PERCENTILES.items():
+        found = percentile(histogram, percent, minimum, maximum)
+        if found is not None:
+            figures[name] = single(found.value_ns)
+    if "p99.9" in figures:
+        # D99.9 − Dmin (RFC 5481 §4.2, RFC 8219 §7.3.1): the bias cancels, two frames' spreads do not.
+        high, low = figures["p99.9"], figures["min"]
+        figures["pdv"] = Quantity(
+            value=high.value - low.value,
+            unit="ns",
+            uncertainty=None if high.uncertainty is None else 2**0.5 * high.uncertainty,
+        )
     tagged = [record.facts.tracked.tagged_latency_ns for record in records if record.valid]
     arrived = [value for value in tagged if value is not None]
     if arrived:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from keisoku.analysis.rates import theoretical_fps
+from keisoku.analysis.rates import maximum_frames_per_second
 from keisoku.calibration.bias import Bias
 from keisoku.engine import Capabilities
 from keisoku.plan.plan import Plan
@@ -25,7 +25,7 @@ class Setting:
     def line_fps(self, frame_bytes: int) -> float | None:
         """Theoretical maximum of the link in frames/s; None if the link has no known speed."""
         speed = self.capabilities.link_bits_per_second
-        return None if speed is None else theoretical_fps(speed, frame_bytes)
+        return None if speed is None else maximum_frames_per_second(speed, frame_bytes)
 
     def trial(self, purpose: str, frame_bytes: int, fps: float, seconds: float, **more: int) -> Trial:
         """A trial with the plan's phases."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from keisoku.analysis.line import fit
+from keisoku.analysis.line import fit_line
 from keisoku.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN, beyond_tester
 from keisoku.method.setting import Setting
 from keisoku.record.result import Line, Quantity, Result, Row
@@ -87,7 +87,7 @@ def _line(setting: Setting, records: dict[int, TrialRecord]) -> Line | None:
             points += [(float(size), sample - bias_ns) for sample in _samples(record)]
     if len({size for size, _ in points}) < 3:
         return None
-    found = fit([size for size, _ in points], [latency for _, latency in points])
+    found = fit_line([size for size, _ in points], [latency for _, latency in points])
     return Line(
         slope=Quantity(value=found.slope, unit="ns/byte", uncertainty=2 * found.slope_error),
         constant=Quantity(value=found.constant, unit="ns", uncertainty=2 * found.constant_error),

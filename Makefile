@@ -1,0 +1,46 @@
+# keisoku: every target does the set-up it needs and says what it does.
+# `make demo` measures; `make test` proves it; see README.md.
+
+VENV := .venv
+PY := $(VENV)/bin/python
+BUILT := $(VENV)/.built
+RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(wildcard core/src/*.rs core/src/*/*.rs core/bpf/*)
+
+.PHONY: setup demo test bench lint clean
+
+setup: $(BUILT)
+
+$(VENV)/.installed: requirements.lock setup.sh
+	@./setup.sh build
+	@touch $@
+
+$(BUILT): $(VENV)/.installed $(RUST) pyproject.toml
+	@echo "keisoku: building the core"
+	@$(VENV)/bin/maturin develop --release --locked --quiet
+	@touch $@
+
+demo: $(BUILT)
+	@$(PY) examples/demo.py
+
+test: $(BUILT) lint
+	@./setup.sh test
+	cargo test --locked --quiet
+	$(PY) -m pytest
+
+lint: $(BUILT)
+	cargo fmt --check
+	cargo clippy --locked --quiet --all-targets --all-features -- -D warnings
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+
+bench: $(BUILT)
+	@./setup.sh bench
+	$(PY) benchmarks/wire.py
+	$(PY) benchmarks/simulated.py
+
+clean:
+	@if [ -x $(VENV)/bin/keisoku ]; then $(VENV)/bin/keisoku clean; fi
+	rm -rf $(VENV) target .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	find keisoku -name '*.so' -delete

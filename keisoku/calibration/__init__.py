@@ -1,0 +1,1 @@
+"""What the tester adds by itself: kept, chosen and subtracted."""

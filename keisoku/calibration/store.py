@@ -1,0 +1,80 @@
+"""Where calibrations are kept, and which one a run uses. Measures nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from platformdirs import user_state_path
+
+from keisoku.calibration.bias import Bias, Calibration, Point, newest, read
+from keisoku.engine import Engine
+from keisoku.errors import KeisokuError, PlanError
+from keisoku.plan.plan import Plan
+from keisoku.record.context import host_context
+from keisoku.record.result import Result
+
+
+def folder() -> Path:
+    """`$XDG_STATE_HOME/keisoku/calibration`."""
+    return user_state_path("keisoku") / "calibration"
+
+
+def bias_for(plan: Plan, engine: Engine) -> Bias:
+    """The correction that fits this host and these ports; none if there is no such calibration.
+
+    Raises PlanError if the plan names a file that is unreadable or was made for something else.
+    """
+    if engine.capabilities.simulated:
+        return Bias(exact=True)
+    if plan.calibration == "none" or "calibrate" in plan.methods:
+        return Bias()
+    if plan.calibration == "auto":
+        return Bias(newest(folder(), valid_for(engine)))
+    calibration = read(Path(plan.calibration))
+    if calibration.valid_for != valid_for(engine):
+        different = [key for key, value in valid_for(engine).items() if calibration.valid_for.get(key) != value]
+        raise PlanError("calibration", f"{plan.calibration} was made with another {', '.join(different)}",
+                        "run 'keisoku calibrate' here")  # fmt: skip
+    return Bias(calibration)
+
+
+def valid_for(engine: Engine) -> dict[str, str]:
+    """What must agree for a calibration to apply: the host, and how frames are sent and stamped."""
+    host = host_context()
+    capabilities = engine.capabilities
+    return {
+        "host": str(host["host"]),
+        "kernel": str(host["kernel"]),
+        "clock source": str(host["clock_source"]),
+        "engine": capabilities.engine,
+        "transmit stamp": capabilities.transmit_stamp,
+        "receive stamp": capabilities.receive_stamp,
+    }
+
+
+def keep(result: Result, engine: Engine) -> Path:
+    """Stores the result of `calibrate`; where it was stored."""
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
+    calibration = Calibration(made_at=made_at, valid_for=valid_for(engine), points=tuple(_points(result)))
+    path = folder() / f"{made_at.replace(':', '')}-{engine.capabilities.engine}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(calibration.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise KeisokuError(f"calibration: cannot write {path}: {error.strerror}; make room or set XDG_STATE_HOME") from error
+    return path
+
+
+def _points(result: Result) -> Sequence[Point]:
+    return [
+        Point(
+            frame_bytes=row.frame_bytes,
+            frames_per_second=row.figures["offered"].value,
+            bias_ns=row.figures["bias"].value,
+            repeat_ns=row.figures["repeat"].value,
+            spread_ns=row.figures["spread"].value,
+        )
+        for row in result.rows
+    ]

@@ -1,0 +1,49 @@
+"""The entry point: the group of subcommands, and the one place that turns errors into exit codes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+import click
+
+from keisoku import __version__
+from keisoku.cli import calibrate, clean, devices, lab, latency, loss, ports, report, run, sweep, throughput
+from keisoku.cli.measure import FAILED
+from keisoku.errors import KeisokuError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def keisoku() -> None:
+    """Measures what a network device does to every frame, and states how sure it is.
+
+    Exit codes: 0 measured and every criterion met, 1 a criterion missed, 2 could not measure.
+    """
+
+
+for module in (throughput, latency, loss, sweep, calibrate, run, report, lab, devices, ports, clean):
+    keisoku.add_command(module.command)
+
+
+def main() -> None:
+    """Runs the command; every error a user can cause or meet is one sentence and exit code 2."""
+    # A terminated run cleans up like an interrupted one.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        keisoku(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(FAILED)
+    except KeisokuError as error:
+        click.echo(f"keisoku: {error}", err=True)
+        sys.exit(FAILED)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("keisoku: interrupted", err=True)
+        sys.exit(FAILED)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,85 @@
+"""Carries out a plan for the command line: run directory, engine, progress, files, verdict, exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from keisoku.calibration.store import bias_for, keep
+from keisoku.cli.progress import Display
+from keisoku.engine.opening import open_engine
+from keisoku.errors import KeisokuError
+from keisoku.plan.criterion import Verdict
+from keisoku.plan.criterion import parse as parse_criterion
+from keisoku.plan.plan import Plan
+from keisoku.record.context import host_context
+from keisoku.record.directory import RunDirectory
+from keisoku.record.result import Result
+from keisoku.report.csv import write_csv
+from keisoku.report.html import render_html
+from keisoku.report.text import print_results
+from keisoku.runner import run
+
+MEASURED, MISSED, FAILED = 0, 1, 2
+"""Exit codes: every criterion met; a criterion missed; could not measure."""
+
+
+def measure(plan: Plan, out: Path | None, as_json: bool, resume: RunDirectory | None = None) -> tuple[int, list[Result]]:
+    """Measures, writes the run directory, prints the result; the exit code and the results."""
+    criteria = [parse_criterion(text, plan.methods) for text in plan.require]
+    with ExitStack() as stack:
+        engine = stack.enter_context(open_engine(plan))
+        bias = bias_for(plan, engine)
+        context = host_context() | engine.context() | {
+            "calibration": bias.calibration.made_at if bias.calibration else "exact" if bias.exact else "none",
+            "seed": plan.seed,
+            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }  # fmt: skip
+        directory = resume or RunDirectory.create(out or _default_directory(plan), plan, context)
+        display = stack.enter_context(Display())
+        try:
+            results = run(plan, engine, bias, directory, display)
+        except KeyboardInterrupt:
+            raise KeisokuError(
+                f"interrupted: finished trials are kept; continue with 'keisoku run --resume {directory.path}'"
+            ) from None
+        for result in results:
+            if result.method == "calibrate" and result.rows:
+                click.echo(f"calibration kept: {keep(result, engine)}", err=True)
+    verdicts = [criterion.judge(results) for criterion in criteria]
+    finished = directory.run()
+    directory.write_text("report.html", render_html([finished], verdicts))
+    write_csv(finished, directory.path)
+    _print(results, verdicts, directory, as_json)
+    return (MEASURED if all(verdict.met for verdict in verdicts) else MISSED), results
+
+
+def _print(results: list[Result], verdicts: list[Verdict], directory: RunDirectory, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({
+            "run": str(directory.path),
+            "results": [result.model_dump(mode="json") for result in results],
+            "criteria": [{"criterion": v.text, "met": v.met, "measured": v.measured and v.measured.model_dump()} for v in verdicts],
+        }, indent=1))  # fmt: skip
+        return
+    print_results(results, Console())
+    for verdict in verdicts:
+        measured = f"measured {verdict.measured.value:.6g} {verdict.measured.unit}" if verdict.measured else "not measured"
+        click.echo(f"{'met   ' if verdict.met else 'MISSED'}  {verdict.text}   ({measured})")
+    click.echo(f"report: {directory.path / 'report.html'}")
+
+
+def _default_directory(plan: Plan) -> Path:
+    name = plan.dut or f"{plan.tx}-{plan.rx}"
+    stem = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9]+', '-', Path(name).stem)}-{'-'.join(plan.methods)}"
+    path, number = Path("runs") / stem, 1
+    while path.exists():
+        number += 1
+        path = Path("runs") / f"{stem}-{number}"
+    return path

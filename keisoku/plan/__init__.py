@@ -1,0 +1,1 @@
+"""What the user wants, parsed and checked before the first frame leaves. Touches no port."""

@@ -1,0 +1,1 @@
+"""What happened, as counts and intentions, and how it is kept on disk."""

@@ -1,0 +1,49 @@
+#!/bin/sh
+# Installs what is missing and says so: ./setup.sh build|test|bench
+# Debian packages only if absent and only as root; Python packages into .venv, pinned by requirements.lock.
+set -eu
+cd "$(dirname "$0")"
+
+say() { echo "keisoku: $*"; }
+
+# The packages in "$@" that dpkg does not know as installed.
+missing() {
+    command -v dpkg-query >/dev/null || return 0
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null)" = "install ok installed" ] || printf '%s ' "$package"
+    done
+}
+
+# Installs Debian packages "$2"… that are absent; $1 says what goes without them.
+debian() {
+    without=$1
+    shift
+    absent=$(missing "$@")
+    [ -n "$absent" ] || return 0
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+        say "not root: cannot install $absent- $without"
+        return 0
+    fi
+    say "installing Debian packages: $absent"
+    apt-get update -qq
+    # shellcheck disable=SC2086  # one word a package
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $absent >/dev/null
+}
+
+case "${1:-build}" in
+build)
+    debian "the xdp engine will be left out" clang libbpf-dev linux-libc-dev gcc libc6-dev
+    command -v cargo >/dev/null || { say "no Rust tool chain: install one (rustc and cargo 1.88 or newer)"; exit 1; }
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { say "Python 3.11 or newer is needed"; exit 1; }
+    python3 -c 'import ensurepip' 2>/dev/null || debian "no virtual environment can be made" python3-venv
+    [ -x .venv/bin/pip ] || { say "making the virtual environment .venv"; python3 -m venv .venv; }
+    say "installing Python packages pinned in requirements.lock"
+    .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+    ;;
+test)
+    debian "tests that need them are skipped by name" tshark chromium chromium-driver
+    ;;
+bench)
+    debian "comparisons that need them are left out" netsniff-ng iperf3 tcpreplay
+    ;;
+esac

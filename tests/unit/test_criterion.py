@@ -1,0 +1,38 @@
+import pytest
+
+from keisoku.errors import PlanError
+from keisoku.plan.criterion import parse
+from keisoku.record.result import Quantity, Result, Row
+
+ROWS = [
+    Row(frame_bytes=64, figures={"throughput": Quantity(value=6e5, unit="frames/s")}),
+    Row(frame_bytes=128, figures={"throughput": Quantity(value=4e5, unit="frames/s")}),
+]
+RESULTS = [Result(method="throughput", rows=ROWS)]
+
+
+@pytest.mark.parametrize(
+    ("text", "met", "measured"),
+    [
+        ("throughput[64] >= 0.5 Mpps", True, 6e5),
+        ("throughput[64] > 0.6 Mpps", False, 6e5),
+        ("throughput >= 0.5 Mpps", False, 4e5),
+        ("throughput[64].throughput <= 600 kframes/s", True, 6e5),
+        ("throughput[1518] >= 1", False, None),
+    ],
+)
+def test_a_criterion_is_judged_by_its_worst_row(text: str, met: bool, measured: float | None) -> None:
+    verdict = parse(text, ["throughput"]).judge(RESULTS)
+    assert verdict.met is met
+    assert (verdict.measured and verdict.measured.value) == measured
+
+
+@pytest.mark.parametrize("text", ["throughput", "throughput[64] => 1", "speed[64] >= 1", "throughput[64] >= fast", "throughput[64] >= 1 apple"])
+def test_what_is_no_criterion_is_refused(text: str) -> None:
+    with pytest.raises(PlanError, match="require"):
+        parse(text, ["throughput"])
+
+
+def test_a_unit_of_another_kind_is_refused() -> None:
+    with pytest.raises(PlanError, match="require"):
+        parse("throughput[64] >= 5 ms", ["throughput"]).judge(RESULTS)
