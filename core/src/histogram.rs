@@ -46,6 +46,16 @@ impl Histogram {
         self.counts[index] += 1;
     }
 
+    /// As `record`, `times` times.
+    pub fn record_many(&mut self, value_ns: i64, times: u64) {
+        if value_ns < 0 {
+            self.negative += times;
+            return;
+        }
+        let last = self.counts.len() - 1;
+        self.counts[index(value_ns as u64).min(last)] += times;
+    }
+
     pub fn buckets(&self) -> Buckets {
         let mut buckets = Buckets { negative: self.negative, ..Buckets::default() };
         for (index, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {

@@ -10,4 +10,11 @@ pub mod ranges;
 pub mod record;
 pub mod series;
 pub mod signature;
+pub mod simulated;
 pub mod tracking;
+
+#[pyo3::pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::simulated::python::Simulation;
+}

@@ -1,0 +1,81 @@
+"""The seam between methods and machines, at the level of a trial.
+
+An FPGA cannot be driven frame by frame, so an engine is told of a whole trial and returns facts.
+Time passes only inside engines. Nothing here knows which engines there are.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from keisoku.record.trial import Facts, Trial
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Capabilities(_Model):
+    """What a plan is checked against before the first frame leaves."""
+
+    engine: str
+    link_bits_per_second: float | None
+    """None: the link has no rate of its own, as a veth pair has none."""
+    min_frame_bytes: int
+    max_frame_bytes: int | None
+    """The tester's own limit, not the device's; None: not known."""
+    simulated: bool
+    transmit_stamp: str
+    """Which clock and which point of the way out."""
+    receive_stamp: str
+
+
+class Progress(_Model):
+    """A look at the running trial."""
+
+    offered_frames: int
+    forwarded_frames: int
+    finished: bool
+    elapsed_s: float
+    """Engine time that has passed, the trial's phases included."""
+    expected_s: float
+    """Engine time that the whole trial takes."""
+
+
+class Engine(Protocol):
+    """Carries out one trial at a time. The calls may come from different threads."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this engine can do on its ports."""
+        ...
+
+    def start(self, trial: Trial, stream: int, seed: int) -> None:
+        """Begins a trial and returns at once; the engine carries out the trial's phases as well.
+
+        `stream` (16 bits) tells its frames from those of other trials. Raises PlanError for what
+        the engine cannot do, EngineError if a port fails.
+        """
+        ...
+
+    def progress(self) -> Progress:
+        """Live counters; never blocks."""
+        ...
+
+    def stop(self) -> None:
+        """Ends the load early; the facts then say `interrupted`."""
+        ...
+
+    def finish(self) -> tuple[Facts, float]:
+        """Waits for the end; returns the facts and the engine seconds the trial took, phases included."""
+        ...
+
+    def close(self) -> None:
+        """Stops what runs and leaves the host as it was found. May be called twice."""
+        ...
+
+    def context(self) -> dict[str, object]:
+        """What a record must say of ports and devices; JSON values only."""
+        ...

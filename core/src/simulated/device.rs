@@ -1,0 +1,107 @@
+//! What a simulated device is, as it comes from Python (`keisoku/plan/device.py` explains each
+//! field to users and refuses wrong values with a sentence; here they are only read).
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    pub ports: u16,
+    pub link_bits_per_second: f64,
+    /// Larger frames are all dropped.
+    pub max_frame_bytes: Option<u32>,
+    pub forwarding: Forwarding,
+    pub output: Output,
+    pub jitter: Option<Jitter>,
+    pub loss: Loss,
+    pub stall: Option<Stall>,
+    pub faults: Faults,
+    /// How much faster a port's clock runs than the tester's, in millionths.
+    pub clock_offset_ppm: BTreeMap<u16, f64>,
+    pub pairs: Vec<Pair>,
+}
+
+/// First bit in to first bit out (FIFO, as E1 measures it) of a frame that meets no queue.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forwarding {
+    pub mode: Mode,
+    pub ns_per_byte: f64,
+    pub constant_ns: f64,
+    /// Bytes that a cut-through device reads before it forwards.
+    pub header_bytes: u32,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    StoreAndForward,
+    CutThrough,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Output {
+    /// Holds the frame being sent and those that wait for it.
+    pub buffer_bytes: u64,
+    /// The link rate if absent.
+    pub service_bits_per_second: Option<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Jitter {
+    pub distribution: Distribution,
+    /// Width of the uniform distribution, standard deviation of the normal one.
+    pub spread_ns: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// Adds 0 to `spread_ns`.
+    Uniform,
+    /// Adds a deviate of mean 0 (the sum of twelve uniform ones: within six deviations).
+    Normal,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loss {
+    /// Of frames of any size.
+    pub ratio: f64,
+    /// Frames larger than this are lost at `above_ratio` as well.
+    pub above_frame_bytes: Option<u32>,
+    pub above_ratio: f64,
+}
+
+/// The output begins no frame for `duration_ns` at every multiple of `period_ns`, the first
+/// one period after the first frame was due.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stall {
+    pub period_ns: u64,
+    pub duration_ns: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Faults {
+    pub duplicate_ratio: f64,
+    /// A frame that is held back until the next one has passed it.
+    pub reorder_ratio: f64,
+    pub corrupt_ratio: f64,
+}
+
+/// What is different between certain ports; a field that is absent is as everywhere.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    pub from_ports: Vec<u16>,
+    pub to_ports: Vec<u16>,
+    pub extra_latency_ns: f64,
+    pub max_frame_bytes: Option<u32>,
+    pub loss: Option<Loss>,
+}

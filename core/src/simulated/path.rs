@@ -1,0 +1,113 @@
+//! The way through a device that one trial takes: everything that its two ports and its frame
+//! size decide, worked out once.
+
+use super::device::{Device, Jitter, Loss, Mode};
+use super::wire_ps;
+
+/// A device seen from one input port to one output port.
+#[derive(Clone, Debug)]
+pub struct Path {
+    device: Device,
+    extra_latency_ns: f64,
+    max_frame_bytes: Option<u32>,
+    loss: Loss,
+    output_ppm: f64,
+}
+
+impl Path {
+    /// An error names the port that the device does not have.
+    pub fn new(device: Device, tx_port: u16, rx_port: u16) -> Result<Self, String> {
+        for port in [tx_port, rx_port] {
+            if !(1..=device.ports).contains(&port) {
+                return Err(format!(
+                    "the device has ports 1 to {}, not {port}",
+                    device.ports
+                ));
+            }
+        }
+        if tx_port == rx_port {
+            return Err(format!(
+                "frames cannot leave through port {tx_port}, where they came in"
+            ));
+        }
+        let pair = device
+            .pairs
+            .iter()
+            .find(|pair| pair.from_ports.contains(&tx_port) && pair.to_ports.contains(&rx_port));
+        Ok(Path {
+            extra_latency_ns: pair.map_or(0.0, |pair| pair.extra_latency_ns),
+            max_frame_bytes: pair
+                .and_then(|pair| pair.max_frame_bytes)
+                .or(device.max_frame_bytes),
+            loss: pair
+                .and_then(|pair| pair.loss.clone())
+                .unwrap_or_else(|| device.loss.clone()),
+            output_ppm: device
+                .clock_offset_ppm
+                .get(&rx_port)
+                .copied()
+                .unwrap_or(0.0),
+            device,
+        })
+    }
+
+    /// The tester's line and the device's are of the same nominal rate.
+    pub fn link_bits_per_second(&self) -> f64 {
+        self.device.link_bits_per_second
+    }
+
+    /// First bit in to first bit out of a frame that meets no queue and no jitter, in ps.
+    pub fn latency_ps(&self, frame_bytes: u32) -> u64 {
+        let forwarding = &self.device.forwarding;
+        let bytes = match forwarding.mode {
+            Mode::StoreAndForward => frame_bytes,
+            Mode::CutThrough => forwarding.header_bytes.min(frame_bytes),
+        };
+        let variable_ns = forwarding.ns_per_byte * f64::from(bytes);
+        ((variable_ns + forwarding.constant_ns + self.extra_latency_ns) * 1000.0).round() as u64
+    }
+
+    /// What the output port needs for a frame, in ps of the tester's clock.
+    pub fn service_ps(&self, frame_bytes: u32) -> f64 {
+        let output = &self.device.output;
+        let nominal = output
+            .service_bits_per_second
+            .unwrap_or(self.device.link_bits_per_second);
+        wire_ps(frame_bytes, nominal * (1.0 + self.output_ppm * 1e-6))
+    }
+
+    /// Frames that the output buffer holds, the one being sent included.
+    pub fn buffer_frames(&self, frame_bytes: u32) -> u64 {
+        self.device.output.buffer_bytes / u64::from(frame_bytes)
+    }
+
+    /// True if no frame of this size can pass.
+    pub fn refuses(&self, frame_bytes: u32) -> bool {
+        self.max_frame_bytes
+            .is_some_and(|limit| frame_bytes > limit)
+            || self.buffer_frames(frame_bytes) == 0
+    }
+
+    /// Probability of being lost at random, and of being lost for the frame's size.
+    pub fn loss_ratios(&self, frame_bytes: u32) -> (f64, f64) {
+        let large = self
+            .loss
+            .above_frame_bytes
+            .is_some_and(|limit| frame_bytes > limit);
+        (
+            self.loss.ratio,
+            if large { self.loss.above_ratio } else { 0.0 },
+        )
+    }
+
+    pub fn jitter(&self) -> Option<&Jitter> {
+        self.device
+            .jitter
+            .as_ref()
+            .filter(|jitter| jitter.spread_ns > 0.0)
+    }
+
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+}

@@ -1,0 +1,163 @@
+//! The simulated device as Python sees it: the same shape as the real engines' wire.
+//!
+//! A trial runs on a thread of its own; nothing here computes.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::record::{Record, Trial};
+
+use super::path::Path;
+use super::run::{Watch, run};
+
+/// How long a signal such as Ctrl-C waits while Python is blocked in `finish`.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+/// 100 days: picoseconds stay within 63 bits.
+const LONGEST_NS: u64 = 100 * 86_400 * 1_000_000_000;
+
+/// A device between a sending and a receiving port of the tester.
+#[pyclass(frozen, module = "keisoku._core")]
+pub struct Simulation {
+    path: Path,
+    receive_clock_ppm: f64,
+    trial: Mutex<Option<Running>>,
+}
+
+struct Running {
+    watch: Arc<Watch>,
+    record: Option<Receiver<Record>>,
+}
+
+#[pymethods]
+impl Simulation {
+    #[new]
+    #[pyo3(signature = (device_json, tx_port, rx_port, receive_clock_ppm = 0.0))]
+    fn new(
+        device_json: &str,
+        tx_port: u16,
+        rx_port: u16,
+        receive_clock_ppm: f64,
+    ) -> PyResult<Self> {
+        let device = serde_json::from_str(device_json).map_err(to_value_error)?;
+        let path = Path::new(device, tx_port, rx_port).map_err(PyValueError::new_err)?;
+        Ok(Simulation {
+            path,
+            receive_clock_ppm,
+            trial: Mutex::new(None),
+        })
+    }
+
+    /// Begins a trial, given as JSON of `record::Trial`, and returns at once.
+    fn start(&self, trial_json: &str) -> PyResult<()> {
+        let trial: Trial = serde_json::from_str(trial_json).map_err(to_value_error)?;
+        check(&trial).map_err(PyValueError::new_err)?;
+        let mut place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
+        if place
+            .as_ref()
+            .is_some_and(|running| running.record.is_some())
+        {
+            return Err(PyRuntimeError::new_err(
+                "a trial is running: finish it first",
+            ));
+        }
+        let watch = Arc::new(Watch::default());
+        let (sender, receiver) = channel();
+        let (path, ppm, seen) = (
+            self.path.clone(),
+            self.receive_clock_ppm,
+            Arc::clone(&watch),
+        );
+        thread::spawn(move || {
+            let record = run(&path, ppm, &trial, &seen);
+            // Nobody waits for it if `finish` was interrupted.
+            let _ = sender.send(record);
+            seen.finished.store(true, Ordering::Release);
+        });
+        *place = Some(Running {
+            watch,
+            record: Some(receiver),
+        });
+        Ok(())
+    }
+
+    /// (offered, forwarded, finished) of the latest trial; zeros before the first.
+    fn progress(&self) -> (u64, u64, bool) {
+        let place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(running) = place.as_ref() else {
+            return (0, 0, false);
+        };
+        let finished = running.watch.finished.load(Ordering::Acquire);
+        let offered = running.watch.offered.load(Ordering::Relaxed);
+        (
+            offered,
+            running.watch.forwarded.load(Ordering::Relaxed),
+            finished,
+        )
+    }
+
+    /// Ends the trial early; `finish` then returns what happened until now.
+    fn stop(&self) {
+        let place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = place.as_ref() {
+            running.watch.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits for the trial and returns JSON of `record::Record`.
+    fn finish(&self, py: Python<'_>) -> PyResult<String> {
+        let receiver = {
+            let mut place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
+            place.as_mut().and_then(|running| running.record.take())
+        };
+        let Some(mut receiver) = receiver else {
+            return Err(PyRuntimeError::new_err("no trial was started"));
+        };
+        loop {
+            let waited = py.detach(|| {
+                let receiver = &mut receiver;
+                receiver.recv_timeout(SIGNAL_CHECK)
+            });
+            match waited {
+                Ok(record) => return serde_json::to_string(&record).map_err(to_value_error),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(PyRuntimeError::new_err("the simulation failed"));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    py.check_signals().inspect_err(|_| self.stop())?
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Simulation {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn check(trial: &Trial) -> Result<(), &'static str> {
+    if !(trial.frames_per_second.is_finite() && trial.frames_per_second > 0.0) {
+        return Err("frames_per_second must be above zero");
+    }
+    if trial.frames == 0 || trial.frame_bytes == 0 || trial.interval_ns == 0 {
+        return Err("frames, frame_bytes and interval_ns must be above zero");
+    }
+    if trial.duration_ns > LONGEST_NS
+        || trial.drain_ns > LONGEST_NS
+        || trial.frames as f64 / trial.frames_per_second > LONGEST_NS as f64 / 1e9
+    {
+        return Err("a simulated trial lasts at most 100 days");
+    }
+    Ok(())
+}
+
+fn to_value_error(error: serde_json::Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}

@@ -1,0 +1,127 @@
+//! When the tester sends each frame: a constant rate, and never above that of its line.
+//!
+//! Times are rounded to a picosecond from an exact multiple of the period, so nothing adds up.
+
+use crate::histogram::Histogram;
+use crate::record::{Sent, Trial};
+
+use super::wire_ps;
+
+const PS_PER_NS: u64 = 1000;
+const PS_PER_S: f64 = 1e12;
+/// Sends due times to the nearest picosecond.
+const HALF: u128 = 1 << 63;
+
+pub struct Schedule {
+    /// Time between two frames in 2^-64 ps.
+    step: u128,
+    intended_step: u128,
+    frames: u64,
+}
+
+impl Schedule {
+    /// Asked for more than the line carries, it sends as many frames as fit into the duration.
+    pub fn new(trial: &Trial, link_bits_per_second: f64) -> Self {
+        let wire = wire_ps(trial.frame_bytes, link_bits_per_second);
+        let intended = PS_PER_S / trial.frames_per_second;
+        let fit = (trial.duration_ns as f64 * PS_PER_NS as f64 / wire).round() as u64;
+        let frames = if intended < wire {
+            trial.frames.min(fit.max(1))
+        } else {
+            trial.frames
+        };
+        Schedule {
+            step: to_fixed(intended.max(wire)),
+            intended_step: to_fixed(intended),
+            frames,
+        }
+    }
+
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    #[inline]
+    pub fn sent_ps(&self, sequence: u64) -> u64 {
+        whole(self.step * u128::from(sequence))
+    }
+
+    /// What the sender did when it had sent `offered` frames.
+    pub fn sent(&self, offered: u64) -> Sent {
+        let Some(last) = offered.checked_sub(1) else {
+            return Sent::default();
+        };
+        let last_sent_ns = self.sent_ps(last) / PS_PER_NS;
+        let intended_ps = whole(self.intended_step * u128::from(last));
+        // A constant rate stamped in whole ns has gaps of at most two lengths, one ns apart.
+        let shorter = (self.step >> 64) as u64 / PS_PER_NS;
+        let longer_count = last_sent_ns - last * shorter;
+        let mut gaps = Histogram::default();
+        gaps.record_many(shorter as i64, last - longer_count);
+        gaps.record_many(shorter as i64 + 1, longer_count);
+        Sent {
+            offered_frames: offered,
+            first_sent_ns: 0,
+            last_sent_ns,
+            lag_max_ns: self.sent_ps(last).saturating_sub(intended_ps) / PS_PER_NS,
+            gaps: gaps.buckets(),
+        }
+    }
+}
+
+/// `value` in units of 2^-64.
+pub fn to_fixed(value: f64) -> u128 {
+    ((value.trunc() as u128) << 64) | (value.fract() * 2f64.powi(64)) as u128
+}
+
+fn whole(fixed: u128) -> u64 {
+    ((fixed + HALF) >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn trial(frames_per_second: f64, duration_ns: u64) -> Trial {
+        let frames = (frames_per_second * duration_ns as f64 / 1e9)
+            .round()
+            .max(1.0) as u64;
+        Trial {
+            frame_bytes: 64,
+            frames_per_second,
+            frames,
+            duration_ns,
+            stream: 1,
+            drain_ns: 0,
+            interval_ns: 1_000_000_000,
+            seed: 0,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_gaps_are_those_between_the_stamps(rate in 1e3f64..1.4e6, duration_ns in 1u64..3_000_000) {
+            let schedule = Schedule::new(&trial(rate, duration_ns), 1e9);
+            let stamps: Vec<u64> =
+                (0..schedule.frames()).map(|k| schedule.sent_ps(k) / PS_PER_NS).collect();
+            let mut gaps = Histogram::default();
+            stamps.windows(2).for_each(|pair| gaps.record((pair[1] - pair[0]) as i64));
+            let sent = schedule.sent(schedule.frames());
+            prop_assert_eq!(sent.gaps, gaps.buckets());
+            prop_assert_eq!(sent.last_sent_ns, *stamps.last().unwrap());
+            prop_assert_eq!(sent.lag_max_ns, 0);
+        }
+    }
+
+    #[test]
+    fn the_line_rate_is_reached_and_not_passed() {
+        let line = 1e9 / 672.0;
+        let full = Schedule::new(&trial(line, 1_000_000_000), 1e9);
+        assert_eq!(full.frames(), 1_488_095);
+        assert_eq!(full.sent_ps(1_488_094), 1_488_094 * 672_000);
+        let over = Schedule::new(&trial(2.0 * line, 1_000_000_000), 1e9);
+        assert_eq!(over.frames(), 1_488_095);
+        assert_eq!(over.sent(over.frames()).lag_max_ns, 1_488_094 * 336);
+    }
+}

@@ -1,0 +1,267 @@
+"""A simulated device as a user describes it in TOML, and the devices that come with keisoku.
+
+Every key carries its unit. Wrong input is refused here, naming the key and the remedy; what the
+keys mean is in docs/devices.md, what they do is in `core/src/simulated`. Never runs a simulation.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from keisoku.errors import PlanError
+
+Ratio = Annotated[float, Field(ge=0, le=1)]
+Nanoseconds = Annotated[float, Field(ge=0, le=1e12)]
+FrameBytes = Annotated[int, Field(ge=64, le=65536)]
+Port = Annotated[int, Field(ge=1)]
+PartsPerMillion = Annotated[float, Field(ge=-1000, le=1000)]
+
+_NOT_PART_OF_THE_MODEL = {"name", "title", "maker", "class_", "year", "published"}
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Forwarding(_Section):
+    """Latency of a frame that meets no queue, first bit in to first bit out (FIFO, as in E1)."""
+
+    mode: Literal["store-and-forward", "cut-through"] = "store-and-forward"
+    ns_per_byte: float = Field(8.0, ge=0, le=1e6)
+    """Of the whole frame when it is stored first, of its header when it is cut through."""
+    constant_ns: Nanoseconds = 0.0
+    header_bytes: int = Field(14, ge=1, le=256)
+    """Read before a cut-through device forwards."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Forwarding:
+        if self.mode == "store-and-forward" and "header_bytes" in self.model_fields_set:
+            raise PlanError(
+                "forwarding.header_bytes",
+                "has no meaning for a store-and-forward device",
+                "remove it, or set mode to 'cut-through'",
+            )
+        return self
+
+
+class Output(_Section):
+    """What every output port is: one server and a buffer that drops at its tail."""
+
+    buffer_bytes: int = Field(131_072, ge=64, le=1 << 30)
+    """Holds the frame being sent and those that wait for it."""
+    service_bits_per_second: float | None = Field(None, gt=0)
+    """The link rate if absent."""
+
+
+class Jitter(_Section):
+    """Random latency; frames keep their order all the same."""
+
+    distribution: Literal["uniform", "normal"]
+    """'uniform' adds 0 to `spread_ns`; 'normal' adds a deviate of mean 0."""
+    spread_ns: Annotated[float, Field(gt=0, le=1e9)]
+    """Full width of the uniform, standard deviation of the normal distribution."""
+
+
+class Loss(_Section):
+    """Frames that the device loses at random."""
+
+    ratio: Ratio = 0.0
+    above_frame_bytes: FrameBytes | None = None
+    """Larger frames are lost at `above_ratio` as well."""
+    above_ratio: Ratio = 1.0
+
+    @model_validator(mode="after")
+    def _check(self) -> Loss:
+        if self.above_frame_bytes is None and "above_ratio" in self.model_fields_set:
+            raise PlanError("loss.above_ratio", "has no size to apply to", "add loss.above_frame_bytes")
+        return self
+
+
+class Stall(_Section):
+    """The output begins no frame for `duration_ns`, every `period_ns`."""
+
+    period_ns: int = Field(ge=1, le=10**15)
+    duration_ns: int = Field(ge=1, le=10**15)
+
+    @model_validator(mode="after")
+    def _check(self) -> Stall:
+        if self.duration_ns >= self.period_ns:
+            raise PlanError(
+                "stall.duration_ns",
+                f"{self.duration_ns} is not below the period of {self.period_ns}",
+                "make it shorter: the output must serve at some time",
+            )
+        return self
+
+
+class Faults(_Section):
+    """What no device should do, for checking that a tester sees it."""
+
+    duplicate_ratio: Ratio = 0.0
+    reorder_ratio: Ratio = 0.0
+    """Frames that are held back until the next one has passed them."""
+    corrupt_ratio: Ratio = 0.0
+
+
+class Pair(_Section):
+    """What differs between certain ports, in this direction; absent keys are as everywhere."""
+
+    from_ports: list[Port] = Field(min_length=1)
+    to_ports: list[Port] = Field(min_length=1)
+    extra_latency_ns: Nanoseconds = 0.0
+    max_frame_bytes: FrameBytes | None = None
+    loss: Loss | None = None
+
+
+class Published(_Section):
+    """What somebody measured on the real device: for comparison only, never used by the model."""
+
+    source: str
+    slope_ns_per_byte: float
+    slope_error_ns_per_byte: float
+    """Asymptotic standard error."""
+    constant_ns: float
+    constant_error_ns: float
+    """Asymptotic standard error."""
+    max_frame_bytes: int
+
+
+class Device(_Section):
+    """A device under test that exists in virtual time only."""
+
+    name: str
+    """What `--dut sim:NAME` calls it: the file's name if absent."""
+    title: str
+    """For people: the name if absent."""
+    maker: str = ""
+    class_: str = Field("", alias="class")
+    year: int | None = None
+    ports: int = Field(2, ge=2, le=1024)
+    link_bits_per_second: float = Field(1e9, ge=1e3, le=1e12)
+    max_frame_bytes: FrameBytes | None = None
+    """Larger frames are all dropped; None: no limit."""
+    forwarding: Forwarding = Forwarding()
+    output: Output = Output()
+    jitter: Jitter | None = None
+    loss: Loss = Loss()
+    stall: Stall | None = None
+    faults: Faults = Faults()
+    clock_offset_ppm: dict[int, PartsPerMillion] = {}
+    """By port: how much faster than the tester's its clock runs, in millionths."""
+    pairs: list[Pair] = Field([], alias="pair")
+    published: Published | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Device:
+        service = self.output.service_bits_per_second
+        if service is not None and service > self.link_bits_per_second:
+            raise PlanError(
+                "output.service_bits_per_second",
+                f"{service:g} is above the link rate of {self.link_bits_per_second:g}",
+                "lower it, or leave it out for the link rate",
+            )
+        self._check_ports("clock_offset_ppm", list(self.clock_offset_ppm))
+        seen: set[tuple[int, int]] = set()
+        for pair in self.pairs:
+            self._check_ports("pair.from_ports", pair.from_ports)
+            self._check_ports("pair.to_ports", pair.to_ports)
+            for way in ((tx, rx) for tx in set(pair.from_ports) for rx in set(pair.to_ports)):
+                if way in seen:
+                    raise PlanError("pair", f"ports {way[0]} to {way[1]} stand in two tables", "join them")
+                seen.add(way)
+        return self
+
+    def _check_ports(self, field: str, ports: list[int]) -> None:
+        for port in ports:
+            if not 1 <= port <= self.ports:
+                raise PlanError(field, f"there is no port {port}", f"use 1 to {self.ports}, or raise 'ports'")
+
+    def model_json(self) -> str:
+        """What the simulation needs to know, as `core/src/simulated/device.rs` reads it."""
+        return self.model_dump_json(exclude=_NOT_PART_OF_THE_MODEL)
+
+
+_SECTIONS: dict[str, type[_Section]] = {
+    "": Device,
+    "forwarding": Forwarding,
+    "output": Output,
+    "jitter": Jitter,
+    "loss": Loss,
+    "stall": Stall,
+    "faults": Faults,
+    "pair": Pair,
+    "pair.loss": Loss,
+    "published": Published,
+}
+
+
+def parse_device(toml: str, name: str) -> Device:
+    """Reads a device from TOML; `name` is its name and title if the text gives none. Raises PlanError."""
+    try:
+        values: dict[str, Any] = tomllib.loads(toml)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError("device", f"is not valid TOML: {error}", "correct that line") from error
+    try:
+        # By way of JSON, where strict reading still takes a table for a section.
+        return Device.model_validate_json(json.dumps({"name": name, "title": name, **values}, default=str))
+    except ValidationError as error:
+        raise _plan_error(error) from error
+
+
+def read_device(path: Path) -> Device:
+    """Reads a user's device file. Raises PlanError, which then names the file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        problem = f"{path} cannot be read ({error.strerror})"
+        raise PlanError("device", problem, "give the path of a readable TOML file") from error
+    except UnicodeDecodeError as error:
+        raise PlanError("device", f"{path} is not text in UTF-8", "save it as UTF-8") from error
+    try:
+        return parse_device(text, path.stem)
+    except PlanError as error:
+        raise PlanError(f"{error.field} in {path}", error.problem, error.remedy) from error
+
+
+def list_devices() -> list[Device]:
+    """The devices that come with keisoku, by name."""
+    folder = files("keisoku").joinpath("devices")
+    found = [entry for entry in folder.iterdir() if entry.name.endswith(".toml")]
+    devices = [parse_device(entry.read_text("utf-8"), entry.name.removesuffix(".toml")) for entry in found]
+    return sorted(devices, key=lambda device: device.name)
+
+
+def find_device(name_or_path: str) -> Device:
+    """A device that comes with keisoku, by name, or a user's, by the path of its file. Raises PlanError."""
+    shipped = {device.name: device for device in list_devices()}
+    if name_or_path in shipped:
+        return shipped[name_or_path]
+    path = Path(name_or_path)
+    if path.suffix == ".toml" or path.parent != Path() or path.is_file():
+        return read_device(path)
+    remedy = f"use the path of a TOML file, or one of {', '.join(shipped)}"
+    raise PlanError("device", f"there is no simulated device '{name_or_path}'", remedy)
+
+
+def _plan_error(error: ValidationError) -> PlanError:
+    first = error.errors(include_url=False)[0]
+    # Places in a list are left out, and the mark that a key itself is wrong.
+    keys = [part for part in first["loc"] if isinstance(part, str) and part != "[key]"]
+    field = ".".join(keys)
+    if first["type"] == "extra_forbidden":
+        section = _SECTIONS[".".join(keys[:-1])]
+        known = [each.alias or key for key, each in section.model_fields.items()]
+        close = get_close_matches(keys[-1], known, n=1)
+        remedy = f"did you mean '{close[0]}'?" if close else f"use one of {', '.join(known)}"
+        return PlanError(field, "is not a key of a device", remedy)
+    if first["type"] == "missing":
+        return PlanError(field, "is missing", "add it")
+    requirement = first["msg"].replace("Input should be ", "it must be ").replace("an object", "a table")
+    return PlanError(field, f"{first['input']!r} is not accepted", requirement)
