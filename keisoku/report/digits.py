@@ -1,0 +1,140 @@
+"""The one place that turns a figure into digits: unit, rounding, uncertainty.
+
+No digit below the uncertainty is ever shown, and what is not known is said. Nothing else may
+format a `Quantity`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+
+from keisoku.record.result import Quantity
+
+SCALES: dict[str, tuple[tuple[int, str], ...]] = {
+    "ns": ((0, "ns"), (3, "µs"), (6, "ms"), (9, "s")),
+    "ns/s": ((0, "ns/s"), (3, "µs/s"), (6, "ms/s")),
+    "frames/s": ((0, "frames/s"), (3, "kframes/s"), (6, "Mframes/s"), (9, "Gframes/s")),
+    "bit/s": ((0, "bit/s"), (3, "kb/s"), (6, "Mb/s"), (9, "Gb/s"), (12, "Tb/s")),
+}
+"""Powers of ten and the unit's name there; any other unit is shown as it is."""
+
+DIGITS_UNKNOWN = 4
+"""Significant digits of a value whose uncertainty nobody knows."""
+DIGITS_EXACT = 7
+WIDE = Context(prec=700, rounding=ROUND_HALF_EVEN)
+"""Enough for any float written out in full; the default precision refuses large ones."""
+THIN_SPACE = "\u202f"
+UNKNOWN_MARK, EXACT_MARK = "†", "‡"
+MARKS = {UNKNOWN_MARK: "uncertainty not known", EXACT_MARK: "exact (a count, or simulated)"}
+
+
+@dataclass(frozen=True)
+class Digits:
+    """A figure as text. `uncertainty` is empty if the value is exact or its uncertainty not known."""
+
+    value: str
+    uncertainty: str
+    unit: str
+    mark: str
+    """One of `MARKS`, or empty if `uncertainty` says all."""
+
+    @property
+    def compact(self) -> str:
+        """'12.34 ± 0.05' or '12.3†', for a table whose head names the unit."""
+        return f"{self.value} ± {self.uncertainty}" if self.uncertainty else self.value + self.mark
+
+
+def digits(quantity: Quantity, unit: str | None = None) -> Digits:
+    """Rounds `quantity` to its uncertainty, in `unit` (a name of `SCALES`) or the one that suits it.
+
+    The uncertainty keeps one significant digit, two if it starts with 1 or 2 (GUM 7.2.6).
+    A value that is not finite is shown as a dash. Raises KeyError if `unit` is of another kind.
+    """
+    power, name = _scale(quantity.unit, unit, _magnitude(quantity))
+    if not math.isfinite(quantity.value):
+        return Digits("–", "", name, "")
+    value = Decimal(repr(quantity.value)).scaleb(-power)
+    uncertainty = quantity.uncertainty
+    if uncertainty is None or not math.isfinite(uncertainty) or uncertainty < 0:
+        return Digits(_significant(value, DIGITS_UNKNOWN), "", name, UNKNOWN_MARK)
+    if uncertainty == 0:
+        return Digits(_significant(value, DIGITS_EXACT), "", name, EXACT_MARK)
+    error = Decimal(repr(uncertainty)).scaleb(-power)
+    place = _place(error)
+    return Digits(
+        _plain(value.quantize(place, context=WIDE)), _plain(error.quantize(place, context=WIDE)), name, ""
+    )
+
+
+def text(quantity: Quantity) -> str:
+    """One figure in a sentence: '12.34 ± 0.05 µs', '811 ns (exact)', '12.3 µs (uncertainty unknown)'."""
+    shown = digits(quantity)
+    said = {UNKNOWN_MARK: " (uncertainty unknown)", EXACT_MARK: " (exact)"}.get(shown.mark, "")
+    pair = f"{shown.value} ± {shown.uncertainty}" if shown.uncertainty else shown.value
+    return f"{pair} {shown.unit}{said}"
+
+
+def value_text(quantity: Quantity) -> str:
+    """The value and its unit alone, rounded to its uncertainty, for prose that a table backs up."""
+    shown = digits(quantity)
+    return f"{shown.value} {shown.unit}"
+
+
+def column(quantities: Sequence[Quantity | None]) -> tuple[str, list[Digits | None]]:
+    """A table's column in one unit: the unit for its head and the cells.
+
+    Raises ValueError if the quantities are not of one unit.
+    """
+    known = [quantity for quantity in quantities if quantity is not None]
+    units = {quantity.unit for quantity in known}
+    if len(units) > 1:
+        raise ValueError(f"one column cannot hold {' and '.join(sorted(units))}")
+    if not known:
+        return "", [None] * len(quantities)
+    _, unit = _scale(known[0].unit, None, max(_magnitude(quantity) for quantity in known))
+    return unit, [None if quantity is None else digits(quantity, unit) for quantity in quantities]
+
+
+def count(frames: int) -> str:
+    """A whole number with thin spaces between thousands (ISO 80000-1 §7.3.1)."""
+    return f"{frames:,}".replace(",", THIN_SPACE)
+
+
+def _magnitude(quantity: Quantity) -> float:
+    sizes = (abs(quantity.value), abs(quantity.uncertainty or 0.0))
+    return max((size for size in sizes if math.isfinite(size)), default=0.0)
+
+
+def _scale(base: str, unit: str | None, magnitude: float) -> tuple[int, str]:
+    scales = SCALES.get(base, ((0, base),))
+    if unit is not None:
+        return {name: (power, name) for power, name in scales}[unit]
+    fitting = [scale for scale in scales if magnitude >= 10.0 ** scale[0]]
+    return fitting[-1] if fitting else scales[0]
+
+
+def _place(error: Decimal) -> Decimal:
+    """The power of ten of the last digit that an uncertainty of `error` leaves standing."""
+    two_digits = error.as_tuple().digits[0] <= 2
+    place = Decimal(1).scaleb(error.adjusted() - (1 if two_digits else 0))
+    # 0.096 kept to one digit reads 0.1: the digit it then stands for is one place higher.
+    rounded = error.quantize(place, context=WIDE)
+    return Decimal(1).scaleb(rounded.adjusted() - (1 if rounded.as_tuple().digits[0] <= 2 else 0))
+
+
+def _significant(value: Decimal, figures: int) -> str:
+    """At most `figures` significant digits, but never fewer than the whole number has."""
+    if value == 0:
+        return "0"
+    place = Decimal(1).scaleb(min(0, value.adjusted() - figures + 1))
+    shown = _plain(value.quantize(place, context=WIDE))
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
+def _plain(value: Decimal) -> str:
+    """Without exponent, with thin spaces between thousands, a true minus sign and no negative zero."""
+    shown = f"{value.copy_abs():,f}".replace(",", THIN_SPACE)
+    return f"−{shown}" if value < 0 else shown

@@ -1,0 +1,88 @@
+"""Digits: no digit below the uncertainty, the right unit, and no invented certainty."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keisoku.record.result import Quantity
+from keisoku.report.digits import SCALES, THIN_SPACE, column, count, digits, text
+
+POWERS = {name: power for scales in SCALES.values() for power, name in scales}
+
+
+def number(shown: str) -> Decimal:
+    return Decimal(shown.replace("−", "-").replace(THIN_SPACE, ""))
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "uncertainty", "expected"),
+    [
+        (12_340.4, "ns", 50, "12.34 ± 0.05 µs"),
+        (12_340.4, "ns", 12, "12.340 ± 0.012 µs"),
+        (811, "ns", 0, "811 ns (exact)"),
+        (811.0004, "ns", 0, "811.0004 ns (exact)"),
+        (12_300, "ns", None, "12.3 µs (uncertainty unknown)"),
+        (12_345.678, "ns", math.nan, "12.35 µs (uncertainty unknown)"),
+        (148_809.52, "frames/s", 40, "148.81 ± 0.04 kframes/s"),
+        (1_488_095.2, "frames/s", 96, "1.48810 ± 0.00010 Mframes/s"),
+        (3, "ns", 230, "0 ± 230 ns"),
+        (-47.3, "ns", 5, "−47 ± 5 ns"),
+        (-0.2, "ns", 5, "0 ± 5 ns"),
+        (2e9, "ns", 1e6, "2.0000 ± 0.0010 s"),
+        (987e6, "bit/s", 1e6, "987.0 ± 1.0 Mb/s"),
+        (7.99, "ns/byte", 0.00713, "7.990 ± 0.007 ns/byte"),
+        (0, "%", 0, "0 % (exact)"),
+        (math.nan, "ns", None, "– ns"),
+    ],
+)
+def test_examples(value: float, unit: str, uncertainty: float | None, expected: str) -> None:
+    assert text(Quantity(value=value, unit=unit, uncertainty=uncertainty)) == expected
+
+
+@given(
+    st.floats(-1e12, 1e12),
+    st.floats(1e-6, 1e12),
+    st.sampled_from(["ns", "frames/s", "bit/s", "%", "ns/byte"]),
+)
+def test_no_digit_is_below_the_uncertainty(value: float, uncertainty: float, unit: str) -> None:
+    shown = digits(Quantity(value=value, unit=unit, uncertainty=uncertainty))
+    power = POWERS.get(shown.unit, 0)
+    error, last = number(shown.uncertainty), Decimal(1).scaleb(number(shown.value).as_tuple().exponent)  # type: ignore[arg-type]
+    assert number(shown.uncertainty).as_tuple().exponent == number(shown.value).as_tuple().exponent
+    assert last <= error
+    if last < 1:
+        assert error < 30 * last, "at most two significant digits"
+    exact = Decimal(repr(value)).scaleb(-power)
+    assert abs(number(shown.value) - exact) <= Decimal(repr(uncertainty)).scaleb(-power)
+
+
+@given(st.floats(1e-3, 1e15), st.sampled_from(sorted(SCALES)))
+def test_the_unit_leaves_one_to_three_digits_before_the_point(value: float, unit: str) -> None:
+    power = POWERS[digits(Quantity(value=value, unit=unit)).unit]
+    scales = [power for power, _ in SCALES[unit]]
+    assert value >= 10.0**power or power == scales[0]
+    assert value < 10.0 ** (power + 3) or power == scales[-1]
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True), st.none() | st.floats(allow_nan=True))
+def test_any_figure_can_be_shown(value: float, uncertainty: float | None) -> None:
+    assert "E" not in digits(Quantity(value=value, unit="ns", uncertainty=uncertainty)).compact
+
+
+def test_a_column_has_one_unit() -> None:
+    values = [Quantity(value=811, unit="ns", uncertainty=5), None, Quantity(value=12_000, unit="ns")]
+    unit, cells = column(values)
+    assert unit == "µs"
+    assert [cell and cell.compact for cell in cells] == ["0.811 ± 0.005", None, "12†"]
+    assert column([None]) == ("", [None])
+    with pytest.raises(ValueError):
+        column([Quantity(value=1, unit="ns"), Quantity(value=1, unit="%")])
+
+
+def test_counts_are_grouped() -> None:
+    assert count(1488095).split(THIN_SPACE) == ["1", "488", "095"]
