@@ -60,8 +60,8 @@ class Engine(Protocol):
         """
         ...
 
-    def progress(self) -> Progress:
-        """Live counters; never blocks."""
+    def wait(self, seconds: float) -> Progress:
+        """Live counters, after at most `seconds` of the host's time; at once when the trial is over."""
         ...
 
     def stop(self) -> None:

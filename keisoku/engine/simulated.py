@@ -66,6 +66,7 @@ class SimulatedEngine:
             "stream": stream,
             "drain_ns": trial.phases.drain_ns,
             "interval_ns": trial.interval_ns,
+            "tag": trial.tag,
             "seed": seed,
         }
         try:
@@ -76,11 +77,11 @@ class SimulatedEngine:
             raise EngineError(str(error)) from error
         self._trial = trial
 
-    def progress(self) -> Progress:
-        """In virtual time."""
+    def wait(self, seconds: float) -> Progress:
+        """In virtual time; computing goes on meanwhile."""
         if self._trial is None:
             raise EngineError("no trial was started")
-        offered, forwarded, finished = self._simulation.progress()
+        offered, forwarded, finished = self._simulation.wait(seconds)
         expected_s = _phases_s(self._trial) + self._trial.duration_ns / NS_PER_S
         return Progress(
             offered_frames=offered,

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,6 +18,8 @@ use super::run::{Watch, run};
 
 /// How long a signal such as Ctrl-C waits while Python is blocked in `finish`.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+/// How soon the end of a trial is noticed.
+const LOOK: Duration = Duration::from_micros(200);
 /// 100 days: picoseconds stay within 63 bits.
 const LONGEST_NS: u64 = 100 * 86_400 * 1_000_000_000;
 
@@ -99,6 +101,17 @@ impl Simulation {
             running.watch.forwarded.load(Ordering::Relaxed),
             finished,
         )
+    }
+
+    /// `progress`, after at most `seconds`; at once when the trial is over.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> (u64, u64, bool) {
+        let deadline = Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
+        py.detach(|| {
+            while !self.progress().2 && Instant::now() < deadline {
+                thread::sleep(LOOK);
+            }
+        });
+        self.progress()
     }
 
     /// Ends the trial early; `finish` then returns what happened until now.

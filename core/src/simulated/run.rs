@@ -94,7 +94,7 @@ impl Carrier {
         Carrier {
             latency_ps: path.latency_ps(bytes),
             output: Output::new(path.service_ps(bytes), places, stall),
-            tracker: Tracker::new(0, trial.interval_ns),
+            tracker: Tracker::new(0, trial.interval_ns).tagged(trial.tag),
             deadline_ps: schedule.sent_ps(schedule.frames() - 1) + trial.drain_ns * 1000,
             faults: (stall.is_some() || faults.are_possible()).then_some(faults),
         }
