@@ -7,12 +7,13 @@ first, which is how a run is resumed; it prints nothing (that is the observer's)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Protocol
 
 from keisoku.calibration.bias import Bias
 from keisoku.engine import Engine, Progress
-from keisoku.errors import PlanError
+from keisoku.errors import EngineError, PlanError
 from keisoku.method import begin
 from keisoku.plan.plan import Plan
 from keisoku.record.directory import RunDirectory
@@ -95,7 +96,8 @@ class _Trials:
                 self.observer.trial_progress(progress)
         except BaseException:
             self.engine.stop()
-            self.engine.finish()
+            with suppress(EngineError):
+                self.engine.finish()
             raise
         facts, engine_seconds = self.engine.finish()
         return TrialRecord(

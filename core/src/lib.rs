@@ -3,6 +3,7 @@
 //! It has no opinion on methods or reports. Values cross to Python as JSON of the
 //! types in `record` and `simulated`; the interpreter lock is released in every loop.
 
+pub mod faulty;
 pub mod gaps;
 pub mod histogram;
 pub mod latency;
@@ -15,6 +16,8 @@ pub mod tracking;
 
 #[pyo3::pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::faulty::python::Faulty;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
 }

@@ -1,0 +1,328 @@
+//! The `faulty` device: loads `bpf/faulty.c`, hangs it on two ports of a namespace and reads its truth.
+//!
+//! It decides nothing: which frames suffer comes from Python as JSON, what was done to them is
+//! counted by the program. The attachment lives as long as the value, so as the process at most.
+
+use serde::{Deserialize, Serialize};
+
+/// What the program does to one known frame.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    Drop,
+    Duplicate,
+    /// Changes places with the next frame of its stream.
+    Swap,
+    Corrupt,
+}
+
+/// One intended fault.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub struct Fault {
+    /// `None`: this sequence number of every stream.
+    pub stream: Option<u16>,
+    pub sequence: u64,
+    pub action: Action,
+    /// For `Corrupt`: 1 is the last byte of the frame without its FCS.
+    #[serde(default)]
+    pub byte_from_end: u32,
+    /// For `Corrupt`: the bits of that byte to flip.
+    #[serde(default)]
+    pub flip: u8,
+}
+
+/// What the program did to one stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Applied {
+    pub seen: u64,
+    pub dropped: u64,
+    pub duplicated: u64,
+    pub swapped: u64,
+    pub corrupted: u64,
+    /// Taken for a swap, but no frame of the stream came after it.
+    pub held: u64,
+    /// Intended faults that the kernel refused.
+    pub failed: u64,
+}
+
+impl Applied {
+    /// The counts with their names, as Python gets them.
+    pub fn named(&self) -> [(&'static str, u64); 7] {
+        [
+            ("seen", self.seen),
+            ("dropped", self.dropped),
+            ("duplicated", self.duplicated),
+            ("swapped", self.swapped),
+            ("corrupted", self.corrupted),
+            ("held", self.held),
+            ("failed", self.failed),
+        ]
+    }
+}
+
+/// The key of frames without a signature in what Python gets.
+pub const UNSIGNED: i64 = -1;
+
+/// The program on its two ports, and the maps it shares with us.
+#[cfg(bpf)]
+mod attached {
+    use std::collections::BTreeMap;
+    use std::ffi::CString;
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::thread;
+
+    use aya::maps::HashMap;
+    use aya::programs::{SchedClassifier, TcAttachType, tc};
+    use aya::util::KernelVersion;
+    use aya::{Ebpf, EbpfLoader, Pod};
+
+    use super::{Action, Applied, Fault, UNSIGNED};
+
+    static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/faulty.o"));
+    const ANY_STREAM: u64 = u64::MAX;
+    const UNSIGNED_STREAM: u64 = u64::MAX - 1;
+
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct FaultKey {
+        stream: u64,
+        sequence: u64,
+    }
+
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct FaultValue {
+        action: u32,
+        byte_from_end: u32,
+        flip: u32,
+    }
+
+    // SAFETY: three plain integers of one size, no padding, any bits are valid.
+    unsafe impl Pod for FaultValue {}
+    // SAFETY: two plain integers of one size, no padding, any bits are valid.
+    unsafe impl Pod for FaultKey {}
+    // SAFETY: seven plain integers of one size, no padding, any bits are valid.
+    unsafe impl Pod for Applied {}
+
+    type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+    pub struct Attached {
+        namespace: File,
+        program: Option<Ebpf>,
+    }
+
+    impl Attached {
+        pub fn new(namespace: &str, ports: [&str; 2], faults: &[Fault]) -> Result<Self, Failure> {
+            let namespace = File::open(namespace)?;
+            let program = within(&namespace, || attach(ports, faults))??;
+            Ok(Self {
+                namespace,
+                program: Some(program),
+            })
+        }
+
+        /// What was done so far, by stream.
+        pub fn applied(&self) -> Result<BTreeMap<i64, Applied>, Failure> {
+            let Some(program) = &self.program else {
+                return Ok(BTreeMap::new());
+            };
+            let map = program
+                .map("applied")
+                .ok_or("the program has no map `applied`")?;
+            let map: HashMap<_, u64, Applied> = HashMap::try_from(map)?;
+            let mut streams = BTreeMap::new();
+            for entry in map.iter() {
+                let (stream, applied) = entry?;
+                streams.insert(
+                    if stream == UNSIGNED_STREAM {
+                        UNSIGNED
+                    } else {
+                        stream as i64
+                    },
+                    applied,
+                );
+            }
+            Ok(streams)
+        }
+    }
+
+    impl Drop for Attached {
+        fn drop(&mut self) {
+            // Before TCX links (Linux 6.6) a filter is removed by netlink, which acts on the namespace
+            // of the calling thread. An error means that the namespace is gone, and the filter with it.
+            let program = self.program.take();
+            let _ = within(&self.namespace, || drop(program));
+        }
+    }
+
+    /// Runs `work` on a thread of its own inside `namespace`; the caller stays where it is.
+    fn within<T: Send>(namespace: &File, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                // SAFETY: the descriptor is open for the whole call; only this short-lived thread moves.
+                if unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                Ok(work())
+            });
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn attach(ports: [&str; 2], faults: &[Fault]) -> Result<Ebpf, Failure> {
+        let [port_a, port_b] = [interface_index(ports[0])?, interface_index(ports[1])?];
+        let mut program = EbpfLoader::new()
+            .override_global("port_a", &port_a, true)
+            .override_global("port_b", &port_b, true)
+            .map_max_entries("faults", faults.len().max(1) as u32)
+            .load(OBJECT)?;
+        let map = program
+            .map_mut("faults")
+            .ok_or("the program has no map `faults`")?;
+        let mut map: HashMap<_, FaultKey, FaultValue> = HashMap::try_from(map)?;
+        for fault in faults {
+            let key = FaultKey {
+                stream: fault.stream.map_or(ANY_STREAM, u64::from),
+                sequence: fault.sequence,
+            };
+            map.insert(key, value(fault), 0)?;
+        }
+        let classifier: &mut SchedClassifier = program
+            .program_mut("faulty")
+            .ok_or("the object has no program `faulty`")?
+            .try_into()?;
+        classifier.load()?;
+        let links_without_qdisc = KernelVersion::current()? >= KernelVersion::new(6, 6, 0);
+        for port in ports {
+            if !links_without_qdisc {
+                tc::qdisc_add_clsact(port)?;
+            }
+            classifier.attach(port, TcAttachType::Ingress)?;
+        }
+        Ok(program)
+    }
+
+    fn value(fault: &Fault) -> FaultValue {
+        let action = match fault.action {
+            Action::Drop => 1,
+            Action::Duplicate => 2,
+            Action::Swap => 3,
+            Action::Corrupt => 4,
+        };
+        FaultValue {
+            action,
+            byte_from_end: fault.byte_from_end,
+            flip: u32::from(fault.flip),
+        }
+    }
+
+    fn interface_index(name: &str) -> Result<u32, Failure> {
+        let name = CString::new(name)?;
+        // SAFETY: `name` is a string ended by zero that lives across the call.
+        match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+            0 => Err(io::Error::last_os_error().into()),
+            index => Ok(index),
+        }
+    }
+}
+
+/// Python's `keisoku._core.Faulty`.
+pub mod python {
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    use pyo3::exceptions::{PyRuntimeError, PyValueError};
+    use pyo3::prelude::*;
+
+    #[cfg(not(bpf))]
+    use super::absent as attached;
+    #[cfg(bpf)]
+    use super::attached;
+    use super::{Applied, Fault};
+
+    /// A program on two interfaces of a namespace that forwards between them and applies `faults_json`,
+    /// a list of `Fault`. It is removed by `close()` or with the object.
+    ///
+    /// Raises ValueError for JSON that is no list of faults, RuntimeError if the kernel refuses the program.
+    #[pyclass]
+    pub struct Faulty {
+        attached: Mutex<Option<attached::Attached>>,
+    }
+
+    #[pymethods]
+    impl Faulty {
+        #[new]
+        fn new(
+            py: Python<'_>,
+            namespace: &str,
+            interface_a: &str,
+            interface_b: &str,
+            faults_json: &str,
+        ) -> PyResult<Self> {
+            let faults: Vec<Fault> = serde_json::from_str(faults_json)
+                .map_err(|error| PyValueError::new_err(error.to_string()))?;
+            let attached = py
+                .detach(|| attached::Attached::new(namespace, [interface_a, interface_b], &faults))
+                .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+            Ok(Self {
+                attached: Mutex::new(Some(attached)),
+            })
+        }
+
+        /// Counts of what was really done: stream number to name to count; stream -1 holds the frames
+        /// without a signature, of which only `seen` is counted.
+        fn applied(&self) -> PyResult<BTreeMap<i64, BTreeMap<&'static str, u64>>> {
+            let guard = self
+                .attached
+                .lock()
+                .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+            let attached = guard
+                .as_ref()
+                .ok_or_else(|| PyRuntimeError::new_err("the device is closed"))?;
+            let streams = attached
+                .applied()
+                .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+            let named = |applied: Applied| applied.named().into_iter().collect();
+            Ok(streams
+                .into_iter()
+                .map(|(stream, applied)| (stream, named(applied)))
+                .collect())
+        }
+
+        /// Takes the program off its interfaces; closing twice is no error.
+        fn close(&self, py: Python<'_>) -> PyResult<()> {
+            let taken = self
+                .attached
+                .lock()
+                .map_err(|error| PyRuntimeError::new_err(error.to_string()))?
+                .take();
+            py.detach(|| drop(taken));
+            Ok(())
+        }
+    }
+}
+
+/// Stands in for `attached` where the program could not be compiled.
+#[cfg(not(bpf))]
+mod absent {
+    use std::collections::BTreeMap;
+
+    use super::{Applied, Fault};
+
+    pub enum Attached {}
+
+    impl Attached {
+        pub fn new(_: &str, _: [&str; 2], _: &[Fault]) -> Result<Self, &'static str> {
+            Err("keisoku was built without clang and libbpf's headers, so it has no BPF programs")
+        }
+
+        pub fn applied(&self) -> Result<BTreeMap<i64, Applied>, &'static str> {
+            match *self {}
+        }
+    }
+}

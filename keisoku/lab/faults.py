@@ -1,0 +1,93 @@
+"""`Faults`: which frames the `faulty` device harms; `Applied`: what it really did. Plain values."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, fields
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from keisoku.errors import PlanError
+
+SEQUENCES = 1 << 48
+"""Sequence numbers are 48 bits wide (docs/signature)."""
+
+
+class Faults(BaseModel):
+    """Known frames by sequence number, in every stream or in one.
+
+    `corrupt` holds pairs (sequence, byte from the end): 1 is the last byte of the frame without its
+    FCS, 18 the first of the signature. A swap of n exchanges n with the next frame of its stream.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    drop: tuple[int, ...] = ()
+    duplicate: tuple[int, ...] = ()
+    swap: tuple[int, ...] = ()
+    corrupt: tuple[tuple[int, int], ...] = ()
+    stream: int | None = None
+    flip: int = 1
+    """The bits that are flipped in the byte to corrupt."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Raises PlanError for what the device could not do as told."""
+        harmed = [*self.drop, *self.duplicate, *self.swap, *(sequence for sequence, _ in self.corrupt)]
+        # The frame after a swapped one takes part in the swap, so it can suffer nothing else.
+        taken = [*harmed, *(sequence + 1 for sequence in self.swap)]
+        twice = [sequence for sequence, count in Counter(taken).items() if count > 1]
+        if twice:
+            problem = f"frame {min(twice)} is to suffer two faults"
+            raise PlanError("faults", problem, "give each frame, and each frame after a swapped one, only one")
+        if any(not 0 <= sequence < SEQUENCES for sequence in harmed):
+            raise PlanError("faults", "a sequence number is below 0 or above 48 bits", "count from 0")
+        if any(place < 1 for _, place in self.corrupt):
+            raise PlanError("faults", "a byte to corrupt is not in the frame", "1 means the frame's last byte")
+        if not 1 <= self.flip <= 0xFF:
+            raise PlanError("faults", f"flip is {self.flip}", "give the bits to flip as 1 to 255")
+        if self.stream is not None and not 0 <= self.stream <= 0xFFFF:
+            raise PlanError("faults", f"stream {self.stream} does not exist", "give 0 to 65535, or none for all")
+        return self
+
+    def to_json(self) -> str:
+        """As `keisoku._core.Faulty` takes them."""
+        plain = [("drop", self.drop), ("duplicate", self.duplicate), ("swap", self.swap)]
+        faults: list[dict[str, object]] = [
+            {"stream": self.stream, "sequence": sequence, "action": action}
+            for action, sequences in plain
+            for sequence in sequences
+        ]
+        faults += [
+            {
+                "stream": self.stream,
+                "sequence": sequence,
+                "action": "corrupt",
+                "byte_from_end": place,
+                "flip": self.flip,
+            }
+            for sequence, place in self.corrupt
+        ]
+        return json.dumps(faults)
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What the `faulty` device did to the frames of one stream, or of all: counts of frames."""
+
+    seen: int = 0
+    """Frames with a signature that reached the device."""
+    dropped: int = 0
+    duplicated: int = 0
+    swapped: int = 0
+    corrupted: int = 0
+    held: int = 0
+    """Taken for a swap, but no frame of the stream came after: lost."""
+    failed: int = 0
+    """Intended, but refused by the kernel: the truth is then not known."""
+
+    def __add__(self, other: Applied) -> Applied:
+        pairs = ((field.name, getattr(self, field.name) + getattr(other, field.name)) for field in fields(self))
+        return Applied(**dict(pairs))

@@ -1,0 +1,131 @@
+"""What a lab sets on its interfaces: no offloads, no chatter, a core to poll them.
+
+Every function acts on the namespace of the calling thread (see `Namespace.run`). Only the lab calls
+them, and only on interfaces it made: they must never meet an interface of the host.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import socket
+from pathlib import Path
+
+_SIOCETHTOOL = 0x8946
+# linux/ethtool.h: whatever merges, splits, strips or defers would falsify a frame.
+_OFFLOADS = {
+    "receive checksum": 0x15,
+    "transmit checksum": 0x17,
+    "scatter-gather": 0x19,
+    "TCP segmentation": 0x1F,
+    "generic segmentation": 0x24,
+    "VLAN tags and LRO": 0x26,
+}
+_GRO = 0x2C
+
+_QUIET = {
+    "ipv4/conf/{}/arp_ignore": "1",
+    "ipv4/conf/{}/arp_announce": "2",
+    "ipv4/conf/{}/rp_filter": "0",
+    "ipv4/conf/{}/send_redirects": "0",
+    "ipv6/conf/{}/accept_dad": "0",
+    "ipv6/conf/{}/accept_ra": "0",
+    "ipv6/conf/{}/addr_gen_mode": "1",
+    "ipv6/conf/{}/autoconf": "0",
+    "ipv6/conf/{}/dad_transmits": "0",
+    # The kernel tells the groups it joins twice; at once, so that it is over before the first trial.
+    "ipv6/conf/{}/mldv1_unsolicited_report_interval": "1",
+    "ipv6/conf/{}/mldv2_unsolicited_report_interval": "1",
+    "ipv6/conf/{}/router_solicitations": "0",
+}
+
+
+class _Value(ctypes.Structure):
+    """`struct ethtool_value`."""
+
+    _fields_ = (("command", ctypes.c_uint32), ("data", ctypes.c_uint32))
+
+
+class _Request(ctypes.Structure):
+    """`struct ifreq` with a pointer as its data."""
+
+    _fields_ = (("name", ctypes.c_char * 16), ("data", ctypes.c_void_p), ("rest", ctypes.c_char * 16))
+
+
+def quiet_defaults() -> None:
+    """Make interfaces yet to come send nothing by themselves, and answer ARP for themselves only."""
+    for name in ("all", "default"):
+        for key, value in _QUIET.items():
+            set_sysctl(key.format(name), value)
+
+
+def set_sysctl(key: str, value: str) -> None:
+    """Write `net/<key>` of the calling thread's namespace; a key that the kernel lacks is left out."""
+    path = Path("/proc/sys/net") / key
+    if path.exists():
+        path.write_text(value)
+
+
+def disable_ipv6() -> None:
+    """Take the kernel's IPv6 off all interfaces of the namespace, present and to come."""
+    for name in ("all", "default"):
+        set_sysctl(f"ipv6/conf/{name}/disable_ipv6", "1")
+
+
+def offloads_off(interface: str) -> dict[str, str]:
+    """Switch off whatever changes frames; return what became of each: 'off', or 'fixed' if refused."""
+    return {name: "off" if _set(interface, command, 0) else "fixed" for name, command in _OFFLOADS.items()}
+
+
+def gro_on(interface: str) -> dict[str, str]:
+    """Switch on GRO and by it NAPI: without, a veth silently drops the XDP frames that its peer sends."""
+    return {"GRO": "on" if _set(interface, _GRO, 1) else "fixed"}
+
+
+def poll_on_core(interface: str, core: int) -> str:
+    """Have the interface polled on `core` instead of in its sender's softirq.
+
+    Returns how: 'threaded NAPI', or 'RPS' where the kernel has no threaded NAPI, or 'shared' where it
+    has neither. Needs the namespace's own /sys.
+    """
+    folder = Path("/sys/class/net") / interface
+    try:
+        before = _napi_threads(interface)
+        (folder / "threaded").write_text("1")
+        ours = _napi_threads(interface) - before
+        for thread in ours:
+            os.sched_setaffinity(thread, {core})
+        if ours:
+            return "threaded NAPI"
+    except OSError:
+        pass
+    try:
+        for queue in (folder / "queues").glob("rx-*"):
+            (queue / "rps_cpus").write_text(f"{1 << core:x}")
+    except OSError:
+        return "shared"
+    return "RPS"
+
+
+def _set(interface: str, command: int, data: int) -> bool:
+    value = _Value(command, data)
+    request = _Request(interface.encode(), ctypes.addressof(value), b"")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        try:
+            fcntl.ioctl(control, _SIOCETHTOOL, request)
+        except OSError:
+            return False
+    return True
+
+
+def _napi_threads(interface: str) -> set[int]:
+    """Kernel threads `napi/<interface>-<id>`; those of other namespaces have such names too."""
+    threads = set()
+    for name in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if name.read_text().startswith(f"napi/{interface}-"):
+                threads.add(int(name.parent.name))
+        except OSError:
+            continue
+    return threads

@@ -1,0 +1,162 @@
+"""A named network namespace: made, entered by short-lived threads, removed.
+
+Never moves the calling thread, and never touches a namespace whose name is not `keisoku-...`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from keisoku.errors import EngineError
+
+FOLDER = Path("/run/netns")
+"""Where iproute2 keeps its names, so that `ip netns` shows ours."""
+NAME = re.compile(r"keisoku-(?P<owner>\d+)-(?:\d+-)?(?:dut|tester)")
+
+_CLONE_NEWNET = 0x4000_0000
+_CLONE_NEWNS = 0x0002_0000
+_MS_BIND, _MS_REC, _MS_PRIVATE, _MS_SHARED = 0x1000, 0x4000, 1 << 18, 1 << 20
+_MNT_DETACH = 2
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_Outcome = TypeVar("_Outcome")
+
+
+class Namespace:
+    """A network namespace by name; `create` and `remove` may each be called once or more."""
+
+    def __init__(self, name: str) -> None:
+        if not NAME.fullmatch(name):
+            raise ValueError(f"{name} is not a name of a keisoku namespace")
+        self.name = name
+        self.path = FOLDER / name
+
+    @property
+    def owner(self) -> int:
+        """The process that made it."""
+        match = NAME.fullmatch(self.name)
+        assert match
+        return int(match["owner"])
+
+    def create(self) -> None:
+        """Make it and give it its name. Raises EngineError without the privilege."""
+        uninterrupted(self._create)
+
+    def remove(self) -> None:
+        """Take its name away; the kernel then removes what is in it. No error if it is gone."""
+        uninterrupted(self._remove)
+
+    def run(self, work: Callable[[], _Outcome]) -> _Outcome:
+        """Call `work` on a thread inside the namespace, with the namespace's own /sys; return its outcome."""
+        return within(self.path, work)
+
+    def _create(self) -> None:
+        try:
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            _share_folder()
+            self.path.touch(mode=0o444, exist_ok=False)
+            _call("unshare", _CLONE_NEWNET)
+            _call("mount", b"/proc/thread-self/ns/net", bytes(self.path), b"none", _MS_BIND, None)
+        except OSError as error:
+            self._remove()
+            raise EngineError(f"the namespace {self.name} cannot be made: {error}") from error
+
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            _call("umount2", bytes(self.path), _MNT_DETACH)
+        self.path.unlink(missing_ok=True)
+
+
+def existing() -> list[Namespace]:
+    """Every namespace with a name of ours, whoever made it."""
+    if not FOLDER.is_dir():
+        return []
+    names = sorted(entry.name for entry in FOLDER.iterdir())
+    return [Namespace(name) for name in names if NAME.fullmatch(name)]
+
+
+def within(path: Path, work: Callable[[], _Outcome]) -> _Outcome:
+    """Call `work` on a thread inside the namespace at `path`, with that namespace's own /sys.
+
+    Raises EngineError if it cannot be entered, and whatever `work` raises.
+    """
+
+    def enter() -> _Outcome:
+        try:
+            with path.open("rb") as namespace:
+                _call("setns", namespace.fileno(), _CLONE_NEWNET)
+            _mount_sysfs()
+        except OSError as error:
+            raise EngineError(f"the namespace {path} cannot be entered: {error}") from error
+        return work()
+
+    return uninterrupted(enter)
+
+
+def apart(work: Callable[[], _Outcome]) -> _Outcome:
+    """Call `work` on a thread in a new namespace without a name, which goes when `work` returns."""
+
+    def enter() -> _Outcome:
+        _call("unshare", _CLONE_NEWNET)
+        _mount_sysfs()
+        return work()
+
+    return uninterrupted(enter)
+
+
+def uninterrupted(work: Callable[[], _Outcome]) -> _Outcome:
+    """Call `work` on a thread and wait for its end, whatever signals arrive; then let them act.
+
+    So a signal finds a thing made or not made, removed or not removed, never half of it.
+    """
+    outcome: list[_Outcome] = []
+    failures: list[BaseException] = []
+
+    def record() -> None:
+        try:
+            outcome.append(work())
+        except BaseException as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=record, name="keisoku-namespace", daemon=False)
+    interruption: BaseException | None = None
+    thread.start()
+    while thread.is_alive():
+        try:
+            thread.join()
+        except BaseException as signal:
+            interruption = signal
+    if interruption:
+        raise interruption
+    if failures:
+        raise failures[0]
+    return outcome[0]
+
+
+def _mount_sysfs() -> None:
+    # /sys shows the devices of the namespace in which it was mounted; ours is seen by this thread only.
+    _call("unshare", _CLONE_NEWNS)
+    _call("mount", b"none", b"/", None, _MS_REC | _MS_PRIVATE, None)
+    _call("mount", b"none", b"/sys", b"sysfs", 0, None)
+
+
+def _share_folder() -> None:
+    # As iproute2 does: names made or removed later show in other mount namespaces too.
+    try:
+        _call("mount", b"", bytes(FOLDER), b"none", _MS_SHARED | _MS_REC, None)
+    except OSError:
+        _call("mount", bytes(FOLDER), bytes(FOLDER), b"none", _MS_BIND | _MS_REC, None)
+        _call("mount", b"", bytes(FOLDER), b"none", _MS_SHARED | _MS_REC, None)
+
+
+def _call(function: str, *arguments: object) -> None:
+    if getattr(_libc, function)(*arguments) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{function}: {os.strerror(number)}")

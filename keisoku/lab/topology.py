@@ -1,0 +1,170 @@
+"""Builds the wires and the device of a lab inside its namespaces, with pyroute2.
+
+Each function acts on the namespace of the calling thread. It must never run in the host's own.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from pyroute2 import IPRoute
+from pyroute2.netlink import nlmsg
+
+from keisoku.errors import EngineError
+from keisoku.lab import interface
+from keisoku.lab.namespace import Namespace
+from keisoku.lab.port import LabPort
+
+QUEUES = 1
+"""One per veth: with more, the frames of one stream could overtake each other between cores."""
+_SILENCE_S = 0.06
+_PATIENCE_S = 5.0
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A veth pair to be: port `number` of the tester and the DUT's end of it."""
+
+    number: int
+    tester: Namespace
+    dut: Namespace | None
+
+    def port(self, l3: bool) -> LabPort:
+        """The tester's end. Addresses are of the benchmark nets (RFC 2544 C.2.2, RFC 5180 §8)."""
+        number = self.number
+        return LabPort(
+            name=f"t{number}",
+            interface=f"t{number}",
+            namespace_path=self.tester.path,
+            mac=f"02:6b:73:00:00:{number:02x}",
+            ipv4=f"198.18.{number}.2",
+            ipv6=f"2001:2:0:{number:x}::2",
+            dut_interface=f"d{number}" if self.dut else None,
+            dut_mac=f"02:6b:73:00:01:{number:02x}" if self.dut else None,
+            dut_ipv4=f"198.18.{number}.1" if l3 else None,
+            dut_ipv6=f"2001:2:0:{number:x}::1" if l3 else None,
+        )
+
+
+def plug(port: LabPort, dut: Namespace, mtu: int) -> None:
+    """In the tester's namespace: make the veth pair between `port` and the DUT's namespace."""
+    with IPRoute() as ip:
+        ip.link(
+            "add",
+            ifname=port.interface,
+            kind="veth",
+            address=port.mac,
+            mtu=mtu,
+            num_tx_queues=QUEUES,
+            num_rx_queues=QUEUES,
+            peer={
+                "ifname": port.dut_interface,
+                "address": port.dut_mac,
+                "mtu": mtu,
+                "num_tx_queues": QUEUES,
+                "num_rx_queues": QUEUES,
+                "net_ns_fd": str(dut.path),
+            },
+        )
+
+
+def plug_cable(a: LabPort, b: LabPort, mtu: int) -> None:
+    """In the tester's namespace: make one veth pair of which both ends are tester ports."""
+    ends = [
+        {
+            "ifname": port.interface,
+            "address": port.mac,
+            "mtu": mtu,
+            "num_tx_queues": QUEUES,
+            "num_rx_queues": QUEUES,
+        }
+        for port in (a, b)
+    ]
+    with IPRoute() as ip:
+        ip.link("add", kind="veth", peer=ends[1], **ends[0])
+
+
+def raise_tester_port(port: LabPort) -> dict[str, str]:
+    """Give the tester's port its addresses and put it up; return its offload settings."""
+    with IPRoute() as ip:
+        index = ip.link_lookup(ifname=port.interface)[0]
+        offloads = interface.offloads_off(port.interface) | interface.gro_on(port.interface)
+        ip.link("set", index=index, state="up")
+        _add_addresses(ip, index, port.ipv4, port.ipv6)
+    return offloads
+
+
+def raise_dut_port(name: str) -> dict[str, str]:
+    """Put the DUT's port up; return its offload settings."""
+    with IPRoute() as ip:
+        index = ip.link_lookup(ifname=name)[0]
+        offloads = interface.offloads_off(name) | interface.gro_on(name)
+        ip.link("set", index=index, state="up")
+    return offloads
+
+
+def build_bridge(ports: list[LabPort]) -> None:
+    """A learning bridge over all ports that speaks no protocol of its own."""
+    with IPRoute() as ip:
+        ip.link(
+            "add",
+            ifname="bridge",
+            kind="bridge",
+            br_stp_state=0,
+            br_forward_delay=0,
+            br_mcast_snooping=0,
+        )
+        bridge = ip.link_lookup(ifname="bridge")[0]
+        for port in ports:
+            ip.link("set", index=ip.link_lookup(ifname=port.dut_interface)[0], master=bridge)
+        ip.link("set", index=bridge, state="up")
+
+
+def build_router(ports: list[LabPort]) -> None:
+    """IPv4 and IPv6 forwarding between all ports, each a /24 and a /64.
+
+    The tester's addresses are permanent neighbours: the kernel probes others again after some seconds, and
+    a probe in the middle of a trial would be a foreign frame.
+    """
+    for key in ("ipv4/ip_forward", "ipv4/conf/all/forwarding", "ipv6/conf/all/forwarding"):
+        interface.set_sysctl(key, "1")
+    with IPRoute() as ip:
+        for port in ports:
+            index = ip.link_lookup(ifname=port.dut_interface)[0]
+            assert port.dut_ipv4 and port.dut_ipv6
+            _add_addresses(ip, index, port.dut_ipv4, port.dut_ipv6)
+            for address in (port.ipv4, port.ipv6):
+                ip.neigh("replace", dst=address, lladdr=port.mac, ifindex=index, state="permanent")
+
+
+def settle(ports: list[LabPort]) -> None:
+    """In the tester's namespace: wait until the ports have carrier and what their creation sent is over.
+
+    A port that has sent and received nothing for `_SILENCE_S` is settled; its kernel has then told its
+    multicast groups, which it does within some timer ticks (see `quiet_defaults`). Raises EngineError after
+    `_PATIENCE_S`.
+    """
+    names = {port.interface for port in ports}
+    deadline = time.monotonic() + _PATIENCE_S
+    before: list[object] = []
+    with IPRoute() as ip:
+        while time.monotonic() < deadline:
+            links = [link for link in ip.get_links() if link.get("ifname") in names]
+            now: list[object] = [(link.get("operstate"), _frames(link)) for link in links]
+            if now == before and all(link.get("operstate") == "UP" for link in links):
+                return
+            before = now
+            time.sleep(_SILENCE_S)
+    raise EngineError(f"the ports {', '.join(sorted(names))} of the lab did not settle in {_PATIENCE_S} s")
+
+
+def _frames(link: nlmsg) -> tuple[int, int]:
+    statistics = link.get("stats64")
+    return statistics["rx_packets"], statistics["tx_packets"]
+
+
+def _add_addresses(ip: IPRoute, index: int, ipv4: str, ipv6: str) -> None:
+    no_duplicate_detection = 0x02
+    ip.addr("add", index=index, address=ipv4, prefixlen=24)
+    ip.addr("add", index=index, address=ipv6, prefixlen=64, flags=no_duplicate_detection)
