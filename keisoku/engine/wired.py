@@ -202,4 +202,6 @@ class _Running(threading.Thread):
             "seed": 0,
         }
         self._wire.start(json.dumps(intention), self._template.bytes_, self._template.checked_from)
+        if self._stopped.is_set():  # it came while the load was about to begin
+            self._wire.stop()
         self._facts = Facts.model_validate_json(self._wire.finish())

@@ -1,0 +1,5 @@
+"""`python -m keisoku` is the `keisoku` command."""
+
+from keisoku.cli.main import main
+
+main()

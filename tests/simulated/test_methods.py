@@ -1,0 +1,149 @@
+"""Each method on simulated devices whose truth is known."""
+
+import pytest
+from trials import carry_out, device, plan
+
+from keisoku.plan.device import list_devices
+from keisoku.record.trial import Facts, Trial
+
+LINE_64 = 1e9 / (84 * 8)
+
+
+def throughput_of(toml: str, **settings: object) -> tuple[float, float, list[str]]:
+    result, _ = carry_out(plan("throughput", frame_bytes=[64], throughput=settings), device(toml))
+    figure = result.rows[0].figures["throughput"]
+    assert figure.uncertainty is not None
+    return figure.value, figure.uncertainty, result.remarks
+
+
+def test_a_wire_rate_device_has_the_throughput_of_the_link() -> None:
+    value, uncertainty, _ = throughput_of("", trial_s=2)
+    assert (value, uncertainty) == (pytest.approx(LINE_64), 0)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.5, 0.123, 0.02])
+def test_throughput_finds_the_service_rate(share: float) -> None:
+    # A small buffer, so that a surplus of 0.1 % fills it within the trial.
+    toml = f"[output]\nservice_bits_per_second = {share * 1e9}\nbuffer_bytes = 2000"
+    value, uncertainty, _ = throughput_of(toml, trial_s=2)
+    truth = share * LINE_64
+    assert value <= truth * 1.0005
+    assert truth <= (value + uncertainty) * 1.0005
+    assert uncertainty <= 0.0011 * truth
+
+
+def test_throughput_is_decided_by_a_trial_of_full_length() -> None:
+    # The buffer hides a surplus of 1 % for 10 s: short trials alone would report too much.
+    toml = "[output]\nservice_bits_per_second = 5e8\nbuffer_bytes = 10_000_000"
+    value, _, _ = throughput_of(toml, search_s=1, trial_s=60)
+    assert value <= 0.5 * LINE_64 * 1.005
+
+
+def test_a_device_that_always_loses_has_no_throughput() -> None:
+    result, records = carry_out(
+        plan("throughput", frame_bytes=[64], throughput={"trial_s": 0.1}), device("[loss]\nratio = 1.0")
+    )
+    assert result.rows[0].figures["throughput"].value == 0
+    assert result.rows[0].remark == "no load passed without loss"
+    assert len(records) < 60
+
+
+def test_a_duplicating_device_cannot_hide_its_loss() -> None:
+    toml = "[loss]\nratio = 0.01\n[faults]\nduplicate_ratio = 0.02"
+    result, _ = carry_out(plan("throughput", frame_bytes=[64], throughput={"trial_s": 0.5}), device(toml))
+    assert result.rows[0].figures["throughput"].value < 0.01 * LINE_64
+
+
+def half_the_tester(index: int, trial: Trial, facts: Facts) -> Facts:
+    """A tester that cannot offer more than 400 000 frames/s."""
+    able = int(400_000 * trial.duration_ns / 1e9)
+    if trial.frames <= able:
+        return facts
+    sent = facts.sent.model_copy(update={"offered_frames": able})
+    tracked = facts.tracked.model_copy(update={"forwarded_frames": able, "lost_frames": 0})
+    return facts.model_copy(update={"sent": sent, "tracked": tracked})
+
+
+def test_what_the_tester_cannot_offer_is_its_limit_and_not_the_devices() -> None:
+    result, records = carry_out(
+        plan("throughput", frame_bytes=[64], throughput={"trial_s": 1}), device(""), half_the_tester
+    )
+    assert result.rows[0].figures["throughput"].value == pytest.approx(400_000, rel=0.07)
+    assert result.rows[0].remark == "limited by the tester"
+    assert "limited by the tester" in result.remarks[0]
+    assert not records[0].valid
+
+
+def test_a_trial_spoiled_by_the_tester_is_repeated() -> None:
+    def dropped_once(index: int, trial: Trial, facts: Facts) -> Facts:
+        return facts.model_copy(update={"tester_dropped_frames": 3 if index == 0 else 0})
+
+    result, records = carry_out(
+        plan("throughput", frame_bytes=[64], throughput={"trial_s": 1}), device(""), dropped_once
+    )
+    assert records[0].invalid_because == ["the tester itself dropped 3 received frames"]
+    assert result.rows[0].figures["throughput"].value == pytest.approx(LINE_64)
+
+
+def test_latency_of_every_frame_and_of_the_tagged_one() -> None:
+    result, records = carry_out(
+        plan("latency", frame_bytes=[64, 1518], latency={"trials": 3, "trial_s": 4, "tag_after_s": 2}),
+        device("[forwarding]\nns_per_byte = 8\nconstant_ns = 811"),
+    )
+    assert sum(record.trial.tag is not None for record in records) == 6
+    for row in result.rows:
+        truth = 8 * row.frame_bytes + 811
+        for name in ("min", "mean", "max", "tagged"):
+            assert row.figures[name].value == pytest.approx(truth)
+        for name in ("p50", "p99", "p99.9"):
+            assert row.figures[name].value == pytest.approx(truth)
+        assert row.figures["pdv"].value == pytest.approx(0, abs=1e-6)
+    assert "RFC 2544 §26.2: 3 repetitions instead of at least 20" in result.deviations
+
+
+def test_latency_percentiles_of_a_known_jitter() -> None:
+    result, _ = carry_out(
+        plan("latency", frame_bytes=[1518], latency={"trials": 2, "trial_s": 2, "tag_after_s": 1, "rate_fps": 20_000}),
+        device('[forwarding]\nns_per_byte = 0\nconstant_ns = 10_000\n[jitter]\ndistribution = "uniform"\nspread_ns = 1000'),
+    )
+    figures = result.rows[0].figures
+    assert figures["p50"].value == pytest.approx(10_500, abs=80)
+    assert figures["p99"].value == pytest.approx(10_990, abs=80)
+    assert figures["mean"].value == pytest.approx(10_500, abs=10)
+
+
+def test_loss_follows_the_service_rate_and_ends_after_two_clean_trials() -> None:
+    result, _ = carry_out(
+        plan("loss", frame_bytes=[64], loss={"trial_s": 2}),
+        device("[output]\nservice_bits_per_second = 7.5e8\nbuffer_bytes = 2000"),
+    )
+    found = {row.figures["load"].value: row.figures["loss"].value for row in result.rows}
+    assert list(found) == [100, 90, 80, 70, 60]
+    for load, loss in found.items():
+        assert loss == pytest.approx(max(0.0, 100 * (1 - 75 / load)), abs=0.01)
+
+
+def test_loss_is_measured_below_what_the_tester_can_offer() -> None:
+    result, _ = carry_out(plan("loss", frame_bytes=[64], loss={"trial_s": 1}), device(""), half_the_tester)
+    assert [row.figures["loss"].value for row in result.rows] == [0, 0]
+    assert "26.3: at 64 byte 100 % is the most the tester could offer" in result.deviations[-1]
+
+
+@pytest.mark.parametrize("published", list_devices(), ids=lambda device: device.name)
+def test_sweep_finds_the_published_lines_and_largest_frames(published) -> None:  # type: ignore[no-untyped-def]
+    # E1 Table 4.1: slope and constant within their published standard errors, the largest frame exactly.
+    sizes = [*range(64, 16384, 1020), 16384]
+    result, _ = carry_out(plan("sweep", frame_bytes=sizes, sweep={"samples": 3, "sample_s": 0.1}), published)
+    truth = published.published
+    assert truth is not None and result.line is not None
+    assert abs(result.line.slope.value - truth.slope_ns_per_byte) <= truth.slope_error_ns_per_byte
+    assert abs(result.line.constant.value - truth.constant_ns) <= truth.constant_error_ns
+    assert result.remarks[0].startswith(f"largest frame forwarded without loss: {truth.max_frame_bytes} byte")
+    drops = {row.frame_bytes: row.figures["drop"].value for row in result.rows}
+    assert drops[truth.max_frame_bytes] == 0
+    assert drops[truth.max_frame_bytes + 1] == 100
+
+
+def test_sweep_says_so_when_no_size_is_dropped() -> None:
+    result, _ = carry_out(plan("sweep", frame_bytes=[64, 512, 1518], sweep={"samples": 1, "sample_s": 0.1}), device(""))
+    assert "the limit lies above" in result.remarks[0]
