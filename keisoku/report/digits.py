@@ -98,6 +98,12 @@ def column(quantities: Sequence[Quantity | None]) -> tuple[str, list[Digits | No
     return unit, [None if quantity is None else digits(quantity, unit) for quantity in quantities]
 
 
+def scale(unit: str, magnitude: float) -> tuple[float, str]:
+    """For an axis that reaches up to `magnitude`: what to divide values by, and the unit's name then."""
+    power, name = _scale(unit, None, magnitude)
+    return 10.0**power, name
+
+
 def count(frames: int) -> str:
     """A whole number with thin spaces between thousands (ISO 80000-1 §7.3.1)."""
     return f"{frames:,}".replace(",", THIN_SPACE)

@@ -1,0 +1,62 @@
+"""Which frames were lost: the first ranges of sequence numbers of every trial that lost, with times.
+
+Cuts the list for the page, never the totals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keisoku.record.result import Quantity
+from keisoku.record.run import Run
+from keisoku.record.trial import Gap, TrialRecord
+from keisoku.report import digits
+
+RANGES_SHOWN = 12
+TRIALS_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One trial's losses: total, number of gaps, and the first of them as (numbers, frames, when sent)."""
+
+    record: TrialRecord
+    lost: str
+    gaps: str
+    first: list[tuple[str, str, str]]
+
+
+def losses(run: Run) -> tuple[list[Loss], int]:
+    """The trials that lost, those that a result rests on first, and how many more there are."""
+    cited = {row.trial for result in run.results for row in result.rows}
+    lossy = [record for record in run.records if record.facts.tracked.lost_frames]
+    lossy.sort(key=lambda record: (record.index not in cited, record.index))
+    return [_loss(record) for record in lossy[:TRIALS_SHOWN]], max(0, len(lossy) - TRIALS_SHOWN)
+
+
+def _loss(record: TrialRecord) -> Loss:
+    tracked = record.facts.tracked
+    gaps = f"{digits.count(len(tracked.lost))} {'gap' if len(tracked.lost) == 1 else 'gaps'}"
+    return Loss(
+        record=record,
+        lost=digits.count(tracked.lost_frames),
+        gaps=gaps if tracked.lost_exact else f"{gaps} (neighbouring gaps merged, counts exact)",
+        first=[_range(gap) for gap in tracked.lost[:RANGES_SHOWN]],
+    )
+
+
+def _range(gap: Gap) -> tuple[str, str, str]:
+    numbers = digits.count(gap.first)
+    if gap.last > gap.first:
+        numbers += f" … {digits.count(gap.last)}"
+    when = [
+        f"{word} {_time(time_ns)}"
+        for word, time_ns in (("after", gap.after_ns), ("before", gap.before_ns))
+        if time_ns is not None
+    ]
+    return numbers, digits.count(gap.count), ", ".join(when) or "the whole trial"
+
+
+def _time(time_ns: int) -> str:
+    # Transmit times are facts in whole ns; as exact quantities they keep their digits.
+    return digits.value_text(Quantity(value=time_ns, unit="ns", uncertainty=0))

@@ -1,0 +1,91 @@
+"""How sure the figures are and where they come from: calibration, uncertainty, context, plan.
+
+Only says what records, results and context hold; what they do not hold it names as missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tomlkit
+
+from keisoku.report.device import METHODS, Device
+
+COVERAGE = (
+    "A figure reads value ± U, with the expanded uncertainty U = 2u: a coverage factor of k = 2, about 95 % "
+    "if the errors are normal (GUM, JCGM 100:2008). The value is rounded to its uncertainty; no digit below "
+    "it is shown. Standard errors of fitted lines are k = 1, as the literature prints them."
+)
+NOT_INCLUDED = (
+    "Not included: how the device behaves at other times, temperatures and configurations, and what else "
+    "the host did. Runs on shared processors scatter more from run to run than within one."
+)
+
+
+def stamps(device: Device) -> list[str]:
+    """Where both time stamps of a frame were taken, one sentence for each way that occurred."""
+    ways = {(record.facts.transmit_stamp, record.facts.receive_stamp): None for record in device.run.records}
+    return [f"Sent: {transmit}. Received: {receive}." for transmit, receive in ways]
+
+
+def calibration(device: Device) -> list[tuple[str, str]]:
+    """What the tester itself was found to add, as the context states it; empty if it was not calibrated."""
+    found = device.run.context.get("calibration")
+    if not found:
+        return []
+    return flattened(found) if isinstance(found, Mapping) else [("calibration", str(found))]
+
+
+def deviations(devices: Sequence[Device]) -> list[tuple[str, list[str]]]:
+    """Every deviation once, with the devices and methods that it holds for."""
+    found: dict[str, list[str]] = {}
+    for device in devices:
+        for result in device.run.results:
+            for text in result.deviations:
+                where = METHODS.get(result.method, result.method)
+                name = f"{device.name}: {where}" if len(devices) > 1 else where
+                if name not in found.setdefault(text, []):
+                    found[text].append(name)
+    return list(found.items())
+
+
+def remarks(devices: Sequence[Device]) -> list[str]:
+    """What methods had to say besides figures, each once."""
+    return list(
+        dict.fromkeys(
+            f"{device.name}: {text}"
+            for device in devices
+            for result in device.run.results
+            for text in result.remarks
+        )
+    )
+
+
+def flattened(content: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Nested keys joined by dots, with values as text, in the order they are kept."""
+    rows: list[tuple[str, str]] = []
+    for key, value in content.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            rows += flattened(value, f"{name}.")
+        elif isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):
+            rows += flattened({str(index): item for index, item in enumerate(value)}, f"{name}.")
+        elif isinstance(value, list | tuple):
+            rows.append((name, ", ".join(str(item) for item in value)))
+        else:
+            rows.append((name, "not known" if value is None else str(value)))
+    return rows
+
+
+def plan_toml(plan: Mapping[str, Any]) -> str:
+    """The plan as a TOML file that `keisoku run` accepts; what was left open is left out."""
+    return tomlkit.dumps(_without_none(plan))
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _without_none(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_without_none(item) for item in value if item is not None]
+    return value if isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,99 @@
+"""The first paragraph of a report: what was found, in words, for somebody who reads nothing else.
+
+Says only what the tables below say too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from keisoku.record.result import Quantity, Row
+from keisoku.report import digits
+from keisoku.report.accounting import accounts
+from keisoku.report.device import Device
+from keisoku.report.size_plots import line_text
+
+
+def summary(device: Device) -> list[str]:
+    """Sentences about one device: throughput, latency, loss, sweep."""
+    sentences = [
+        sentence
+        for sentence in (_throughput(device), _latency(device), _loss(device), _sweep(device))
+        if sentence
+    ]
+    return sentences or ["Nothing has been measured yet."]
+
+
+def conclusion(devices: Sequence[Device]) -> str:
+    """How many frames and trials the report rests on, and whether every one is accounted for."""
+    balances = [balance for device in devices for balance in accounts(device.run.records)]
+    if not balances:
+        return "No trial was finished."
+    frames = sum(balance.record.facts.sent.offered_frames for balance in balances)
+    invalid = sum(not balance.record.valid for balance in balances)
+    faulty = sum(not balance.adds_up for balance in balances)
+    said = f"{digits.count(frames)} frames were offered in {digits.count(len(balances))} trials"
+    said += f"; {faulty} trials do not add up" if faulty else "; every single frame is accounted for"
+    if invalid:
+        noun = "trial is" if invalid == 1 else "trials are"
+        said += (
+            f". {invalid} {noun} invalid, because the tester itself fell short, and no result rests on them"
+        )
+    return said + "."
+
+
+def _ends(rows: Sequence[Row], figure: str) -> list[tuple[int, Quantity]]:
+    """The figure at the smallest and at the largest size that have it."""
+    known = sorted(
+        ((row.frame_bytes, row.figures[figure]) for row in rows if figure in row.figures),
+        key=lambda entry: entry[0],
+    )
+    return known[:1] + known[-1:] if len(known) > 1 else known
+
+
+def _throughput(device: Device) -> str:
+    result = device.result("throughput")
+    ends = _ends(result.rows, "throughput") if result else []
+    if not result or not ends:
+        return ""
+    shares = dict(_ends(result.rows, "line_share"))
+    parts = []
+    for size, rate in ends:
+        share = f" ({digits.value_text(shares[size])} of the link)" if size in shares else ""
+        parts.append(f"{digits.value_text(rate)} of {size}-byte frames{share}")
+    return f"Forwards {' and '.join(parts)} without losing one."
+
+
+def _latency(device: Device) -> str:
+    result = device.result("latency")
+    ends = _ends(result.rows, "mean") if result else []
+    if not result or not ends:
+        return ""
+    high = dict(_ends(result.rows, "p99.9"))
+    parts = []
+    for size, mean in ends:
+        tail = f" (99.9 % within {digits.value_text(high[size])})" if size in high else ""
+        parts.append(f"{digits.value_text(mean)} at {size} byte{tail}")
+    return f"A frame takes {' and '.join(parts)} on average."
+
+
+def _loss(device: Device) -> str:
+    result = device.result("loss")
+    rows = [row for row in result.rows if {"load", "loss"} <= row.figures.keys()] if result else []
+    if not rows:
+        return ""
+    worst = max(rows, key=lambda row: row.figures["loss"].value)
+    if worst.figures["loss"].value == 0:
+        return "No load that was tried made it lose a frame."
+    load, loss = worst.figures["load"], worst.figures["loss"]
+    return (
+        f"At {digits.value_text(load)} load it loses up to {digits.value_text(loss)} "
+        f"of {worst.frame_bytes}-byte frames."
+    )
+
+
+def _sweep(device: Device) -> str:
+    result = device.result("sweep")
+    if not result or not result.line:
+        return ""
+    return f"Over the sweep of frame sizes, latency is {line_text(result.line)}."

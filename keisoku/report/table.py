@@ -1,0 +1,91 @@
+"""A method's result as a table: heads with units, cells as digits. Layout belongs to HTML and text.
+
+Never rounds by itself; `digits` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keisoku.record.result import Line, Quantity, Result
+from keisoku.report import digits
+from keisoku.report.device import METHODS
+
+COLUMNS = {
+    "throughput": "Throughput",
+    "line_share": "Of the theoretical maximum",
+    "bit_rate": "Bit rate",
+    "load": "Load",
+    "offered": "Offered",
+    "loss": "Frame loss",
+    "latency": "Mean latency",
+    "min": "Minimum",
+    "mean": "Mean",
+    "p50": "Median",
+    "p99": "99 %",
+    "p99.9": "99.9 %",
+    "max": "Maximum",
+    "pdv": "Delay variation",
+    "tagged": "Tagged frame",
+    "drop": "Drop rate",
+    "bias": "Bias",
+    "spread": "Spread",
+}
+"""Figures in the order of a table, and their heads; a figure not named here comes last, by its name."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """Title and unit of a column."""
+
+    title: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells are text ready to be shown; the first column is the frame size, the last may be a remark."""
+
+    title: str
+    heads: list[Head]
+    rows: list[list[str]]
+    marks: list[str]
+    """The marks that occur, to be explained below."""
+
+
+def method_table(result: Result) -> Table:
+    """All figures of a result: one row each, one unit per column."""
+    rows = sorted(result.rows, key=lambda row: (row.frame_bytes, row.figures.get("load", _NO_LOAD).value))
+    names = sorted({name for row in rows for name in row.figures}, key=_order)
+    heads, columns, marks = [Head("Frame size", "byte")], [[str(row.frame_bytes) for row in rows]], set()
+    for name in names:
+        unit, cells = digits.column([row.figures.get(name) for row in rows])
+        heads.append(Head(COLUMNS.get(name, name), unit))
+        columns.append([cell.compact if cell else "" for cell in cells])
+        marks |= {cell.mark for cell in cells if cell and cell.mark}
+    if any(row.remark for row in rows):
+        heads.append(Head("Remark", ""))
+        columns.append([row.remark for row in rows])
+    title = METHODS.get(result.method, result.method)
+    return Table(title, heads, [list(row) for row in zip(*columns, strict=True)], sorted(marks))
+
+
+def line_table(line: Line) -> Table:
+    """E1's table of a fit: slope and constant, each with its standard error, absolute and in percent."""
+    rows = []
+    for name, figure, error in (
+        ("slope", line.slope, line.slope_error),
+        ("constant", line.constant, line.constant_error),
+    ):
+        percent = f"{abs(error / figure.value) * 100:.2g} %" if figure.value else ""
+        rows.append([name, digits.text(figure), f"{error:.2g} {figure.unit}", percent])
+    heads = [Head("Line", ""), Head("Value", ""), Head("Standard error", "k = 1"), Head("Of the value", "")]
+    return Table(f"Least-squares line through {len(line.points)} points", heads, rows, [])
+
+
+def _order(name: str) -> tuple[int, str]:
+    names = list(COLUMNS)
+    return (names.index(name) if name in names else len(names), name)
+
+
+_NO_LOAD = Quantity(value=0.0, unit="%")
