@@ -1,0 +1,1 @@
+"""Engines carry out a trial and return facts; the ports they use."""
