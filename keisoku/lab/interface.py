@@ -6,23 +6,10 @@ them, and only on interfaces it made: they must never meet an interface of the h
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
 import os
-import socket
 from pathlib import Path
 
-_SIOCETHTOOL = 0x8946
-# linux/ethtool.h: whatever merges, splits, strips or defers would falsify a frame.
-_OFFLOADS = {
-    "receive checksum": 0x15,
-    "transmit checksum": 0x17,
-    "scatter-gather": 0x19,
-    "TCP segmentation": 0x1F,
-    "generic segmentation": 0x24,
-    "VLAN tags and LRO": 0x26,
-}
-_GRO = 0x2C
+from keisoku.engine.ethtool import OFFLOADS, set_offload
 
 _QUIET = {
     "ipv4/conf/{}/arp_ignore": "1",
@@ -39,18 +26,6 @@ _QUIET = {
     "ipv6/conf/{}/mldv2_unsolicited_report_interval": "1",
     "ipv6/conf/{}/router_solicitations": "0",
 }
-
-
-class _Value(ctypes.Structure):
-    """`struct ethtool_value`."""
-
-    _fields_ = (("command", ctypes.c_uint32), ("data", ctypes.c_uint32))
-
-
-class _Request(ctypes.Structure):
-    """`struct ifreq` with a pointer as its data."""
-
-    _fields_ = (("name", ctypes.c_char * 16), ("data", ctypes.c_void_p), ("rest", ctypes.c_char * 16))
 
 
 def quiet_defaults() -> None:
@@ -73,14 +48,18 @@ def disable_ipv6() -> None:
         set_sysctl(f"ipv6/conf/{name}/disable_ipv6", "1")
 
 
-def offloads_off(interface: str) -> dict[str, str]:
-    """Switch off whatever changes frames; return what became of each: 'off', or 'fixed' if refused."""
-    return {name: "off" if _set(interface, command, 0) else "fixed" for name, command in _OFFLOADS.items()}
+def whole_frames(interface: str) -> dict[str, str]:
+    """Switch off whatever merges, splits, strips or defers, for it would falsify frames; but GRO on.
 
-
-def gro_on(interface: str) -> dict[str, str]:
-    """Switch on GRO and by it NAPI: without, a veth silently drops the XDP frames that its peer sends."""
-    return {"GRO": "on" if _set(interface, _GRO, 1) else "fixed"}
+    With GRO comes NAPI, and without NAPI a veth silently drops the XDP frames that its peer sends. GRO
+    itself merges no test frames: UDP only on request, TCP only what follows on. Returns each setting:
+    'on', 'off', or 'fixed' if it was refused.
+    """
+    wanted = {name: name == "GRO" for name in OFFLOADS}
+    return {
+        name: ("on" if on else "off") if set_offload(interface, name, on) else "fixed"
+        for name, on in wanted.items()
+    }
 
 
 def poll_on_core(interface: str, core: int) -> str:
@@ -106,17 +85,6 @@ def poll_on_core(interface: str, core: int) -> str:
     except OSError:
         return "shared"
     return "RPS"
-
-
-def _set(interface: str, command: int, data: int) -> bool:
-    value = _Value(command, data)
-    request = _Request(interface.encode(), ctypes.addressof(value), b"")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        try:
-            fcntl.ioctl(control, _SIOCETHTOOL, request)
-        except OSError:
-            return False
-    return True
 
 
 def _napi_threads(interface: str) -> set[int]:

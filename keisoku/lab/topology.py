@@ -89,7 +89,7 @@ def raise_tester_port(port: LabPort) -> dict[str, str]:
     """Give the tester's port its addresses and put it up; return its offload settings."""
     with IPRoute() as ip:
         index = ip.link_lookup(ifname=port.interface)[0]
-        offloads = interface.offloads_off(port.interface) | interface.gro_on(port.interface)
+        offloads = interface.whole_frames(port.interface)
         ip.link("set", index=index, state="up")
         _add_addresses(ip, index, port.ipv4, port.ipv6)
     return offloads
@@ -99,7 +99,7 @@ def raise_dut_port(name: str) -> dict[str, str]:
     """Put the DUT's port up; return its offload settings."""
     with IPRoute() as ip:
         index = ip.link_lookup(ifname=name)[0]
-        offloads = interface.offloads_off(name) | interface.gro_on(name)
+        offloads = interface.whole_frames(name)
         ip.link("set", index=index, state="up")
     return offloads
 

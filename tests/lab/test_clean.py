@@ -1,0 +1,113 @@
+"""Nothing is left of a lab: after its end, after signals, and, once cleaned, after a kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from keisoku.lab import Lab, clean
+from keisoku.lab.namespace import Namespace, existing
+
+pytestmark = pytest.mark.lab
+
+_CHILD = """
+import sys, threading
+from keisoku.lab import Lab
+{before}
+with Lab("faulty"), Lab("bridge", own_core=False):
+    print("ready", flush=True)
+    {inside}
+"""
+
+
+def _owned_by(process: int) -> list[str]:
+    return [made.name for made in existing() if made.owner == process]
+
+
+def _child(inside: str = "threading.Event().wait(60)", before: str = "") -> subprocess.Popen[str]:
+    program = _CHILD.format(inside=inside, before=before)
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout and child.stdout.readline() == "ready\n", child.communicate()[1]
+    assert len(_owned_by(child.pid)) == 4
+    return child
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_nothing(number):
+    child = _child()
+    child.send_signal(number)
+    child.communicate(timeout=30)
+    assert child.returncode not in (0, None)
+    assert _owned_by(child.pid) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_lab_is_made_leaves_nothing(number):
+    program = "from keisoku.lab import Lab\nprint('ready', flush=True)\nwhile True:\n    with Lab('router'): pass"
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout and child.stdout.readline() == "ready\n"
+    while not _owned_by(child.pid):
+        assert child.poll() is None
+        os.sched_yield()
+    child.send_signal(number)
+    child.communicate(timeout=30)
+    assert _owned_by(child.pid) == []
+
+
+@pytest.mark.parametrize("inside", ["raise ValueError", "sys.exit(3)", "pass"])
+def test_any_other_end_leaves_nothing(inside):
+    program = _CHILD.format(inside=inside, before="")
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert child.stdout == "ready\n"
+    assert not [made for made in existing() if not os.path.exists(f"/proc/{made.owner}")]
+
+
+def test_what_a_killed_process_left_is_cleaned_and_nothing_else():
+    child = _child()
+    left = _owned_by(child.pid)
+    with Lab("cable") as lab:
+        assert set(left) <= {made.name for made in existing()}
+        child.kill()
+        child.communicate()
+        assert sorted(clean()) == left
+        assert _owned_by(child.pid) == []
+        assert lab.ports[0].namespace_path.exists()
+
+
+def test_a_new_lab_cleans_what_a_killed_process_left():
+    child = _child()
+    child.kill()
+    child.communicate()
+    with Lab("cable"):
+        assert _owned_by(child.pid) == []
+
+
+def test_force_cleans_what_a_living_process_has():
+    child = _child()
+    mine = _owned_by(child.pid)
+    assert not set(clean()) & set(mine)
+    for made in existing():
+        if made.owner != child.pid:
+            pytest.skip(f"{made.name} is somebody else's lab, so nothing may be forced here")
+    assert sorted(clean(force=True)) == mine
+    child.terminate()
+    child.communicate(timeout=30)
+
+
+def test_a_forked_child_does_not_remove_its_parents_lab():
+    with Lab("cable") as lab:
+        child = os.fork()
+        if child == 0:
+            lab.close()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert lab.ports[0].namespace_path.exists()
+
+
+def test_a_foreign_name_is_never_touched():
+    with pytest.raises(ValueError, match="not a name"):
+        Namespace("default")

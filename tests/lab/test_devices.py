@@ -1,0 +1,159 @@
+"""Each device forwards what it should, unchanged, and its idle ports are silent."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from conftest import counters, headers, signed
+from scapy.layers.inet import IP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+
+from keisoku.engine.port import resolve_mac
+from keisoku.errors import EngineError, PlanError
+from keisoku.lab import Lab, namespace
+from keisoku.lab.faults import Faults
+from keisoku.lab.namespace import within
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.mark.parametrize("device", ["cable", "bridge", "faulty"])
+@pytest.mark.parametrize("frame_bytes", [64, 1518])
+def test_a_wire_or_bridge_leaves_every_byte_as_it_was(device, frame_bytes, tap):
+    with Lab(device) as lab:
+        for source, target in ((0, 1), (1, 0)):
+            sender, receiver = tap(lab.ports[source]), tap(lab.ports[target])
+            template = headers(lab.ports[source], lab.ports[target], frame_bytes, l3=False)
+            frames = [signed(template, 7, sequence) for sequence in range(100)]
+            for frame in frames:
+                sender.send(frame)
+            assert [receiver.receive() for _ in frames] == frames
+
+
+@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("frame_bytes", [84, 1518])
+def test_a_router_forwards_every_pair_of_its_ports(version, frame_bytes, tap):
+    with Lab("router", ports=3) as lab:
+        taps = [tap(port) for port in lab.ports]
+        pairs = [(a, b) for a in range(3) for b in range(3) if a != b]
+        for source, target in pairs:
+            template = headers(lab.ports[source], lab.ports[target], frame_bytes, l3=True, version=version)
+            sent = [signed(template, 7, sequence) for sequence in range(50)]
+            for frame in sent:
+                taps[source].send(frame)
+            for frame in sent:
+                arrived = Ether(taps[target].receive())
+                assert (arrived.src, arrived.dst) == (lab.ports[target].dut_mac, lab.ports[target].mac)
+                before = Ether(frame)
+                if version == 4:
+                    assert arrived[IP].ttl == before[IP].ttl - 1
+                else:
+                    assert arrived[IPv6].hlim == before[IPv6].hlim - 1
+                assert bytes(arrived)[-30:] == frame[-30:]
+
+
+def test_a_bridge_learns_and_then_floods_no_more(tap):
+    with Lab("bridge", ports=4) as lab:
+        taps = [tap(port) for port in lab.ports]
+        learning = headers(lab.ports[1], lab.ports[0], 64, l3=False)
+        taps[1].send(learning)
+        assert taps[0].receive() == learning
+        frame = headers(lab.ports[0], lab.ports[1], 64, l3=False)
+        before = counters(lab)
+        taps[0].send(frame)
+        assert taps[1].receive() == frame
+        after = counters(lab)
+        assert [after[name][0] - before[name][0] for name in ("t1", "t2", "t3", "t4")] == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("device", ["cable", "bridge", "router", "faulty"])
+def test_idle_ports_are_silent(device):
+    with Lab(device) as lab:
+        before = counters(lab)
+        threading.Event().wait(3)
+        assert counters(lab) == before
+
+
+def test_the_kernel_answers_for_its_addresses():
+    with Lab("router") as lab:
+        for port in lab.ports:
+            for address in (port.dut_ipv4, port.dut_ipv6):
+                assert resolve_mac(port.interface, port.namespace_path, address) == port.dut_mac
+
+
+def test_jumbo_frames_pass_where_the_mtu_allows(tap):
+    with Lab("bridge", mtu=9000) as lab:
+        sender, receiver = tap(lab.ports[0]), tap(lab.ports[1])
+        frame = headers(lab.ports[0], lab.ports[1], 9018, l3=False)
+        sender.send(frame)
+        assert receiver.receive() == frame
+
+
+def test_a_tcp_stream_is_not_merged_on_its_way(tap):
+    """GRO is on for NAPI's sake; segments it might join must still leave one by one."""
+    from scapy.layers.inet import TCP
+
+    with Lab("bridge") as lab:
+        a, b = lab.ports
+        sender, receiver = tap(a), tap(b)
+        segments = [
+            bytes(Ether(src=a.mac, dst=b.mac) / IP(src=a.ipv4, dst=b.ipv4) / TCP(seq=1000 * n, flags="A") / bytes(1000))
+            for n in range(50)
+        ]
+        for segment in segments:
+            sender.send(segment)
+        assert [receiver.receive() for _ in segments] == segments
+
+
+def test_the_context_says_how_the_device_gets_its_core():
+    with Lab("bridge") as lab, Lab("bridge", own_core=False) as shared:
+        context = lab.context()
+        assert context["device"] == "bridge"
+        assert set(context["dut_polled_by"]) == {"d1", "d2"}
+        assert shared.context()["dut_core"] is None
+        assert lab.ports[0].namespace_path != shared.ports[0].namespace_path
+        for settings in context["offloads"].values():
+            assert settings.pop("GRO") == "on"
+            assert set(settings.values()) == {"off"}
+
+
+def test_nothing_is_left_of_a_lab_that_could_not_be_made():
+    before = [made.name for made in namespace.existing()]
+    with pytest.raises(EngineError, match="the lab bridge cannot be made"):
+        HalfLab("bridge").__enter__()
+    assert [made.name for made in namespace.existing()] == before
+
+
+class HalfLab(Lab):
+    """Fails after its namespaces and wires are there."""
+
+    def _raise_tester_ports(self) -> None:
+        raise OSError("as if the kernel had refused")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"device": "switch"}, "device"),
+        ({"device": "cable", "ports": 3}, "ports"),
+        ({"device": "bridge", "ports": 1}, "ports"),
+        ({"device": "bridge", "mtu": 100}, "mtu"),
+        ({"device": "bridge", "faults": Faults(drop=[1])}, "faults"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(arguments, field):
+    with pytest.raises(PlanError) as refusal:
+        Lab(**arguments)
+    assert refusal.value.field == field
+
+
+def test_the_calling_thread_stays_in_its_namespace():
+    from pathlib import Path
+
+    here = Path("/proc/thread-self/ns/net").readlink()
+    with Lab("cable") as lab:
+        there = within(lab.ports[0].namespace_path, lambda: Path("/proc/thread-self/ns/net").readlink())
+        assert there != here
+        assert Path("/proc/thread-self/ns/net").readlink() == here
