@@ -21,6 +21,7 @@ from keisoku.plan.plan import Plan
 from keisoku.record.context import host_context
 from keisoku.record.directory import RunDirectory
 from keisoku.record.result import Result
+from keisoku.report import digits
 from keisoku.report.csv import write_csv
 from keisoku.report.html import render_html
 from keisoku.report.text import print_results
@@ -54,10 +55,18 @@ def measure(plan: Plan, out: Path | None, as_json: bool, resume: RunDirectory | 
                 click.echo(f"calibration kept: {keep(result, engine)}", err=True)
     verdicts = [criterion.judge(results) for criterion in criteria]
     finished = directory.run()
-    directory.write_text("report.html", render_html([finished], verdicts))
+    directory.write_text("report.html", render_html([finished], shown(verdicts)))
     write_csv(finished, directory.path)
     _print(results, verdicts, directory, as_json)
     return (MEASURED if all(verdict.met for verdict in verdicts) else MISSED), results
+
+
+def shown(verdicts: list[Verdict]) -> list[tuple[str, bool, str]]:
+    """Criteria as a report shows them: text, whether met, what was measured."""
+    return [
+        (verdict.text, verdict.met, digits.text(verdict.measured) if verdict.measured else "nothing")
+        for verdict in verdicts
+    ]
 
 
 def _print(results: list[Result], verdicts: list[Verdict], directory: RunDirectory, as_json: bool) -> None:
@@ -69,9 +78,8 @@ def _print(results: list[Result], verdicts: list[Verdict], directory: RunDirecto
         }, indent=1))  # fmt: skip
         return
     print_results(results, Console())
-    for verdict in verdicts:
-        measured = f"measured {verdict.measured.value:.6g} {verdict.measured.unit}" if verdict.measured else "not measured"
-        click.echo(f"{'met   ' if verdict.met else 'MISSED'}  {verdict.text}   ({measured})")
+    for text, met, measured in shown(verdicts):
+        click.echo(f"{'met   ' if met else 'MISSED'}  {text}   (measured: {measured})")
     click.echo(f"report: {directory.path / 'report.html'}")
 
 

@@ -6,25 +6,30 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from keisoku.engine.port import list_ports
+from keisoku.engine.port import Port, list_ports
 
 
 @click.command("ports")
 def command() -> None:
     """Lists interfaces: use one as --tx xdp:NAME or --rx packet:NAME."""
-    ports = list_ports()
     table = Table(box=None, pad_edge=False)
     for heading in ("port", "driver", "MAC", "MTU", "Mb/s", "carrier", "XDP", "remark"):
         table.add_column(heading)
-    for port in ports:
+    for port in list_ports():
         table.add_row(
             port.name,
-            port.driver,
+            port.driver or "unknown",
             port.mac,
             str(port.mtu),
             str(port.speed_mbps or "unknown"),
             "yes" if port.carrier else "no",
-            ", ".join(port.xdp_features) or "generic only",
-            "carries the default route: refused without --force" if port.default_route else "",
+            "unknown" if port.xdp is None else ", ".join(port.xdp) or "generic only",
+            _remark(port),
         )
     Console().print(table)
+
+
+def _remark(port: Port) -> str:
+    if port.default_route:
+        return "carries the default route: refused without --force"
+    return "" if port.up else "down"

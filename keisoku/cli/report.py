@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from keisoku.cli.measure import shown
 from keisoku.errors import KeisokuError
 from keisoku.plan.criterion import parse as parse_criterion
 from keisoku.record.directory import RunDirectory
@@ -26,7 +27,7 @@ def command(runs: tuple[Path, ...], out: Path | None) -> None:
     ]
     path = out or runs[0] / "report.html"
     try:
-        path.write_text(render_html(finished, verdicts), encoding="utf-8")
+        path.write_text(render_html(finished, shown(verdicts)), encoding="utf-8")
         for run in finished:
             write_csv(run, run.directory)
     except OSError as error:

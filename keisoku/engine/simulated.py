@@ -114,7 +114,10 @@ class SimulatedEngine:
     def context(self) -> dict[str, object]:
         """The whole device model, so that a record can be computed again."""
         return {
-            "device": self._device.model_dump(mode="json", by_alias=True),
+            "device": f"simulated {self._device.title}",
+            "engine": "simulated",
+            "link_bits_per_second": self._device.link_bits_per_second,
+            "model": self._device.model_dump(mode="json", by_alias=True),
             "tx_port": self._ports[0],
             "rx_port": self._ports[1],
             "receive_clock_ppm": self._receive_clock_ppm,

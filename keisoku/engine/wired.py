@@ -123,7 +123,12 @@ class WiredEngine:
             name: {"engine": port.engine, "interface": port.interface, "mac": port.mac, "mtu_bytes": port.mtu_bytes}
             for name, port in (("tx", self._path.tx), ("rx", self._path.rx))
         }
-        return self._context | {"engine": self.capabilities.engine, "ports": ends}
+        own = {
+            "engine": self.capabilities.engine,
+            "link_bits_per_second": self._path.link_bits_per_second,
+            "ports": ends,
+        }
+        return self._context | own
 
     def _started(self) -> _Running:
         if self._running is None:
