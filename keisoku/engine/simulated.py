@@ -7,6 +7,7 @@ facts. It never waits for anything but the computation.
 from __future__ import annotations
 
 import json
+from math import inf
 
 from keisoku._core import Simulation
 from keisoku.engine import Capabilities, Progress
@@ -58,6 +59,12 @@ class SimulatedEngine:
         if not _MIN_FRAME_BYTES <= trial.frame_bytes <= _MAX_FRAME_BYTES:
             problem = f"{trial.frame_bytes} byte cannot be sent"
             raise PlanError("frame size", problem, f"use {_MIN_FRAME_BYTES} to {_MAX_FRAME_BYTES}")
+        if not 0 < trial.frames_per_second < inf:
+            raise PlanError(
+                "rate", f"{trial.frames_per_second:g} frames/s is no rate", "use a positive number"
+            )
+        if trial.duration_ns <= 0:
+            raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
         intention = {
             "frame_bytes": trial.frame_bytes,
             "frames_per_second": trial.frames_per_second,

@@ -37,12 +37,12 @@ class Forwarding(_Section):
     ns_per_byte: float = Field(8.0, ge=0, le=1e6)
     """Of the whole frame when it is stored first, of its header when it is cut through."""
     constant_ns: Nanoseconds = 0.0
-    header_bytes: int = Field(14, ge=1, le=256)
-    """Read before a cut-through device forwards."""
+    header_bytes: int | None = Field(None, ge=1, le=256)
+    """Read before a cut-through device forwards: 14, the Ethernet header, if absent."""
 
     @model_validator(mode="after")
     def _check(self) -> Forwarding:
-        if self.mode == "store-and-forward" and "header_bytes" in self.model_fields_set:
+        if self.mode == "store-and-forward" and self.header_bytes is not None:
             raise PlanError(
                 "forwarding.header_bytes",
                 "has no meaning for a store-and-forward device",
@@ -75,11 +75,12 @@ class Loss(_Section):
     ratio: Ratio = 0.0
     above_frame_bytes: FrameBytes | None = None
     """Larger frames are lost at `above_ratio` as well."""
-    above_ratio: Ratio = 1.0
+    above_ratio: Ratio | None = None
+    """All of them if absent."""
 
     @model_validator(mode="after")
     def _check(self) -> Loss:
-        if self.above_frame_bytes is None and "above_ratio" in self.model_fields_set:
+        if self.above_frame_bytes is None and self.above_ratio is not None:
             raise PlanError("loss.above_ratio", "has no size to apply to", "add loss.above_frame_bytes")
         return self
 

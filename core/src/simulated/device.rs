@@ -30,8 +30,8 @@ pub struct Forwarding {
     pub mode: Mode,
     pub ns_per_byte: f64,
     pub constant_ns: f64,
-    /// Bytes that a cut-through device reads before it forwards.
-    pub header_bytes: u32,
+    /// Bytes that a cut-through device reads before it forwards: the Ethernet header if absent.
+    pub header_bytes: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -72,9 +72,9 @@ pub enum Distribution {
 pub struct Loss {
     /// Of frames of any size.
     pub ratio: f64,
-    /// Frames larger than this are lost at `above_ratio` as well.
+    /// Frames larger than this are lost at `above_ratio` as well, all of them if that is absent.
     pub above_frame_bytes: Option<u32>,
-    pub above_ratio: f64,
+    pub above_ratio: Option<f64>,
 }
 
 /// The output begins no frame for `duration_ns` at every multiple of `period_ns`, the first

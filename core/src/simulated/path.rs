@@ -4,6 +4,8 @@
 use super::device::{Device, Jitter, Loss, Mode};
 use super::wire_ps;
 
+const ETHERNET_HEADER_BYTES: u32 = 14;
+
 /// A device seen from one input port to one output port.
 #[derive(Clone, Debug)]
 pub struct Path {
@@ -61,7 +63,10 @@ impl Path {
         let forwarding = &self.device.forwarding;
         let bytes = match forwarding.mode {
             Mode::StoreAndForward => frame_bytes,
-            Mode::CutThrough => forwarding.header_bytes.min(frame_bytes),
+            Mode::CutThrough => forwarding
+                .header_bytes
+                .unwrap_or(ETHERNET_HEADER_BYTES)
+                .min(frame_bytes),
         };
         let variable_ns = forwarding.ns_per_byte * f64::from(bytes);
         ((variable_ns + forwarding.constant_ns + self.extra_latency_ns) * 1000.0).round() as u64
@@ -90,14 +95,12 @@ impl Path {
 
     /// Probability of being lost at random, and of being lost for the frame's size.
     pub fn loss_ratios(&self, frame_bytes: u32) -> (f64, f64) {
-        let large = self
+        let is_large = self
             .loss
             .above_frame_bytes
             .is_some_and(|limit| frame_bytes > limit);
-        (
-            self.loss.ratio,
-            if large { self.loss.above_ratio } else { 0.0 },
-        )
+        let above_ratio = self.loss.above_ratio.unwrap_or(1.0);
+        (self.loss.ratio, if is_large { above_ratio } else { 0.0 })
     }
 
     pub fn jitter(&self) -> Option<&Jitter> {
