@@ -32,7 +32,7 @@ STANDARDS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Device:
     """A run under the name it has in a report; `index` chooses its colour."""
 

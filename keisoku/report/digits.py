@@ -78,9 +78,15 @@ def text(quantity: Quantity) -> str:
 
 
 def value_text(quantity: Quantity) -> str:
-    """The value and its unit alone, rounded to its uncertainty, for prose that a table backs up."""
-    shown = digits(quantity)
-    return f"{shown.value} {shown.unit}"
+    """The value and its unit in at most four digits, for prose that a table with uncertainties backs up."""
+    known = digits(quantity)
+    unknown = digits(quantity.model_copy(update={"uncertainty": None}), known.unit)
+    return f"{min(known.value, unknown.value, key=len)} {known.unit}"
+
+
+def significant(value: float, figures: int) -> str:
+    """`value` with so many significant digits at most, written without an exponent."""
+    return _significant(Decimal(repr(value)), figures) if math.isfinite(value) else "–"
 
 
 def column(quantities: Sequence[Quantity | None]) -> tuple[str, list[Digits | None]]:

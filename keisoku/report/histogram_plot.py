@@ -11,7 +11,6 @@ from keisoku.record.trial import Buckets
 from keisoku.report import digits
 from keisoku.report.device import Device, frame_sizes
 from keisoku.report.plot import (
-    DASHES,
     Plot,
     Trace,
     axis,
@@ -23,6 +22,10 @@ from keisoku.report.plot import (
 )
 
 SIZES_MAX = 12
+FRAMES_MIN = 40
+"""A step with fewer frames scatters so much that it is joined with the next."""
+WIDTH_MAX = 1.08
+"""A joined step's upper edge over its lower one."""
 ALL = "all sizes"
 
 
@@ -38,7 +41,7 @@ def histogram_plot(devices: Sequence[Device], method: str) -> Plot | None:
             if record and record.facts.tracked.latency and row.frame_bytes in sizes:
                 buckets = record.facts.tracked.latency.histogram
                 if buckets.counts:
-                    entries.append((device, row.frame_bytes, buckets))
+                    entries.append((device, row.frame_bytes, _merged(buckets)))
     if not entries:
         return None
     divisor, unit = digits.scale("ns", max(buckets.upper_ns[-1] for _, _, buckets in entries))
@@ -46,11 +49,11 @@ def histogram_plot(devices: Sequence[Device], method: str) -> Plot | None:
     floor = min(densities) / 3
     plot = Plot(
         name=f"{method}-histogram",
-        caption="How many frames took how long: the area under a curve is the number of frames, so one "
-        "late frame stands as far to the right as it came late.",
+        caption="How many frames took how long, over every frame of the trial; neighbouring buckets with few "
+        "frames are drawn as one step.",
         axes={
             "xaxis": axis(f"latency ({unit})", (), type="log"),
-            "yaxis": axis("frames per ns of latency", (), type="log", exponentformat="power"),
+            "yaxis": axis("frames per ns of latency", (), type="log", exponentformat="power", dtick=1),
         },
         choices=[*([ALL] if alone and len(sizes) > 1 else []), *size_choices(sizes)],
         choice_title="frame size",
@@ -62,11 +65,7 @@ def histogram_plot(devices: Sequence[Device], method: str) -> Plot | None:
         name = f"{size} byte" if alone else device.name
         trace = _outline(buckets, divisor, floor, f"{device.name}, {size} byte")
         trace["name"] = label(name)
-        trace["line"] = {
-            "color": colour,
-            "width": 1.5,
-            "dash": DASHES[0 if alone else device.index % len(DASHES)],
-        }
+        trace["line"] = {"color": colour, "width": 1.5}
         plot.add(trace, [f"{size} byte", *([ALL] if alone else [])])
     return plot
 
@@ -77,6 +76,18 @@ def _spread(sizes: Sequence[int]) -> list[int]:
         return list(sizes)
     step = (len(sizes) - 1) / (SIZES_MAX - 1)
     return [sizes[round(index * step)] for index in range(SIZES_MAX)]
+
+
+def _merged(buckets: Buckets) -> Buckets:
+    """Joins neighbours with few frames, up to `WIDTH_MAX`, so that a thin tail is no comb."""
+    lower, upper, counts = [buckets.lower_ns[0]], [buckets.upper_ns[0]], [buckets.counts[0]]
+    rest = zip(buckets.lower_ns[1:], buckets.upper_ns[1:], buckets.counts[1:], strict=True)
+    for low, high, count in rest:
+        if counts[-1] < FRAMES_MIN and high <= lower[-1] * WIDTH_MAX:
+            upper[-1], counts[-1] = high, counts[-1] + count
+        else:
+            lower, upper, counts = [*lower, low], [*upper, high], [*counts, count]
+    return Buckets(negative=buckets.negative, lower_ns=lower, upper_ns=upper, counts=counts)
 
 
 def _densities(buckets: Buckets) -> list[float]:

@@ -59,4 +59,5 @@ def _range(gap: Gap) -> tuple[str, str, str]:
 
 def _time(time_ns: int) -> str:
     # Transmit times are facts in whole ns; as exact quantities they keep their digits.
-    return digits.value_text(Quantity(value=time_ns, unit="ns", uncertainty=0))
+    shown = digits.digits(Quantity(value=time_ns, unit="ns", uncertainty=0))
+    return f"{shown.value} {shown.unit}"

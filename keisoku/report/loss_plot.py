@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from keisoku.report import digits
 from keisoku.report.device import Device, frame_sizes
 from keisoku.report.plot import (
-    DASHES,
     SYMBOLS,
     Plot,
     device_colour,
@@ -79,11 +78,8 @@ def _add_measured(
             "mode": "lines+markers",
             "name": label(name),
             "legendgroup": name,
-            "line": {
-                "color": colour,
-                "width": 2,
-                "dash": DASHES[0 if len(choices) > 1 else device.index % len(DASHES)],
-            },
+            "line": {"color": colour, "width": 2},
+            "cliponaxis": False,
             "marker": {"color": colour, "size": 7, "symbol": SYMBOLS[device.index % len(SYMBOLS)]},
             "text": [
                 hover(

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Trace = dict[str, Any]
-DASHES = ("solid", "dash", "dot", "dashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 LOG_RATIO = 30.0
 """An axis whose values span more than this is logarithmic until the reader says otherwise."""
@@ -75,10 +74,12 @@ def size_choices(sizes: Sequence[int]) -> list[str]:
     return [f"{size} byte" for size in sizes]
 
 
-def axis(title: str, values: Sequence[float] = (), **more: Any) -> dict[str, Any]:
-    """An axis, logarithmic if the values above zero span more than `LOG_RATIO`."""
+def axis(
+    title: str, values: Sequence[float] = (), log_ratio: float = LOG_RATIO, **more: Any
+) -> dict[str, Any]:
+    """An axis, logarithmic if the values above zero span more than `log_ratio`."""
     above = [value for value in values if value > 0]
-    wide = len(above) == len(values) > 0 and max(above) / min(above) > LOG_RATIO
+    wide = len(above) == len(values) > 0 and max(above) / min(above) > log_ratio
     kind = {"type": "log"} if wide else {"type": "linear", "rangemode": "tozero"}
     return {"title": {"text": title}, **kind, **more}
 

@@ -12,10 +12,12 @@ from keisoku.analysis.rates import maximum_frames_per_second
 from keisoku.record.result import Line, Quantity, Result, Row
 from keisoku.report import digits
 from keisoku.report.device import Device, frame_sizes
-from keisoku.report.plot import DASHES, SYMBOLS, Plot, Trace, axis, device_colour, hover, label
+from keisoku.report.plot import SYMBOLS, Plot, Trace, axis, device_colour, hover, label
 
 SIZE_TITLE = "frame size (byte)"
 CURVE_POINTS = 160
+LOG_RATIO_LINK = 10.0
+"""On a linear axis a link much faster than the device would press the device's curve flat."""
 MANY_POINTS = 40
 """Above this, points are drawn small and not joined."""
 
@@ -38,7 +40,7 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
         "carry at most (RFC 2544 §26.1).",
         axes={
             "xaxis": {"title": {"text": SIZE_TITLE}, **_size_ticks(sizes)},
-            "yaxis": axis(f"throughput ({unit})", every),
+            "yaxis": axis(f"throughput ({unit})", every, LOG_RATIO_LINK),
         },
         scales=["yaxis"],
     )
@@ -79,7 +81,9 @@ def latency_plot(devices: Sequence[Device], method: str) -> Plot | None:
     plot = Plot(
         name=f"{method}-size",
         caption=_latency_caption(method, fitted),
-        axes=_stacked(axis(f"latency ({unit})", every), fitted, dropped, frame_sizes(devices, method)),
+        axes=_stacked(
+            axis(f"latency ({unit})", [] if fitted else every), fitted, dropped, frame_sizes(devices, method)
+        ),
         scales=["yaxis"],
         height=400 + 130 * fitted + 110 * dropped,
     )
@@ -119,7 +123,7 @@ def _figures(device: Device, points: Sequence[tuple[Row, Quantity]], divisor: fl
         "y": [figure.value / divisor for _, figure in points],
         "mode": "markers" if many else "lines+markers",
         "name": label(name),
-        "line": {"color": colour, "width": 2, "dash": DASHES[device.index % len(DASHES)]},
+        "line": {"color": colour, "width": 2},
         "marker": {
             "color": colour,
             "size": 4 if many else 8,
@@ -139,11 +143,12 @@ def _add_line(
 ) -> None:
     colour = device_colour(device.index)
     slope, constant = line.slope.value, line.constant.value
-    ends = [min(x for x, _ in line.points), max(x for x, _ in line.points)]
+    # More than its two ends, so that the line is right on a logarithmic axis too.
+    xs = sorted({x for x, _ in line.points})
     plot.add(
         {
-            "x": ends,
-            "y": [(slope * x + constant) / divisor for x in ends],
+            "x": xs,
+            "y": [(slope * x + constant) / divisor for x in xs],
             "mode": "lines",
             "name": label(f"{device.name} · {line_text(line)}"),
             "line": {"color": colour, "width": 1.2},

@@ -6,7 +6,7 @@ Only says what records, results and context hold; what they do not hold it names
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import tomlkit
 
@@ -37,29 +37,36 @@ def calibration(device: Device) -> list[tuple[str, str]]:
     return flattened(found) if isinstance(found, Mapping) else [("calibration", str(found))]
 
 
-def deviations(devices: Sequence[Device]) -> list[tuple[str, list[str]]]:
-    """Every deviation once, with the devices and methods that it holds for."""
-    found: dict[str, list[str]] = {}
+def deviations(devices: Sequence[Device]) -> list[tuple[str, str]]:
+    """Every deviation once, with the methods that it holds for, and the devices if not for all."""
+    return _said(devices, "deviations")
+
+
+def remarks(devices: Sequence[Device]) -> list[tuple[str, str]]:
+    """What methods had to say besides figures, each once, with where it holds."""
+    return _said(devices, "remarks")
+
+
+def _said(devices: Sequence[Device], kind: Literal["deviations", "remarks"]) -> list[tuple[str, str]]:
+    found: dict[str, dict[str, list[str]]] = {}
+    ran: dict[str, set[str]] = {}
     for device in devices:
         for result in device.run.results:
-            for text in result.deviations:
-                where = METHODS.get(result.method, result.method)
-                name = f"{device.name}: {where}" if len(devices) > 1 else where
-                if name not in found.setdefault(text, []):
-                    found[text].append(name)
-    return list(found.items())
-
-
-def remarks(devices: Sequence[Device]) -> list[str]:
-    """What methods had to say besides figures, each once."""
-    return list(
-        dict.fromkeys(
-            f"{device.name}: {text}"
-            for device in devices
-            for result in device.run.results
-            for text in result.remarks
+            ran.setdefault(result.method, set()).add(device.name)
+            for text in getattr(result, kind):
+                names = found.setdefault(text, {}).setdefault(result.method, [])
+                if device.name not in names:
+                    names.append(device.name)
+    return [
+        (
+            text,
+            ", ".join(
+                METHODS.get(method, method) + ("" if set(names) == ran[method] else f" ({', '.join(names)})")
+                for method, names in where.items()
+            ),
         )
-    )
+        for text, where in found.items()
+    ]
 
 
 def flattened(content: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from keisoku.report.device import METHODS
 
 COLUMNS = {
     "throughput": "Throughput",
-    "line_share": "Of the theoretical maximum",
+    "line_share": "Of the maximum",
     "bit_rate": "Bit rate",
     "load": "Load",
     "offered": "Offered",
@@ -77,8 +77,8 @@ def line_table(line: Line) -> Table:
         ("slope", line.slope, line.slope_error),
         ("constant", line.constant, line.constant_error),
     ):
-        percent = f"{abs(error / figure.value) * 100:.2g} %" if figure.value else ""
-        rows.append([name, digits.text(figure), f"{error:.2g} {figure.unit}", percent])
+        percent = f"{digits.significant(abs(error / figure.value) * 100, 2)} %" if figure.value else ""
+        rows.append([name, digits.text(figure), f"{digits.significant(error, 2)} {figure.unit}", percent])
     heads = [Head("Line", ""), Head("Value", ""), Head("Standard error", "k = 1"), Head("Of the value", "")]
     return Table(f"Least-squares line through {len(line.points)} points", heads, rows, [])
 

@@ -11,7 +11,7 @@ from keisoku.record.result import Row
 from keisoku.record.trial import NS_PER_S, TrialRecord
 from keisoku.report import digits
 from keisoku.report.device import METHODS, Device
-from keisoku.report.plot import DASHES, Plot, axis, device_colour, hover, label
+from keisoku.report.plot import Plot, axis, device_colour, hover, label
 
 TRIALS_MAX = 60
 """Trials to choose from; a sweep over a thousand sizes is thinned out."""
@@ -23,14 +23,12 @@ def time_plot(devices: Sequence[Device]) -> Plot | None:
     shown = _thinned(devices)
     if not shown:
         return None
-    intervals = [interval for *_, record in shown for interval in record.facts.tracked.series]
-    latencies = [
-        value
-        for interval in intervals
-        if interval.latency
-        for value in (interval.latency.min_ns, interval.latency.max_ns)
+    extremes = [
+        (found.min_ns, found.max_ns) for *_, record in shown if (found := record.facts.tracked.latency)
     ]
-    divisor, unit = digits.scale("ns", max(latencies, default=0.0))
+    divisor, unit = digits.scale("ns", max((high for _, high in extremes), default=0.0))
+    # One trial is seen at a time: only its own range may ask for a logarithmic axis.
+    widest = max(extremes, key=lambda pair: pair[1] / max(pair[0], 1.0), default=())
     plot = Plot(
         name="time",
         caption="Each interval of one trial: mean latency with the range from minimum to maximum, and the "
@@ -38,8 +36,8 @@ def time_plot(devices: Sequence[Device]) -> Plot | None:
         "received while the device drained.",
         axes={
             "xaxis": {"title": {"text": "time since the first frame (s)"}, "anchor": "y2"},
-            "yaxis": axis(f"latency ({unit})", latencies, domain=[0.46, 1]),
-            "yaxis2": axis("forwarded frames per interval", (), domain=[0, 0.36]),
+            "yaxis": axis(f"latency ({unit})", widest, domain=[0.46, 1]),
+            "yaxis2": axis("forwarded (frames)", (), domain=[0, 0.36]),
         },
         choices=list(dict.fromkeys(choice for choice, *_ in shown)),
         choice_title="trial",
@@ -81,14 +79,14 @@ def _add_trial(plot: Plot, choice: str, device: Device, record: TrialRecord, div
     series = record.facts.tracked.series
     colour = device_colour(device.index)
     mode = "lines+markers" if len(series) <= FEW_INTERVALS else "lines"
-    line = {"color": colour, "width": 1.8, "dash": DASHES[device.index % len(DASHES)]}
+    line = {"color": colour, "width": 1.8}
     seconds = [interval.start_ns / NS_PER_S for interval in series]
     lows = [interval.latency and interval.latency.min_ns / divisor for interval in series]
     highs = [interval.latency and interval.latency.max_ns / divisor for interval in series]
     means = [interval.latency and interval.latency.mean_ns / divisor for interval in series]
     band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
     plot.add({**band, "x": seconds, "y": highs}, [choice])
-    fill = {"fill": "tonexty", "fillcolor": device_colour(device.index, 0.16)}
+    fill = {"fill": "tonexty", "fillcolor": device_colour(device.index, 0.13)}
     plot.add({**band, **fill, "x": seconds, "y": lows}, [choice])
     texts = []
     for interval in series:

@@ -41,7 +41,7 @@
     }
     return value;
   };
-  const config = { displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: "",
+  const config = { displaylogo: false, responsive: true, showSendToCloud: false, displayModeBar: "hover", plotlyServerURL: "",
     modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"], toImageButtonOptions: { format: "svg" } };
 
   const plots = [...document.querySelectorAll(".plot")].map((element) => {
@@ -54,13 +54,13 @@
       const shades = theme();
       const axes = Object.fromEntries(Object.entries(resolved(content.axes)).map(([axis, given]) => [axis, {
         gridcolor: shades.grid, linecolor: shades.muted, zeroline: false, ticks: "outside", ticklen: 4,
-        tickcolor: shades.grid, automargin: true, showline: axis.startsWith("x"), separatethousands: true, ...given,
-        ...(given.type === "log" ? { dtick: undefined, minor: { showgrid: false } } : {}),
+        tickcolor: shades.grid, automargin: true, showline: axis.startsWith("x"), separatethousands: true, exponentformat: "none", ...given,
       }]));
       return { ...axes, height: content.height, margin: { l: 72, r: 24, t: 16, b: 56 }, hovermode: "closest",
         paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", separators: ".\u202f",
         font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: shades.ink },
         hoverlabel: { align: "left", bgcolor: shades.paper, bordercolor: shades.muted, font: { color: shades.ink } },
+        modebar: { bgcolor: "rgba(0,0,0,0)", color: shades.grid, activecolor: shades.muted },
         legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 13 } } };
     };
     plot.traces = () => content.traces.map((trace) => ({ type: "scatter", ...resolved(trace),
