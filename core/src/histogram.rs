@@ -56,6 +56,15 @@ impl Histogram {
         self.counts[index(value_ns as u64).min(last)] += times;
     }
 
+    /// From counts that somebody else kept in the same buckets (`bpf/transmit.c`); fewer or more are ignored.
+    pub fn from_counts(counts: &[u64]) -> Self {
+        let mut histogram = Histogram::default();
+        for (own, count) in histogram.counts.iter_mut().zip(counts) {
+            *own = *count;
+        }
+        histogram
+    }
+
     pub fn buckets(&self) -> Buckets {
         let mut buckets = Buckets { negative: self.negative, ..Buckets::default() };
         for (index, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {

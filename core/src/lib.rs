@@ -3,16 +3,23 @@
 //! It has no opinion on methods or reports. Values cross to Python as JSON of the
 //! types in `record` and `simulated`; the interpreter lock is released in every loop.
 
+pub mod affinity;
+pub mod carry;
+pub mod clock;
 pub mod faulty;
 pub mod gaps;
 pub mod histogram;
 pub mod latency;
+pub mod netns;
+pub mod pacing;
+pub mod port;
 pub mod ranges;
 pub mod record;
 pub mod series;
 pub mod signature;
 pub mod simulated;
 pub mod tracking;
+pub mod wire;
 
 #[pyo3::pymodule]
 mod _core {
@@ -20,4 +27,6 @@ mod _core {
     use crate::faulty::python::Faulty;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
+    #[pymodule_export]
+    use crate::wire::Wire;
 }

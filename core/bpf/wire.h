@@ -1,0 +1,93 @@
+/* What the transmit and receive programs share with core/src/port: the signature's place and the maps' layout.
+ *
+ * The signature itself is defined in docs/signature/; every structure here has its twin in
+ * core/src/port/layout.rs and must never change without it.
+ */
+#ifndef KEISOKU_WIRE_H
+#define KEISOKU_WIRE_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define SIGNATURE_LENGTH 18
+#define MAGIC 0x6B73
+#define MASK_48 0xFFFFFFFFFFFFULL
+
+/* Frames from BPF live in one page with its headroom and tailroom. */
+#define TEMPLATE_LENGTH 4096
+/* The buckets of core/src/histogram.rs: 2^7 for each doubling, 41 octaves. */
+#define SUB_BITS 7
+#define BUCKETS (41 << SUB_BITS)
+
+#define RING_RECORDS (1 << 20)
+/* Programs on other CPUs may have passed the check for room at the same time: never more than this. */
+#define RING_MARGIN 1024
+
+struct transmitter {
+	/* Written by user space before a trial. */
+	__u64 frames;
+	__u64 give_up_ns;
+	__u64 period_ns;
+	__u64 period_fraction; /* 2^-32 ns */
+	__u64 stream_word;     /* stream << 48 */
+	__u32 length;
+	__u32 interface;
+	/* Written by user space at any time. */
+	__u64 stop;
+	/* Written by the program. */
+	__u64 sequence;
+	__u64 due_ns;
+	__u64 due_fraction;
+	__u64 first_sent_ns;
+	__u64 last_sent_ns;
+	__u64 lag_max_ns;
+	__u64 gaps[BUCKETS];
+	__u8 template[TEMPLATE_LENGTH];
+};
+
+struct receiver {
+	/* Written by user space between trials. */
+	__u64 watching;
+	__u32 stream;
+	__u32 length;
+	__u32 checked_from;
+	__u32 unused;
+	__u64 dropped;
+	__u8 pad0[96];
+	/* Next record to write; in a cache line of its own. */
+	__u64 head;
+	__u8 pad1[120];
+	/* Next record that user space will read. */
+	__u64 tail;
+};
+
+enum class {
+	INTACT = 0,
+	CORRUPT = 1,
+	FOREIGN = 2,
+};
+
+struct record {
+	__u64 received_ns;
+	__u64 stream_and_sequence;
+	/* sent_ns << 16 | lap << 4 | class. The lap tells a written record from the last round's. */
+	__u64 sent_lap_class;
+};
+
+static __always_inline __u64 sum_words(__u64 value)
+{
+	return (value >> 48) + (value >> 32 & 0xFFFF) + (value >> 16 & 0xFFFF) + (value & 0xFFFF);
+}
+
+/* To 16 bits; enough for any sum below 2^48. */
+static __always_inline __u64 fold(__u64 sum)
+{
+	sum = (sum & 0xFFFF) + (sum >> 16);
+	sum = (sum & 0xFFFF) + (sum >> 16);
+	return (sum & 0xFFFF) + (sum >> 16);
+}
+
+#endif

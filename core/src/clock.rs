@@ -1,0 +1,101 @@
+//! Reads CLOCK_MONOTONIC, the clock of every stamp, and maps CLOCK_REALTIME stamps to it.
+//!
+//! Both clocks of Linux are slewed alike and differ by a constant until somebody steps the
+//! time of day. It never sets a clock and never assumes that a step does not happen.
+
+use std::time::Duration;
+
+/// CLOCK_MONOTONIC in ns: the clock of `bpf_ktime_get_ns()`.
+#[inline]
+pub fn monotonic_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// Sleeps until `until_ns` on CLOCK_MONOTONIC; returns at once if that is past.
+pub fn sleep_until(until_ns: u64) {
+    let now_ns = monotonic_ns();
+    if until_ns > now_ns {
+        std::thread::sleep(Duration::from_nanos(until_ns - now_ns));
+    }
+}
+
+#[inline]
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the timespec that it is given; both clocks always exist.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What to take from a CLOCK_REALTIME stamp to have it on CLOCK_MONOTONIC.
+///
+/// Each reading bounds the difference from both sides; the bounds of many readings are
+/// intersected, which leaves a few ns. Bounds that exclude each other mean a step.
+#[derive(Debug)]
+pub struct RealtimeOffset {
+    low_ns: i64,
+    high_ns: i64,
+    steps: u64,
+}
+
+impl RealtimeOffset {
+    /// Readings for a first estimate.
+    const FIRST_READINGS: usize = 64;
+
+    pub fn measure() -> Self {
+        let mut offset = RealtimeOffset { low_ns: i64::MIN, high_ns: i64::MAX, steps: 0 };
+        for _ in 0..Self::FIRST_READINGS {
+            offset.track();
+        }
+        offset
+    }
+
+    /// Takes another reading; call it now and then while stamps are converted.
+    pub fn track(&mut self) {
+        let before_ns = monotonic_ns() as i64;
+        let real_ns = read(libc::CLOCK_REALTIME) as i64;
+        let after_ns = monotonic_ns() as i64;
+        self.narrow(real_ns - after_ns, real_ns - before_ns);
+    }
+
+    pub fn to_monotonic(&self, realtime_ns: u64) -> u64 {
+        realtime_ns.wrapping_add_signed(-self.low_ns.midpoint(self.high_ns))
+    }
+
+    fn narrow(&mut self, low_ns: i64, high_ns: i64) {
+        let (narrow_low, narrow_high) = (self.low_ns.max(low_ns), self.high_ns.min(high_ns));
+        if narrow_low <= narrow_high {
+            (self.low_ns, self.high_ns) = (narrow_low, narrow_high);
+        } else {
+            (self.low_ns, self.high_ns) = (low_ns, high_ns);
+            self.steps += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offset() -> RealtimeOffset {
+        RealtimeOffset { low_ns: i64::MIN, high_ns: i64::MAX, steps: 0 }
+    }
+
+    #[test]
+    fn readings_are_intersected() {
+        let mut offset = offset();
+        offset.narrow(1000, 1060);
+        offset.narrow(980, 1020);
+        assert_eq!((offset.low_ns, offset.high_ns, offset.steps), (1000, 1020, 0));
+        assert_eq!(offset.to_monotonic(5_000), 3_990);
+    }
+
+    #[test]
+    fn a_step_of_the_time_of_day_is_followed() {
+        let mut offset = offset();
+        offset.narrow(1000, 1060);
+        offset.narrow(-9_000, -8_980);
+        assert_eq!((offset.low_ns, offset.high_ns, offset.steps), (-9_000, -8_980, 1));
+        assert_eq!(offset.to_monotonic(0), 8_990);
+    }
+}

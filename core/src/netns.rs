@@ -1,0 +1,30 @@
+//! Does things inside a network namespace, on threads of its own.
+//!
+//! The caller's thread never changes its namespace, so Python never notices.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::thread;
+
+/// Moves the calling thread into the namespace at `path`; only for threads that end with their task.
+pub fn enter(path: Option<&str>) -> io::Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let file = File::open(path)?;
+    // SAFETY: setns takes a descriptor and a flag and touches no memory of ours.
+    if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Runs `task` on a thread inside the namespace at `path` (`None`: this one) and waits for it.
+pub fn within<T: Send>(
+    path: Option<&str>,
+    task: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| enter(path).and_then(|()| task()));
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}

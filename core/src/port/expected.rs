@@ -1,0 +1,81 @@
+//! Decides what an arriving frame is: ours and intact, ours and corrupt, or foreign.
+//!
+//! The receive program (`bpf/receive.c`) makes the same checks in the same order; keep them alike.
+
+use crate::port::Arrival;
+use crate::signature::{self, Parsed, Signature};
+
+/// What a receive port expects of this trial's frames.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    pub stream: u16,
+    /// Without FCS.
+    pub length: usize,
+    /// The bytes from here to the end sum to zero in ones' complement.
+    pub checked_from: usize,
+}
+
+impl Expected {
+    /// `cut` bytes are missing from the front of `frame` (a VLAN tag that the kernel took off).
+    pub fn classify(&self, frame: &[u8], cut: usize, received_ns: u64) -> Arrival {
+        let Some((_, place)) = frame.split_last_chunk::<{ signature::LENGTH }>() else {
+            return Arrival::Foreign;
+        };
+        let (claim, intact) = match Signature::parse(place) {
+            Parsed::Absent => return Arrival::Foreign,
+            Parsed::Broken(claim) => (claim, false),
+            Parsed::Intact(claim) => (claim, true),
+        };
+        if claim.stream != self.stream {
+            return Arrival::Foreign;
+        }
+        let region = frame.get(self.checked_from.saturating_sub(cut)..).unwrap_or_default();
+        let whole = frame.len() + cut == self.length;
+        if intact && whole && signature::balanced(region) {
+            let sent_ns = signature::unwrap_48(claim.sent_ns, received_ns);
+            Arrival::Intact { sequence: claim.sequence, sent_ns, received_ns }
+        } else {
+            Arrival::Corrupt { sequence: claim.sequence }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXPECTED: Expected = Expected { stream: 7, length: 60, checked_from: 42 };
+
+    fn frame(stream: u16, length: usize) -> Vec<u8> {
+        let mut frame = vec![0; length];
+        let place = frame.last_chunk_mut().unwrap();
+        Signature { stream, sequence: 9, sent_ns: 1000 }.emit(place);
+        frame
+    }
+
+    #[test]
+    fn a_frame_of_ours_is_intact() {
+        let intact = Arrival::Intact { sequence: 9, sent_ns: 1000, received_ns: 1500 };
+        assert_eq!(EXPECTED.classify(&frame(7, 60), 0, 1500), intact);
+        assert_eq!(EXPECTED.classify(&frame(7, 60)[4..], 4, 1500), intact);
+    }
+
+    #[test]
+    fn other_streams_short_frames_and_frames_without_signature_are_foreign() {
+        for frame in [frame(8, 60), vec![0; 60], vec![0; 17], vec![]] {
+            assert_eq!(EXPECTED.classify(&frame, 0, 0), Arrival::Foreign);
+        }
+    }
+
+    #[test]
+    fn a_wrong_byte_or_length_makes_it_corrupt() {
+        let mut wrong_byte = frame(7, 60);
+        wrong_byte[57] ^= 1;
+        let expected = Expected { checked_from: 40, ..EXPECTED };
+        let mut wrong_payload = frame(7, 60);
+        wrong_payload[41] = 1;
+        for frame in [wrong_byte, wrong_payload, frame(7, 61)] {
+            assert_eq!(expected.classify(&frame, 0, 0), Arrival::Corrupt { sequence: 9 });
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Receives by an XDP program that stamps and checks each frame and leaves a record of it.
+//!
+//! The program stays attached as long as this value lives, through a link that the kernel
+//! removes when the process ends, however it ends.
+
+use std::io;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use aya::Ebpf;
+use aya::programs::{Xdp, XdpMode};
+
+use crate::netns;
+use crate::port::layout::{CORRUPT, INTACT, RECEIVE_OBJECT, RING_RECORDS, Receiver, Record};
+use crate::port::mapped::Mapped;
+use crate::port::open::Place;
+use crate::port::xdp_transmit::load;
+use crate::port::{Arrival, Expected, Receive, Result};
+use crate::signature::{MASK_48, unwrap_48};
+
+/// Between its stamp and its record a frame spends less than this.
+const DELAY_NS: u64 = 1_000_000;
+
+pub struct XdpReceive {
+    state: Mapped<Receiver>,
+    ring: Mapped<Record>,
+    /// Next record to read.
+    next: u64,
+    stamp: &'static str,
+    /// Keeps the program attached.
+    _program: Ebpf,
+}
+
+impl XdpReceive {
+    pub fn open(place: &Place) -> Result<Self> {
+        let mut object = load(place, RECEIVE_OBJECT, "receive")?;
+        let map = |name| object.map(name).ok_or_else(|| io::Error::other("no such map"));
+        let state = map("receiver").and_then(|map| Mapped::new(map, 1));
+        let state = state.map_err(|error| place.refusal("map the receiver's state", &error))?;
+        let ring = map("ring").and_then(|map| Mapped::new(map, RING_RECORDS as usize));
+        let ring = ring.map_err(|error| place.refusal("map the receiver's ring", &error))?;
+        let stamp = attach(place, &mut object)?;
+        Ok(XdpReceive { state, ring, next: 0, stamp, _program: object })
+    }
+
+    fn read(&self, index: u64) -> Option<Arrival> {
+        let record = self.ring.at((index % RING_RECORDS) as usize);
+        let lap = (index / RING_RECORDS + 1) & 0xFFF;
+        // SAFETY: `record` is inside the mapping and aligned.
+        let last = unsafe { AtomicU64::from_ptr(&raw mut (*record).sent_lap_class) };
+        let last = last.load(Ordering::Acquire);
+        if last >> 4 & 0xFFF != lap {
+            return None;
+        }
+        // SAFETY: the lap was written after these, and the slot is not reused before `tail` moves on.
+        let (received_ns, word) =
+            unsafe { ((*record).received_ns, (*record).stream_and_sequence) };
+        let sequence = word & MASK_48;
+        Some(match last & 0xF {
+            INTACT => {
+                let sent_ns = unwrap_48(last >> 16, received_ns);
+                Arrival::Intact { sequence, sent_ns, received_ns }
+            }
+            CORRUPT => Arrival::Corrupt { sequence },
+            _ => Arrival::Foreign,
+        })
+    }
+}
+
+/// Attaches natively, or generically where the driver refuses; says which.
+fn attach(place: &Place, object: &mut Ebpf) -> Result<&'static str> {
+    let index = place.index()?;
+    netns::within(place.namespace.as_deref(), || {
+        let program = object.program_mut("receive").ok_or_else(|| io::Error::other("no program"))?;
+        let program: &mut Xdp = program.try_into().map_err(io::Error::other)?;
+        if program.attach_to_if_index(index, XdpMode::Driver).is_ok() {
+            return Ok("CLOCK_MONOTONIC in XDP, native");
+        }
+        match program.attach_to_if_index(index, XdpMode::Skb) {
+            Ok(_) => Ok("CLOCK_MONOTONIC in XDP, generic"),
+            Err(aya::programs::ProgramError::SyscallError(error)) => Err(error.io_error),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    })
+    .map_err(|error| place.refusal("attach an XDP program", &error))
+}
+
+impl Receive for XdpReceive {
+    fn begin(&mut self, expected: Expected) -> Result<()> {
+        let state = self.state.at(0);
+        self.state.store(offset_of!(Receiver, watching), 0);
+        // SAFETY: inside the mapping; the program reads these only while `watching`.
+        unsafe {
+            (&raw mut (*state).stream).write_volatile(expected.stream.into());
+            (&raw mut (*state).length).write_volatile(expected.length as u32);
+            (&raw mut (*state).checked_from).write_volatile(expected.checked_from as u32);
+        }
+        self.next = self.state.load(offset_of!(Receiver, head));
+        self.state.store(offset_of!(Receiver, tail), self.next);
+        self.state.store(offset_of!(Receiver, dropped), 0);
+        self.state.store(offset_of!(Receiver, watching), 1);
+        Ok(())
+    }
+
+    fn drain(&mut self, sink: &mut dyn FnMut(Arrival)) {
+        let head = self.state.load(offset_of!(Receiver, head));
+        while self.next != head {
+            let Some(arrival) = self.read(self.next) else { break };
+            sink(arrival);
+            self.next += 1;
+        }
+        self.state.store(offset_of!(Receiver, tail), self.next);
+    }
+
+    fn delay_ns(&self) -> u64 {
+        DELAY_NS
+    }
+
+    fn end(&mut self) -> u64 {
+        self.state.store(offset_of!(Receiver, watching), 0);
+        self.state.load(offset_of!(Receiver, dropped))
+    }
+
+    fn stamp(&self) -> &str {
+        self.stamp
+    }
+}

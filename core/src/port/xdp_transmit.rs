@@ -1,0 +1,231 @@
+//! Sends XDP frames from a BPF program that paces, stamps and numbers them.
+//!
+//! The kernel runs the program once a frame (BPF_PROG_TEST_RUN with live frames). This file sets
+//! the load, makes the calls and reads what was sent; it never touches a frame.
+
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+
+use aya::programs::{ProgramError, Xdp};
+use aya::{Ebpf, EbpfLoader};
+
+use crate::clock::{monotonic_ns, sleep_until};
+use crate::histogram::Histogram;
+use crate::netns;
+use crate::port::layout::{TRANSMIT_OBJECT, Transmitter};
+use crate::port::mapped::Mapped;
+use crate::port::open::Place;
+use crate::port::{Control, EngineError, Load, Result, Transmit, features};
+use crate::record::Sent;
+
+/// What one page holds beside the kernel's own headroom and tailroom.
+const LONGEST_FRAME: usize = 3300;
+/// Frames further apart are sent by a call each, with a sleep between.
+const SLEEP_GAP_NS: u64 = 100_000;
+/// A call is made this long before its frame is due: set-up of the call, and a late wake-up.
+const LEAD_NS: u64 = 150_000;
+/// Longest sleep, so that a stop is noticed.
+const NAP_NS: u64 = 20_000_000;
+/// Frames closer together than this are sent in batches: one alone takes longer.
+const BATCH_GAP_NS: u64 = 700;
+const BATCH: u32 = 16;
+/// One call sends the frames of this time, so that its set-up delays few of them.
+const CALL_NS: u64 = 200_000_000;
+
+pub struct XdpTransmit {
+    program: Ebpf,
+    state: Arc<Mapped<Transmitter>>,
+    place: Place,
+    index: u32,
+}
+
+impl Control for Mapped<Transmitter> {
+    fn offered(&self) -> u64 {
+        self.load(offset_of!(Transmitter, sequence))
+    }
+
+    fn stop(&self) {
+        self.store(offset_of!(Transmitter, stop), 1);
+    }
+}
+
+impl XdpTransmit {
+    pub fn open(place: &Place) -> Result<Self> {
+        let program = load(place, TRANSMIT_OBJECT, "transmit")?;
+        let map = program.map("transmitter").ok_or_else(|| io::Error::other("no such map"));
+        let state = map.and_then(|map| Mapped::new(map, 1));
+        let state = state.map_err(|error| place.refusal("map the transmitter's state", &error))?;
+        let index = place.index()?;
+        Ok(XdpTransmit { program, state: Arc::new(state), place: place.clone(), index })
+    }
+
+    fn read(&self) -> Transmitter {
+        // SAFETY: the program does not run now; the structure is plain integers.
+        unsafe { self.state.at(0).read_volatile() }
+    }
+}
+
+impl Transmit for XdpTransmit {
+    fn prepare(&mut self, load: &Load) -> Result<()> {
+        let interface = &self.place.interface;
+        if load.template.len() > LONGEST_FRAME {
+            return Err(EngineError(format!(
+                "{interface}: the xdp engine sends frames of at most {} bytes; use `packet:{interface}`",
+                LONGEST_FRAME + 4
+            )));
+        }
+        let takes = netns::within(self.place.namespace.as_deref(), || {
+            features::takes_xdp_frames(self.index)
+        });
+        if let Ok(false) = takes {
+            return Err(EngineError(format!(
+                "{interface}: the driver takes no XDP frames (a veth does only while its peer has an XDP program or GRO on); use `packet:{interface}`"
+            )));
+        }
+        let state = self.state.at(0);
+        // SAFETY: inside the mapping; the program does not run now. All zero is a value.
+        unsafe {
+            state.write_bytes(0, 1);
+            (*state).frames = load.frames;
+            (*state).give_up_ns = load.give_up_ns;
+            (*state).period_ns = load.schedule.period_ns();
+            (*state).period_fraction = load.schedule.period_fraction();
+            (*state).due_ns = load.schedule.start_ns;
+            (*state).stream_word = u64::from(load.stream) << 48;
+            (*state).length = load.template.len() as u32;
+            (*state).interface = self.index;
+            (&mut (*state).template)[..load.template.len()].copy_from_slice(load.template);
+        }
+        Ok(())
+    }
+
+    fn control(&self) -> Arc<dyn Control> {
+        self.state.clone()
+    }
+
+    fn run(&mut self, load: &Load) -> Result<Sent> {
+        let failed = |what: &str, error: io::Error| self.place.refusal(what, &error);
+        netns::enter(self.place.namespace.as_deref())
+            .map_err(|error| failed("enter its namespace", error))?;
+        let program = self.program.program("transmit").expect("loaded in `open`");
+        let program: &Xdp = program.try_into().expect("it is an XDP program");
+        let program = program.fd().expect("loaded in `open`").as_fd().as_raw_fd();
+        let period_ns = load.schedule.period_ns();
+        let single = period_ns > SLEEP_GAP_NS;
+        let batch = if period_ns < BATCH_GAP_NS { BATCH } else { 1 };
+        loop {
+            let left = load.frames - self.state.offered();
+            let stopped = self.state.load(offset_of!(Transmitter, stop)) != 0;
+            if left == 0 || stopped || monotonic_ns() > load.give_up_ns {
+                break;
+            }
+            let due_ns = self.state.load(offset_of!(Transmitter, due_ns));
+            let now_ns = monotonic_ns();
+            if due_ns > now_ns + LEAD_NS {
+                sleep_until((due_ns - LEAD_NS).min(now_ns + NAP_NS));
+                continue;
+            }
+            let frames = if single { 1 } else { left.min(CALL_NS / period_ns.max(1)).max(1) };
+            send_live(program, load.template, frames as u32, batch)
+                .map_err(|error| failed("send XDP frames", error))?;
+        }
+        let state = self.read();
+        let relative = |time_ns: u64| time_ns.saturating_sub(load.schedule.start_ns);
+        Ok(Sent {
+            offered_frames: state.sequence,
+            first_sent_ns: relative(state.first_sent_ns),
+            last_sent_ns: relative(state.last_sent_ns),
+            lag_max_ns: state.lag_max_ns,
+            gaps: Histogram::from_counts(&state.gaps).buckets(),
+        })
+    }
+
+    fn stamp(&self) -> &str {
+        "CLOCK_MONOTONIC in the BPF program that sends"
+    }
+}
+
+/// Loads an object and the program in it, inside the namespace that it will serve.
+pub fn load(place: &Place, object: &[u8], name: &str) -> Result<Ebpf> {
+    netns::within(place.namespace.as_deref(), || {
+        let mut object = EbpfLoader::new().load(object).map_err(cause)?;
+        let program = object.program_mut(name).ok_or_else(|| io::Error::other("no program"))?;
+        let program: &mut Xdp = program.try_into().map_err(io::Error::other)?;
+        program.load().map_err(|error| match error {
+            // The verifier answers like a missing privilege, but with a log.
+            ProgramError::LoadError { io_error, verifier_log } => {
+                match verifier_log.to_string().lines().last() {
+                    Some(last) => io::Error::other(format!("the kernel's verifier refuses it: {last}")),
+                    None => io_error,
+                }
+            }
+            other => io::Error::other(other),
+        })?;
+        Ok(object)
+    })
+    .map_err(|error| place.refusal("load a BPF program", &error))
+}
+
+/// The operating system's error inside one of aya's, if there is one.
+fn cause(error: aya::EbpfError) -> io::Error {
+    let mut inner: Option<&dyn std::error::Error> = Some(&error);
+    while let Some(at) = inner {
+        if let Some(code) = at.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
+            return io::Error::from_raw_os_error(code);
+        }
+        inner = at.source();
+    }
+    io::Error::other(error.to_string())
+}
+
+/// The part of the kernel's `union bpf_attr` for BPF_PROG_TEST_RUN.
+#[repr(C)]
+#[derive(Default)]
+struct TestRun {
+    program: u32,
+    result: u32,
+    data_in_bytes: u32,
+    data_out_bytes: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+    context_in_bytes: u32,
+    context_out_bytes: u32,
+    context_in: u64,
+    context_out: u64,
+    flags: u32,
+    cpu: u32,
+    batch: u32,
+    padding: u32,
+}
+
+const BPF_PROG_TEST_RUN: libc::c_long = 10;
+const BPF_F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
+
+/// Runs the program `repeat` times, each on a frame of its own that then goes where it says.
+fn send_live(program: i32, template: &[u8], repeat: u32, batch: u32) -> io::Result<()> {
+    let mut attributes = TestRun {
+        program: program as u32,
+        data_in_bytes: template.len() as u32,
+        data_in: template.as_ptr() as u64,
+        repeat,
+        flags: BPF_F_TEST_XDP_LIVE_FRAMES,
+        batch,
+        ..TestRun::default()
+    };
+    // SAFETY: the kernel reads the attributes and the template, both of which outlive the call,
+    // and writes only into the attributes.
+    let run = unsafe {
+        let size = size_of_val(&attributes);
+        libc::syscall(libc::SYS_bpf, BPF_PROG_TEST_RUN, &raw mut attributes, size)
+    };
+    match io::Error::last_os_error() {
+        _ if run == 0 => Ok(()),
+        // A signal: the caller looks at what was sent and goes on.
+        error if error.raw_os_error() == Some(libc::EINTR) => Ok(()),
+        error => Err(error),
+    }
+}
