@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
-from rich.table import Table
-
+from keisoku.cli.columns import columns
 from keisoku.engine.port import Port, list_ports
 
 
 @click.command("ports")
 def command() -> None:
     """Lists interfaces: use one as --tx xdp:NAME or --rx packet:NAME."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("port", "driver", "MAC", "MTU", "Mb/s", "carrier", "XDP", "remark"):
-        table.add_column(heading)
-    for port in list_ports():
-        table.add_row(
+    rows = [
+        (
             port.name,
             port.driver or "unknown",
             port.mac,
@@ -26,7 +21,9 @@ def command() -> None:
             "unknown" if port.xdp is None else ", ".join(port.xdp) or "generic only",
             _remark(port),
         )
-    Console().print(table)
+        for port in list_ports()
+    ]
+    click.echo(columns(("port", "driver", "MAC", "MTU", "Mb/s", "carrier", "XDP", "remark"), rows))
 
 
 def _remark(port: Port) -> str:

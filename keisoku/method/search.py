@@ -25,12 +25,20 @@ class Found:
     """The highest load without loss, and the lowest above it that is not known to be lossless."""
 
     frame_bytes: int
-    fps: float
-    """Zero if not even the least load passed."""
     above_fps: float
     limited_by_tester: bool
     record: TrialRecord | None
-    """The full-length trial that decided."""
+    """The full-length trial that decided; None if not even the least load passed."""
+
+    @property
+    def fps(self) -> float:
+        """The load that was really offered in the deciding trial; zero if there is none."""
+        return self.record.offered_fps if self.record else 0.0
+
+    @property
+    def width_fps(self) -> float:
+        """How far above `fps` the throughput may lie."""
+        return max(0.0, self.above_fps - self.fps) if self.record else 0.0
 
 
 @dataclass
@@ -66,7 +74,7 @@ def search(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, 
             rate = (low + high) / 2
 
     if search_s >= settings.trial_s or low == 0.0:
-        return Found(frame_bytes, low, high, ceiling.by_tester and high >= ceiling.fps, low_record)
+        return Found(frame_bytes, high, ceiling.by_tester and high >= ceiling.fps, low_record)
     return (yield from _confirm(setting, frame_bytes, low, high, ceiling))
 
 
@@ -101,11 +109,11 @@ def _confirm(
     while rate * settings.trial_s >= 1:
         record = yield from lossless_trial(setting, frame_bytes, rate, settings.trial_s, "final", ceiling)
         if record is not None and _clean(record):
-            return Found(frame_bytes, rate, high, ceiling.by_tester and high >= ceiling.fps, record)
+            return Found(frame_bytes, high, ceiling.by_tester and high >= ceiling.fps, record)
         high = rate
         rate *= 1 - step
         step = min(2 * step, 0.5)
-    return Found(frame_bytes, 0.0, high, False, None)
+    return Found(frame_bytes, high, False, None)
 
 
 def _clean(record: TrialRecord) -> bool:

@@ -34,7 +34,7 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _row(setting: Setting, found: Found) -> Row:
-    width = found.above_fps - found.fps
+    width = found.width_fps
     figures = {
         "throughput": Quantity(value=found.fps, unit="frames/s", uncertainty=width),
         "bit_rate": Quantity(

@@ -295,12 +295,12 @@ def test_a_trial_can_be_watched_and_stopped() -> None:
     assert facts.interrupted
     assert facts.sent.offered_frames == facts.tracked.forwarded_frames < endless.frames
     assert seconds == pytest.approx(9 + facts.sent.last_sent_ns / 1e9)
-    progress = engine.progress()
+    progress = engine.wait(0)
     assert progress.finished and progress.offered_frames == facts.sent.offered_frames
     engine.start(trial(64), stream=2, seed=1)
     facts, seconds = engine.finish()
     assert not facts.interrupted
-    assert (seconds, engine.progress().elapsed_s) == (9.01, 9.01)
+    assert (seconds, engine.wait(0).elapsed_s) == (9.01, 9.01)
     engine.close()
     engine.close()
 
@@ -337,7 +337,7 @@ def test_what_cannot_be_done_is_refused() -> None:
 
 def test_the_context_is_enough_to_compute_the_record_again() -> None:
     context = SimulatedEngine(find_device("lsw4-gt-8ep"), rx_port=8).context()
-    described = context["device"]
+    described = context["model"]
     assert isinstance(described, dict)
     assert described["name"] == "lsw4-gt-8ep" and described["pair"][0]["to_ports"] == [5, 6, 7, 8]
     assert (context["tx_port"], context["rx_port"]) == (1, 8)
