@@ -3,6 +3,8 @@
 (() => {
   "use strict";
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  // The text of an A4 page in CSS pixels, less the frame of a figure.
+  const PRINT_WIDTH = 640;
   let printing = false;
   // Okabe and Ito's colours, darkened or lightened until they stand out from the paper.
   const themes = {
@@ -56,7 +58,7 @@
         gridcolor: shades.grid, linecolor: shades.muted, zeroline: false, ticks: "outside", ticklen: 4,
         tickcolor: shades.grid, automargin: true, showline: axis.startsWith("x"), separatethousands: true, exponentformat: "none", ...given,
       }]));
-      return { ...axes, height: content.height, margin: { l: 72, r: 48, t: 16, b: 56 }, hovermode: "closest",
+      return { ...axes, height: content.height, ...(printing ? { width: PRINT_WIDTH } : {}), margin: { l: 72, r: 48, t: 16, b: 56 }, hovermode: "closest",
         paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", separators: ".\u202f",
         font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: shades.ink },
         hoverlabel: { align: "left", bgcolor: shades.paper, bordercolor: shades.muted, font: { color: shades.ink } },
@@ -96,10 +98,10 @@
   const drawAll = () => Promise.all(plots.map((plot) => plot.draw()));
   drawAll().then(() => { document.documentElement.dataset.drawn = String(plots.length); });
   dark.addEventListener("change", drawAll);
-  // Paper cannot be unfolded, and has one colour.
+  // Paper cannot be unfolded, and has one colour. Lists of lost frames stay folded: their totals show.
   let folded = [];
   window.addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open])")];
+    folded = [...document.querySelectorAll(":not(.list) > details:not([open])")];
     folded.forEach((details) => { details.open = true; });
     printing = true;
     drawAll();
