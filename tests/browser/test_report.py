@@ -65,7 +65,7 @@ def drawn(browser: Any, plot: str) -> dict[str, int]:
     script = """
         const seen = (selector) => [...document.querySelectorAll('#plot-' + arguments[0] + ' ' + selector)]
             .filter((node) => node.getBBox().width + node.getBBox().height > 0).length;
-        return { curves: seen('.cartesianlayer path.js-line'), points: seen('.cartesianlayer path.point'), titles: seen('.infolayer text') };
+        return { curves: seen('.cartesianlayer path.js-line'), points: seen('.cartesianlayer path.point') };
     """
     return dict(browser.execute_script(script, plot))
 
