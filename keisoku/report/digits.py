@@ -81,7 +81,8 @@ def value_text(quantity: Quantity) -> str:
     """The value and its unit in at most four digits, for prose that a table with uncertainties backs up."""
     known = digits(quantity)
     unknown = digits(quantity.model_copy(update={"uncertainty": None}), known.unit)
-    return f"{min(known.value, unknown.value, key=len)} {known.unit}"
+    figures = sum(character.isdigit() for character in known.value.lstrip("−0."))
+    return f"{known.value if figures <= DIGITS_UNKNOWN else unknown.value} {known.unit}"
 
 
 def significant(value: float, figures: int) -> str:

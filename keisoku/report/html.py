@@ -15,7 +15,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 import keisoku
-from keisoku.record.result import Quantity
 from keisoku.record.run import Run
 from keisoku.record.trial import NS_PER_S
 from keisoku.report import digits, statement
@@ -59,9 +58,7 @@ def render_html(runs: Sequence[Run], criteria: Sequence[tuple[str, bool, str]] =
         lstrip_blocks=True,
     )
     environment.filters["count"] = digits.count
-    environment.filters["rate"] = lambda rate: digits.text(
-        Quantity(value=rate, unit="frames/s", uncertainty=0)
-    ).removesuffix(" (exact)")
+    environment.filters["rate"] = lambda rate, divisor: digits.significant(rate / divisor, 6)
     balances = {device.name: accounts(device.run.records) for device in found}
     return environment.get_template("report.html").render(
         title=", ".join(device.name for device in found),
@@ -76,6 +73,10 @@ def render_html(runs: Sequence[Run], criteria: Sequence[tuple[str, bool, str]] =
         losses={device.name: losses(device.run) for device in found},
         lossy=any(losses(device.run)[0] for device in found),
         accounts=balances,
+        load_units={
+            name: digits.scale("frames/s", max((row.record.offered_fps for row in rows), default=0.0))
+            for name, rows in balances.items()
+        },
         trials=sum(len(rows) for rows in balances.values()),
         adding_up=sum(balance.adds_up for rows in balances.values() for balance in rows),
         deviations=statement.deviations(found),

@@ -183,7 +183,9 @@ def _add_line(
 
 def line_text(line: Line) -> str:
     """'8.000 ns/byte × size + 811 ns', each rounded to its uncertainty."""
-    return f"{digits.value_text(line.slope)} × size + {digits.value_text(line.constant)}"
+    slope, constant = digits.digits(line.slope), digits.digits(line.constant)
+    sign, size = ("−", constant.value[1:]) if constant.value.startswith("−") else ("+", constant.value)
+    return f"{slope.value} {slope.unit} × size {sign} {size} {constant.unit}"
 
 
 def _stacked(latency: dict[str, Any], fitted: bool, dropped: bool, sizes: Sequence[int]) -> dict[str, Any]:

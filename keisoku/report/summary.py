@@ -36,9 +36,15 @@ def conclusion(devices: Sequence[Device]) -> str:
     said += f"; {faulty} trials do not add up" if faulty else "; every single frame is accounted for"
     if invalid:
         noun = "trial is" if invalid == 1 else "trials are"
-        said += (
-            f". {invalid} {noun} invalid, because the tester itself fell short, and no result rests on them"
+        cited = sum(
+            not record.valid
+            for device in devices
+            for result in device.run.results
+            for row in result.rows
+            if (record := device.record(row))
         )
+        rests = f"and {cited} rows of results rest on such" if cited else "and no result rests on them"
+        said += f". {invalid} {noun} invalid, because the tester itself fell short, {rests}"
     return said + "."
 
 
@@ -94,6 +100,10 @@ def _loss(device: Device) -> str:
 
 def _sweep(device: Device) -> str:
     result = device.result("sweep")
-    if not result or not result.line:
+    if not result:
         return ""
-    return f"Over the sweep of frame sizes, latency is {line_text(result.line)}."
+    said = f"Over the sweep of frame sizes, latency is {line_text(result.line)}. " if result.line else ""
+    passed = [row.frame_bytes for row in result.rows if "latency" in row.figures]
+    if passed:
+        said += f"The largest frame it forwards, of the sizes tried, has {max(passed)} byte."
+    return said

@@ -3,6 +3,8 @@
 (() => {
   "use strict";
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  // The text of an A4 page in CSS pixels, less the frame of a figure.
+  const PRINT_WIDTH = 640;
   let printing = false;
   // Okabe and Ito's colours, darkened or lightened until they stand out from the paper.
   const themes = {
@@ -56,11 +58,11 @@
         gridcolor: shades.grid, linecolor: shades.muted, zeroline: false, ticks: "outside", ticklen: 4,
         tickcolor: shades.grid, automargin: true, showline: axis.startsWith("x"), separatethousands: true, exponentformat: "none", ...given,
       }]));
-      return { ...axes, height: content.height, margin: { l: 72, r: 24, t: 16, b: 56 }, hovermode: "closest",
+      return { ...axes, height: content.height, ...(printing ? { width: PRINT_WIDTH } : {}), margin: { l: 72, r: 48, t: 16, b: 56 }, hovermode: "closest",
         paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", separators: ".\u202f",
         font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: shades.ink },
         hoverlabel: { align: "left", bgcolor: shades.paper, bordercolor: shades.muted, font: { color: shades.ink } },
-        modebar: { bgcolor: "rgba(0,0,0,0)", color: shades.grid, activecolor: shades.muted },
+        modebar: { orientation: "v", bgcolor: "rgba(0,0,0,0)", color: shades.grid, activecolor: shades.muted },
         legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 13 } } };
     };
     plot.traces = () => content.traces.map((trace) => ({ type: "scatter", ...resolved(trace),
@@ -96,6 +98,17 @@
   const drawAll = () => Promise.all(plots.map((plot) => plot.draw()));
   drawAll().then(() => { document.documentElement.dataset.drawn = String(plots.length); });
   dark.addEventListener("change", drawAll);
-  window.addEventListener("beforeprint", () => { printing = true; drawAll(); });
-  window.addEventListener("afterprint", () => { printing = false; drawAll(); });
+  // Paper cannot be unfolded, and has one colour. Lists of lost frames stay folded: their totals show.
+  let folded = [];
+  window.addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll(":not(.list) > details:not([open])")];
+    folded.forEach((details) => { details.open = true; });
+    printing = true;
+    drawAll();
+  });
+  window.addEventListener("afterprint", () => {
+    folded.forEach((details) => { details.open = false; });
+    printing = false;
+    drawAll();
+  });
 })();

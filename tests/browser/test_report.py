@@ -1,0 +1,131 @@
+"""The report in a real browser, from a file: every plot drawn, no error, not one request."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select, WebDriverWait
+from synthetic_runs import host_run, router_run, sweep_run
+
+from keisoku.report import render_html
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver (Debian: chromium chromium-driver)"
+)
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--window-size=1280,1000",
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.binary_location = str(CHROMIUM)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    yield driver
+    driver.quit()
+
+
+def opened(browser: Any, path: Path, html: str) -> list[str]:
+    """Opens the page, waits until its plots are drawn, and returns every address asked for."""
+    path.write_text(html, encoding="utf-8")
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+    browser.get(path.as_uri())
+    WebDriverWait(browser, 60).until(
+        lambda driver: driver.execute_script("return document.documentElement.dataset.drawn")
+    )
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    return [
+        message["params"]["request"]["url"]
+        for message in messages
+        if message["method"] == "Network.requestWillBeSent"
+    ]
+
+
+def drawn(browser: Any, plot: str) -> dict[str, int]:
+    """How many curves and points of a plot are on the page and have a size."""
+    script = """
+        const seen = (selector) => [...document.querySelectorAll('#plot-' + arguments[0] + ' ' + selector)]
+            .filter((node) => node.getBBox().width + node.getBBox().height > 0).length;
+        return { curves: seen('.cartesianlayer path.js-line'), points: seen('.cartesianlayer path.point') };
+    """
+    return dict(browser.execute_script(script, plot))
+
+
+def test_two_devices_are_drawn_without_errors_and_requests(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    requests = opened(browser, path, render_html([host_run(), router_run()]))
+    assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
+    assert browser.get_log("browser") == []
+    assert drawn(browser, "throughput")["curves"] == 3
+    assert drawn(browser, "throughput")["points"] == 14
+    assert drawn(browser, "latency-size")["curves"] == 6
+    assert drawn(browser, "latency-histogram")["curves"] == 2
+    assert drawn(browser, "loss")["points"] == 12
+    assert drawn(browser, "time")["points"] == 80
+    for plot in browser.find_elements(By.CSS_SELECTOR, ".plot"):
+        titles = [title.text for title in plot.find_elements(By.CSS_SELECTOR, ".xtitle, .ytitle")]
+        assert len(titles) >= 2 and all(titles)
+
+
+def test_nothing_is_wider_than_the_window(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path / "report.html", render_html([host_run(), router_run()]))
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_controls_change_what_is_drawn(browser: Any, tmp_path: Path) -> None:
+    opened(browser, tmp_path / "report.html", render_html([host_run()]))
+    assert drawn(browser, "latency-histogram")["curves"] == 7
+    controls = browser.find_element(By.CSS_SELECTOR, "[data-for='latency-histogram']")
+    Select(controls.find_element(By.TAG_NAME, "select")).select_by_visible_text("1518 byte")
+    assert drawn(browser, "latency-histogram")["curves"] == 1
+    layout = "return document.getElementById('plot-latency-histogram')._fullLayout.xaxis.type"
+    assert browser.execute_script(layout) == "log"
+    controls.find_element(By.CSS_SELECTOR, "[data-scale='xaxis']").click()
+    assert browser.execute_script(layout) == "linear"
+    loss = "return document.getElementById('plot-loss')._fullLayout.xaxis.range"
+    assert browser.execute_script(loss) == [0, 100]
+    browser.find_element(By.CSS_SELECTOR, "[data-for='loss'] [data-zoom]").click()
+    assert browser.execute_script(loss) != [0, 100]
+    assert browser.get_log("browser") == []
+
+
+def test_a_sweep_is_drawn_with_line_residuals_and_drops_in_dark(browser: Any, tmp_path: Path) -> None:
+    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+    run = sweep_run()
+    opened(browser, tmp_path / "report.html", render_html([run]))
+    found = drawn(browser, "sweep-size")
+    assert run.results[0].line is not None
+    fitted, sizes = len(run.results[0].line.points), len(run.results[0].rows)
+    assert found["points"] == 2 * fitted + sizes
+    background = "return getComputedStyle(document.body).backgroundColor"
+    assert browser.execute_script(background) == "rgb(20, 23, 27)"
+    assert browser.get_log("browser") == []
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_what_users_name_runs_no_script(browser: Any, tmp_path: Path) -> None:
+    name = "</script><script>document.title='broken'</script><img src=x onerror=alert(1)>"
+    path = tmp_path / "report.html"
+    requests = opened(browser, path, render_html([host_run(name=name)]))
+    assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
+    assert browser.title.startswith("</script>")

@@ -1,0 +1,270 @@
+"""The report holds what the run holds: figures, accounts, deviations; and nothing a browser would fetch."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import tomllib
+from html.parser import HTMLParser
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from synthetic_runs import SIZES, host_run, router_run, sweep_run
+
+from keisoku.record.result import Quantity, Result, Row
+from keisoku.record.run import Run
+from keisoku.report import print_results, render_html, write_csv
+from keisoku.report.accounting import account
+from keisoku.report.device import Device, devices
+from keisoku.report.histogram_plot import histogram_plot
+from keisoku.report.loss_list import RANGES_SHOWN, losses
+from keisoku.report.loss_plot import loss_plot
+from keisoku.report.plot import Plot, hover
+from keisoku.report.size_plots import latency_plot, throughput_plot
+from keisoku.report.statement import plan_toml
+from keisoku.report.table import method_table
+from keisoku.report.time_plot import time_plot
+
+
+class Page(HTMLParser):
+    """Everything in a page that a browser would load, and its visible text outside of scripts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.text: list[str] = []
+        self.raw = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.raw = tag if tag in ("script", "style") else ""
+        for name, value in attrs:
+            if name in ("src", "href", "srcset", "action", "data", "poster") and value not in (
+                None,
+                "data:,",
+            ):
+                self.loads.append(str(value))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.raw = ""
+
+    def handle_data(self, data: str) -> None:
+        if not self.raw:
+            self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def page() -> tuple[str, Page]:
+    html = render_html([host_run(), router_run()], [("throughput[64] >= 0.5 Mpps", True, "0.806 Mframes/s")])
+    return html, Page(html)
+
+
+def test_the_page_loads_nothing(page: tuple[str, Page]) -> None:
+    html, parsed = page
+    assert [load for load in parsed.loads if not load.startswith("#")] == []
+    assert "default-src 'none'" in html
+    styles = "".join(re.findall(r"<style>(.*?)</style>", html, re.S))
+    assert "url(" not in styles and "@import" not in styles
+    own = html.rsplit("<script>", 1)[1]
+    assert not re.search(r"fetch\(|XMLHttpRequest|import\(|https?:", own)
+
+
+def test_the_page_says_what_was_found(page: tuple[str, Page]) -> None:
+    text = " ".join(" ".join(page[1].text).split())
+    for expected in (
+        "Linux bridge, Linux router",
+        "Forwards 806 kframes/s of 64-byte frames",
+        "throughput[64] >= 0.5 Mpps",
+        "✓ met",
+        "128 of 128 trials add up",
+        "2 trials are invalid",
+        "and no result rests on them",
+        "the tester could not keep up",
+        "§26.2: one trial instead of twenty",
+        "uncertainty not known",
+        "k = 2",
+        "CLOCK_MONOTONIC in the XDP program that receives",
+        "measured on a bare cable and subtracted",
+        "keisoku run plan.toml",
+        "RFC 6815",
+    ):
+        assert expected in text, expected
+
+
+def test_every_anchor_of_the_page_exists(page: tuple[str, Page]) -> None:
+    html, parsed = page
+    for load in parsed.loads:
+        assert f'id="{load[1:]}"' in html
+
+
+def test_what_users_name_is_shown_as_text() -> None:
+    evil = "<script>alert(1)</script>"
+    run = host_run(name=evil)
+    html = render_html([run], [(evil, False, evil)])
+    assert evil not in html
+    assert "&lt;script&gt;alert(1)" in html
+    assert hover(evil) == "&lt;script&gt;alert(1)&lt;/script&gt;"
+
+
+def test_a_run_without_trials_and_results_still_has_a_report() -> None:
+    html = render_html([Run(Path("runs/empty"), {}, {}, [], [])])
+    assert "No trial was finished." in html
+    assert "No calibration was used" in html
+    with pytest.raises(ValueError, match="at least one run"):
+        render_html([])
+
+
+def test_figures_that_are_not_finite_are_not_drawn() -> None:
+    row = Row(frame_bytes=64, figures={"throughput": Quantity(value=float("nan"), unit="frames/s")})
+    html = render_html([Run(Path("r"), {}, {}, [], [Result(method="throughput", rows=[row])])])
+    assert "NaN" not in html.split('id="data-throughput"')[1].split("</script>")[0]
+
+
+def test_devices_of_one_name_are_told_apart() -> None:
+    names = [device.name for device in devices([host_run("dut"), host_run("dut", engine="packet")])]
+    assert names == ["dut · xdp", "dut · packet"]
+    assert [device.name for device in devices([host_run("dut"), host_run("dut")])] == [
+        "dut · xdp (1)",
+        "dut · xdp (2)",
+    ]
+
+
+def test_the_link_is_named_by_the_context_or_implied_by_the_results() -> None:
+    assert Device(0, "", sweep_run()).link_bits_per_second == 1e9
+    assert Device(0, "", host_run()).link_bits_per_second == pytest.approx(10e9)
+
+
+def names(plot: Plot | None) -> list[str]:
+    assert plot is not None
+    json.loads(plot.json())
+    return [trace["name"] for trace in plot.traces if "name" in trace]
+
+
+def test_plots_hold_every_size_and_the_theoretical_lines() -> None:
+    both = devices([host_run(), router_run()])
+    throughput = throughput_plot(both)
+    assert names(throughput) == ["theoretical maximum at 10 Gb/s", "Linux bridge", "Linux router"]
+    assert throughput is not None and throughput.traces[1]["x"] == SIZES
+    loss = loss_plot(both)
+    assert "Linux router: 1 − throughput/load" in names(loss)
+    assert loss is not None
+    assert loss.axes["xaxis"]["range"] == loss.axes["yaxis"]["range"] == [0, 100]
+    assert loss.choices == [f"{size} byte" for size in SIZES]
+    over_time = time_plot(both)
+    assert over_time is not None and len(over_time.choices) == 56
+    assert {choice for trace in over_time.traces for choice in trace["meta"]} == set(over_time.choices)
+
+
+def test_the_theoretical_loss_is_what_a_device_of_that_throughput_loses() -> None:
+    run = host_run()
+    plot = loss_plot(devices([run]))
+    assert plot is not None
+    trace = next(trace for trace in plot.traces if trace["name"] == "64 byte: 1 − throughput/load")
+    share = run.results[0].rows[0].figures["line_share"].value
+    assert (trace["x"][0], trace["y"][0]) == (pytest.approx(share), 0)
+    assert (trace["x"][-1], trace["y"][-1]) == (100, pytest.approx(100 - share))
+
+
+def test_the_sweep_has_its_line_and_residuals() -> None:
+    run = sweep_run()
+    plot = latency_plot(devices([run]), "sweep")
+    assert any("ns/byte × size + 811.0" in name for name in names(plot))
+    assert plot is not None
+    residuals = next(trace for trace in plot.traces if trace.get("yaxis") == "y2")["y"]
+    assert run.results[0].line is not None
+    assert len(residuals) == len(run.results[0].line.points)
+    assert sum(residuals) == pytest.approx(0, abs=1e-6)
+
+
+def test_the_histogram_loses_no_frame() -> None:
+    run = host_run()
+    plot = histogram_plot(devices([run]), "latency")
+    assert plot is not None and plot.choices[0] == "all sizes"
+    for trace in plot.traces:
+        frames = {}
+        for text in trace["text"]:
+            _, span, count = text.split("<br>")
+            frames[span] = int(count.split(" of ")[0].replace("\u202f", ""))
+        assert sum(frames.values()) == 20_000
+
+
+def test_a_trial_that_does_not_add_up_is_shown() -> None:
+    run = host_run()
+    good = run.records[0]
+    tracked = good.facts.tracked.model_copy(update={"lost_frames": good.facts.tracked.lost_frames - 1})
+    bad = good.model_copy(update={"facts": good.facts.model_copy(update={"tracked": tracked})})
+    assert account(good).adds_up and not account(good).fault
+    assert not account(bad).adds_up
+    assert account(bad).fault == "offered − forwarded − lost − corrupt = 1; lost − listed gaps = -1"
+    html = render_html([Run(run.directory, run.plan, run.context, [bad, *run.records[1:]], run.results)])
+    assert "63 of 64 trials add up" in html
+    assert "1 trials do not add up" in html
+
+
+def test_lost_frames_are_listed_first_those_that_results_rest_on() -> None:
+    run = host_run()
+    shown, more = losses(run)
+    assert more == 0
+    assert shown[0].record.method == "loss" and shown[-1].record.index == 63
+    assert all(len(loss.first) <= RANGES_SHOWN for loss in shown)
+    assert shown[-1].lost == "9" and shown[-1].first[0][:2] == ("0 … 2", "3")
+
+
+def test_a_table_has_one_unit_per_column() -> None:
+    table = method_table(host_run().results[1])
+    assert [(head.title, head.unit) for head in table.heads[:3]] == [
+        ("Frame size", "byte"),
+        ("Minimum", "µs"),
+        ("Mean", "µs"),
+    ]
+    assert [row[0] for row in table.rows] == [str(size) for size in SIZES]
+    assert table.marks == ["†"]
+
+
+def test_csv_keeps_full_precision_and_names_units(tmp_path: Path) -> None:
+    run = host_run()
+    written = write_csv(run, tmp_path / "csv")
+    assert [path.name for path in written] == [
+        "throughput.csv",
+        "latency.csv",
+        "loss.csv",
+        "calibrate.csv",
+        "trials.csv",
+    ]
+    with written[0].open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    figure = run.results[0].rows[0].figures["throughput"]
+    assert float(rows[0]["throughput_frames_per_second"]) == figure.value
+    assert float(rows[0]["throughput_frames_per_second_uncertainty_k2"]) == figure.uncertainty
+    with written[1].open(newline="") as file:
+        assert next(csv.DictReader(file))["tagged_ns_uncertainty_k2"] == ""
+    with written[-1].open(newline="") as file:
+        trials = list(csv.DictReader(file))
+    assert len(trials) == len(run.records)
+    for row in trials:
+        parts = ("forwarded_frames", "lost_frames", "corrupt_frames")
+        assert int(row["offered_frames"]) == sum(int(row[part]) for part in parts)
+        assert row["adds_up"] == "True"
+    assert [path.name for path in write_csv(sweep_run(), tmp_path)][1] == "sweep_line.csv"
+
+
+def test_a_terminal_gets_tables_and_a_file_plain_lines() -> None:
+    run = host_run()
+    plain, coloured = StringIO(), StringIO()
+    print_results(run.results, Console(file=plain, width=40))
+    lines = plain.getvalue().splitlines()
+    assert lines[0] == "Throughput"
+    assert lines[1].startswith("Frame size (byte)  Throughput (kframes/s)")
+    assert re.match(r"64 +806 ± 3 ", lines[2])
+    assert "deviation: §26.1: final trial once" in lines
+    assert "\x1b" not in plain.getvalue()
+    print_results(run.results, Console(file=coloured, width=160, force_terminal=True))
+    assert "\x1b" in coloured.getvalue() and "806 ± 3" in coloured.getvalue()
+
+
+def test_the_plan_is_toml_that_says_the_same() -> None:
+    plan = host_run().plan
+    assert tomllib.loads(plan_toml(plan)) == {key: value for key, value in plan.items() if value is not None}
