@@ -3,8 +3,6 @@
 //! Exact until more than `LIMIT` intervals are open; then neighbours are merged, each
 //! keeping its exact count, and `exact` turns false. Memory is bounded for any trial.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 /// Intervals kept apart before neighbours are merged.
@@ -25,7 +23,9 @@ pub struct Gap {
 
 #[derive(Default)]
 pub struct Gaps {
-    open: BTreeMap<u64, Gap>,
+    /// Ascending and apart. New ones come at the end and late frames are mostly recent, so a
+    /// vector beats a tree: a device that loses every second frame costs little more than none.
+    open: Vec<Gap>,
     missing: u64,
     inexact: bool,
 }
@@ -44,7 +44,7 @@ impl Gaps {
     pub fn add(&mut self, first: u64, last: u64, after_ns: Option<u64>, before_ns: Option<u64>) {
         let count = last - first + 1;
         self.missing += count;
-        self.open.insert(first, Gap { first, last, count, after_ns, before_ns });
+        self.open.push(Gap { first, last, count, after_ns, before_ns });
         if self.open.len() > LIMIT {
             self.merge_neighbours();
         }
@@ -52,50 +52,45 @@ impl Gaps {
 
     /// `sequence` came after all. False if it was not missing.
     pub fn fill(&mut self, sequence: u64) -> bool {
-        let Some((_, &gap)) = self.open.range(..=sequence).next_back() else { return false };
-        if sequence > gap.last {
+        let place = self.open.partition_point(|gap| gap.last < sequence);
+        let Some(&gap) = self.open.get(place).filter(|gap| gap.first <= sequence) else {
             return false;
-        }
+        };
         self.missing -= 1;
-        self.open.remove(&gap.first);
-        if gap.count < gap.last - gap.first + 1 {
-            // A merged gap: which of its numbers are missing is no longer known.
-            if gap.count > 1 {
-                self.open.insert(gap.first, Gap { count: gap.count - 1, ..gap });
-            }
-            return true;
-        }
-        if sequence > gap.first {
-            self.keep(Gap { last: sequence - 1, ..gap });
-        }
-        if sequence < gap.last {
-            self.keep(Gap { first: sequence + 1, ..gap });
+        // Of a merged gap it is no longer known which numbers are missing: only the count falls.
+        let exact = gap.count == gap.last - gap.first + 1;
+        match (gap.count, exact) {
+            (1, _) => drop(self.open.remove(place)),
+            (_, false) => self.open[place].count -= 1,
+            (_, true) => self.split(place, sequence),
         }
         true
     }
 
     pub fn into_list(self) -> Vec<Gap> {
-        self.open.into_values().collect()
+        self.open
     }
 
-    fn keep(&mut self, gap: Gap) {
-        self.open.insert(gap.first, Gap { count: gap.last - gap.first + 1, ..gap });
+    fn split(&mut self, place: usize, sequence: u64) {
+        let gap = self.open[place];
+        let part = |first, last| Gap { first, last, count: last - first + 1, ..gap };
+        if sequence == gap.first {
+            self.open[place] = part(sequence + 1, gap.last);
+        } else if sequence == gap.last {
+            self.open[place] = part(gap.first, sequence - 1);
+        } else {
+            self.open[place] = part(gap.first, sequence - 1);
+            self.open.insert(place + 1, part(sequence + 1, gap.last));
+        }
     }
 
     fn merge_neighbours(&mut self) {
         self.inexact = true;
-        let mut gaps = std::mem::take(&mut self.open).into_values();
-        while let Some(left) = gaps.next() {
-            let merged = match gaps.next() {
-                Some(right) => Gap {
-                    last: right.last,
-                    count: left.count + right.count,
-                    before_ns: right.before_ns,
-                    ..left
-                },
-                None => left,
-            };
-            self.open.insert(merged.first, merged);
-        }
+        let pairs = self.open.chunks(2).map(|pair| {
+            let (left, right) = (pair[0], pair[pair.len() - 1]);
+            let count = pair.iter().map(|gap| gap.count).sum();
+            Gap { last: right.last, count, before_ns: right.before_ns, ..left }
+        });
+        self.open = pairs.collect();
     }
 }

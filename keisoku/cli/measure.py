@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from keisoku.calibration.bias import Bias
 from keisoku.calibration.store import bias_for, keep
 from keisoku.cli.progress import Display
 from keisoku.engine.opening import open_engine
@@ -38,7 +39,7 @@ def measure(plan: Plan, out: Path | None, as_json: bool, resume: RunDirectory | 
         engine = stack.enter_context(open_engine(plan))
         bias = bias_for(plan, engine)
         context = host_context() | engine.context() | {
-            "calibration": bias.calibration.made_at if bias.calibration else "exact" if bias.exact else "none",
+            "calibration": _calibration(bias),
             "seed": plan.seed,
             "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }  # fmt: skip
@@ -81,6 +82,18 @@ def _print(results: list[Result], verdicts: list[Verdict], directory: RunDirecto
     for text, met, measured in shown(verdicts):
         click.echo(f"{'met   ' if met else 'MISSED'}  {text}   (measured: {measured})")
     click.echo(f"report: {directory.path / 'report.html'}")
+
+
+def _calibration(bias: Bias) -> dict[str, object] | None:
+    """What was subtracted, for the record; None if nothing was."""
+    if bias.calibration is None:
+        return None
+    return {
+        "made_at": bias.calibration.made_at,
+        "valid_for": bias.calibration.valid_for,
+        "sizes_byte": sorted({point.frame_bytes for point in bias.calibration.points}),
+        "bias_ns": [min(point.bias_ns for point in bias.calibration.points), max(point.bias_ns for point in bias.calibration.points)],
+    }
 
 
 def _default_directory(plan: Plan) -> Path:

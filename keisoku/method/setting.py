@@ -28,7 +28,8 @@ class Setting:
         return None if speed is None else maximum_frames_per_second(speed, frame_bytes)
 
     def trial(self, purpose: str, frame_bytes: int, fps: float, seconds: float, **more: int) -> Trial:
-        """A trial with the plan's phases."""
+        """A trial with the plan's phases; its series has an interval a second, or twenty if it is short."""
+        more.setdefault("interval_ns", max(1, min(NS_PER_S, round(seconds * NS_PER_S / 20))))
         return Trial(
             purpose=purpose,
             frame_bytes=frame_bytes,

@@ -59,10 +59,10 @@ class Device:
 
     @property
     def link_bits_per_second(self) -> float | None:
-        """Speed of the link as the context names it, or as the results' theoretical maximum implies."""
-        named = self.run.context.get("link_bits_per_second")
-        if isinstance(named, int | float) and named > 0:
-            return float(named)
+        """Speed of the link as the context names it (None: it has no rate of its own), or as results imply."""
+        if "link_bits_per_second" in self.run.context:
+            named = self.run.context["link_bits_per_second"]
+            return None if named is None else float(named)
         for result in self.run.results:
             for row in result.rows:
                 rate = row.figures.get("throughput", row.figures.get("offered"))

@@ -1,7 +1,7 @@
 """Each method on simulated devices whose truth is known."""
 
 import pytest
-from trials import carry_out, device, plan
+from simulated_trials import carry_out, device, plan
 
 from keisoku.plan.device import list_devices
 from keisoku.record.trial import Facts, Trial
