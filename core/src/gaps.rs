@@ -44,7 +44,16 @@ impl Gaps {
     pub fn add(&mut self, first: u64, last: u64, after_ns: Option<u64>, before_ns: Option<u64>) {
         let count = last - first + 1;
         self.missing += count;
-        self.open.insert(first, Gap { first, last, count, after_ns, before_ns });
+        self.open.insert(
+            first,
+            Gap {
+                first,
+                last,
+                count,
+                after_ns,
+                before_ns,
+            },
+        );
         if self.open.len() > LIMIT {
             self.merge_neighbours();
         }
@@ -52,7 +61,9 @@ impl Gaps {
 
     /// `sequence` came after all. False if it was not missing.
     pub fn fill(&mut self, sequence: u64) -> bool {
-        let Some((_, &gap)) = self.open.range(..=sequence).next_back() else { return false };
+        let Some((_, &gap)) = self.open.range(..=sequence).next_back() else {
+            return false;
+        };
         if sequence > gap.last {
             return false;
         }
@@ -61,15 +72,27 @@ impl Gaps {
         if gap.count < gap.last - gap.first + 1 {
             // A merged gap: which of its numbers are missing is no longer known.
             if gap.count > 1 {
-                self.open.insert(gap.first, Gap { count: gap.count - 1, ..gap });
+                self.open.insert(
+                    gap.first,
+                    Gap {
+                        count: gap.count - 1,
+                        ..gap
+                    },
+                );
             }
             return true;
         }
         if sequence > gap.first {
-            self.keep(Gap { last: sequence - 1, ..gap });
+            self.keep(Gap {
+                last: sequence - 1,
+                ..gap
+            });
         }
         if sequence < gap.last {
-            self.keep(Gap { first: sequence + 1, ..gap });
+            self.keep(Gap {
+                first: sequence + 1,
+                ..gap
+            });
         }
         true
     }
@@ -79,7 +102,13 @@ impl Gaps {
     }
 
     fn keep(&mut self, gap: Gap) {
-        self.open.insert(gap.first, Gap { count: gap.last - gap.first + 1, ..gap });
+        self.open.insert(
+            gap.first,
+            Gap {
+                count: gap.last - gap.first + 1,
+                ..gap
+            },
+        );
     }
 
     fn merge_neighbours(&mut self) {
