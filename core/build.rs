@@ -20,11 +20,20 @@ fn main() {
         if source.extension().is_none_or(|extension| extension != "c") {
             continue;
         }
-        let object = out.join(source.file_stem().expect("a file name")).with_extension("o");
+        let object = out
+            .join(source.file_stem().expect("a file name"))
+            .with_extension("o");
         let status = Command::new(&clang)
-            .args(["-target", "bpf", "-O2", "-g", "-mcpu=v3", "-Wall", "-Werror"])
+            .args([
+                "-target", "bpf", "-O2", "-g", "-mcpu=v3", "-Wall", "-Werror",
+            ])
             .arg(format!("-I/usr/include/{architecture}-linux-gnu"))
-            .args(["-c".as_ref(), source.as_os_str(), "-o".as_ref(), object.as_os_str()])
+            .args([
+                "-c".as_ref(),
+                source.as_os_str(),
+                "-o".as_ref(),
+                object.as_os_str(),
+            ])
             .status();
         match status {
             Ok(status) if status.success() => {}

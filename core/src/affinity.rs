@@ -14,7 +14,9 @@ pub fn allowed() -> io::Result<Vec<usize>> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: CPU_ISSET only reads bits below CPU_SETSIZE.
-    Ok((0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
+    Ok((0..libc::CPU_SETSIZE as usize)
+        .filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) })
+        .collect())
 }
 
 /// Restricts the calling thread; on refusal it stays where it was, which costs precision only.

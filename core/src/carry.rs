@@ -49,7 +49,11 @@ pub fn carry(
     check(trial, template, checked_from)?;
     let cpus = affinity::allowed().unwrap_or_default();
     let (first, others) = cpus.split_at(cpus.len().min(1));
-    let expected = Expected { stream: trial.stream, length: template.len(), checked_from };
+    let expected = Expected {
+        stream: trial.stream,
+        length: template.len(),
+        checked_from,
+    };
     affinity::restrict(if others.is_empty() { first } else { others });
     affinity::sleep_precisely();
     affinity::hurry(ACCOUNT_NICE);
@@ -83,7 +87,9 @@ pub fn carry(
             }
             thread::sleep(LOOK);
         }
-        sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        sender
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     let sent = match sent {
         Ok(sent) => sent,
@@ -98,7 +104,11 @@ pub fn carry(
     loop {
         account.drain(receive, watch);
         interrupted |= watch.stop.load(Ordering::Relaxed);
-        let drain_ns = if interrupted { trial.drain_ns.min(STOPPED_DRAIN_NS) } else { trial.drain_ns };
+        let drain_ns = if interrupted {
+            trial.drain_ns.min(STOPPED_DRAIN_NS)
+        } else {
+            trial.drain_ns
+        };
         if monotonic_ns() >= sent_ns + drain_ns + receive.delay_ns() {
             break;
         }
@@ -115,21 +125,34 @@ struct Account {
 }
 
 impl Account {
+<<<<<<< HEAD
     fn new(start_ns: u64, trial: &Trial) -> Self {
         Account { tracker: Tracker::new(start_ns, trial.interval_ns).tagged(trial.tag) }
+=======
+    fn new(start_ns: u64, interval_ns: u64) -> Self {
+        Account {
+            tracker: Tracker::new(start_ns, interval_ns),
+        }
+>>>>>>> engine
     }
 
     fn drain(&mut self, receive: &mut dyn Receive, watch: &Watch) {
         let tracker = &mut self.tracker;
         receive.drain(&mut |arrival| match arrival {
-            Arrival::Intact { sequence, sent_ns, received_ns } => {
+            Arrival::Intact {
+                sequence,
+                sent_ns,
+                received_ns,
+            } => {
                 let latency_ps = (received_ns as i64 - sent_ns as i64) * 1000;
                 tracker.arrive(sequence, sent_ns, latency_ps);
             }
             Arrival::Corrupt { sequence } => tracker.corrupt(sequence),
             Arrival::Foreign => tracker.foreign(),
         });
-        watch.forwarded.store(tracker.forwarded_frames(), Ordering::Relaxed);
+        watch
+            .forwarded
+            .store(tracker.forwarded_frames(), Ordering::Relaxed);
     }
 
     fn record(
@@ -155,7 +178,10 @@ impl Account {
 fn check(trial: &Trial, template: &[u8], checked_from: usize) -> Result<()> {
     let refuse = |problem: String| Err(EngineError(problem));
     if !(trial.frames_per_second.is_finite() && trial.frames_per_second > 0.0) {
-        return refuse(format!("frames_per_second: {} is not a rate", trial.frames_per_second));
+        return refuse(format!(
+            "frames_per_second: {} is not a rate",
+            trial.frames_per_second
+        ));
     }
     if trial.frames == 0 || trial.interval_ns == 0 {
         return refuse("frames and interval_ns must be at least 1".into());
@@ -171,7 +197,8 @@ fn check(trial: &Trial, template: &[u8], checked_from: usize) -> Result<()> {
         return refuse("template: shorter than a signature".into());
     };
     let region = template.get(checked_from..).unwrap_or_default();
-    if place.iter().any(|byte| *byte != 0) || region.len() < signature::LENGTH || !balanced(region) {
+    if place.iter().any(|byte| *byte != 0) || region.len() < signature::LENGTH || !balanced(region)
+    {
         return refuse(format!(
             "template: the bytes from {checked_from} must sum to zero and end in {} zero bytes",
             signature::LENGTH

@@ -21,7 +21,10 @@ pub fn sleep_until(until_ns: u64) {
 
 #[inline]
 fn read(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: the kernel fills the timespec that it is given; both clocks always exist.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -43,7 +46,11 @@ impl RealtimeOffset {
     const FIRST_READINGS: usize = 64;
 
     pub fn measure() -> Self {
-        let mut offset = RealtimeOffset { low_ns: i64::MIN, high_ns: i64::MAX, steps: 0 };
+        let mut offset = RealtimeOffset {
+            low_ns: i64::MIN,
+            high_ns: i64::MAX,
+            steps: 0,
+        };
         for _ in 0..Self::FIRST_READINGS {
             offset.track();
         }
@@ -78,7 +85,11 @@ mod tests {
     use super::*;
 
     fn offset() -> RealtimeOffset {
-        RealtimeOffset { low_ns: i64::MIN, high_ns: i64::MAX, steps: 0 }
+        RealtimeOffset {
+            low_ns: i64::MIN,
+            high_ns: i64::MAX,
+            steps: 0,
+        }
     }
 
     #[test]
@@ -86,7 +97,10 @@ mod tests {
         let mut offset = offset();
         offset.narrow(1000, 1060);
         offset.narrow(980, 1020);
-        assert_eq!((offset.low_ns, offset.high_ns, offset.steps), (1000, 1020, 0));
+        assert_eq!(
+            (offset.low_ns, offset.high_ns, offset.steps),
+            (1000, 1020, 0)
+        );
         assert_eq!(offset.to_monotonic(5_000), 3_990);
     }
 
@@ -95,7 +109,10 @@ mod tests {
         let mut offset = offset();
         offset.narrow(1000, 1060);
         offset.narrow(-9_000, -8_980);
-        assert_eq!((offset.low_ns, offset.high_ns, offset.steps), (-9_000, -8_980, 1));
+        assert_eq!(
+            (offset.low_ns, offset.high_ns, offset.steps),
+            (-9_000, -8_980, 1)
+        );
         assert_eq!(offset.to_monotonic(0), 8_990);
     }
 }

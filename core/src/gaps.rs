@@ -44,7 +44,20 @@ impl Gaps {
     pub fn add(&mut self, first: u64, last: u64, after_ns: Option<u64>, before_ns: Option<u64>) {
         let count = last - first + 1;
         self.missing += count;
+<<<<<<< HEAD
         self.open.push(Gap { first, last, count, after_ns, before_ns });
+=======
+        self.open.insert(
+            first,
+            Gap {
+                first,
+                last,
+                count,
+                after_ns,
+                before_ns,
+            },
+        );
+>>>>>>> engine
         if self.open.len() > LIMIT {
             self.merge_neighbours();
         }
@@ -52,17 +65,52 @@ impl Gaps {
 
     /// `sequence` came after all. False if it was not missing.
     pub fn fill(&mut self, sequence: u64) -> bool {
+<<<<<<< HEAD
         let place = self.open.partition_point(|gap| gap.last < sequence);
         let Some(&gap) = self.open.get(place).filter(|gap| gap.first <= sequence) else {
+=======
+        let Some((_, &gap)) = self.open.range(..=sequence).next_back() else {
+            return false;
+        };
+        if sequence > gap.last {
+>>>>>>> engine
             return false;
         };
         self.missing -= 1;
+<<<<<<< HEAD
         // Of a merged gap it is no longer known which numbers are missing: only the count falls.
         let exact = gap.count == gap.last - gap.first + 1;
         match (gap.count, exact) {
             (1, _) => drop(self.open.remove(place)),
             (_, false) => self.open[place].count -= 1,
             (_, true) => self.split(place, sequence),
+=======
+        self.open.remove(&gap.first);
+        if gap.count < gap.last - gap.first + 1 {
+            // A merged gap: which of its numbers are missing is no longer known.
+            if gap.count > 1 {
+                self.open.insert(
+                    gap.first,
+                    Gap {
+                        count: gap.count - 1,
+                        ..gap
+                    },
+                );
+            }
+            return true;
+        }
+        if sequence > gap.first {
+            self.keep(Gap {
+                last: sequence - 1,
+                ..gap
+            });
+        }
+        if sequence < gap.last {
+            self.keep(Gap {
+                first: sequence + 1,
+                ..gap
+            });
+>>>>>>> engine
         }
         true
     }
@@ -71,6 +119,7 @@ impl Gaps {
         self.open
     }
 
+<<<<<<< HEAD
     fn split(&mut self, place: usize, sequence: u64) {
         let gap = self.open[place];
         let part = |first, last| Gap { first, last, count: last - first + 1, ..gap };
@@ -82,6 +131,16 @@ impl Gaps {
             self.open[place] = part(gap.first, sequence - 1);
             self.open.insert(place + 1, part(sequence + 1, gap.last));
         }
+=======
+    fn keep(&mut self, gap: Gap) {
+        self.open.insert(
+            gap.first,
+            Gap {
+                count: gap.last - gap.first + 1,
+                ..gap
+            },
+        );
+>>>>>>> engine
     }
 
     fn merge_neighbours(&mut self) {

@@ -30,7 +30,10 @@ pub struct Buckets {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram { counts: vec![0; (OCTAVES + 1) * SUB].into_boxed_slice(), negative: 0 }
+        Histogram {
+            counts: vec![0; (OCTAVES + 1) * SUB].into_boxed_slice(),
+            negative: 0,
+        }
     }
 }
 
@@ -66,8 +69,16 @@ impl Histogram {
     }
 
     pub fn buckets(&self) -> Buckets {
-        let mut buckets = Buckets { negative: self.negative, ..Buckets::default() };
-        for (index, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let mut buckets = Buckets {
+            negative: self.negative,
+            ..Buckets::default()
+        };
+        for (index, &count) in self
+            .counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+        {
             buckets.lower_ns.push(lower(index));
             buckets.upper_ns.push(lower(index + 1));
             buckets.counts.push(count);

@@ -25,6 +25,22 @@ pub fn within<T: Send>(
 ) -> io::Result<T> {
     thread::scope(|scope| {
         let thread = scope.spawn(|| enter(path).and_then(|()| task()));
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Runs `task` on a thread inside a new namespace, which lives as long as the file returned.
+pub fn within_a_new_one<T: Send>(
+    task: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<(File, T)> {
+    within(None, || {
+        // SAFETY: unshare takes a flag; only this thread, which ends soon, changes its namespace.
+        if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let namespace = File::open("/proc/thread-self/ns/net")?;
+        Ok((namespace, task()?))
     })
 }

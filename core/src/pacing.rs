@@ -21,7 +21,10 @@ impl Schedule {
         let whole = period_ns.floor();
         // The fraction is scaled apart from the whole: neither loses bits to the other.
         let fraction = ((period_ns - whole) * FRACTIONS).round();
-        Schedule { start_ns, period: ((whole as u128) << 32) + fraction as u128 }
+        Schedule {
+            start_ns,
+            period: ((whole as u128) << 32) + fraction as u128,
+        }
     }
 
     /// Whole ns of the period.
@@ -40,7 +43,9 @@ impl Schedule {
 
     /// Frames that are due at `now_ns` or earlier.
     pub fn due_frames(&self, now_ns: u64) -> u64 {
-        let Some(elapsed_ns) = now_ns.checked_sub(self.start_ns) else { return 0 };
+        let Some(elapsed_ns) = now_ns.checked_sub(self.start_ns) else {
+            return 0;
+        };
         // Due times are rounded down, so everything below the next whole ns is due.
         let frames = (((u128::from(elapsed_ns) + 1) << 32) - 1) / self.period.max(1);
         u64::try_from(frames).map_or(u64::MAX, |frames| frames.saturating_add(1))

@@ -17,7 +17,10 @@ pub struct Ranges {
 
 impl Ranges {
     pub fn new() -> Self {
-        Ranges { complete: true, ..Ranges::default() }
+        Ranges {
+            complete: true,
+            ..Ranges::default()
+        }
     }
 
     pub fn push(&mut self, sequence: u64) {

@@ -25,7 +25,10 @@ pub struct Interval {
 impl Series {
     /// `interval_ns` must not be zero.
     pub fn new(interval_ns: u64) -> Self {
-        Series { interval_ns, intervals: Vec::new() }
+        Series {
+            interval_ns,
+            intervals: Vec::new(),
+        }
     }
 
     #[inline]

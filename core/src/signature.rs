@@ -59,7 +59,24 @@ impl Signature {
         if magic != MAGIC {
             return Parsed::Absent;
         }
-        let [s0, s1, s2, s3, s4, s5, s6, s7, t0, t1, t2, t3, t4, t5, t6, t7] = rest;
+        let [
+            s0,
+            s1,
+            s2,
+            s3,
+            s4,
+            s5,
+            s6,
+            s7,
+            t0,
+            t1,
+            t2,
+            t3,
+            t4,
+            t5,
+            t6,
+            t7,
+        ] = rest;
         let word = u64::from_be_bytes([s0, s1, s2, s3, s4, s5, s6, s7]);
         let time = u64::from_be_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
         let signature = Signature {

@@ -102,7 +102,8 @@ impl Tracker {
             self.tagged_latency_ps = Some(latency_ps);
         }
         let received_ns = sent_ns.wrapping_add_signed(latency_ps / 1000);
-        self.series.record(received_ns.saturating_sub(self.start_ns), latency_ps);
+        self.series
+            .record(received_ns.saturating_sub(self.start_ns), latency_ps);
     }
 
     /// A frame of ours with wrong bytes arrived; it claims to be `sequence`.
@@ -127,7 +128,12 @@ impl Tracker {
     /// Ends the trial: `offered` frames were sent, with sequence numbers below `offered`.
     pub fn finish(mut self, offered: u64) -> Tracked {
         if self.next < offered {
-            self.gaps.add(self.next, offered - 1, self.relative(self.last_sent_ns), None);
+            self.gaps.add(
+                self.next,
+                offered - 1,
+                self.relative(self.last_sent_ns),
+                None,
+            );
         }
         // A corrupt frame's claim is believed only where a frame is missing.
         let mut corrupt = Ranges::new();
@@ -158,14 +164,22 @@ impl Tracker {
     #[cold]
     fn out_of_sequence(&mut self, sequence: u64, sent_ns: u64) -> bool {
         if sequence > self.next {
-            let (after, before) = (self.relative(self.last_sent_ns), self.relative(Some(sent_ns)));
+            let (after, before) = (
+                self.relative(self.last_sent_ns),
+                self.relative(Some(sent_ns)),
+            );
             self.gaps.add(self.next, sequence - 1, after, before);
             self.next = sequence + 1;
             self.last_sent_ns = Some(sent_ns);
             return true;
         }
         let first = self.gaps.fill(sequence);
-        if first { &mut self.reordered } else { &mut self.duplicated }.push(sequence);
+        if first {
+            &mut self.reordered
+        } else {
+            &mut self.duplicated
+        }
+        .push(sequence);
         first
     }
 
@@ -195,7 +209,9 @@ mod tests {
             }
             highest = highest.max(Some(sequence));
         }
-        let lost = (0..offered).filter(|sequence| !seen.contains_key(sequence)).collect();
+        let lost = (0..offered)
+            .filter(|sequence| !seen.contains_key(sequence))
+            .collect();
         (lost, duplicated, reordered)
     }
 
@@ -256,6 +272,9 @@ mod tests {
         assert_eq!(tracked.lost_frames, offered / 2);
         assert!(!tracked.lost_exact);
         assert!(tracked.lost.len() <= crate::gaps::LIMIT);
-        assert_eq!(tracked.lost.iter().map(|gap| gap.count).sum::<u64>(), offered / 2);
+        assert_eq!(
+            tracked.lost.iter().map(|gap| gap.count).sum::<u64>(),
+            offered / 2
+        );
     }
 }

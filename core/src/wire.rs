@@ -45,8 +45,15 @@ impl Wire {
     fn new(py: Python<'_>, tx_json: &str, rx_json: &str) -> PyResult<Self> {
         let (tx, rx): (Place, Place) = (parse(tx_json, "tx")?, parse(rx_json, "rx")?);
         let ports = py.detach(|| Ok((port::open_transmit(&tx)?, port::open_receive(&rx)?)));
-        let state = State { ports: Some(ports.map_err(raise)?), ..State::default() };
-        Ok(Wire { tx, rx, state: Mutex::new(state) })
+        let state = State {
+            ports: Some(ports.map_err(raise)?),
+            ..State::default()
+        };
+        Ok(Wire {
+            tx,
+            rx,
+            state: Mutex::new(state),
+        })
     }
 
     /// Begins a trial and returns at once.
@@ -57,7 +64,11 @@ impl Wire {
         let trial: Trial = parse(trial_json, "trial")?;
         let mut state = self.lock();
         let Some((mut transmit, mut receive)) = state.ports.take() else {
-            let why = if state.watch.is_some() { "a trial is running" } else { "it is closed" };
+            let why = if state.watch.is_some() {
+                "a trial is running"
+            } else {
+                "it is closed"
+            };
             return Err(raise(EngineError(format!("cannot start a trial: {why}"))));
         };
         let watch = Arc::new(Watch::default());
@@ -73,7 +84,9 @@ impl Wire {
 
     /// Frames offered and forwarded so far, and whether `finish` would return at once.
     fn progress(&self) -> (u64, u64, bool) {
-        let Some(watch) = self.lock().watch.clone() else { return (0, 0, true) };
+        let Some(watch) = self.lock().watch.clone() else {
+            return (0, 0, true);
+        };
         (
             watch.offered.load(Ordering::Relaxed),
             watch.forwarded.load(Ordering::Relaxed),
@@ -103,7 +116,8 @@ impl Wire {
     #[pyo3(signature = (template, count, reverse=false))]
     fn learn(&self, py: Python<'_>, template: Vec<u8>, count: u32, reverse: bool) -> PyResult<()> {
         let place = if reverse { &self.rx } else { &self.tx };
-        py.detach(|| port::send_slowly(place, &template, count)).map_err(raise)
+        py.detach(|| port::send_slowly(place, &template, count))
+            .map_err(raise)
     }
 
     /// Stops a running trial, detaches every program and closes every socket.

@@ -29,13 +29,21 @@ impl Expected {
         if claim.stream != self.stream {
             return Arrival::Foreign;
         }
-        let region = frame.get(self.checked_from.saturating_sub(cut)..).unwrap_or_default();
+        let region = frame
+            .get(self.checked_from.saturating_sub(cut)..)
+            .unwrap_or_default();
         let whole = frame.len() + cut == self.length;
         if intact && whole && signature::balanced(region) {
             let sent_ns = signature::unwrap_48(claim.sent_ns, received_ns);
-            Arrival::Intact { sequence: claim.sequence, sent_ns, received_ns }
+            Arrival::Intact {
+                sequence: claim.sequence,
+                sent_ns,
+                received_ns,
+            }
         } else {
-            Arrival::Corrupt { sequence: claim.sequence }
+            Arrival::Corrupt {
+                sequence: claim.sequence,
+            }
         }
     }
 }
@@ -44,18 +52,31 @@ impl Expected {
 mod tests {
     use super::*;
 
-    const EXPECTED: Expected = Expected { stream: 7, length: 60, checked_from: 42 };
+    const EXPECTED: Expected = Expected {
+        stream: 7,
+        length: 60,
+        checked_from: 42,
+    };
 
     fn frame(stream: u16, length: usize) -> Vec<u8> {
         let mut frame = vec![0; length];
         let place = frame.last_chunk_mut().unwrap();
-        Signature { stream, sequence: 9, sent_ns: 1000 }.emit(place);
+        Signature {
+            stream,
+            sequence: 9,
+            sent_ns: 1000,
+        }
+        .emit(place);
         frame
     }
 
     #[test]
     fn a_frame_of_ours_is_intact() {
-        let intact = Arrival::Intact { sequence: 9, sent_ns: 1000, received_ns: 1500 };
+        let intact = Arrival::Intact {
+            sequence: 9,
+            sent_ns: 1000,
+            received_ns: 1500,
+        };
         assert_eq!(EXPECTED.classify(&frame(7, 60), 0, 1500), intact);
         assert_eq!(EXPECTED.classify(&frame(7, 60)[4..], 4, 1500), intact);
     }
@@ -71,11 +92,17 @@ mod tests {
     fn a_wrong_byte_or_length_makes_it_corrupt() {
         let mut wrong_byte = frame(7, 60);
         wrong_byte[57] ^= 1;
-        let expected = Expected { checked_from: 40, ..EXPECTED };
+        let expected = Expected {
+            checked_from: 40,
+            ..EXPECTED
+        };
         let mut wrong_payload = frame(7, 60);
         wrong_payload[41] = 1;
         for frame in [wrong_byte, wrong_payload, frame(7, 61)] {
-            assert_eq!(expected.classify(&frame, 0, 0), Arrival::Corrupt { sequence: 9 });
+            assert_eq!(
+                expected.classify(&frame, 0, 0),
+                Arrival::Corrupt { sequence: 9 }
+            );
         }
     }
 }

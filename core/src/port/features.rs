@@ -22,7 +22,12 @@ pub fn takes_xdp_frames(interface: u32) -> io::Result<bool> {
     let name = attribute(CTRL_ATTR_FAMILY_NAME, b"netdev\0");
     let family = ask(CTRL_ID, CTRL_CMD_GETFAMILY, &name, CTRL_ATTR_FAMILY_ID)? as u16;
     let index = attribute(NETDEV_A_DEV_IFINDEX, &interface.to_ne_bytes());
-    let features = ask(family, NETDEV_CMD_DEV_GET, &index, NETDEV_A_DEV_XDP_FEATURES)?;
+    let features = ask(
+        family,
+        NETDEV_CMD_DEV_GET,
+        &index,
+        NETDEV_A_DEV_XDP_FEATURES,
+    )?;
     Ok(features & NDO_XMIT != 0)
 }
 
@@ -36,7 +41,9 @@ fn ask(family: u16, command: u8, payload: &[u8], wanted: u16) -> io::Result<u64>
     message.extend([command, 1, 0, 0]);
     message.extend(payload);
     let reply = exchange(&message)?;
-    let kind = reply.get(4..6).map(|kind| u16::from_ne_bytes([kind[0], kind[1]]));
+    let kind = reply
+        .get(4..6)
+        .map(|kind| u16::from_ne_bytes([kind[0], kind[1]]));
     if kind != Some(family) {
         return Err(io::Error::from(io::ErrorKind::Unsupported));
     }
@@ -56,10 +63,21 @@ fn exchange(message: &[u8]) -> io::Result<Vec<u8>> {
     let mut reply = vec![0; 16384];
     // SAFETY: both buffers outlive the calls and their lengths are given.
     let received = unsafe {
-        if libc::send(socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) < 0 {
+        if libc::send(
+            socket.as_raw_fd(),
+            message.as_ptr().cast(),
+            message.len(),
+            0,
+        ) < 0
+        {
             return Err(io::Error::last_os_error());
         }
-        libc::recv(socket.as_raw_fd(), reply.as_mut_ptr().cast(), reply.len(), 0)
+        libc::recv(
+            socket.as_raw_fd(),
+            reply.as_mut_ptr().cast(),
+            reply.len(),
+            0,
+        )
     };
     let length = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
     reply.truncate(length);

@@ -8,8 +8,7 @@ pub const TEMPLATE_LENGTH: usize = 4096;
 pub const BUCKETS: usize = 41 << 7;
 pub const RING_RECORDS: u64 = 1 << 20;
 
-pub const TRANSMIT_OBJECT: &[u8] =
-    include_bytes_aligned!(concat!(env!("OUT_DIR"), "/transmit.o"));
+pub const TRANSMIT_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/transmit.o"));
 pub const RECEIVE_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/receive.o"));
 
 #[repr(C)]

@@ -45,7 +45,11 @@ impl<T> Mapped<T> {
             return Err(io::Error::last_os_error());
         }
         let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapped at zero"))?;
-        Ok(Mapped { start, count, of: PhantomData })
+        Ok(Mapped {
+            start,
+            count,
+            of: PhantomData,
+        })
     }
 
     /// The value at `index`.
@@ -65,7 +69,7 @@ impl<T> Mapped<T> {
     }
 
     fn field(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset % 8 == 0 && offset + 8 <= size_of::<T>());
+        assert!(offset.is_multiple_of(8) && offset + 8 <= size_of::<T>());
         // SAFETY: inside the mapping and aligned, by the assertion; it lives as long as `self`.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().byte_add(offset).cast()) }
     }

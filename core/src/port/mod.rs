@@ -47,8 +47,14 @@ pub struct Load<'a> {
 /// What became of one arrival. Times are CLOCK_MONOTONIC, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    Intact { sequence: u64, sent_ns: u64, received_ns: u64 },
-    Corrupt { sequence: u64 },
+    Intact {
+        sequence: u64,
+        sent_ns: u64,
+        received_ns: u64,
+    },
+    Corrupt {
+        sequence: u64,
+    },
     Foreign,
 }
 

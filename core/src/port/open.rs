@@ -17,6 +17,9 @@ pub struct Place {
     pub interface: String,
     /// File of the network namespace; `None`: the one of this process.
     pub namespace: Option<String>,
+    /// Frames handed to the kernel together at most; `None`: as the rate requires.
+    #[serde(default)]
+    pub batch: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -31,7 +34,9 @@ pub fn open_transmit(place: &Place) -> Result<Box<dyn Transmit>> {
     match place.engine {
         Engine::Packet => Ok(Box::new(PacketTransmit::open(place)?)),
         #[cfg(bpf)]
-        Engine::Xdp => Ok(Box::new(crate::port::xdp_transmit::XdpTransmit::open(place)?)),
+        Engine::Xdp => Ok(Box::new(crate::port::xdp_transmit::XdpTransmit::open(
+            place,
+        )?)),
         #[cfg(not(bpf))]
         Engine::Xdp => Err(place.built_without_clang()),
     }
@@ -71,19 +76,23 @@ impl Place {
             None => String::new(),
         };
         EngineError(match error.raw_os_error() {
-            Some(libc::ENODEV) => format!(
-                "{interface}: no such interface{place}; `ip link` lists those there are"
-            ),
+            Some(libc::ENODEV) => {
+                format!("{interface}: no such interface{place}; `ip link` lists those there are")
+            }
             Some(libc::EPERM | libc::EACCES) => format!(
                 "{interface}: not allowed to {what}{place}; run as root or give CAP_NET_RAW, CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_BPF"
             ),
             Some(libc::ENOENT) if self.namespace.is_some() => {
-                format!("{interface}: there is no network namespace{place}; `ip netns` lists those there are")
+                format!(
+                    "{interface}: there is no network namespace{place}; `ip netns` lists those there are"
+                )
             }
             Some(libc::EBUSY | libc::EEXIST) => format!(
                 "{interface}: another XDP program is attached{place}; remove it or use `packet:{interface}`"
             ),
-            Some(libc::ENETDOWN) => format!("{interface}: the interface is down{place}; set it up first"),
+            Some(libc::ENETDOWN) => {
+                format!("{interface}: the interface is down{place}; set it up first")
+            }
             _ => format!("{interface}: cannot {what}{place}: {error}"),
         })
     }

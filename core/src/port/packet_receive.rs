@@ -39,9 +39,15 @@ impl PacketReceive {
     pub fn open(place: &Place) -> Result<Self> {
         let socket = packet_socket::open(place, true, |socket| {
             let set = |name, value: i32| packet_socket::set(socket, libc::SOL_PACKET, name, value);
-            set(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V3 as i32)?;
+            set(
+                libc::PACKET_VERSION,
+                libc::tpacket_versions::TPACKET_V3 as i32,
+            )?;
             set(libc::PACKET_IGNORE_OUTGOING, 1)?;
-            set(libc::PACKET_TIMESTAMP, libc::SOF_TIMESTAMPING_SOFTWARE as i32)?;
+            set(
+                libc::PACKET_TIMESTAMP,
+                libc::SOF_TIMESTAMPING_SOFTWARE as i32,
+            )?;
             // Stamps then are taken where the frame enters the stack, not where the ring is filled.
             packet_socket::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
             let request = libc::tpacket_req3 {
@@ -59,26 +65,49 @@ impl PacketReceive {
         let ring = unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-            libc::mmap(std::ptr::null_mut(), RING_BYTES, access, flags, socket.as_raw_fd(), 0)
+            libc::mmap(
+                std::ptr::null_mut(),
+                RING_BYTES,
+                access,
+                flags,
+                socket.as_raw_fd(),
+                0,
+            )
         };
         if ring == libc::MAP_FAILED {
             return Err(place.refusal("map a receive ring", &io::Error::last_os_error()));
         }
         let ring = NonNull::new(ring.cast()).expect("mmap returns no null pointer");
         let offset = RealtimeOffset::measure();
-        Ok(PacketReceive { ring, socket, block: 0, offset, begun_ns: 0, expected: None })
+        Ok(PacketReceive {
+            ring,
+            socket,
+            block: 0,
+            offset,
+            begun_ns: 0,
+            expected: None,
+        })
     }
 
     /// Frames that found the ring full since the last call.
     fn dropped(&self) -> u64 {
-        let mut statistics =
-            libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
+        let mut statistics = libc::tpacket_stats_v3 {
+            tp_packets: 0,
+            tp_drops: 0,
+            tp_freeze_q_cnt: 0,
+        };
         let mut size = size_of_val(&statistics) as u32;
         // SAFETY: the kernel writes at most the size given.
         unsafe {
             let value = (&raw mut statistics).cast();
             let socket = self.socket.as_raw_fd();
-            libc::getsockopt(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, value, &mut size)
+            libc::getsockopt(
+                socket,
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                value,
+                &mut size,
+            )
         };
         u64::from(statistics.tp_drops)
     }
@@ -96,14 +125,20 @@ impl PacketReceive {
         // SAFETY: until the status is given back the kernel leaves the block alone.
         let (frames, mut at) = unsafe {
             let header = &(*descriptor).hdr.bh1;
-            (header.num_pkts, start.add(header.offset_to_first_pkt as usize))
+            (
+                header.num_pkts,
+                start.add(header.offset_to_first_pkt as usize),
+            )
         };
         for _ in 0..frames {
             // SAFETY: the kernel wrote `frames` chained headers, each with its frame, into the block.
             let (header, frame) = unsafe {
                 let header = at.cast::<libc::tpacket3_hdr>().read();
                 let bytes = at.add(usize::from(header.tp_mac));
-                (header, std::slice::from_raw_parts(bytes.as_ptr(), header.tp_snaplen as usize))
+                (
+                    header,
+                    std::slice::from_raw_parts(bytes.as_ptr(), header.tp_snaplen as usize),
+                )
             };
             self.take(&header, frame, sink);
             // SAFETY: the offset leads to the next header; after the last frame it is not followed.
@@ -116,7 +151,9 @@ impl PacketReceive {
 
     #[inline]
     fn take(&self, header: &libc::tpacket3_hdr, frame: &[u8], sink: &mut dyn FnMut(Arrival)) {
-        let Some(expected) = &self.expected else { return };
+        let Some(expected) = &self.expected else {
+            return;
+        };
         let realtime_ns = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
         let received_ns = self.offset.to_monotonic(realtime_ns);
         if received_ns < self.begun_ns {

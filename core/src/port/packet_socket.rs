@@ -18,10 +18,15 @@ pub fn open(
     arrange: impl FnOnce(&OwnedFd) -> io::Result<()> + Send,
 ) -> Result<OwnedFd> {
     let index = place.index()?;
-    let protocol = if every_frame { (libc::ETH_P_ALL as u16).to_be() } else { NO_PROTOCOL };
+    let protocol = if every_frame {
+        (libc::ETH_P_ALL as u16).to_be()
+    } else {
+        NO_PROTOCOL
+    };
     netns::within(place.namespace.as_deref(), || {
         // SAFETY: socket() touches no memory of ours.
-        let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+        let socket =
+            unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if socket < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -35,9 +40,17 @@ pub fn open(
         address.sll_ifindex = index as i32;
         // SAFETY: the address outlives the call and its size is given.
         let bound = unsafe {
-            libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of_val(&address) as u32)
+            libc::bind(
+                socket.as_raw_fd(),
+                (&raw const address).cast(),
+                size_of_val(&address) as u32,
+            )
         };
-        if bound != 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
+        if bound != 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(socket)
+        }
     })
     .map_err(|error| place.refusal("open a packet socket", &error))
 }
@@ -47,9 +60,19 @@ pub fn set<T: Copy>(socket: &OwnedFd, level: i32, name: i32, value: T) -> io::Re
     // SAFETY: the value outlives the call and its size is given.
     let set = unsafe {
         let size = size_of::<T>() as u32;
-        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), size)
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size,
+        )
     };
-    if set != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if set != 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 /// An error of a running trial.

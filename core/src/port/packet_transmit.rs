@@ -21,6 +21,9 @@ use crate::signature::{LENGTH, Signature};
 const SPIN_NS: u64 = 80_000;
 /// Longest sleep, so that a stop is noticed.
 const NAP_NS: u64 = 20_000_000;
+/// Frames that are due already are handed over together, up to this many.
+const BATCH: u32 = 1;
+const LARGEST_BATCH: u32 = 64;
 /// Learning frames belong to no trial.
 const LEARNING_STREAM: u16 = 0xFFFF;
 
@@ -28,6 +31,7 @@ pub struct PacketTransmit {
     socket: OwnedFd,
     progress: Arc<Progress>,
     name: String,
+    batch: Option<u32>,
 }
 
 #[derive(Default)]
@@ -52,26 +56,52 @@ impl PacketTransmit {
             packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
         })?;
         let progress = Arc::default();
-        Ok(PacketTransmit { socket, progress, name: place.interface.clone() })
+        Ok(PacketTransmit {
+            socket,
+            progress,
+            name: place.interface.clone(),
+            batch: place.batch,
+        })
     }
 
-    /// True if the frame was taken; false if it should be tried again.
-    fn send(&self, frame: &[u8]) -> Result<bool> {
-        // SAFETY: the frame outlives the call and its length is given.
-        let sent =
-            unsafe { libc::send(self.socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
-        if sent == frame.len() as isize {
-            return Ok(true);
+    /// Hands the frames over in one call; says how many were taken, the others are to be tried again.
+    fn send(&self, frames: &mut [Vec<u8>]) -> Result<usize> {
+        let mut parts: Vec<libc::iovec> = frames
+            .iter_mut()
+            .map(|frame| libc::iovec {
+                iov_base: frame.as_mut_ptr().cast(),
+                iov_len: frame.len(),
+            })
+            .collect();
+        let mut messages: Vec<libc::mmsghdr> = parts
+            .iter_mut()
+            .map(|part| {
+                // SAFETY: mmsghdr is integers and pointers, for which all zero is a value.
+                let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+                (message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen) = (part, 1);
+                message
+            })
+            .collect();
+        // SAFETY: messages, parts and frames outlive the call and their numbers are given.
+        let sent = unsafe {
+            let socket = self.socket.as_raw_fd();
+            libc::sendmmsg(socket, messages.as_mut_ptr(), messages.len() as u32, 0)
+        };
+        if let Ok(sent) = usize::try_from(sent) {
+            return Ok(sent);
         }
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
-            Some(libc::ENOBUFS | libc::EAGAIN | libc::EINTR) => Ok(false),
+            Some(libc::ENOBUFS | libc::EAGAIN | libc::EINTR) => Ok(0),
             Some(libc::EMSGSIZE) => Err(EngineError(format!(
                 "{}: a frame of {} bytes is above the interface's MTU; raise the MTU or leave this size out",
                 self.name,
-                frame.len() + 4
+                frames[0].len() + 4
             ))),
-            _ => Err(packet_socket::failure(&format!("{}: cannot send", self.name))),
+            _ => Err(packet_socket::failure(&format!(
+                "{}: cannot send",
+                self.name
+            ))),
         }
     }
 }
@@ -87,27 +117,45 @@ impl Transmit for PacketTransmit {
     }
 
     fn run(&mut self, load: &Load) -> Result<Sent> {
-        let mut frame = load.template.to_vec();
+        let batch = self.batch.unwrap_or(BATCH).clamp(1, LARGEST_BATCH) as u64;
+        let mut frames = vec![load.template.to_vec(); batch as usize];
+        let mut stamps = vec![0; batch as usize];
         let mut gaps = Histogram::default();
         let (mut first_ns, mut last_ns, mut lag_max_ns) = (None, 0, 0);
         let mut sequence = 0;
         while sequence < load.frames {
-            let due_ns = load.schedule.due_ns(sequence);
-            let now_ns = self.wait(due_ns);
+            let mut now_ns = self.wait(load.schedule.due_ns(sequence));
             if now_ns > load.give_up_ns || self.progress.stop.load(Ordering::Relaxed) {
                 break;
             }
-            sign(&mut frame, Signature { stream: load.stream, sequence, sent_ns: now_ns })?;
-            if !self.send(&frame)? {
-                continue;
+            let due = load.schedule.due_frames(now_ns).min(load.frames) - sequence;
+            let count = due.clamp(1, batch) as usize;
+            for (frame, (stamp, sequence)) in frames
+                .iter_mut()
+                .zip(stamps.iter_mut().zip(sequence..))
+                .take(count)
+            {
+                *stamp = now_ns;
+                sign(
+                    frame,
+                    Signature {
+                        stream: load.stream,
+                        sequence,
+                        sent_ns: now_ns,
+                    },
+                )?;
+                now_ns = monotonic_ns();
             }
-            if first_ns.is_some() {
-                gaps.record((now_ns - last_ns) as i64);
+            let taken = self.send(&mut frames[..count])?;
+            for &stamp in &stamps[..taken] {
+                if first_ns.is_some() {
+                    gaps.record((stamp - last_ns) as i64);
+                }
+                first_ns.get_or_insert(stamp);
+                last_ns = stamp;
+                lag_max_ns = lag_max_ns.max(stamp - load.schedule.due_ns(sequence));
+                sequence += 1;
             }
-            first_ns.get_or_insert(now_ns);
-            last_ns = now_ns;
-            lag_max_ns = lag_max_ns.max(now_ns - due_ns);
-            sequence += 1;
             self.progress.offered.store(sequence, Ordering::Relaxed);
         }
         let relative = |time_ns: u64| time_ns.saturating_sub(load.schedule.start_ns);
@@ -152,11 +200,18 @@ fn sign(frame: &mut [u8], signature: Signature) -> Result<()> {
 /// Sends `count` frames 1 ms apart that belong to no trial (RFC 2544 §23 c: learning frames).
 pub fn send_slowly(place: &Place, template: &[u8], count: u32) -> Result<()> {
     let port = PacketTransmit::open(place)?;
-    let mut frame = template.to_vec();
+    let mut frame = [template.to_vec()];
     for sequence in 0..u64::from(count) {
         let sent_ns = monotonic_ns();
-        sign(&mut frame, Signature { stream: LEARNING_STREAM, sequence, sent_ns })?;
-        port.send(&frame)?;
+        sign(
+            &mut frame[0],
+            Signature {
+                stream: LEARNING_STREAM,
+                sequence,
+                sent_ns,
+            },
+        )?;
+        port.send(&mut frame)?;
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())

@@ -34,13 +34,23 @@ pub struct XdpReceive {
 impl XdpReceive {
     pub fn open(place: &Place) -> Result<Self> {
         let mut object = load(place, RECEIVE_OBJECT, "receive")?;
-        let map = |name| object.map(name).ok_or_else(|| io::Error::other("no such map"));
+        let map = |name| {
+            object
+                .map(name)
+                .ok_or_else(|| io::Error::other("no such map"))
+        };
         let state = map("receiver").and_then(|map| Mapped::new(map, 1));
         let state = state.map_err(|error| place.refusal("map the receiver's state", &error))?;
         let ring = map("ring").and_then(|map| Mapped::new(map, RING_RECORDS as usize));
         let ring = ring.map_err(|error| place.refusal("map the receiver's ring", &error))?;
         let stamp = attach(place, &mut object)?;
-        Ok(XdpReceive { state, ring, next: 0, stamp, _program: object })
+        Ok(XdpReceive {
+            state,
+            ring,
+            next: 0,
+            stamp,
+            _program: object,
+        })
     }
 
     fn read(&self, index: u64) -> Option<Arrival> {
@@ -53,13 +63,16 @@ impl XdpReceive {
             return None;
         }
         // SAFETY: the lap was written after these, and the slot is not reused before `tail` moves on.
-        let (received_ns, word) =
-            unsafe { ((*record).received_ns, (*record).stream_and_sequence) };
+        let (received_ns, word) = unsafe { ((*record).received_ns, (*record).stream_and_sequence) };
         let sequence = word & MASK_48;
         Some(match last & 0xF {
             INTACT => {
                 let sent_ns = unwrap_48(last >> 16, received_ns);
-                Arrival::Intact { sequence, sent_ns, received_ns }
+                Arrival::Intact {
+                    sequence,
+                    sent_ns,
+                    received_ns,
+                }
             }
             CORRUPT => Arrival::Corrupt { sequence },
             _ => Arrival::Foreign,
@@ -71,7 +84,9 @@ impl XdpReceive {
 fn attach(place: &Place, object: &mut Ebpf) -> Result<&'static str> {
     let index = place.index()?;
     netns::within(place.namespace.as_deref(), || {
-        let program = object.program_mut("receive").ok_or_else(|| io::Error::other("no program"))?;
+        let program = object
+            .program_mut("receive")
+            .ok_or_else(|| io::Error::other("no program"))?;
         let program: &mut Xdp = program.try_into().map_err(io::Error::other)?;
         if program.attach_to_if_index(index, XdpMode::Driver).is_ok() {
             return Ok("CLOCK_MONOTONIC in XDP, native");
@@ -105,7 +120,9 @@ impl Receive for XdpReceive {
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival)) {
         let head = self.state.load(offset_of!(Receiver, head));
         while self.next != head {
-            let Some(arrival) = self.read(self.next) else { break };
+            let Some(arrival) = self.read(self.next) else {
+                break;
+            };
             sink(arrival);
             self.next += 1;
         }

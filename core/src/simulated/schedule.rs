@@ -95,6 +95,7 @@ mod tests {
             stream: 1,
             drain_ns: 0,
             interval_ns: 1_000_000_000,
+            tag: None,
             seed: 0,
         }
     }
