@@ -125,15 +125,10 @@ struct Account {
 }
 
 impl Account {
-<<<<<<< HEAD
     fn new(start_ns: u64, trial: &Trial) -> Self {
-        Account { tracker: Tracker::new(start_ns, trial.interval_ns).tagged(trial.tag) }
-=======
-    fn new(start_ns: u64, interval_ns: u64) -> Self {
         Account {
-            tracker: Tracker::new(start_ns, interval_ns),
+            tracker: Tracker::new(start_ns, trial.interval_ns).tagged(trial.tag),
         }
->>>>>>> engine
     }
 
     fn drain(&mut self, receive: &mut dyn Receive, watch: &Watch) {

@@ -44,20 +44,13 @@ impl Gaps {
     pub fn add(&mut self, first: u64, last: u64, after_ns: Option<u64>, before_ns: Option<u64>) {
         let count = last - first + 1;
         self.missing += count;
-<<<<<<< HEAD
-        self.open.push(Gap { first, last, count, after_ns, before_ns });
-=======
-        self.open.insert(
+        self.open.push(Gap {
             first,
-            Gap {
-                first,
-                last,
-                count,
-                after_ns,
-                before_ns,
-            },
-        );
->>>>>>> engine
+            last,
+            count,
+            after_ns,
+            before_ns,
+        });
         if self.open.len() > LIMIT {
             self.merge_neighbours();
         }
@@ -65,52 +58,17 @@ impl Gaps {
 
     /// `sequence` came after all. False if it was not missing.
     pub fn fill(&mut self, sequence: u64) -> bool {
-<<<<<<< HEAD
         let place = self.open.partition_point(|gap| gap.last < sequence);
         let Some(&gap) = self.open.get(place).filter(|gap| gap.first <= sequence) else {
-=======
-        let Some((_, &gap)) = self.open.range(..=sequence).next_back() else {
-            return false;
-        };
-        if sequence > gap.last {
->>>>>>> engine
             return false;
         };
         self.missing -= 1;
-<<<<<<< HEAD
         // Of a merged gap it is no longer known which numbers are missing: only the count falls.
         let exact = gap.count == gap.last - gap.first + 1;
         match (gap.count, exact) {
             (1, _) => drop(self.open.remove(place)),
             (_, false) => self.open[place].count -= 1,
             (_, true) => self.split(place, sequence),
-=======
-        self.open.remove(&gap.first);
-        if gap.count < gap.last - gap.first + 1 {
-            // A merged gap: which of its numbers are missing is no longer known.
-            if gap.count > 1 {
-                self.open.insert(
-                    gap.first,
-                    Gap {
-                        count: gap.count - 1,
-                        ..gap
-                    },
-                );
-            }
-            return true;
-        }
-        if sequence > gap.first {
-            self.keep(Gap {
-                last: sequence - 1,
-                ..gap
-            });
-        }
-        if sequence < gap.last {
-            self.keep(Gap {
-                first: sequence + 1,
-                ..gap
-            });
->>>>>>> engine
         }
         true
     }
@@ -119,10 +77,14 @@ impl Gaps {
         self.open
     }
 
-<<<<<<< HEAD
     fn split(&mut self, place: usize, sequence: u64) {
         let gap = self.open[place];
-        let part = |first, last| Gap { first, last, count: last - first + 1, ..gap };
+        let part = |first, last| Gap {
+            first,
+            last,
+            count: last - first + 1,
+            ..gap
+        };
         if sequence == gap.first {
             self.open[place] = part(sequence + 1, gap.last);
         } else if sequence == gap.last {
@@ -131,16 +93,6 @@ impl Gaps {
             self.open[place] = part(gap.first, sequence - 1);
             self.open.insert(place + 1, part(sequence + 1, gap.last));
         }
-=======
-    fn keep(&mut self, gap: Gap) {
-        self.open.insert(
-            gap.first,
-            Gap {
-                count: gap.last - gap.first + 1,
-                ..gap
-            },
-        );
->>>>>>> engine
     }
 
     fn merge_neighbours(&mut self) {
@@ -148,7 +100,12 @@ impl Gaps {
         let pairs = self.open.chunks(2).map(|pair| {
             let (left, right) = (pair[0], pair[pair.len() - 1]);
             let count = pair.iter().map(|gap| gap.count).sum();
-            Gap { last: right.last, count, before_ns: right.before_ns, ..left }
+            Gap {
+                last: right.last,
+                count,
+                before_ns: right.before_ns,
+                ..left
+            }
         });
         self.open = pairs.collect();
     }

@@ -155,7 +155,9 @@ impl Tracker {
             lost_exact: self.gaps.is_exact(),
             lost: self.gaps.into_list(),
             latency: self.latencies.finish(),
-            tagged_latency_ns: self.tagged_latency_ps.map(|latency| latency as f64 / 1000.0),
+            tagged_latency_ns: self
+                .tagged_latency_ps
+                .map(|latency| latency as f64 / 1000.0),
             series: self.series.finish(),
         }
     }
