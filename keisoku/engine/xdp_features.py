@@ -31,7 +31,7 @@ class _Device(genlmsg):  # type: ignore[misc]
 
 
 def xdp_features(index: int) -> tuple[str, ...] | None:
-    """Names of the features of interface `index` in this thread's namespace; None if the kernel cannot say."""
+    """Names of the features of an interface in this thread's namespace; None if the kernel cannot say."""
     try:
         with GenericNetlinkSocket() as netlink:
             netlink.bind("netdev", _Device)

@@ -19,7 +19,8 @@ def available() -> str | None:
         return "a lab needs Linux network namespaces; use a simulated device (sim:NAME) here"
     missing = _missing_capabilities()
     if missing:
-        return f"a lab needs root ({' and '.join(missing)}); run it as root, or use a simulated device (sim:NAME)"
+        needed = " and ".join(missing)
+        return f"a lab needs root ({needed}); run it as root, or use a simulated device (sim:NAME)"
     if not os.access(FOLDER if FOLDER.exists() else FOLDER.parent, os.W_OK):
         return f"a lab needs to write to {FOLDER}; make that possible, or use a simulated device (sim:NAME)"
     try:

@@ -23,7 +23,7 @@ from keisoku.lab import topology
 from keisoku.lab.available import available
 from keisoku.lab.clean import clean
 from keisoku.lab.faults import Applied, Faults
-from keisoku.lab.interface import disable_ipv6, poll_on_core, quiet_defaults
+from keisoku.lab.interface import disable_ipv6, quiet_defaults, receive_on_core
 from keisoku.lab.namespace import Namespace, uninterrupted
 from keisoku.lab.port import LabPort
 
@@ -37,8 +37,8 @@ _counter = itertools.count(1)
 class Lab:
     """A device between tester ports; a context manager, made on entry and removed on any exit.
 
-    `mtu` is that of every interface, in bytes without the Ethernet header. With `own_core` the DUT's
-    ports are polled on the second CPU of this process, if it has two. `faults` is for `faulty` only.
+    `mtu` is that of every interface, in bytes without the Ethernet header. With `own_core` the DUT
+    works on the second CPU of this process, if it has two. `faults` is for `faulty` only.
 
     Raises PlanError for a device, ports, MTU or faults that cannot be, and where labs are not possible;
     EngineError if making it fails, after removing what there was of it.
@@ -64,7 +64,7 @@ class Lab:
         self._faulty: Faulty | None = None
         self._namespaces: list[Namespace] = []
         self._process = os.getpid()
-        self._polled: dict[str, str] = {}
+        self._receive_core: dict[str, str] = {}
         self._offloads: dict[str, dict[str, str]] = {}
         self._handlers: dict[int, signal.Handlers] = {}
 
@@ -109,20 +109,20 @@ class Lab:
         if self._faulty is None:
             raise EngineError(f"the lab {self.kind} applies no faults")
         streams = self._faulty.applied()
-        chosen = [counts for number, counts in streams.items() if number != _UNSIGNED and stream in (None, number)]
+        chosen = [
+            counts for number, counts in streams.items() if number != _UNSIGNED and stream in (None, number)
+        ]
         return sum((Applied(**counts) for counts in chosen), Applied())
 
     def context(self) -> dict[str, object]:
         """What a record must keep of the lab, ready for JSON."""
         return {
             "device": self.kind,
-            "ports": [
-                asdict(port) | {"namespace_path": str(port.namespace_path)} for port in self.ports
-            ],
+            "ports": [asdict(port) | {"namespace_path": str(port.namespace_path)} for port in self.ports],
             "mtu_bytes": self._mtu,
             "offloads": self._offloads,
             "dut_core": self._dut_core(),
-            "dut_polled_by": self._polled,
+            "dut_receives_by": self._receive_core,
             "namespaces": [namespace.name for namespace in self._namespaces],
         }
 
@@ -134,9 +134,9 @@ class Lab:
         wires = [topology.Wire(number, tester, dut) for number in range(1, self._count + 1)]
         self.ports = [wire.port(self.l3) for wire in wires]
         if dut is None:
-            tester.run(lambda: topology.plug_cable(*self.ports, self._mtu))
+            tester.run(lambda: topology.plug_cable(self.ports, self._mtu))
         else:
-            tester.run(lambda: [topology.plug(port, dut, self._mtu) for port in self.ports])
+            tester.run(lambda: topology.plug(self.ports, dut, self._mtu))
             dut.run(self._build_device)
         tester.run(self._raise_tester_ports)
         if self.kind == "faulty":
@@ -160,7 +160,7 @@ class Lab:
         for port in self.ports:
             name = str(port.dut_interface)
             self._offloads[name] = topology.raise_dut_port(name)
-            self._polled[name] = "its sender's core" if core is None else poll_on_core(name, core)
+            self._receive_core[name] = "shared" if core is None else receive_on_core(name, core)
         if self.kind == "router":
             topology.build_router(self.ports)
 

@@ -1,4 +1,4 @@
-"""What a lab sets on its interfaces: no offloads, no chatter, a core to poll them.
+"""What a lab sets on its interfaces: no offloads, no chatter, a core to handle what arrives.
 
 Every function acts on the namespace of the calling thread (see `Namespace.run`). Only the lab calls
 them, and only on interfaces it made: they must never meet an interface of the host.
@@ -6,7 +6,6 @@ them, and only on interfaces it made: they must never meet an interface of the h
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from keisoku.engine.ethtool import OFFLOADS, set_offload
@@ -51,9 +50,9 @@ def disable_ipv6() -> None:
 def whole_frames(interface: str) -> dict[str, str]:
     """Switch off whatever merges, splits, strips or defers, for it would falsify frames; but GRO on.
 
-    With GRO comes NAPI, and without NAPI a veth silently drops the XDP frames that its peer sends. GRO
-    itself merges no test frames: UDP only on request, TCP only what follows on. Returns each setting:
-    'on', 'off', or 'fixed' if it was refused.
+    With GRO comes NAPI, and without NAPI a veth silently drops the XDP frames that its peer sends; that
+    GRO merges nothing is seen to by `topology.MERGED_BYTES`. Returns each setting: 'on', 'off', or
+    'fixed' if it was refused.
     """
     wanted = {name: name == "GRO" for name in OFFLOADS}
     return {
@@ -62,38 +61,19 @@ def whole_frames(interface: str) -> dict[str, str]:
     }
 
 
-def poll_on_core(interface: str, core: int) -> str:
-    """Have the interface polled on `core` instead of in its sender's softirq.
+def receive_on_core(interface: str, core: int) -> str:
+    """Have what arrives at the interface handled on `core` instead of in its sender's softirq.
 
-    Returns how: 'threaded NAPI', or 'RPS' where the kernel has no threaded NAPI, or 'shared' where it
-    has neither. Needs the namespace's own /sys.
+    Returns how: 'RPS', or 'shared' where the kernel lacks it. Why RPS and not a NAPI thread: docs/lab.md.
+    Needs the namespace's own /sys.
     """
-    folder = Path("/sys/class/net") / interface
+    queues = list((Path("/sys/class/net") / interface / "queues").glob("rx-*/rps_cpus"))
+    # Groups of 32 CPUs, the highest first, separated by commas.
+    groups = [0] * (core // 32) + [1 << core % 32]
+    mask = ",".join(f"{group:08x}" for group in reversed(groups))
     try:
-        before = _napi_threads(interface)
-        (folder / "threaded").write_text("1")
-        ours = _napi_threads(interface) - before
-        for thread in ours:
-            os.sched_setaffinity(thread, {core})
-        if ours:
-            return "threaded NAPI"
-    except OSError:
-        pass
-    try:
-        for queue in (folder / "queues").glob("rx-*"):
-            (queue / "rps_cpus").write_text(f"{1 << core:x}")
+        for queue in queues:
+            queue.write_text(mask)
     except OSError:
         return "shared"
-    return "RPS"
-
-
-def _napi_threads(interface: str) -> set[int]:
-    """Kernel threads `napi/<interface>-<id>`; those of other namespaces have such names too."""
-    threads = set()
-    for name in Path("/proc").glob("[0-9]*/comm"):
-        try:
-            if name.read_text().startswith(f"napi/{interface}-"):
-                threads.add(int(name.parent.name))
-        except OSError:
-            continue
-    return threads
+    return "RPS" if queues else "shared"

@@ -18,6 +18,8 @@ from keisoku.lab.port import LabPort
 
 QUEUES = 1
 """One per veth: with more, the frames of one stream could overtake each other between cores."""
+MERGED_BYTES = 1
+"""GRO may merge frames up to so many bytes: none. It is on for the sake of NAPI only (`whole_frames`)."""
 _SILENCE_S = 0.06
 _PATIENCE_S = 5.0
 
@@ -47,42 +49,23 @@ class Wire:
         )
 
 
-def plug(port: LabPort, dut: Namespace, mtu: int) -> None:
-    """In the tester's namespace: make the veth pair between `port` and the DUT's namespace."""
+def plug(ports: list[LabPort], dut: Namespace, mtu: int) -> None:
+    """In the tester's namespace: make a veth pair between each port and the DUT's namespace."""
     with IPRoute() as ip:
-        ip.link(
-            "add",
-            ifname=port.interface,
-            kind="veth",
-            address=port.mac,
-            mtu=mtu,
-            num_tx_queues=QUEUES,
-            num_rx_queues=QUEUES,
-            peer={
-                "ifname": port.dut_interface,
-                "address": port.dut_mac,
-                "mtu": mtu,
-                "num_tx_queues": QUEUES,
-                "num_rx_queues": QUEUES,
-                "net_ns_fd": str(dut.path),
-            },
-        )
+        for port in ports:
+            peer = _end(port.dut_interface, port.dut_mac, mtu) | {"net_ns_fd": str(dut.path)}
+            ip.link("add", kind="veth", peer=peer, **_end(port.interface, port.mac, mtu))
 
 
-def plug_cable(a: LabPort, b: LabPort, mtu: int) -> None:
+def plug_cable(ports: list[LabPort], mtu: int) -> None:
     """In the tester's namespace: make one veth pair of which both ends are tester ports."""
-    ends = [
-        {
-            "ifname": port.interface,
-            "address": port.mac,
-            "mtu": mtu,
-            "num_tx_queues": QUEUES,
-            "num_rx_queues": QUEUES,
-        }
-        for port in (a, b)
-    ]
+    one, other = (_end(port.interface, port.mac, mtu) for port in ports)
     with IPRoute() as ip:
-        ip.link("add", kind="veth", peer=ends[1], **ends[0])
+        ip.link("add", kind="veth", peer=other, **one)
+
+
+def _end(name: str | None, mac: str | None, mtu: int) -> dict[str, object]:
+    return {"ifname": name, "address": mac, "mtu": mtu, "num_tx_queues": QUEUES, "num_rx_queues": QUEUES}
 
 
 def raise_tester_port(port: LabPort) -> dict[str, str]:
@@ -90,7 +73,7 @@ def raise_tester_port(port: LabPort) -> dict[str, str]:
     with IPRoute() as ip:
         index = ip.link_lookup(ifname=port.interface)[0]
         offloads = interface.whole_frames(port.interface)
-        ip.link("set", index=index, state="up")
+        ip.link("set", index=index, state="up", gro_max_size=MERGED_BYTES)
         _add_addresses(ip, index, port.ipv4, port.ipv6)
     return offloads
 
@@ -100,7 +83,7 @@ def raise_dut_port(name: str) -> dict[str, str]:
     with IPRoute() as ip:
         index = ip.link_lookup(ifname=name)[0]
         offloads = interface.whole_frames(name)
-        ip.link("set", index=index, state="up")
+        ip.link("set", index=index, state="up", gro_max_size=MERGED_BYTES)
     return offloads
 
 
@@ -166,5 +149,8 @@ def _frames(link: nlmsg) -> tuple[int, int]:
 
 def _add_addresses(ip: IPRoute, index: int, ipv4: str, ipv6: str) -> None:
     no_duplicate_detection = 0x02
+    # Neighbour solicitations are sent from a link-local address, or not at all (RFC 4861 §7.2.2).
+    link_local = "fe80::" + ipv6.rsplit("::", 1)[1]
     ip.addr("add", index=index, address=ipv4, prefixlen=24)
-    ip.addr("add", index=index, address=ipv6, prefixlen=64, flags=no_duplicate_detection)
+    for address in (link_local, ipv6):
+        ip.addr("add", index=index, address=address, prefixlen=64, flags=no_duplicate_detection)

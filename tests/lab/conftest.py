@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from scapy.layers.inet import IP, UDP
@@ -29,7 +30,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def signature(stream: int, sequence: int, sent_ns: int = 0) -> bytes:
     """The 18 bytes of docs/signature, made independently of the core."""
-    plain = struct.pack(">HHHIHI", MAGIC, stream, sequence >> 32, sequence & 0xFFFFFFFF, sent_ns >> 32, sent_ns & 0xFFFFFFFF)
+    plain = struct.pack(
+        ">HHHIHI", MAGIC, stream, sequence >> 32, sequence & 0xFFFFFFFF, sent_ns >> 32, sent_ns & 0xFFFFFFFF
+    )
     total = sum(struct.unpack(">8H", plain))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
@@ -111,7 +114,7 @@ def counters(lab: Lab) -> dict[str, tuple[int, int]]:
 
     def read() -> dict[str, tuple[int, int]]:
         names = [port.interface for port in lab.ports]
-        lines = open("/proc/net/dev").read().splitlines()[2:]
+        lines = Path("/proc/thread-self/net/dev").read_text().splitlines()[2:]
         fields = {line.split(":")[0].strip(): line.split(":")[1].split() for line in lines}
         return {name: (int(fields[name][1]), int(fields[name][9])) for name in names}
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -30,7 +31,9 @@ def _owned_by(process: int) -> list[str]:
 
 def _child(inside: str = "threading.Event().wait(60)", before: str = "") -> subprocess.Popen[str]:
     program = _CHILD.format(inside=inside, before=before)
-    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert child.stdout and child.stdout.readline() == "ready\n", child.communicate()[1]
     assert len(_owned_by(child.pid)) == 4
     return child
@@ -47,8 +50,12 @@ def test_a_signal_leaves_nothing(number):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_the_lab_is_made_leaves_nothing(number):
-    program = "from keisoku.lab import Lab\nprint('ready', flush=True)\nwhile True:\n    with Lab('router'): pass"
-    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    program = (
+        "from keisoku.lab import Lab\nprint('ready', flush=True)\nwhile True:\n    with Lab('router'): pass"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert child.stdout and child.stdout.readline() == "ready\n"
     while not _owned_by(child.pid):
         assert child.poll() is None
@@ -63,7 +70,7 @@ def test_any_other_end_leaves_nothing(inside):
     program = _CHILD.format(inside=inside, before="")
     child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert child.stdout == "ready\n"
-    assert not [made for made in existing() if not os.path.exists(f"/proc/{made.owner}")]
+    assert not [made for made in existing() if not Path(f"/proc/{made.owner}").exists()]
 
 
 def test_what_a_killed_process_left_is_cleaned_and_nothing_else():

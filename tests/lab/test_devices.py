@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from pathlib import Path
 
 import pytest
 from conftest import counters, headers, signed
-from scapy.layers.inet import IP
+from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
-from keisoku.engine.port import resolve_mac
+from keisoku.engine.port import PortAddress, check, list_ports, resolve_mac
 from keisoku.errors import EngineError, PlanError
 from keisoku.lab import Lab, namespace
 from keisoku.lab.faults import Faults
@@ -93,13 +95,16 @@ def test_jumbo_frames_pass_where_the_mtu_allows(tap):
 
 def test_a_tcp_stream_is_not_merged_on_its_way(tap):
     """GRO is on for NAPI's sake; segments it might join must still leave one by one."""
-    from scapy.layers.inet import TCP
-
     with Lab("bridge") as lab:
         a, b = lab.ports
         sender, receiver = tap(a), tap(b)
         segments = [
-            bytes(Ether(src=a.mac, dst=b.mac) / IP(src=a.ipv4, dst=b.ipv4) / TCP(seq=1000 * n, flags="A") / bytes(1000))
+            bytes(
+                Ether(src=a.mac, dst=b.mac)
+                / IP(src=a.ipv4, dst=b.ipv4)
+                / TCP(seq=1000 * n, flags="A")
+                / bytes(1000)
+            )
             for n in range(50)
         ]
         for segment in segments:
@@ -111,12 +116,23 @@ def test_the_context_says_how_the_device_gets_its_core():
     with Lab("bridge") as lab, Lab("bridge", own_core=False) as shared:
         context = lab.context()
         assert context["device"] == "bridge"
-        assert set(context["dut_polled_by"]) == {"d1", "d2"}
+        assert set(context["dut_receives_by"]) == {"d1", "d2"}
         assert shared.context()["dut_core"] is None
         assert lab.ports[0].namespace_path != shared.ports[0].namespace_path
         for settings in context["offloads"].values():
             assert settings.pop("GRO") == "on"
             assert set(settings.values()) == {"off"}
+
+
+def test_the_device_works_on_a_core_of_its_own(tap):
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        pytest.skip("needs two CPUs")
+    with Lab("bridge") as lab:
+        assert lab.context()["dut_core"] == cores[1]
+        folder = Path("/sys/class/net/d1/queues/rx-0/rps_cpus")
+        dut = lab.ports[0].namespace_path.with_name(lab.ports[0].namespace_path.name.replace("tester", "dut"))
+        assert int(within(dut, folder.read_text).replace(",", ""), 16) == 1 << cores[1]
 
 
 def test_nothing_is_left_of_a_lab_that_could_not_be_made():
@@ -150,10 +166,24 @@ def test_what_cannot_be_is_refused_by_name(arguments, field):
 
 
 def test_the_calling_thread_stays_in_its_namespace():
-    from pathlib import Path
-
     here = Path("/proc/thread-self/ns/net").readlink()
     with Lab("cable") as lab:
         there = within(lab.ports[0].namespace_path, lambda: Path("/proc/thread-self/ns/net").readlink())
         assert there != here
         assert Path("/proc/thread-self/ns/net").readlink() == here
+
+
+def test_lab_ports_can_be_listed_and_checked():
+    with Lab("bridge") as lab:
+        path = lab.ports[0].namespace_path
+        ports = {port.name: port for port in list_ports(path)}
+        assert set(ports) == {"t1", "t2"}
+        for port in lab.ports:
+            found = ports[port.interface]
+            assert (found.driver, found.mac, found.mtu, found.carrier) == ("veth", port.mac, 1500, True)
+            assert not found.default_route
+        assert check(PortAddress("xdp", "t1", str(path)), [64, 1518]) == ports["t1"]
+        with pytest.raises(PlanError, match="frames of 9018 bytes do not pass t1"):
+            check(PortAddress("xdp", "t1", path.name), [9018])
+        with pytest.raises(EngineError, match=r"nobody at t1 answers for 198\.18\.1\.99"):
+            resolve_mac("t1", path, "198.18.1.99")

@@ -88,22 +88,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// (offered, forwarded, finished) of the latest trial; zeros before the first.
-    fn progress(&self) -> (u64, u64, bool) {
-        let place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(running) = place.as_ref() else {
-            return (0, 0, false);
-        };
-        let finished = running.watch.finished.load(Ordering::Acquire);
-        let offered = running.watch.offered.load(Ordering::Relaxed);
-        (
-            offered,
-            running.watch.forwarded.load(Ordering::Relaxed),
-            finished,
-        )
-    }
-
-    /// `progress`, after at most `seconds`; at once when the trial is over.
+    /// (offered, forwarded, finished) of the latest trial after at most `seconds`; at once when it is over.
     fn wait(&self, py: Python<'_>, seconds: f64) -> (u64, u64, bool) {
         let deadline = Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
         py.detach(|| {
@@ -146,6 +131,23 @@ impl Simulation {
                 }
             }
         }
+    }
+}
+
+impl Simulation {
+    /// (offered, forwarded, finished) of the latest trial; zeros before the first.
+    fn progress(&self) -> (u64, u64, bool) {
+        let place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(running) = place.as_ref() else {
+            return (0, 0, false);
+        };
+        let finished = running.watch.finished.load(Ordering::Acquire);
+        let offered = running.watch.offered.load(Ordering::Relaxed);
+        (
+            offered,
+            running.watch.forwarded.load(Ordering::Relaxed),
+            finished,
+        )
     }
 }
 
