@@ -25,8 +25,19 @@ def main() -> int:
     shutil.rmtree(OUT, ignore_errors=True)
     hindrance = available()
     if hindrance is None:
-        keisoku("calibrate", "--size", "64,512,1518", "--duration", "0.3s", "--trials", "3", "--waits", "0.05s",
-                "--out", str(OUT / "cable"))  # fmt: skip
+        keisoku(
+            "calibrate",
+            "--size",
+            "64,512,1518",
+            "--duration",
+            "0.3s",
+            "--trials",
+            "3",
+            "--waits",
+            "0.05s",
+            "--out",
+            str(OUT / "cable"),
+        )
         plans = ["bridge", "router"]
     else:
         print(f"keisoku: real devices cannot be measured here: {hindrance}")

@@ -66,7 +66,12 @@ class _Trials:
     """Numbers trials and carries each out once: from the record if there is one, else on the engine."""
 
     def __init__(
-        self, plan: Plan, engine: Engine, directory: RunDirectory, observer: Observer, recorded: Iterator[TrialRecord]
+        self,
+        plan: Plan,
+        engine: Engine,
+        directory: RunDirectory,
+        observer: Observer,
+        recorded: Iterator[TrialRecord],
     ) -> None:
         self.plan, self.engine, self.directory, self.observer = plan, engine, directory, observer
         self.recorded = recorded
@@ -78,8 +83,9 @@ class _Trials:
         old = next(self.recorded, None)
         if old is not None:
             if (old.method, old.trial) != (method, trial):
-                raise PlanError("resume", f"recorded trial {index} is not the one that the plan asks for now",
-                                "start a new run")  # fmt: skip
+                raise PlanError(
+                    "resume", f"recorded trial {index} is not the one that the plan asks for now", "start a new run"
+                )
             return old
         record = self._measure(index, method, trial)
         self.directory.append(record)

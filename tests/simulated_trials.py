@@ -24,7 +24,9 @@ def plan(method: str, **source: Any) -> Plan:
 
 
 def carry_out(
-    plan: Plan, device: Device, spoil: Callable[[int, Trial, Facts], Facts] = lambda index, trial, facts: facts
+    plan: Plan,
+    device: Device,
+    spoil: Callable[[int, Trial, Facts], Facts] = lambda index, trial, facts: facts,
 ) -> tuple[Result, list[TrialRecord]]:
     """The last method's result and all trials; `spoil` may change what the tester says it did."""
     engine = SimulatedEngine(device)
@@ -43,8 +45,13 @@ def carry_out(
             facts, seconds = engine.finish()
             facts = spoil(len(records), trial, facts)
             reply = TrialRecord(
-                index=len(records), method=name, trial=trial, facts=facts, started_at="", engine_seconds=seconds,
+                index=len(records),
+                method=name,
+                trial=trial,
+                facts=facts,
+                started_at="",
+                engine_seconds=seconds,
                 invalid_because=reasons(trial, facts),
-            )  # fmt: skip
+            )
             records.append(reply)
     return results[plan.methods[-1]], records

@@ -82,18 +82,14 @@ def record(
         first = position * offered // number
         after_ns = int(first / rate * NS_PER_S)
         before_ns = int((first + size + 1) / rate * NS_PER_S)
-        gaps.append(
-            Gap(first=first, last=first + size - 1, count=size, after_ns=after_ns, before_ns=before_ns)
-        )
+        gaps.append(Gap(first=first, last=first + size - 1, count=size, after_ns=after_ns, before_ns=before_ns))
     parts = np.array_split(values_ns, 20)
     shares = [forwarded // 20 + (part < forwarded % 20) for part in range(20)]
     series = [
         Interval(
             start_ns=number * interval_ns,
             forwarded_frames=int(share),
-            latency=IntervalLatency(
-                min_ns=float(part.min()), max_ns=float(part.max()), mean_ns=float(part.mean())
-            ),
+            latency=IntervalLatency(min_ns=float(part.min()), max_ns=float(part.max()), mean_ns=float(part.mean())),
         )
         for number, (share, part) in enumerate(zip(shares, parts, strict=True))
     ]
@@ -220,9 +216,7 @@ def host_run(
                 )
             )
     why = "offered 1 480 000 of 1 488 095 frames/s: the tester could not keep up"
-    records.append(
-        record(len(records), "throughput", "search", 64, capacity * 1.8, noise(64), lost=9, invalid=[why])
-    )
+    records.append(record(len(records), "throughput", "search", 64, capacity * 1.8, noise(64), lost=9, invalid=[why]))
     calibration = [
         Row(frame_bytes=size, figures={"bias": ns(210 + size / 9, 6), "spread": ns(35, 4)}) for size in SIZES
     ]
@@ -315,6 +309,4 @@ def sweep_run(sizes: list[int] | None = None) -> Run:
         "started_at": "2025-03-04T10:00:00+00:00",
     }
     result = Result(method="sweep", rows=rows, line=line)
-    return Run(
-        Path("runs/sweep"), {"dut": "sim:gs908e", "method": "sweep", "seed": 3}, context, records, [result]
-    )
+    return Run(Path("runs/sweep"), {"dut": "sim:gs908e", "method": "sweep", "seed": 3}, context, records, [result])

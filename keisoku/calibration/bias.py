@@ -13,10 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing import TypeVar
+
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keisoku.errors import PlanError
 from keisoku.record.result import Quantity
+
+
+Number = TypeVar("Number", int, float)
 
 
 class Point(BaseModel):
@@ -100,8 +105,11 @@ def read(path: Path) -> Calibration:
     try:
         return Calibration.model_validate_json(path.read_bytes())
     except (OSError, ValidationError, json.JSONDecodeError) as error:
-        raise PlanError("calibration", f"{path} is not a readable calibration file",
-                        "make one with 'keisoku calibrate', or use --calibration none") from error  # fmt: skip
+        raise PlanError(
+            "calibration",
+            f"{path} is not a readable calibration file",
+            "make one with 'keisoku calibrate', or use --calibration none",
+        ) from error
 
 
 def newest(directory: Path, valid_for: dict[str, str]) -> Calibration | None:
@@ -118,7 +126,7 @@ def _readable(path: Path) -> Calibration | None:
         return None
 
 
-def _neighbours(grid: Sequence[float], value: float) -> tuple[float, float, float]:
+def _neighbours(grid: Sequence[Number], value: float) -> tuple[Number, Number, float]:
     """The grid values around `value` and how far it lies between them (0 outside)."""
     low = max((point for point in grid if point <= value), default=grid[0])
     high = min((point for point in grid if point >= value), default=grid[-1])

@@ -35,8 +35,11 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
     calibration = read(Path(plan.calibration))
     if calibration.valid_for != valid_for(engine):
         different = [key for key, value in valid_for(engine).items() if calibration.valid_for.get(key) != value]
-        raise PlanError("calibration", f"{plan.calibration} was made with another {', '.join(different)}",
-                        "run 'keisoku calibrate' here")  # fmt: skip
+        raise PlanError(
+            "calibration",
+            f"{plan.calibration} was made with another {', '.join(different)}",
+            "run 'keisoku calibrate' here",
+        )
     return Bias(calibration)
 
 
@@ -63,7 +66,9 @@ def keep(result: Result, engine: Engine) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(calibration.model_dump_json(indent=1) + "\n", encoding="utf-8")
     except OSError as error:
-        raise KeisokuError(f"calibration: cannot write {path}: {error.strerror}; make room or set XDG_STATE_HOME") from error
+        raise KeisokuError(
+            f"calibration: cannot write {path}: {error.strerror}; make room or set XDG_STATE_HOME"
+        ) from error
     return path
 
 

@@ -32,17 +32,23 @@ MEASURED, MISSED, FAILED = 0, 1, 2
 """Exit codes: every criterion met; a criterion missed; could not measure."""
 
 
-def measure(plan: Plan, out: Path | None, as_json: bool, resume: RunDirectory | None = None) -> tuple[int, list[Result]]:
+def measure(
+    plan: Plan, out: Path | None, as_json: bool, resume: RunDirectory | None = None
+) -> tuple[int, list[Result]]:
     """Measures, writes the run directory, prints the result; the exit code and the results."""
     criteria = [parse_criterion(text, plan.methods) for text in plan.require]
     with ExitStack() as stack:
         engine = stack.enter_context(open_engine(plan))
         bias = bias_for(plan, engine)
-        context = host_context() | engine.context() | {
-            "calibration": _calibration(bias),
-            "seed": plan.seed,
-            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        }  # fmt: skip
+        context = (
+            host_context()
+            | engine.context()
+            | {
+                "calibration": _calibration(bias),
+                "seed": plan.seed,
+                "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            }
+        )
         directory = resume or RunDirectory.create(out or _default_directory(plan), plan, context)
         display = stack.enter_context(Display())
         try:
@@ -72,11 +78,19 @@ def shown(verdicts: list[Verdict]) -> list[tuple[str, bool, str]]:
 
 def _print(results: list[Result], verdicts: list[Verdict], directory: RunDirectory, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({
-            "run": str(directory.path),
-            "results": [result.model_dump(mode="json") for result in results],
-            "criteria": [{"criterion": v.text, "met": v.met, "measured": v.measured and v.measured.model_dump()} for v in verdicts],
-        }, indent=1))  # fmt: skip
+        click.echo(
+            json.dumps(
+                {
+                    "run": str(directory.path),
+                    "results": [result.model_dump(mode="json") for result in results],
+                    "criteria": [
+                        {"criterion": v.text, "met": v.met, "measured": v.measured and v.measured.model_dump()}
+                        for v in verdicts
+                    ],
+                },
+                indent=1,
+            )
+        )
         return
     print_results(results, Console())
     for text, met, measured in shown(verdicts):
@@ -92,13 +106,18 @@ def _calibration(bias: Bias) -> dict[str, object] | None:
         "made_at": bias.calibration.made_at,
         "valid_for": bias.calibration.valid_for,
         "sizes_byte": sorted({point.frame_bytes for point in bias.calibration.points}),
-        "bias_ns": [min(point.bias_ns for point in bias.calibration.points), max(point.bias_ns for point in bias.calibration.points)],
+        "bias_ns": [
+            min(point.bias_ns for point in bias.calibration.points),
+            max(point.bias_ns for point in bias.calibration.points),
+        ],
     }
 
 
 def _default_directory(plan: Plan) -> Path:
     name = plan.dut or f"{plan.tx}-{plan.rx}"
-    stem = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9]+', '-', Path(name).stem)}-{'-'.join(plan.methods)}"
+    stem = (
+        f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9]+', '-', Path(name).stem)}-{'-'.join(plan.methods)}"
+    )
     path, number = Path("runs") / stem, 1
     while path.exists():
         number += 1

@@ -28,12 +28,21 @@ _DUT = (
 _TRIAL = (
     click.option("--size", metavar="BYTES", help="frame sizes with FCS: 64,1518 or 64-1518:64 (default: RFC 2544's)"),
     click.option("--duration", metavar="TIME", help="length of a trial (default: the RFC's)"),
-    click.option("--waits", metavar="TIME", help="all waits of RFC 2544 §23: after learning, for the last frame, between trials"),
+    click.option(
+        "--waits",
+        metavar="TIME",
+        help="all waits of RFC 2544 §23: after learning, for the last frame, between trials",
+    ),
     click.option("--seed", type=int, help="for every random choice of a simulated device"),
     click.option("--calibration", metavar="FILE", help="auto (default), none, or a calibration file"),
 )
 _OUTPUT = (
-    click.option("--require", multiple=True, metavar="CRITERION", help="such as 'throughput[64] >= 0.5 Mpps'; exit code 1 if missed"),
+    click.option(
+        "--require",
+        multiple=True,
+        metavar="CRITERION",
+        help="such as 'throughput[64] >= 0.5 Mpps'; exit code 1 if missed",
+    ),
     click.option("--out", type=click.Path(path_type=Path), help="run directory (default: runs/DATE-DUT-METHOD)"),
     click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from keisoku.cli.columns import columns
 from keisoku.engine.port import Port, list_ports
 

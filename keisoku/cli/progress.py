@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress as Bar, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 
 from keisoku.engine import Progress
 from keisoku.record.trial import Trial, TrialRecord
@@ -38,7 +39,9 @@ class Display:
             self.bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self.bar:
             self.bar.stop()
 
@@ -59,7 +62,9 @@ class Display:
     def trial_finished(self, record: TrialRecord) -> None:
         """One line a trial, also on a terminal: what came of it."""
         tracked = record.facts.tracked
-        verdict = f"invalid: {'; '.join(record.invalid_because)}" if not record.valid else f"lost {tracked.lost_frames:,}"
+        verdict = (
+            f"invalid: {'; '.join(record.invalid_because)}" if not record.valid else f"lost {tracked.lost_frames:,}"
+        )
         line = (
             f"{record.index:4} {record.method}: {record.trial.purpose}, {_rate(record.trial)}:"
             f" offered {record.facts.sent.offered_frames:,}, forwarded {tracked.forwarded_frames:,}, {verdict}"

@@ -21,7 +21,11 @@ from keisoku.record.directory import RunDirectory
 def command(plan_file: Path | None, resume: Path | None, out: Path | None, as_json: bool) -> None:
     """Measures what PLAN.toml says, or finishes an interrupted run."""
     if (plan_file is None) == (resume is None):
-        raise PlanError("run", "give either a plan file or --resume", "write 'keisoku run PLAN.toml' or 'keisoku run --resume RUN'")
+        raise PlanError(
+            "run",
+            "give either a plan file or --resume",
+            "write 'keisoku run PLAN.toml' or 'keisoku run --resume RUN'",
+        )
     if resume is not None:
         directory = RunDirectory(resume)
         code, _ = measure(directory.plan(), None, as_json, resume=directory)

@@ -18,7 +18,13 @@ from keisoku.engine.port import PortAddress, check, resolve_mac
 from keisoku.engine.simulated import SimulatedEngine
 from keisoku.engine.wired import Port, Route, WiredEngine
 from keisoku.errors import PlanError
-from keisoku.frame.template import DESTINATION_IPV4, DESTINATION_IPV6, SOURCE_IPV4, SOURCE_IPV6, least_frame_bytes
+from keisoku.frame.template import (
+    DESTINATION_IPV4,
+    DESTINATION_IPV6,
+    SOURCE_IPV4,
+    SOURCE_IPV6,
+    least_frame_bytes,
+)
 from keisoku.lab import Lab, LabPort
 from keisoku.lab.namespace import within
 from keisoku.plan.device import find_device
@@ -26,7 +32,12 @@ from keisoku.plan.plan import Plan
 
 _FAMILIES = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
 _UNADDRESSED = {"ipv4": (SOURCE_IPV4, DESTINATION_IPV4), "ipv6": (SOURCE_IPV6, DESTINATION_IPV6)}
-_LAB_TITLES = {"cable": "bare cable", "bridge": "Linux bridge", "router": "Linux router", "faulty": "faulty device"}
+_LAB_TITLES = {
+    "cable": "bare cable",
+    "bridge": "Linux bridge",
+    "router": "Linux router",
+    "faulty": "faulty device",
+}
 
 
 @contextmanager
@@ -90,7 +101,10 @@ def _lab_port(plan: Plan, port: LabPort, mtu_bytes: int) -> Port:
 
 def _on_ports(plan: Plan) -> WiredEngine:
     addresses = [PortAddress.parse(str(text), field) for field, text in (("tx", plan.tx), ("rx", plan.rx))]
-    found = [check(address, plan.frame_bytes, plan.force, field) for field, address in zip(("tx", "rx"), addresses, strict=True)]
+    found = [
+        check(address, plan.frame_bytes, plan.force, field)
+        for field, address in zip(("tx", "rx"), addresses, strict=True)
+    ]
     ips = _port_ips(plan, addresses)
     tx, rx = (
         Port(address.engine, port.name, address.namespace_path, port.mac, ip, port.mtu)
@@ -114,8 +128,11 @@ def _port_ips(plan: Plan, addresses: list[PortAddress]) -> list[str | None]:
     own = [_own_ip(address, _FAMILIES[plan.headers]) for address in addresses]
     if plan.gateway is not None and None in own:
         bare = addresses[own.index(None)]
-        raise PlanError("gateway", f"{bare} has no {plan.headers} address, so no router can deliver to it",
-                        f"give it one with `ip address add ADDRESS dev {bare.interface}`")  # fmt: skip
+        raise PlanError(
+            "gateway",
+            f"{bare} has no {plan.headers} address, so no router can deliver to it",
+            f"give it one with `ip address add ADDRESS dev {bare.interface}`",
+        )
     return [ip or default for ip, default in zip(own, _UNADDRESSED[plan.headers], strict=True)]
 
 
@@ -138,7 +155,9 @@ def _gateway(plan: Plan) -> str:
     except ValueError:
         version = None
     if wanted is None or version != wanted:
-        raise PlanError("gateway", f"'{plan.gateway}' is no address for {plan.headers} headers", "give the DUT's address")
+        raise PlanError(
+            "gateway", f"'{plan.gateway}' is no address for {plan.headers} headers", "give the DUT's address"
+        )
     return str(plan.gateway)
 
 
@@ -152,5 +171,7 @@ def _number(field: str, text: str | None, default: int) -> int:
     if text is None:
         return default
     if not text.isdecimal() or int(text) < 1:
-        raise PlanError(field, f"'{text}' is not a port number", "with --dut give the number of the device's port, from 1")
+        raise PlanError(
+            field, f"'{text}' is not a port number", "with --dut give the number of the device's port, from 1"
+        )
     return int(text)

@@ -95,9 +95,7 @@ def check(address: PortAddress, frame_sizes: Iterable[int], force: bool = False,
         raise PlanError(field, f"there is no namespace {address.namespace}", f"see the names in {FOLDER}")
     missing = _missing(address)
     if missing:
-        raise PlanError(
-            field, f"{address} needs {' and '.join(missing)}", "run as root or grant them by setcap"
-        )
+        raise PlanError(field, f"{address} needs {' and '.join(missing)}", "run as root or grant them by setcap")
     ports = {port.name: port for port in list_ports(path)}
     port = ports.get(address.interface)
     if port is None:

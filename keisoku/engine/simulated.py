@@ -27,9 +27,7 @@ class SimulatedEngine:
     Raises PlanError for a port that the device does not have.
     """
 
-    def __init__(
-        self, device: Device, tx_port: int = 1, rx_port: int = 2, receive_clock_ppm: float = 0.0
-    ) -> None:
+    def __init__(self, device: Device, tx_port: int = 1, rx_port: int = 2, receive_clock_ppm: float = 0.0) -> None:
         for field, port in (("tx port", tx_port), ("rx port", rx_port)):
             if not 1 <= port <= device.ports:
                 raise PlanError(field, f"{device.name} has no port {port}", f"use 1 to {device.ports}")
@@ -60,9 +58,7 @@ class SimulatedEngine:
             problem = f"{trial.frame_bytes} byte cannot be sent"
             raise PlanError("frame size", problem, f"use {_MIN_FRAME_BYTES} to {_MAX_FRAME_BYTES}")
         if not 0 < trial.frames_per_second < inf:
-            raise PlanError(
-                "rate", f"{trial.frames_per_second:g} frames/s is no rate", "use a positive number"
-            )
+            raise PlanError("rate", f"{trial.frames_per_second:g} frames/s is no rate", "use a positive number")
         if trial.duration_ns <= 0:
             raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
         intention = {

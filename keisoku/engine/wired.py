@@ -120,7 +120,12 @@ class WiredEngine:
     def context(self) -> dict[str, object]:
         """Ports, and what the caller knows of the device between them."""
         ends = {
-            name: {"engine": port.engine, "interface": port.interface, "mac": port.mac, "mtu_bytes": port.mtu_bytes}
+            name: {
+                "engine": port.engine,
+                "interface": port.interface,
+                "mac": port.mac,
+                "mtu_bytes": port.mtu_bytes,
+            }
             for name, port in (("tx", self._path.tx), ("rx", self._path.rx))
         }
         own = {
@@ -149,7 +154,9 @@ class WiredEngine:
 class _Running(threading.Thread):
     """One trial and its phases."""
 
-    def __init__(self, wire: Wire, trial: Trial, stream: int, template: Template, learning: tuple[Template, Template]) -> None:
+    def __init__(
+        self, wire: Wire, trial: Trial, stream: int, template: Template, learning: tuple[Template, Template]
+    ) -> None:
         super().__init__(name=f"trial {stream}", daemon=True)
         self._wire, self._trial, self._stream = wire, trial, stream
         self._template, self._learning = template, learning

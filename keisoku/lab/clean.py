@@ -21,9 +21,7 @@ def clean(force: bool = False) -> list[str]:
         try:
             namespace.remove()
         except PermissionError as error:
-            raise PlanError(
-                "clean", f"{namespace.name} cannot be removed ({error})", "run it as root"
-            ) from error
+            raise PlanError("clean", f"{namespace.name} cannot be removed ({error})", "run it as root") from error
         removed.append(namespace.name)
     return removed
 

@@ -109,9 +109,7 @@ class Lab:
         if self._faulty is None:
             raise EngineError(f"the lab {self.kind} applies no faults")
         streams = self._faulty.applied()
-        chosen = [
-            counts for number, counts in streams.items() if number != _UNSIGNED and stream in (None, number)
-        ]
+        chosen = [counts for number, counts in streams.items() if number != _UNSIGNED and stream in (None, number)]
         return sum((Applied(**counts) for counts in chosen), Applied())
 
     def context(self) -> dict[str, object]:

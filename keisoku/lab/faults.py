@@ -41,21 +41,15 @@ class Faults(BaseModel):
         twice = [sequence for sequence, count in Counter(taken).items() if count > 1]
         if twice:
             problem = f"frame {min(twice)} is to suffer two faults"
-            raise PlanError(
-                "faults", problem, "give each frame, and each frame after a swapped one, only one"
-            )
+            raise PlanError("faults", problem, "give each frame, and each frame after a swapped one, only one")
         if any(not 0 <= sequence < SEQUENCES for sequence in harmed):
             raise PlanError("faults", "a sequence number is below 0 or above 48 bits", "count from 0")
         if any(place < 1 for _, place in self.corrupt):
-            raise PlanError(
-                "faults", "a byte to corrupt is not in the frame", "1 means the frame's last byte"
-            )
+            raise PlanError("faults", "a byte to corrupt is not in the frame", "1 means the frame's last byte")
         if not 1 <= self.flip <= 0xFF:
             raise PlanError("faults", f"flip is {self.flip}", "give the bits to flip as 1 to 255")
         if self.stream is not None and not 0 <= self.stream <= 0xFFFF:
-            raise PlanError(
-                "faults", f"stream {self.stream} does not exist", "give 0 to 65535, or none for all"
-            )
+            raise PlanError("faults", f"stream {self.stream} does not exist", "give 0 to 65535, or none for all")
         return self
 
     def to_json(self) -> str:
@@ -95,7 +89,5 @@ class Applied:
     """Intended, but refused by the kernel: the truth is then not known."""
 
     def __add__(self, other: Applied) -> Applied:
-        pairs = (
-            (field.name, getattr(self, field.name) + getattr(other, field.name)) for field in fields(self)
-        )
+        pairs = ((field.name, getattr(self, field.name) + getattr(other, field.name)) for field in fields(self))
         return Applied(**dict(pairs))

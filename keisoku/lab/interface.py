@@ -56,8 +56,7 @@ def whole_frames(interface: str) -> dict[str, str]:
     """
     wanted = {name: name == "GRO" for name in OFFLOADS}
     return {
-        name: ("on" if on else "off") if set_offload(interface, name, on) else "fixed"
-        for name, on in wanted.items()
+        name: ("on" if on else "off") if set_offload(interface, name, on) else "fixed" for name, on in wanted.items()
     }
 
 

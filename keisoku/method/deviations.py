@@ -6,7 +6,13 @@ Compares settings only; a method adds what it learns while running.
 from __future__ import annotations
 
 from keisoku.plan.plan import Plan
-from keisoku.plan.settings import RFC2544_SIZES, LatencySettings, LossSettings, PhaseSettings, ThroughputSettings
+from keisoku.plan.settings import (
+    RFC2544_SIZES,
+    LatencySettings,
+    LossSettings,
+    PhaseSettings,
+    ThroughputSettings,
+)
 
 
 def rfc2544(plan: Plan, simulated: bool) -> list[str]:
@@ -54,9 +60,15 @@ def loss(plan: Plan) -> list[str]:
     """RFC 2544 §24 and §26.3."""
     found = _short("§24", "each trial", plan.loss.trial_s, LossSettings().trial_s)
     if plan.loss.maximum_fps is not None:
-        found.append(f"RFC 2544 §26.3: 100 % is {plan.loss.maximum_fps:g} frames/s as asked, not the maximum of the link")
+        found.append(
+            f"RFC 2544 §26.3: 100 % is {plan.loss.maximum_fps:g} frames/s as asked, not the maximum of the link"
+        )
     return found
 
 
 def _short(clause: str, what: str, used_s: float, wanted_s: float) -> list[str]:
-    return [f"RFC 2544 {clause}: {what} lasts {used_s:g} s instead of at least {wanted_s:g} s"] if used_s < wanted_s else []
+    return (
+        [f"RFC 2544 {clause}: {what} lasts {used_s:g} s instead of at least {wanted_s:g} s"]
+        if used_s < wanted_s
+        else []
+    )

@@ -71,7 +71,11 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     measured = [record.facts.tracked.latency for record in records if record.valid]
     latencies = [latency for latency in measured if latency is not None]
     if not latencies:
-        return Row(frame_bytes=size, figures={}, remark="; ".join(records[0].invalid_because) or "nothing was forwarded")
+        return Row(
+            frame_bytes=size,
+            figures={},
+            remark="; ".join(records[0].invalid_because) or "nothing was forwarded",
+        )
 
     def single(value_ns: float) -> Quantity:
         return setting.bias.corrected(value_ns, size, rate, single_frame=True)

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from keisoku.method.setting import Setting
-from keisoku.record.trial import TrialRecord, Trial
+from keisoku.record.trial import Trial, TrialRecord
 
 RETRIES = 3
 """How often a load is tried again after a trial that the tester itself spoiled."""

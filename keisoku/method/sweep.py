@@ -24,7 +24,9 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     failing = [size for size, record in records.items() if not _passes(record) and size > max(passing, default=0)]
     if passing and failing:
         largest = yield from _bisect(setting, max(passing), min(failing), records)
-        remarks.append(f"largest frame forwarded without loss: {largest} byte; frames of {largest + 1} byte are dropped")
+        remarks.append(
+            f"largest frame forwarded without loss: {largest} byte; frames of {largest + 1} byte are dropped"
+        )
     elif passing:
         remarks.append(f"largest frame tried, {max(passing)} byte, was forwarded without loss: the limit lies above")
     else:
@@ -111,4 +113,9 @@ def _row(setting: Setting, record: TrialRecord) -> Row:
         figures["latency"] = setting.bias.corrected(
             tracked.latency.mean_ns, trial.frame_bytes, record.offered_fps, single_frame=False
         )
-    return Row(frame_bytes=trial.frame_bytes, figures=figures, trial=record.index, remark="; ".join(record.invalid_because))
+    return Row(
+        frame_bytes=trial.frame_bytes,
+        figures=figures,
+        trial=record.index,
+        remark="; ".join(record.invalid_because),
+    )

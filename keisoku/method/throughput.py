@@ -22,7 +22,7 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows.append(_row(setting, found))
         if found.limited_by_tester:
             remarks.append(
-                f"{size} byte: limited by the tester, not by the DUT: every load that the tester could offer was forwarded"
+                f"{size} byte: limited by the tester, not by the DUT: all that the tester could offer was forwarded"
             )
     plan = setting.plan
     return Result(

@@ -16,9 +16,19 @@ from keisoku.record.result import Quantity, Result
 
 _FORM = re.compile(r"\s*(\w+)\s*(?:\[\s*(\d+)\s*\])?\s*(?:\.\s*([\w.]+))?\s*(<=|>=|==|<|>)\s*(.+)")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "<=": operator.le, ">=": operator.ge, "==": operator.eq, "<": operator.lt, ">": operator.gt,
-}  # fmt: skip
-_DEFAULT_FIGURE = {"throughput": "throughput", "latency": "mean", "loss": "loss", "sweep": "latency", "calibrate": "bias"}
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_DEFAULT_FIGURE = {
+    "throughput": "throughput",
+    "latency": "mean",
+    "loss": "loss",
+    "sweep": "latency",
+    "calibrate": "bias",
+}
 _UNITS = {
     "frames/s": RATE_UNITS,
     "ns": {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9},
@@ -53,7 +63,9 @@ class Criterion:
         """A criterion on something that was not measured is not met."""
         compare = _COMPARE[self.comparison]
         figures = self._figures(results)
-        verdicts = [(compare(figure.value, quantity("require", self.limit, _units(figure))), figure) for figure in figures]
+        verdicts = [
+            (compare(figure.value, quantity("require", self.limit, _units(figure))), figure) for figure in figures
+        ]
         if not verdicts:
             return Verdict(self.text, False, None)
         met, measured = min(verdicts, key=lambda pair: (pair[0], _badness(self.comparison, pair[1].value)))
@@ -77,7 +89,14 @@ def parse(text: str, methods: Sequence[str]) -> Criterion:
     if method not in methods:
         raise PlanError("require", f"'{method}' is not measured in this run", f"use one of {', '.join(methods)}")
     quantity("require", limit, {unit: factor for units in _UNITS.values() for unit, factor in units.items()})
-    return Criterion(text.strip(), method, int(size) if size else None, figure or _DEFAULT_FIGURE[method], comparison, limit)
+    return Criterion(
+        text.strip(),
+        method,
+        int(size) if size else None,
+        figure or _DEFAULT_FIGURE[method],
+        comparison,
+        limit,
+    )
 
 
 def _units(figure: Quantity) -> dict[str, float]:

@@ -68,22 +68,32 @@ class Plan(Settings):
         if not self.frame_bytes:
             raise PlanError("frame_bytes", "no frame size is given", "give at least one, such as 64")
         if self.dut is None and (self.tx is None or self.rx is None):
-            raise PlanError("dut", "no device under test is given",
-                            "give --dut lab:bridge, --dut sim:gs908e, or both --tx and --rx")  # fmt: skip
+            raise PlanError(
+                "dut", "no device under test is given", "give --dut lab:bridge, --dut sim:gs908e, or both --tx and --rx"
+            )
         if self.latency.tag_after_s >= self.latency.trial_s:
-            raise PlanError("latency.tag_after_s", "the tagged frame would leave after the end of the trial",
-                            "choose a time below latency.trial_s")  # fmt: skip
+            raise PlanError(
+                "latency.tag_after_s",
+                "the tagged frame would leave after the end of the trial",
+                "choose a time below latency.trial_s",
+            )
         return self
 
     def check(self, capabilities: Capabilities) -> None:
         """Raises PlanError if the engine cannot carry out what is asked."""
         for size in self.frame_bytes:
             if size < capabilities.min_frame_bytes:
-                raise PlanError("frame size", f"{size} byte is too small for {self.headers} headers and the signature",
-                                f"use at least {capabilities.min_frame_bytes} byte")  # fmt: skip
+                raise PlanError(
+                    "frame size",
+                    f"{size} byte is too small for {self.headers} headers and the signature",
+                    f"use at least {capabilities.min_frame_bytes} byte",
+                )
             if capabilities.max_frame_bytes is not None and size > capabilities.max_frame_bytes:
-                raise PlanError("frame size", f"{size} byte is above what the port can send (its MTU)",
-                                f"use at most {capabilities.max_frame_bytes} byte or raise the MTU")  # fmt: skip
+                raise PlanError(
+                    "frame size",
+                    f"{size} byte is above what the port can send (its MTU)",
+                    f"use at most {capabilities.max_frame_bytes} byte or raise the MTU",
+                )
 
     def to_toml(self) -> str:
         """The plan as TOML, without what is not set; `parse` reads it back to an equal plan."""

@@ -7,8 +7,11 @@ import re
 from keisoku.errors import PlanError
 
 RATE_UNITS = {"": 1.0, "fps": 1.0, "pps": 1.0, "frames/s": 1.0, "k": 1e3, "M": 1e6}
-RATE_UNITS |= {f"{prefix}{unit}": factor for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9))
-               for unit in ("pps", "fps", "frames/s")}  # fmt: skip
+RATE_UNITS |= {
+    f"{prefix}{unit}": factor
+    for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9))
+    for unit in ("pps", "fps", "frames/s")
+}
 TIME_UNITS_NS = {"": 1e9, "ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
 _QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([^\s\d]*)\s*")
 

@@ -36,7 +36,9 @@ def _read(path: str) -> str:
 
 
 def _cpu_model() -> str:
-    models = [line.partition(":")[2].strip() for line in _read("/proc/cpuinfo").splitlines() if line.startswith("model name")]
+    models = [
+        line.partition(":")[2].strip() for line in _read("/proc/cpuinfo").splitlines() if line.startswith("model name")
+    ]
     return models[0] if models else platform.machine()
 
 

@@ -32,7 +32,9 @@ class RunDirectory:
     def create(cls, path: Path, plan: Plan, context: dict[str, object]) -> RunDirectory:
         """A new directory; an existing run is never written over."""
         if (path / "plan.toml").exists():
-            raise PlanError("out", f"{path} already holds a run", "choose another directory, or continue it with --resume")
+            raise PlanError(
+                "out", f"{path} already holds a run", "choose another directory, or continue it with --resume"
+            )
         directory = cls(path)
         directory._write("plan.toml", plan.to_toml())
         directory._write("context.json", json.dumps(context, indent=1, default=str) + "\n")
@@ -52,8 +54,9 @@ class RunDirectory:
         try:
             return [TrialRecord.model_validate_json(line) for line in complete]
         except ValidationError as error:
-            raise PlanError("run", f"{self.path / 'trials.jsonl'} is damaged or from another version",
-                            "start a new run") from error  # fmt: skip
+            raise PlanError(
+                "run", f"{self.path / 'trials.jsonl'} is damaged or from another version", "start a new run"
+            ) from error
 
     def repair(self) -> None:
         """Drops a half-written last line, so that the next record begins on its own."""
@@ -83,8 +86,11 @@ class RunDirectory:
             context = json.loads((self.path / "context.json").read_bytes())
             results = [Result.model_validate(result) for result in json.loads((self.path / "result.json").read_bytes())]
         except (OSError, ValueError) as error:
-            raise PlanError("run", f"{self.path} is not the directory of a finished run",
-                            "give one that holds result.json, or finish it with --resume") from error  # fmt: skip
+            raise PlanError(
+                "run",
+                f"{self.path} is not the directory of a finished run",
+                "give one that holds result.json, or finish it with --resume",
+            ) from error
         return Run(
             directory=self.path,
             plan=self.plan().model_dump(mode="json", exclude_none=True),

@@ -134,11 +134,7 @@ def _trial_rows(records: Iterable[TrialRecord]) -> Iterable[Sequence[object]]:
             tracked.foreign_frames,
             tracked.received_frames,
             record.facts.tester_dropped_frames,
-            *(
-                (latency.min_ns, latency.mean_ns, latency.max_ns, latency.deviation_ns)
-                if latency
-                else ("", "", "", "")
-            ),
+            *((latency.min_ns, latency.mean_ns, latency.max_ns, latency.deviation_ns) if latency else ("", "", "", "")),
             account(record).adds_up,
             "; ".join(record.invalid_because),
         ]

@@ -78,9 +78,7 @@ def devices(runs: Sequence[Run]) -> list[Device]:
     names = [str(run.context.get("device") or run.directory.name) for run in runs]
     if len(set(names)) < len(names):
         engines = [run.context.get("engine") for run in runs]
-        names = [
-            f"{name} · {engine}" if engine else name for name, engine in zip(names, engines, strict=True)
-        ]
+        names = [f"{name} · {engine}" if engine else name for name, engine in zip(names, engines, strict=True)]
     alike, seen = Counter(names), Counter[str]()
     named = []
     for index, (name, run) in enumerate(zip(names, runs, strict=True)):

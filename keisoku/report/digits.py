@@ -64,9 +64,7 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
         return Digits(_significant(value, DIGITS_EXACT), "", name, EXACT_MARK)
     error = Decimal(repr(uncertainty)).scaleb(-power)
     place = _place(error)
-    return Digits(
-        _plain(value.quantize(place, context=WIDE)), _plain(error.quantize(place, context=WIDE)), name, ""
-    )
+    return Digits(_plain(value.quantize(place, context=WIDE)), _plain(error.quantize(place, context=WIDE)), name, "")
 
 
 def text(quantity: Quantity) -> str:

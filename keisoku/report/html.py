@@ -137,11 +137,7 @@ def _when(runs: Sequence[Run]) -> str:
 def _context(found: Sequence[Device]) -> list[tuple[str, list[str]]]:
     """One row per key; one cell that spans all devices where they agree, else one for each."""
     flat = [
-        dict(
-            statement.flattened(
-                {key: value for key, value in device.run.context.items() if key != "calibration"}
-            )
-        )
+        dict(statement.flattened({key: value for key, value in device.run.context.items() if key != "calibration"}))
         for device in found
     ]
     keys = dict.fromkeys(key for context in flat for key in context)

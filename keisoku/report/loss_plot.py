@@ -61,9 +61,7 @@ def loss_plot(devices: Sequence[Device]) -> Plot | None:
     return plot
 
 
-def _add_measured(
-    plot: Plot, device: Device, size: int, name: str, colour: str, choices: Sequence[str]
-) -> None:
+def _add_measured(plot: Plot, device: Device, size: int, name: str, colour: str, choices: Sequence[str]) -> None:
     result = device.result("loss")
     rows = [row for row in result.rows if row.frame_bytes == size] if result else []
     rows = sorted(

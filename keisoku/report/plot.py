@@ -74,9 +74,7 @@ def size_choices(sizes: Sequence[int]) -> list[str]:
     return [f"{size} byte" for size in sizes]
 
 
-def axis(
-    title: str, values: Sequence[float] = (), log_ratio: float = LOG_RATIO, **more: Any
-) -> dict[str, Any]:
+def axis(title: str, values: Sequence[float] = (), log_ratio: float = LOG_RATIO, **more: Any) -> dict[str, Any]:
     """An axis, logarithmic if the values above zero span more than `log_ratio`."""
     above = [value for value in values if value > 0]
     wide = len(above) == len(values) > 0 and max(above) / min(above) > log_ratio

@@ -25,9 +25,7 @@ MANY_POINTS = 40
 def throughput_plot(devices: Sequence[Device]) -> Plot | None:
     """RFC 2544 §26.1: frame rate against frame size, with the theoretical rate of the link."""
     sizes = frame_sizes(devices, "throughput")
-    series = {
-        device: _points(result, "throughput") for device in devices if (result := device.result("throughput"))
-    }
+    series = {device: _points(result, "throughput") for device in devices if (result := device.result("throughput"))}
     rates = [figure.value for points in series.values() for _, figure in points]
     if not rates:
         return None
@@ -138,9 +136,7 @@ def _figures(device: Device, points: Sequence[tuple[Row, Quantity]], divisor: fl
     return trace
 
 
-def _add_line(
-    plot: Plot, device: Device, line: Line, points: Sequence[tuple[Row, Quantity]], divisor: float
-) -> None:
+def _add_line(plot: Plot, device: Device, line: Line, points: Sequence[tuple[Row, Quantity]], divisor: float) -> None:
     colour = device_colour(device.index)
     slope, constant = line.slope.value, line.constant.value
     # More than its two ends, so that the line is right on a logarithmic axis too.
@@ -216,9 +212,7 @@ def _size_ticks(sizes: Sequence[int]) -> dict[str, Any]:
     return {"tickvals": shown, "ticktext": [str(size) for size in shown], "rangemode": "tozero"}
 
 
-def _theoretical(
-    devices: Sequence[Device], sizes: Sequence[int]
-) -> dict[float, tuple[list[int], list[float]]]:
+def _theoretical(devices: Sequence[Device], sizes: Sequence[int]) -> dict[float, tuple[list[int], list[float]]]:
     """A curve for each speed of link, drawn through all sizes between the smallest and the largest."""
     step = max(1, (sizes[-1] - sizes[0]) // CURVE_POINTS)
     xs = sorted({*range(sizes[0], sizes[-1] + 1, step), *sizes})

@@ -17,9 +17,7 @@ from keisoku.report.size_plots import line_text
 def summary(device: Device) -> list[str]:
     """Sentences about one device: throughput, latency, loss, sweep."""
     sentences = [
-        sentence
-        for sentence in (_throughput(device), _latency(device), _loss(device), _sweep(device))
-        if sentence
+        sentence for sentence in (_throughput(device), _latency(device), _loss(device), _sweep(device)) if sentence
     ]
     return sentences or ["Nothing has been measured yet."]
 

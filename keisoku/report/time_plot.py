@@ -23,9 +23,7 @@ def time_plot(devices: Sequence[Device]) -> Plot | None:
     shown = _thinned(devices)
     if not shown:
         return None
-    extremes = [
-        (found.min_ns, found.max_ns) for *_, record in shown if (found := record.facts.tracked.latency)
-    ]
+    extremes = [(found.min_ns, found.max_ns) for *_, record in shown if (found := record.facts.tracked.latency)]
     divisor, unit = digits.scale("ns", max((high for _, high in extremes), default=0.0))
     # One trial is seen at a time: only its own range may ask for a logarithmic axis.
     widest = max(extremes, key=lambda pair: pair[1] / max(pair[0], 1.0), default=())
@@ -93,9 +91,7 @@ def _add_trial(plot: Plot, choice: str, device: Device, record: TrialRecord, div
         at = f"{interval.start_ns / NS_PER_S:g} s: {digits.count(interval.forwarded_frames)} frames"
         found = interval.latency
         said = (
-            f"mean {found.mean_ns:,.1f} ns ({found.min_ns:,.1f} … {found.max_ns:,.1f})"
-            if found
-            else "none forwarded"
+            f"mean {found.mean_ns:,.1f} ns ({found.min_ns:,.1f} … {found.max_ns:,.1f})" if found else "none forwarded"
         )
         texts.append(hover(device.name, at, said))
     common = {

@@ -54,9 +54,7 @@ def opened(browser: Any, path: Path, html: str) -> list[str]:
     )
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     return [
-        message["params"]["request"]["url"]
-        for message in messages
-        if message["method"] == "Network.requestWillBeSent"
+        message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"
     ]
 
 

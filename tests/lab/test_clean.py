@@ -31,9 +31,7 @@ def _owned_by(process: int) -> list[str]:
 
 def _child(inside: str = "threading.Event().wait(60)", before: str = "") -> subprocess.Popen[str]:
     program = _CHILD.format(inside=inside, before=before)
-    child = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout and child.stdout.readline() == "ready\n", child.communicate()[1]
     assert len(_owned_by(child.pid)) == 4
     return child
@@ -50,12 +48,8 @@ def test_a_signal_leaves_nothing(number):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_the_lab_is_made_leaves_nothing(number):
-    program = (
-        "from keisoku.lab import Lab\nprint('ready', flush=True)\nwhile True:\n    with Lab('router'): pass"
-    )
-    child = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    program = "from keisoku.lab import Lab\nprint('ready', flush=True)\nwhile True:\n    with Lab('router'): pass"
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout and child.stdout.readline() == "ready\n"
     while not _owned_by(child.pid):
         assert child.poll() is None

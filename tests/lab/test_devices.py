@@ -99,12 +99,7 @@ def test_a_tcp_stream_is_not_merged_on_its_way(tap):
         a, b = lab.ports
         sender, receiver = tap(a), tap(b)
         segments = [
-            bytes(
-                Ether(src=a.mac, dst=b.mac)
-                / IP(src=a.ipv4, dst=b.ipv4)
-                / TCP(seq=1000 * n, flags="A")
-                / bytes(1000)
-            )
+            bytes(Ether(src=a.mac, dst=b.mac) / IP(src=a.ipv4, dst=b.ipv4) / TCP(seq=1000 * n, flags="A") / bytes(1000))
             for n in range(50)
         ]
         for segment in segments:

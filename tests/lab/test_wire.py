@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from keisoku._core import Wire
 from pyroute2 import netns
 
+from keisoku._core import Wire
 from keisoku.errors import EngineError
 from keisoku.record.trial import Facts
 
@@ -246,9 +246,7 @@ def test_a_frame_above_the_mtu_is_refused(wire: Wire) -> None:
 def child(code: str) -> subprocess.Popen[str]:
     preamble = f"import os, sys\nfrom keisoku._core import Wire\ntx, rx = {place('xdp', 'tx0', A)!r}, "
     code = preamble + f"{place('xdp', 'rx0', B)!r}\n{code}"
-    return subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_without_privilege_it_says_what_is_missing(cable: None) -> None:

@@ -21,9 +21,7 @@ def line_rate(frame_bytes: int, bits_per_second: float = GIGABIT) -> float:
     return bits_per_second / (8 * (frame_bytes + 20))
 
 
-def trial(
-    frame_bytes: int = 64, load: float = 1.0, duration_ns: int = 10_000_000, **changes: object
-) -> Trial:
+def trial(frame_bytes: int = 64, load: float = 1.0, duration_ns: int = 10_000_000, **changes: object) -> Trial:
     values: dict[str, object] = {
         "purpose": "test",
         "frame_bytes": frame_bytes,
@@ -43,10 +41,7 @@ def measure(device: Device | str, wanted: Trial, seed: int = 1, **ports: float) 
     tracked = facts.tracked
     assert facts.sent.offered_frames == tracked.forwarded_frames + tracked.lost_frames + tracked.corrupt.count
     assert tracked.received_frames == (
-        tracked.forwarded_frames
-        + tracked.duplicated.count
-        + tracked.corrupt_arrivals
-        + tracked.foreign_frames
+        tracked.forwarded_frames + tracked.duplicated.count + tracked.corrupt_arrivals + tracked.foreign_frames
     )
     assert sum(gap.count for gap in tracked.lost) == tracked.lost_frames
     assert sum(interval.forwarded_frames for interval in tracked.series) == tracked.forwarded_frames
@@ -64,9 +59,7 @@ def lost(facts: Facts) -> list[int]:
     return [number for gap in facts.tracked.lost for number in range(gap.first, gap.last + 1)]
 
 
-@pytest.mark.parametrize(
-    "name", ["ax3630s", "lsw4-gt-8ep", "lsw3-gt-5ep", "catalyst2960g", "catalyst3750e", "gs908e"]
-)
+@pytest.mark.parametrize("name", ["ax3630s", "lsw4-gt-8ep", "lsw3-gt-5ep", "catalyst2960g", "catalyst3750e", "gs908e"])
 def test_a_shipped_device_has_its_published_line_at_minimum_gap_and_its_largest_frame(name: str) -> None:
     device = find_device(name)
     published = device.published
@@ -128,12 +121,8 @@ def overflowing(arrivals: list[int], service_ns: Fraction, places: int) -> tuple
     return refused, longest
 
 
-@pytest.mark.parametrize(
-    ("size", "percent", "places"), [(64, 50, 20), (64, 90, 1), (1518, 75, 3), (512, 97, 6)]
-)
-def test_a_full_buffer_loses_exactly_the_frames_that_lindley_says(
-    size: int, percent: int, places: int
-) -> None:
+@pytest.mark.parametrize(("size", "percent", "places"), [(64, 50, 20), (64, 90, 1), (1518, 75, 3), (512, 97, 6)])
+def test_a_full_buffer_loses_exactly_the_frames_that_lindley_says(size: int, percent: int, places: int) -> None:
     buffer_bytes = places * size + size - 1
     output = f"buffer_bytes = {buffer_bytes}, service_bits_per_second = {percent * 10_000_000}"
     facts = measure(PLAIN + f"output = {{ {output} }}", trial(size, duration_ns=2_000_000))

@@ -103,8 +103,14 @@ def test_latency_of_every_frame_and_of_the_tagged_one() -> None:
 
 def test_latency_percentiles_of_a_known_jitter() -> None:
     result, _ = carry_out(
-        plan("latency", frame_bytes=[1518], latency={"trials": 2, "trial_s": 2, "tag_after_s": 1, "rate_fps": 20_000}),
-        device('[forwarding]\nns_per_byte = 0\nconstant_ns = 10_000\n[jitter]\ndistribution = "uniform"\nspread_ns = 1000'),
+        plan(
+            "latency",
+            frame_bytes=[1518],
+            latency={"trials": 2, "trial_s": 2, "tag_after_s": 1, "rate_fps": 20_000},
+        ),
+        device(
+            '[forwarding]\nns_per_byte = 0\nconstant_ns = 10_000\n[jitter]\ndistribution = "uniform"\nspread_ns = 1000'
+        ),
     )
     figures = result.rows[0].figures
     assert figures["p50"].value == pytest.approx(10_500, abs=80)

@@ -24,9 +24,26 @@ def test_a_run_leaves_everything_behind_that_it_was_made_of(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     run = tmp_path / "run"
     names = {path.name for path in run.iterdir()}
-    assert {"plan.toml", "context.json", "trials.jsonl", "result.json", "report.html", "throughput.csv"} <= names
+    assert {
+        "plan.toml",
+        "context.json",
+        "trials.jsonl",
+        "result.json",
+        "report.html",
+        "throughput.csv",
+    } <= names
     context = json.loads((run / "context.json").read_text())
-    assert {"host", "kernel", "cpu", "governor", "clock_source", "versions", "calibration", "seed", "device"} <= set(context)
+    assert {
+        "host",
+        "kernel",
+        "cpu",
+        "governor",
+        "clock_source",
+        "versions",
+        "calibration",
+        "seed",
+        "device",
+    } <= set(context)
     assert "1 488" in done.stdout or "1.488" in done.stdout
     again = keisoku("throughput", *QUICK, "--out", "run", cwd=tmp_path)
     assert again.returncode == 2
@@ -38,7 +55,11 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
     answer = json.loads(done.stdout)
     assert answer["results"][0]["rows"][0]["figures"]["throughput"]["unit"] == "frames/s"
     assert answer["criteria"] == [
-        {"criterion": "throughput[64] >= 1 Mpps", "met": True, "measured": answer["results"][0]["rows"][0]["figures"]["throughput"]}
+        {
+            "criterion": "throughput[64] >= 1 Mpps",
+            "met": True,
+            "measured": answer["results"][0]["rows"][0]["figures"]["throughput"],
+        }
     ]
 
 
@@ -66,7 +87,9 @@ trial_s = 0.5
 [loss]
 trial_s = 0.5
 """
-SLOW = "[output]\nservice_bits_per_second = 6e8\nbuffer_bytes = 3000\n[jitter]\ndistribution = 'uniform'\nspread_ns = 50\n"
+SLOW = (
+    "[output]\nservice_bits_per_second = 6e8\nbuffer_bytes = 3000\n[jitter]\ndistribution = 'uniform'\nspread_ns = 50\n"
+)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
@@ -75,7 +98,9 @@ def test_an_interrupted_run_resumes_and_ends_as_if_nothing_had_happened(tmp_path
     (tmp_path / "slow.toml").write_text(SLOW)
     assert keisoku("run", "plan.toml", "--out", "whole", cwd=tmp_path).returncode == 0
 
-    child = subprocess.Popen([*KEISOKU, "run", "plan.toml", "--out", "cut"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [*KEISOKU, "run", "plan.toml", "--out", "cut"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
     assert child.stderr is not None
     for _ in range(3):  # three trials are finished, the fourth is under way
         child.stderr.readline()
@@ -100,8 +125,21 @@ def test_an_interrupted_run_resumes_and_ends_as_if_nothing_had_happened(tmp_path
 
 def test_a_report_of_several_runs(tmp_path: Path) -> None:
     for name in ("gs908e", "ax3630s"):
-        assert keisoku("sweep", "--dut", f"sim:{name}", "--size", "64-1518:300", "--duration", "10ms", "--out", name,
-                       cwd=tmp_path).returncode == 0  # fmt: skip
+        assert (
+            keisoku(
+                "sweep",
+                "--dut",
+                f"sim:{name}",
+                "--size",
+                "64-1518:300",
+                "--duration",
+                "10ms",
+                "--out",
+                name,
+                cwd=tmp_path,
+            ).returncode
+            == 0
+        )
     done = keisoku("report", "gs908e", "ax3630s", "--out", "both.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     html = (tmp_path / "both.html").read_text()
@@ -138,13 +176,18 @@ def test_a_report_of_several_runs(tmp_path: Path) -> None:
         (["report", "nowhere"], "nowhere"),
         (["throughput", "--tx", "xdp:nosuch0", "--rx", "xdp:nosuch1"], "nosuch0"),
         (["throughput", "--tx", "carrier-pigeon:a", "--rx", "xdp:b"], "carrier-pigeon"),
-        (["throughput", "--dut", "sim:gs908e", "--size", "64", "--duration", "10ms", "--out", "/proc/nowhere/run"], "run directory"),
+        (
+            ["throughput", "--dut", "sim:gs908e", "--size", "64", "--duration", "10ms", "--out", "/proc/nowhere/run"],
+            "run directory",
+        ),
     ],
-)  # fmt: skip
+)
 def test_wrong_input_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: list[str], named: str) -> None:
     (tmp_path / "broken.toml").write_text("this is = = not toml")
     (tmp_path / "unknown.toml").write_text('methods = ["throughput"]\ndut = "sim:gs908e"\nspeed = 3\n')
-    (tmp_path / "typed.toml").write_text('methods = ["throughput"]\ndut = "sim:gs908e"\n[throughput]\ntrial_s = "long"\n')
+    (tmp_path / "typed.toml").write_text(
+        'methods = ["throughput"]\ndut = "sim:gs908e"\n[throughput]\ntrial_s = "long"\n'
+    )
     done = keisoku(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr

@@ -48,9 +48,7 @@ def test_errors_are_those_of_an_independent_fit(weighted: bool) -> None:
     fit = fit_line(x, y, sigma if weighted else None)
     best, covariance = curve_fit(lambda x, a, b: a * x + b, x, y, sigma=sigma if weighted else None)
     assert (fit.slope, fit.constant) == pytest.approx(tuple(best), rel=1e-6)
-    assert (fit.slope_error, fit.constant_error) == pytest.approx(
-        tuple(np.sqrt(np.diag(covariance))), rel=1e-5
-    )
+    assert (fit.slope_error, fit.constant_error) == pytest.approx(tuple(np.sqrt(np.diag(covariance))), rel=1e-5)
     assert fit.slope_error_percent == pytest.approx(100 * fit.slope_error / fit.slope)
 
 
@@ -64,9 +62,7 @@ def test_errors_are_those_of_an_independent_fit(weighted: bool) -> None:
         ([64, 128, 256], [1, 2, 3], [1, 0, 1]),
     ],
 )
-def test_what_has_no_error_to_state_is_refused(
-    x: list[float], y: list[float], sigma: list[float] | None
-) -> None:
+def test_what_has_no_error_to_state_is_refused(x: list[float], y: list[float], sigma: list[float] | None) -> None:
     with pytest.raises(ValueError):
         fit_line(x, y, sigma)
 

@@ -27,7 +27,16 @@ def test_a_criterion_is_judged_by_its_worst_row(text: str, met: bool, measured: 
     assert (verdict.measured and verdict.measured.value) == measured
 
 
-@pytest.mark.parametrize("text", ["throughput", "throughput[64] => 1", "speed[64] >= 1", "throughput[64] >= fast", "throughput[64] >= 1 apple"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "throughput",
+        "throughput[64] => 1",
+        "speed[64] >= 1",
+        "throughput[64] >= fast",
+        "throughput[64] >= 1 apple",
+    ],
+)
 def test_what_is_no_criterion_is_refused(text: str) -> None:
     with pytest.raises(PlanError, match="require"):
         parse(text, ["throughput"])

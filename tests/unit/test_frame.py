@@ -68,9 +68,7 @@ def test_the_vectors_hold_in_python_too() -> None:
     sequence=numbers_48,
     sent=numbers_48,
 )
-def test_a_signed_frame_keeps_its_checksums(
-    kind: Kind, size: int, stream: int, sequence: int, sent: int
-) -> None:
+def test_a_signed_frame_keeps_its_checksums(kind: Kind, size: int, stream: int, sequence: int, sent: int) -> None:
     template = make(kind, size)
     assert len(template.bytes_) == size - 4
     assert template.bytes_[-SIGNATURE_BYTES:] == bytes(SIGNATURE_BYTES)

@@ -31,9 +31,7 @@ def test_a_namespace_is_a_name_or_a_path():
     assert PortAddress.parse("xdp:eth1@/proc/7/ns/net").namespace_path == Path("/proc/7/ns/net")
 
 
-@pytest.mark.parametrize(
-    "text", ["eth1", "", "dpdk:eth1", "xdp:", "xdp:eth1@", "xdp:a b", "xdp:morethan15letters"]
-)
+@pytest.mark.parametrize("text", ["eth1", "", "dpdk:eth1", "xdp:", "xdp:eth1@", "xdp:a b", "xdp:morethan15letters"])
 def test_other_texts_are_refused(text):
     with pytest.raises(PlanError, match=r"--tx: .* names no port; write xdp:INTERFACE"):
         PortAddress.parse(text, "--tx")

@@ -5,7 +5,8 @@ from keisoku.plan.units import duration_ns, frame_sizes, rate
 
 
 @pytest.mark.parametrize(
-    ("text", "fps"), [("1000", 1000), ("0.5 Mpps", 5e5), ("50kpps", 5e4), ("2 kframes/s", 2000), ("1e3 fps", 1000)]
+    ("text", "fps"),
+    [("1000", 1000), ("0.5 Mpps", 5e5), ("50kpps", 5e4), ("2 kframes/s", 2000), ("1e3 fps", 1000)],
 )
 def test_rates_are_read(text: str, fps: float) -> None:
     assert rate("--rate", text) == fps
@@ -18,7 +19,7 @@ def test_times_are_read(text: str, ns: float) -> None:
 
 @pytest.mark.parametrize("text", ["0", "-5", "0 s", "-1ms"])
 def test_zero_and_negative_are_refused_by_name(text: str) -> None:
-    with pytest.raises(PlanError, match="--duration.*not above zero"):
+    with pytest.raises(PlanError, match=r"--duration.*not above zero"):
         duration_ns("--duration", text)
 
 
