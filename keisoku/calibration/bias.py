@@ -12,14 +12,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keisoku.errors import PlanError
 from keisoku.record.result import Quantity
-
 
 Number = TypeVar("Number", int, float)
 

@@ -55,7 +55,7 @@ def open_engine(plan: Plan) -> Iterator[Engine]:
         if kind == "sim":
             engine: Engine = SimulatedEngine(find_device(name), _number("tx", plan.tx, 1), _number("rx", plan.rx, 2))
         elif kind == "lab":
-            engine = _on_lab(plan, stack.enter_context(_lab(plan, name)))
+            engine = on_lab(plan, stack.enter_context(_lab(plan, name)))
         elif plan.dut is None:
             engine = _on_ports(plan)
         else:
@@ -66,14 +66,8 @@ def open_engine(plan: Plan) -> Iterator[Engine]:
         yield engine
 
 
-def _lab(plan: Plan, name: str) -> Lab:
-    if name not in _LAB_TITLES:
-        raise PlanError("dut", f"there is no lab device '{name}'", f"use one of {', '.join(_LAB_TITLES)}")
-    ports = max(_number("tx", plan.tx, 1), _number("rx", plan.rx, 2))
-    return Lab(name, ports=max(2, ports))
-
-
-def _on_lab(plan: Plan, lab: Lab) -> WiredEngine:
+def on_lab(plan: Plan, lab: Lab) -> WiredEngine:
+    """The engine on a lab that is already there: from the plan's tx to its rx port."""
     numbers = _number("tx", plan.tx, 1), _number("rx", plan.rx, 2)
     if numbers[0] == numbers[1]:
         raise PlanError("rx", f"is port {numbers[0]}, as tx is", "use another port")
@@ -92,6 +86,13 @@ def _on_lab(plan: Plan, lab: Lab) -> WiredEngine:
     )
     title = _LAB_TITLES[lab.kind]
     return WiredEngine(route, {"device": title, "dut": plan.dut, "lab": context})
+
+
+def _lab(plan: Plan, name: str) -> Lab:
+    if name not in _LAB_TITLES:
+        raise PlanError("dut", f"there is no lab device '{name}'", f"use one of {', '.join(_LAB_TITLES)}")
+    ports = max(_number("tx", plan.tx, 1), _number("rx", plan.rx, 2))
+    return Lab(name, ports=max(2, ports))
 
 
 def _lab_port(plan: Plan, port: LabPort, mtu_bytes: int) -> Port:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from conftest import headers, identity, signed
+from lab_frames import headers, identity, signed
 
 from keisoku.errors import PlanError
 from keisoku.lab import Applied, Faults, Lab

@@ -1,0 +1,121 @@
+"""The tester against a device whose every fault is known: what it reports is exactly what was done."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from lab_frames import Tap, headers, signed
+
+from keisoku.engine.opening import on_lab
+from keisoku.frame.template import SIGNATURE_BYTES
+from keisoku.lab import Applied, Faults, Lab
+from keisoku.plan.plan import parse
+from keisoku.record.trial import Facts, Phases, Ranges, Trial
+from keisoku.record.validity import reasons
+
+pytestmark = pytest.mark.lab
+
+FRAMES = 200_000
+FAULTS_EACH = 1_000
+STREAM = 7
+SENT_TIME = 5
+"""A byte of the transmit time, counted from the end of the frame."""
+RATES = {"xdp": 100_000.0, "packet": 50_000.0}
+PHASES = Phases(learning_wait_ns=10_000_000, drain_ns=100_000_000, rest_ns=0)
+
+
+def known_faults(frame_bytes: int) -> Faults:
+    """Some thousand faults at random places; where there is payload, half of the corrupt frames are hit there."""
+    chosen = random.Random(2544).sample(range(0, FRAMES - 2, 2), 4 * FAULTS_EACH)
+    payload = frame_bytes - 4 - 42 - SIGNATURE_BYTES
+    places = [SENT_TIME, SIGNATURE_BYTES + payload // 2 if payload else SENT_TIME]
+    corrupt = [(sequence, places[index % 2]) for index, sequence in enumerate(chosen[3 * FAULTS_EACH :])]
+    return Faults(
+        drop=tuple(chosen[:FAULTS_EACH]),
+        duplicate=tuple(chosen[FAULTS_EACH : 2 * FAULTS_EACH]),
+        swap=tuple(chosen[2 * FAULTS_EACH : 3 * FAULTS_EACH]),
+        corrupt=tuple(corrupt),
+        stream=STREAM,
+    )
+
+
+def listed(ranges: Ranges) -> list[int]:
+    assert ranges.complete
+    return sorted(sequence for first, last in ranges.ranges for sequence in range(first, last + 1))
+
+
+def measure(lab: Lab, engine_name: str, frame_bytes: int, meanwhile: Callable[[], None] = lambda: None) -> Facts:
+    """One trial; `meanwhile` is called once while its frames are on their way."""
+    plan = parse({"methods": ["loss"], "dut": "lab:faulty", "engine": engine_name, "frame_bytes": [frame_bytes]})
+    rate = RATES[engine_name]
+    trial = Trial(
+        purpose="truth",
+        frame_bytes=frame_bytes,
+        frames_per_second=rate,
+        duration_ns=round(FRAMES / rate * 1e9),
+        phases=PHASES,
+    )
+    engine = on_lab(plan, lab)
+    try:
+        engine.start(trial, stream=STREAM, seed=0)
+        while engine.wait(0.01).offered_frames < FRAMES // 20:
+            pass
+        meanwhile()
+        facts, _ = engine.finish()
+    finally:
+        engine.close()
+    assert facts.sent.offered_frames >= 0.995 * trial.frames
+    assert reasons(trial, facts) == []
+    return facts
+
+
+@pytest.mark.parametrize("frame_bytes", [64, 1518])
+@pytest.mark.parametrize("engine_name", ["xdp", "packet"])
+def test_every_fault_is_reported_as_what_it_was(engine_name: str, frame_bytes: int) -> None:
+    faults = known_faults(frame_bytes)
+    # In the sender's softirq the device cannot lose a frame of its own accord.
+    with Lab("faulty", own_core=False, faults=faults) as lab:
+        facts = measure(lab, engine_name, frame_bytes)
+        applied = lab.applied(STREAM)
+    tracked, offered = facts.tracked, facts.sent.offered_frames
+    assert offered == FRAMES
+    each = FAULTS_EACH
+    assert applied == Applied(seen=FRAMES, dropped=each, duplicated=each, swapped=each, corrupted=each)
+
+    assert tracked.lost_exact
+    lost = [sequence for gap in tracked.lost for sequence in range(gap.first, gap.last + 1)]
+    assert lost == sorted(faults.drop)
+    assert listed(tracked.duplicated) == sorted(faults.duplicate)
+    assert listed(tracked.reordered) == sorted(faults.swap)
+    assert listed(tracked.corrupt) == sorted(sequence for sequence, _ in faults.corrupt)
+    assert tracked.foreign_frames == 0
+    assert tracked.forwarded_frames == FRAMES - 2 * each
+    assert tracked.received_frames == tracked.forwarded_frames + tracked.duplicated.count + tracked.corrupt_arrivals
+    for gap in tracked.lost:
+        assert gap.after_ns is None or gap.before_ns is None or gap.after_ns < gap.before_ns
+    assert tracked.latency is not None and tracked.latency.count == tracked.forwarded_frames
+    assert sum(tracked.latency.histogram.counts) == tracked.forwarded_frames
+    assert sum(interval.forwarded_frames for interval in tracked.series) == tracked.forwarded_frames
+
+
+@pytest.mark.parametrize("engine_name", ["xdp", "packet"])
+def test_frames_of_somebody_else_are_foreign_and_change_nothing(engine_name: str) -> None:
+    strangers = 400
+    with Lab("faulty", own_core=False, faults=Faults()) as lab:
+        source, target = lab.ports
+        plain = headers(source, target, 64, l3=False)
+        tap = Tap(source)
+
+        def intrude() -> None:
+            for number in range(strangers // 2):
+                tap.send(plain)
+                tap.send(signed(plain, stream=0x1234, sequence=number))
+
+        facts = measure(lab, engine_name, 64, intrude)
+        tap.close()
+    tracked = facts.tracked
+    assert tracked.foreign_frames == strangers
+    assert (tracked.forwarded_frames, tracked.lost_frames) == (facts.sent.offered_frames, 0)
+    assert tracked.duplicated.count == tracked.reordered.count == tracked.corrupt_arrivals == 0
