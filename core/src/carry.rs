@@ -58,7 +58,6 @@ pub fn carry(
     affinity::sleep_precisely();
     affinity::hurry(ACCOUNT_NICE);
 
-    receive.begin(expected)?;
     let start_ns = monotonic_ns() + LEAD_NS;
     let load = Load {
         template,
@@ -68,6 +67,7 @@ pub fn carry(
         give_up_ns: start_ns + trial.duration_ns + SLACK_NS.max(trial.duration_ns / 200),
     };
     transmit.prepare(&load)?;
+    receive.begin(expected)?;
     let control = transmit.control();
     let mut account = Account::new(start_ns, trial.interval_ns);
     let mut interrupted = false;
