@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from keisoku._core import Wire
 
+from keisoku._core import Wire
 from keisoku.record.trial import NS_PER_S, Buckets, Facts
 
 TX, DUT, RX = (f"keisoku-bench-{name}" for name in ("tx", "dut", "rx"))

@@ -42,16 +42,20 @@ class Found:
 
 
 @dataclass
-class _Ceiling:
+class Ceiling:
+    """The highest load worth trying; lowered by what the tester turns out to be able to do."""
+
     fps: float
     by_tester: bool = False
+    untried: bool = True
+    """False if `fps` itself was tried and the tester spoiled it."""
 
 
 def search(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, Found]:
     """Searches with `search_s` trials; a trial of `trial_s` must confirm (RFC 2544 §24)."""
     settings = setting.plan.throughput
     start = min(setting.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS, settings.maximum_fps or float("inf"))
-    ceiling = _Ceiling(start)
+    ceiling = Ceiling(start)
     resolution = settings.resolution_percent / 100
     search_s = settings.search_s or settings.trial_s
     least_fps = max(1 / settings.trial_s, start * 1e-6)
@@ -59,19 +63,13 @@ def search(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, 
     low, low_record = 0.0, None
     high = ceiling.fps
     rate = high
-    while True:
+    while low < high * (1 - resolution) and high > least_fps:
         record = yield from lossless_trial(setting, frame_bytes, rate, search_s, "search", ceiling)
-        high = min(high, ceiling.fps)
-        if record is None:
-            rate = high
-        elif record.valid and _clean(record):
+        if record is not None and _clean(record):
             low, low_record = rate, record
         else:
-            high = rate
-        if low >= high * (1 - resolution) or high <= least_fps:
-            break
-        if record is not None:
-            rate = (low + high) / 2
+            high = min(rate, ceiling.fps)
+        rate = high if record is None and ceiling.untried else (low + high) / 2
 
     if search_s >= settings.trial_s or low == 0.0:
         return Found(frame_bytes, high, ceiling.by_tester and high >= ceiling.fps, low_record)
@@ -79,18 +77,18 @@ def search(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, 
 
 
 def lossless_trial(
-    setting: Setting, frame_bytes: int, fps: float, seconds: float, purpose: str, ceiling: _Ceiling
+    setting: Setting, frame_bytes: int, fps: float, seconds: float, purpose: str, ceiling: Ceiling
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
-    """One trial, repeated if the tester spoiled it. None: beyond the tester, `ceiling` was lowered."""
+    """One trial, repeated if the tester spoiled it. None: it still did, and `ceiling` was lowered."""
     for _ in range(RETRIES):
         record = yield setting.trial(f"{purpose} {frame_bytes} byte", frame_bytes, fps, seconds)
         if record.valid:
             return record
         if beyond_tester(record):
             break
-    managed = record.facts.sent.offered_frames / record.trial.frames * fps
-    ceiling.fps = min(fps * TESTER_MARGIN, max(managed, 1.0) * TESTER_MARGIN)
-    ceiling.by_tester = True
+    ceiling.by_tester, ceiling.untried = True, beyond_tester(record)
+    managed = record.facts.sent.offered_frames / record.trial.frames
+    ceiling.fps = fps * TESTER_MARGIN * managed if ceiling.untried else fps
     return None
 
 
@@ -100,7 +98,7 @@ def beyond_tester(record: TrialRecord) -> bool:
 
 
 def _confirm(
-    setting: Setting, frame_bytes: int, low: float, high: float, ceiling: _Ceiling
+    setting: Setting, frame_bytes: int, low: float, high: float, ceiling: Ceiling
 ) -> Generator[Trial, TrialRecord, Found]:
     """Full-length trials, from the found load downward in growing steps until one is clean."""
     settings = setting.plan.throughput

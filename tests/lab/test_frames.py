@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from keisoku.engine.opening import on_lab
+from keisoku.engine.wired import LEARNING_FRAMES
 from keisoku.frame.template import KINDS
 from keisoku.lab import Lab
 from keisoku.plan.plan import parse
@@ -35,18 +36,24 @@ def test_no_frame_is_malformed_and_every_checksum_is_right(
     if device == "router" and kind == "ethernet":
         kind = "ipv4"  # a router forwards no plain Ethernet; that it is refused is tested with the plan
     sizes = (84, 333, 1518)
-    plan = parse({"methods": ["loss"], "dut": f"lab:{device}", "engine": engine_name, "headers": kind,
-                  "frame_bytes": sizes})  # fmt: skip
+    plan = parse(
+        {
+            "methods": ["loss"],
+            "dut": f"lab:{device}",
+            "engine": engine_name,
+            "headers": kind,
+            "frame_bytes": sizes,
+        }
+    )
     with Lab(device) as lab:
         engine = on_lab(plan, lab)
         capture = tmp_path / "dut.pcap"
         dut = lab.ports[0].namespace_path.name.replace("tester", "dut")
         # At the DUT's far port every forwarded frame passes as the DUT sent it.
-        listener = subprocess.Popen(
-            ["ip", "netns", "exec", dut, "dumpcap", "-q", "-i", str(lab.ports[1].dut_interface), "-w", str(capture), "-P"],
-            stderr=subprocess.PIPE,
-            text=True,
-        )  # fmt: skip
+        interface = str(lab.ports[1].dut_interface)
+        frames = len(sizes) * (FRAMES + 2 * LEARNING_FRAMES)
+        command = ["dumpcap", "-q", "-P", "-i", interface, "-w", str(capture), "-c", str(frames)]
+        listener = subprocess.Popen(["ip", "netns", "exec", dut, *command], stderr=subprocess.PIPE, text=True)
         assert listener.stderr is not None
         while "File:" not in listener.stderr.readline():
             assert listener.poll() is None, "dumpcap ended"
@@ -64,8 +71,10 @@ def test_no_frame_is_malformed_and_every_checksum_is_right(
                 assert facts.tracked.forwarded_frames == facts.sent.offered_frames == FRAMES
         finally:
             engine.close()
-            listener.terminate()
-            listener.wait()
+            try:
+                listener.wait(timeout=20)
+            finally:
+                listener.kill()
     for size in sizes:
         assert count(capture, f"frame.len == {size - 4} && frame[-18:2] == 6b:73 && frame[-16:2] == 00:05") == FRAMES
     assert count(capture, BAD) == 0
