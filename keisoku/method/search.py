@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from keisoku.method.setting import Setting
 from keisoku.record.trial import Trial, TrialRecord
 
-RETRIES = 3
-"""How often a load is tried again after a trial that the tester itself spoiled."""
+RETRIES = 2
+"""How often a load is tried while the tester itself spoils the trial."""
 CEILING_WITHOUT_LINK_FPS = 100e6
 """Where the search starts on a port with no known speed; the tester then finds its own ceiling."""
 TESTER_MARGIN = 0.97

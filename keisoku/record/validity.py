@@ -23,7 +23,7 @@ def reasons(trial: Trial, facts: Facts) -> list[str]:
         late = 100 * (sent.last_sent_ns / trial.duration_ns - 1)
         found.append(f"the tester needed {late:.1f} % longer than intended")
     burst = round(sent.lag_max_ns * trial.frames_per_second / NS_PER_S)
-    if 0 < tracked.lost_frames <= burst:
+    if 0 < tracked.lost_frames <= 2 * burst:
         found.append(
             f"the tester fell {sent.lag_max_ns / 1e6:.1f} ms behind and caught up with a burst of about {burst}"
             f" frames, which may be why {tracked.lost_frames} were lost"
