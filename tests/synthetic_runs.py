@@ -103,6 +103,7 @@ def record(
                 first_sent_ns=120,
                 last_sent_ns=120 + int((offered - 1) / rate * NS_PER_S),
                 lag_max_ns=900,
+                postponed_ns=0,
                 gaps=Buckets(),
             ),
             tracked=Tracked(

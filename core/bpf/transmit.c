@@ -100,8 +100,14 @@ int transmit(struct xdp_md *context)
 	else
 		own->first_sent_ns = now_ns;
 	own->last_sent_ns = now_ns;
-	if (now_ns - due_ns > own->lag_max_ns)
-		own->lag_max_ns = now_ns - due_ns;
+	__u64 lag_ns = now_ns - due_ns;
+	if (lag_ns > own->lag_max_ns)
+		own->lag_max_ns = lag_ns;
+	if (lag_ns > own->catch_up_ns) {
+		own->postponed_ns += lag_ns;
+		own->postponements += 1;
+		due_ns = now_ns;
+	}
 	__u64 fraction = own->due_fraction + own->period_fraction;
 	own->due_ns = due_ns + own->period_ns + (fraction >> 32);
 	own->due_fraction = fraction & 0xFFFFFFFF;

@@ -32,6 +32,7 @@ struct transmitter {
 	__u64 give_up_ns;
 	__u64 period_ns;
 	__u64 period_fraction; /* 2^-32 ns */
+	__u64 catch_up_ns;
 	__u64 stream_word;     /* stream << 48 */
 	__u32 length;
 	__u32 interface;
@@ -44,6 +45,8 @@ struct transmitter {
 	__u64 first_sent_ns;
 	__u64 last_sent_ns;
 	__u64 lag_max_ns;
+	__u64 postponed_ns;
+	__u64 postponements;
 	__u64 gaps[BUCKETS];
 	__u8 template[TEMPLATE_LENGTH];
 };

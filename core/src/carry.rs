@@ -17,8 +17,8 @@ use crate::tracking::Tracker;
 
 /// From the start of the threads to the first frame.
 const LEAD_NS: u64 = 5_000_000;
-/// Between two looks at what arrived: short against the rings, long against a look's cost.
-const LOOK: Duration = Duration::from_micros(500);
+/// Between two looks at what arrived: short against the rings, and rarely in the way of a device that shares the core.
+const LOOK: Duration = Duration::from_millis(5);
 /// A stopped trial waits no longer than this for the frames on their way.
 const STOPPED_DRAIN_NS: u64 = 100_000_000;
 /// A sender that lags gives up at the trial's end plus this, or plus 0.5 % of it: time to catch up

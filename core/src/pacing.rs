@@ -3,6 +3,11 @@
 //! The period is kept in units of 2^-32 ns, so that its rounding shifts the last frame of a
 //! day-long trial by less than one ns in 10^9. It reads no clock and never waits.
 
+/// Frames that a late sender may send at once to be on time again; RFC 2544 §21 knows bursts of 64.
+const CATCH_UP_FRAMES: u64 = 64;
+/// Or as many as are due in this time: a scheduler's hiccup must not shift the schedule.
+const CATCH_UP_NS: u64 = 1_000_000;
+
 /// 2^32: fractions of a ns in a ns.
 const FRACTIONS: f64 = 4_294_967_296.0;
 
@@ -35,6 +40,16 @@ impl Schedule {
     /// What the period has beyond its whole ns, in 2^-32 ns.
     pub fn period_fraction(&self) -> u64 {
         (self.period & 0xFFFF_FFFF) as u64
+    }
+
+    /// A sender later than this does not catch up but postpones what is left: a device under test must
+    /// not lose frames to a burst that nobody asked for.
+    pub fn catch_up_ns(&self) -> u64 {
+        CATCH_UP_NS.max(CATCH_UP_FRAMES * (self.period_ns() + 1))
+    }
+
+    pub fn postpone(&mut self, by_ns: u64) {
+        self.start_ns += by_ns;
     }
 
     pub fn due_ns(&self, sequence: u64) -> u64 {

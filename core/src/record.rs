@@ -38,6 +38,8 @@ pub struct Sent {
     pub last_sent_ns: u64,
     /// How late the latest frame was against its schedule.
     pub lag_max_ns: u64,
+    /// By how much the schedule was shifted in all, because the sender was too late to catch up.
+    pub postponed_ns: u64,
     /// Times between consecutive frames as they were stamped.
     pub gaps: Buckets,
 }

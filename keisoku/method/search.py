@@ -47,8 +47,6 @@ class Ceiling:
 
     fps: float
     by_tester: bool = False
-    untried: bool = True
-    """False if `fps` itself was tried and the tester spoiled it."""
 
 
 def search(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, Found]:
@@ -69,7 +67,7 @@ def search(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, 
             low, low_record = rate, record
         else:
             high = min(rate, ceiling.fps)
-        rate = high if record is None and ceiling.untried else (low + high) / 2
+        rate = high if record is None else (low + high) / 2
 
     if search_s >= settings.trial_s or low == 0.0:
         return Found(frame_bytes, high, ceiling.by_tester and high >= ceiling.fps, low_record)
@@ -86,9 +84,8 @@ def lossless_trial(
             return record
         if beyond_tester(record):
             break
-    ceiling.by_tester, ceiling.untried = True, beyond_tester(record)
     managed = record.facts.sent.offered_frames / record.trial.frames
-    ceiling.fps = fps * TESTER_MARGIN * managed if ceiling.untried else fps
+    ceiling.fps, ceiling.by_tester = fps * TESTER_MARGIN * managed, True
     return None
 
 

@@ -65,6 +65,8 @@ class Sent(_Model):
     first_sent_ns: int
     last_sent_ns: int
     lag_max_ns: int
+    postponed_ns: int
+    """By how much the schedule was shifted in all, because the sender was too late to catch up."""
     gaps: Buckets
 
 

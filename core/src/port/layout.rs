@@ -17,6 +17,7 @@ pub struct Transmitter {
     pub give_up_ns: u64,
     pub period_ns: u64,
     pub period_fraction: u64,
+    pub catch_up_ns: u64,
     pub stream_word: u64,
     pub length: u32,
     pub interface: u32,
@@ -27,6 +28,8 @@ pub struct Transmitter {
     pub first_sent_ns: u64,
     pub last_sent_ns: u64,
     pub lag_max_ns: u64,
+    pub postponed_ns: u64,
+    pub postponements: u64,
     pub gaps: [u64; BUCKETS],
     pub template: [u8; TEMPLATE_LENGTH],
 }

@@ -121,14 +121,15 @@ impl Transmit for PacketTransmit {
         let mut frames = vec![load.template.to_vec(); batch as usize];
         let mut stamps = vec![0; batch as usize];
         let mut gaps = Histogram::default();
-        let (mut first_ns, mut last_ns, mut lag_max_ns) = (None, 0, 0);
+        let mut schedule = load.schedule;
+        let (mut first_ns, mut last_ns, mut lag_max_ns, mut postponed_ns) = (None, 0, 0, 0);
         let mut sequence = 0;
         while sequence < load.frames {
-            let mut now_ns = self.wait(load.schedule.due_ns(sequence));
+            let mut now_ns = self.wait(schedule.due_ns(sequence));
             if now_ns > load.give_up_ns || self.progress.stop.load(Ordering::Relaxed) {
                 break;
             }
-            let due = load.schedule.due_frames(now_ns).min(load.frames) - sequence;
+            let due = schedule.due_frames(now_ns).min(load.frames) - sequence;
             let count = due.clamp(1, batch) as usize;
             for (frame, (stamp, sequence)) in frames
                 .iter_mut()
@@ -153,7 +154,12 @@ impl Transmit for PacketTransmit {
                 }
                 first_ns.get_or_insert(stamp);
                 last_ns = stamp;
-                lag_max_ns = lag_max_ns.max(stamp - load.schedule.due_ns(sequence));
+                let lag_ns = stamp.saturating_sub(schedule.due_ns(sequence));
+                lag_max_ns = lag_max_ns.max(lag_ns);
+                if lag_ns > schedule.catch_up_ns() {
+                    schedule.postpone(lag_ns);
+                    postponed_ns += lag_ns;
+                }
                 sequence += 1;
             }
             self.progress.offered.store(sequence, Ordering::Relaxed);
@@ -164,6 +170,7 @@ impl Transmit for PacketTransmit {
             first_sent_ns: relative(first_ns.unwrap_or(0)),
             last_sent_ns: relative(last_ns),
             lag_max_ns,
+            postponed_ns,
             gaps: gaps.buckets(),
         })
     }

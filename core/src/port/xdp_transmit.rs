@@ -32,14 +32,14 @@ const NAP_NS: u64 = 20_000_000;
 /// Frames handed over together where they are at least this far apart: one takes 0.7 µs alone,
 /// 0.4 µs among 4 and 0.32 µs among 16 (benchmarks/README.md), and the stamps of a batch are early.
 const BATCHES: [(u64, u32); 3] = [(1000, 1), (500, 4), (0, 16)];
-/// A sender this late hands over more frames at once: none of them waits for the next one's time,
-/// and a device that costs the sender's core 1.4 µs a frame alone costs it 1 µs among 16.
-const LATE_NS: u64 = 50_000;
-const LATE_BATCH: u32 = 16;
+/// A sender that is too late this often in one call is not held up but too slow: from then on it hands
+/// over more frames at once. A bridge that costs the sender's core 1.4 µs a frame alone costs 1 µs among 16.
+const SLOW_POSTPONEMENTS: u64 = 3;
+const SLOW_BATCH: u32 = 16;
 /// The kernel's limit.
 const LARGEST_BATCH: u32 = 256;
 /// One call sends the frames of this time: its set-up delays few of them, and lag is noticed soon.
-const CALL_NS: u64 = 10_000_000;
+const CALL_NS: u64 = 20_000_000;
 
 pub struct XdpTransmit {
     program: Ebpf,
@@ -110,6 +110,7 @@ impl Transmit for XdpTransmit {
             (*state).give_up_ns = load.give_up_ns;
             (*state).period_ns = load.schedule.period_ns();
             (*state).period_fraction = load.schedule.period_fraction();
+            (*state).catch_up_ns = load.schedule.catch_up_ns();
             (*state).due_ns = load.schedule.start_ns;
             (*state).stream_word = u64::from(load.stream) << 48;
             (*state).length = load.template.len() as u32;
@@ -133,7 +134,8 @@ impl Transmit for XdpTransmit {
         let period_ns = load.schedule.period_ns();
         let single = period_ns > SLEEP_GAP_NS;
         let by_rate = BATCHES.iter().find(|(gap_ns, _)| period_ns >= *gap_ns);
-        let by_rate = by_rate.map_or(1, |(_, batch)| *batch);
+        let mut chosen = by_rate.map_or(1, |(_, batch)| *batch);
+        let mut postponements = 0;
         loop {
             let left = load.frames - self.state.offered();
             let stopped = self.state.load(offset_of!(Transmitter, stop)) != 0;
@@ -151,15 +153,14 @@ impl Transmit for XdpTransmit {
             } else {
                 left.min(CALL_NS / period_ns.max(1)).max(1)
             };
-            let late = now_ns.saturating_sub(due_ns) > LATE_NS;
-            let by_lag = if late {
-                by_rate.max(LATE_BATCH)
-            } else {
-                by_rate
-            };
-            let batch = self.place.batch.unwrap_or(by_lag).clamp(1, LARGEST_BATCH);
+            let batch = self.place.batch.unwrap_or(chosen).clamp(1, LARGEST_BATCH);
             send_live(program, load.template, frames as u32, batch)
                 .map_err(|error| failed("send XDP frames", error))?;
+            let total = self.state.load(offset_of!(Transmitter, postponements));
+            if total - postponements >= SLOW_POSTPONEMENTS {
+                chosen = chosen.max(SLOW_BATCH);
+            }
+            postponements = total;
         }
         let state = self.read();
         let relative = |time_ns: u64| time_ns.saturating_sub(load.schedule.start_ns);
@@ -168,6 +169,7 @@ impl Transmit for XdpTransmit {
             first_sent_ns: relative(state.first_sent_ns),
             last_sent_ns: relative(state.last_sent_ns),
             lag_max_ns: state.lag_max_ns,
+            postponed_ns: state.postponed_ns,
             gaps: Histogram::from_counts(&state.gaps).buckets(),
         })
     }

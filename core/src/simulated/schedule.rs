@@ -63,6 +63,7 @@ impl Schedule {
             offered_frames: offered,
             first_sent_ns: 0,
             last_sent_ns,
+            postponed_ns: 0,
             lag_max_ns: self.sent_ps(last).saturating_sub(intended_ps) / PS_PER_NS,
             gaps: gaps.buckets(),
         }
