@@ -28,9 +28,9 @@ def main() -> int:
         keisoku(
             "calibrate",
             "--size",
-            "64,512,1518",
+            "64,1518",
             "--duration",
-            "0.3s",
+            "0.2s",
             "--trials",
             "3",
             "--waits",

@@ -41,52 +41,22 @@ class Found:
         return max(0.0, self.above_fps - self.fps) if self.record else 0.0
 
 
-@dataclass
-class Ceiling:
-    """The highest load worth trying; lowered by what the tester turns out to be able to do."""
-
-    fps: float
-    by_tester: bool = False
-
-
 def search(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, Found]:
-    """Searches with `search_s` trials; a trial of `trial_s` must confirm (RFC 2544 §24)."""
+    """Searches with trials of `search_s`; where that is short, again around what was found with `trial_s`.
+
+    RFC 2544 §24: "the duration of the test portion of each trial SHOULD be 60 seconds", a search may use
+    shorter ones if the final determination does not.
+    """
     settings = setting.plan.throughput
-    start = min(setting.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS, settings.maximum_fps or float("inf"))
-    ceiling = Ceiling(start)
-    resolution = settings.resolution_percent / 100
+    line = setting.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS
+    bracket = _Bracket(setting, frame_bytes, min(line, settings.maximum_fps or line))
     search_s = settings.search_s or settings.trial_s
-    least_fps = max(1 / settings.trial_s, start * 1e-6)
-
-    low, low_record = 0.0, None
-    high = ceiling.fps
-    rate = high
-    while low < high * (1 - resolution) and high > least_fps:
-        record = yield from lossless_trial(setting, frame_bytes, rate, search_s, "search", ceiling)
-        if record is not None and _clean(record):
-            low, low_record = rate, record
-        else:
-            high = min(rate, ceiling.fps)
-        rate = high if record is None else (low + high) / 2
-
-    if search_s >= settings.trial_s or low == 0.0:
-        return Found(frame_bytes, high, ceiling.by_tester and high >= ceiling.fps, low_record)
-    return (yield from _confirm(setting, frame_bytes, low, high, ceiling))
-
-
-def lossless_trial(
-    setting: Setting, frame_bytes: int, fps: float, seconds: float, purpose: str, ceiling: Ceiling
-) -> Generator[Trial, TrialRecord, TrialRecord | None]:
-    """One trial, repeated if the tester spoiled it. None: it still did, and `ceiling` was lowered."""
-    for _ in range(RETRIES):
-        record = yield setting.trial(f"{purpose} {frame_bytes} byte", frame_bytes, fps, seconds)
-        if record.valid:
-            return record
-        if beyond_tester(record):
-            break
-    managed = record.facts.sent.offered_frames / record.trial.frames
-    ceiling.fps, ceiling.by_tester = fps * TESTER_MARGIN * managed, True
-    return None
+    yield from bracket.narrow("search", search_s, bracket.high_fps, fall=0.5)
+    if search_s < settings.trial_s and bracket.passed is not None:
+        candidate_fps = bracket.low_fps
+        bracket.low_fps, bracket.passed = 0.0, None
+        yield from bracket.narrow("final", settings.trial_s, candidate_fps, fall=settings.resolution_percent / 100)
+    return Found(frame_bytes, bracket.high_fps, bracket.limited_by_tester, bracket.passed)
 
 
 def beyond_tester(record: TrialRecord) -> bool:
@@ -94,23 +64,48 @@ def beyond_tester(record: TrialRecord) -> bool:
     return record.facts.sent.offered_frames < 0.9 * record.trial.frames
 
 
-def _confirm(
-    setting: Setting, frame_bytes: int, low: float, high: float, ceiling: Ceiling
-) -> Generator[Trial, TrialRecord, Found]:
-    """Full-length trials, from the found load downward in growing steps until one is clean."""
-    settings = setting.plan.throughput
-    step = settings.resolution_percent / 100
-    rate = low
-    while rate * settings.trial_s >= 1:
-        record = yield from lossless_trial(setting, frame_bytes, rate, settings.trial_s, "final", ceiling)
-        if record is not None and _clean(record):
-            return Found(frame_bytes, high, ceiling.by_tester and high >= ceiling.fps, record)
-        high = rate
-        rate *= 1 - step
-        step = min(2 * step, 0.5)
-    return Found(frame_bytes, high, False, None)
+class _Bracket:
+    """The highest load that passed and the lowest that did not, drawn together trial by trial."""
 
+    def __init__(self, setting: Setting, frame_bytes: int, ceiling_fps: float) -> None:
+        self.setting, self.frame_bytes = setting, frame_bytes
+        self.low_fps, self.high_fps = 0.0, ceiling_fps
+        self.passed: TrialRecord | None = None
+        self.limited_by_tester = False
+        self.least_fps = max(1 / setting.plan.throughput.trial_s, ceiling_fps * 1e-6)
 
-def _clean(record: TrialRecord) -> bool:
-    # RFC 2544 §26.1: "the count of offered frames is equal to the count of received frames" — equality.
-    return record.facts.tracked.forwarded_frames == record.facts.sent.offered_frames
+    def narrow(
+        self, purpose: str, seconds: float, first_fps: float, fall: float
+    ) -> Generator[Trial, TrialRecord, None]:
+        """Halves the bracket until it is as narrow as the plan wants.
+
+        Until a first load has passed it steps down by `fall` of the load, twice as much each time.
+        """
+        resolution = self.setting.plan.throughput.resolution_percent / 100
+        fps = first_fps
+        while self.low_fps < self.high_fps * (1 - resolution) and self.high_fps > self.least_fps:
+            managed = yield from self._try(purpose, seconds, fps)
+            if managed < 1:
+                fps = self.high_fps  # the tester's ceiling, not tried yet
+            elif self.passed is not None:
+                fps = (self.low_fps + self.high_fps) / 2
+            else:
+                fps = self.high_fps * (1 - fall)
+                fall = min(2 * fall, 0.5)
+
+    def _try(self, purpose: str, seconds: float, fps: float) -> Generator[Trial, TrialRecord, float]:
+        """One trial, repeated if the tester spoiled it; the share of the load that the tester managed to offer."""
+        for _ in range(RETRIES):
+            record = yield self.setting.trial(f"{purpose} {self.frame_bytes} byte", self.frame_bytes, fps, seconds)
+            if record.valid or beyond_tester(record):
+                break
+        if not record.valid:
+            managed = TESTER_MARGIN * min(1.0, record.facts.sent.offered_frames / record.trial.frames)
+            self.high_fps, self.limited_by_tester = managed * fps, True
+            return managed
+        # RFC 2544 §26.1: "the count of offered frames is equal to the count of received frames" — equality.
+        if record.facts.tracked.forwarded_frames == record.facts.sent.offered_frames:
+            self.low_fps, self.passed = fps, record
+        else:
+            self.high_fps, self.limited_by_tester = fps, False
+        return 1.0

@@ -32,14 +32,14 @@ const NAP_NS: u64 = 20_000_000;
 /// Frames handed over together where they are at least this far apart: one takes 0.7 µs alone,
 /// 0.4 µs among 4 and 0.32 µs among 16 (benchmarks/README.md), and the stamps of a batch are early.
 const BATCHES: [(u64, u32); 3] = [(1000, 1), (500, 4), (0, 16)];
-/// A sender that is too late this often in one call is not held up but too slow: from then on it hands
-/// over more frames at once. A bridge that costs the sender's core 1.4 µs a frame alone costs 1 µs among 16.
-const SLOW_POSTPONEMENTS: u64 = 3;
+/// A sender that had to postpone in two calls running is not held up but too slow: it then hands over
+/// more frames at once. A bridge that costs the sender's core 1.4 µs a frame alone costs 1 µs among 16.
+const SLOW_STEP: u32 = 4;
 const SLOW_BATCH: u32 = 16;
 /// The kernel's limit.
 const LARGEST_BATCH: u32 = 256;
 /// One call sends the frames of this time: its set-up delays few of them, and lag is noticed soon.
-const CALL_NS: u64 = 20_000_000;
+const CALL_NS: u64 = 10_000_000;
 
 pub struct XdpTransmit {
     program: Ebpf,
@@ -135,7 +135,7 @@ impl Transmit for XdpTransmit {
         let single = period_ns > SLEEP_GAP_NS;
         let by_rate = BATCHES.iter().find(|(gap_ns, _)| period_ns >= *gap_ns);
         let mut chosen = by_rate.map_or(1, |(_, batch)| *batch);
-        let mut postponements = 0;
+        let (mut slow, mut postponements) = (false, 0);
         loop {
             let left = load.frames - self.state.offered();
             let stopped = self.state.load(offset_of!(Transmitter, stop)) != 0;
@@ -157,10 +157,11 @@ impl Transmit for XdpTransmit {
             send_live(program, load.template, frames as u32, batch)
                 .map_err(|error| failed("send XDP frames", error))?;
             let total = self.state.load(offset_of!(Transmitter, postponements));
-            if total - postponements >= SLOW_POSTPONEMENTS {
-                chosen = chosen.max(SLOW_BATCH);
+            let postponed = total > postponements;
+            if postponed && slow {
+                chosen = chosen.max((chosen * SLOW_STEP).min(SLOW_BATCH));
             }
-            postponements = total;
+            (slow, postponements) = (postponed, total);
         }
         let state = self.read();
         let relative = |time_ns: u64| time_ns.saturating_sub(load.schedule.start_ns);
