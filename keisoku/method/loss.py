@@ -13,18 +13,21 @@ from keisoku.record.trial import Trial, TrialRecord
 
 def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and load: 'offered' (frames/s), 'load' (% of the maximum), 'loss' (%)."""
-    rows, remarks = [], []
+    rows: list[Row] = []
+    lowered: dict[int, float] = {}
     for size in setting.plan.frame_bytes:
         maximum = setting.plan.loss.maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         maximum, first = yield from _reachable(setting, size, maximum)
         if first is None:
-            remarks.append(
-                f"RFC 2544 §26.3: at {size} byte 100 % is the most the tester could offer, {maximum:.0f} frames/s,"
-                " not the maximum of the link"
-            )
+            lowered[size] = maximum
         rows += yield from _steps(setting, size, maximum, first)
     plan = setting.plan
-    found = deviations.loss(plan) + deviations.rfc2544(plan, setting.capabilities.simulated) + remarks
+    found = deviations.loss(plan) + deviations.rfc2544(plan, setting.capabilities.simulated)
+    if lowered:
+        most = ", ".join(f"{fps:,.0f} frames/s at {size} byte" for size, fps in lowered.items())
+        found.append(
+            f"RFC 2544 §26.3: 100 % is not the maximum of the link but the most the tester could offer: {most}"
+        )
     return Result(method="loss", rows=rows, deviations=found)
 
 

@@ -34,7 +34,7 @@ def loss_plot(devices: Sequence[Device]) -> Plot | None:
         caption="Frames lost of those offered. Dashed: what a device loses that forwards exactly its "
         "measured throughput and drops the rest; an ideal device stays at 0 %.",
         axes={
-            "xaxis": {"title": {"text": "load (% of the theoretical maximum)"}, "range": [0, 100]},
+            "xaxis": {"title": {"text": "load (% of the maximum)"}, "range": [0, 100]},
             "yaxis": {"title": {"text": "frame loss (%)"}, "range": [0, 100]},
         },
         choices=[*([ALL] if alone and len(sizes) > 1 else []), *size_choices(sizes)],
@@ -97,15 +97,7 @@ def _add_measured(plot: Plot, device: Device, size: int, name: str, colour: str,
 
 
 def _add_ideal(plot: Plot, device: Device, size: int, name: str, colour: str, choices: Sequence[str]) -> None:
-    throughput = device.result("throughput")
-    share = next(
-        (
-            row.figures["line_share"].value
-            for row in (throughput.rows if throughput else [])
-            if row.frame_bytes == size and "line_share" in row.figures
-        ),
-        None,
-    )
+    share = _throughput_share(device, size)
     if share is None or not 0 < share < 100:
         return
     loads = [share + (100 - share) * step / 60 for step in range(61)]
@@ -122,3 +114,14 @@ def _add_ideal(plot: Plot, device: Device, size: int, name: str, colour: str, ch
         },
         choices,
     )
+
+
+def _throughput_share(device: Device, size: int) -> float | None:
+    """The throughput in % of what the loss trials call 100 %; None if either was not measured."""
+    throughput, loss = device.result("throughput"), device.result("loss")
+    found = [row.figures for row in (throughput.rows if throughput else []) if row.frame_bytes == size]
+    loads = [row.figures for row in (loss.rows if loss else []) if row.frame_bytes == size and "loss" in row.figures]
+    if not found or not loads or "throughput" not in found[0]:
+        return None
+    highest = max(loads, key=lambda figures: figures["load"].value)
+    return found[0]["throughput"].value / highest["offered"].value * highest["load"].value

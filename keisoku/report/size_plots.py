@@ -34,8 +34,9 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
     divisor, unit = digits.scale("frames/s", max(every))
     plot = Plot(
         name="throughput",
-        caption="Highest rate without a single lost frame, against frame size; the line is what the link can "
-        "carry at most (RFC 2544 §26.1).",
+        caption="Highest rate without a single lost frame, against frame size"
+        + ("; the line is what the link can carry at most" if curves else "; the link has no rate of its own")
+        + " (RFC 2544 §26.1).",
         axes={
             "xaxis": {"title": {"text": SIZE_TITLE}, **_size_ticks(sizes)},
             "yaxis": axis(f"throughput ({unit})", every, LOG_RATIO_LINK),
