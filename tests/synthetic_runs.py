@@ -117,6 +117,7 @@ def record(
                 foreign_frames=0,
                 lost=gaps,
                 lost_exact=True,
+                tagged_latency_ns=None,
                 latency=latency(values_ns),
                 series=series,
             ),
