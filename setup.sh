@@ -41,9 +41,9 @@ build)
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
     ;;
 test)
-    debian "tests that need them are skipped by name" tshark chromium chromium-driver
+    debian "tests that need them are skipped by name" iproute2 ethtool tshark chromium chromium-driver
     ;;
 bench)
-    debian "comparisons that need them are left out" netsniff-ng iperf3 tcpreplay
+    debian "benchmarks that need them are left out" iproute2 ethtool
     ;;
 esac

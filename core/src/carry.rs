@@ -3,7 +3,7 @@
 //! One thread sends, the calling thread accounts; both ports are handed back afterwards. It
 //! decides how long to wait, and nothing about what the figures mean.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use crate::port::{Arrival, EngineError, Expected, Load, Receive, Result, Transmi
 use crate::record::{Record, Sent, Trial};
 use crate::signature::{self, balanced};
 use crate::tracking::Tracker;
+use crate::watch::Watch;
 
 /// From the start of the threads to the first frame.
 const LEAD_NS: u64 = 5_000_000;
@@ -28,15 +29,6 @@ const SLACK_NS: u64 = 10_000_000;
 /// Schedule of the two threads against everything else on the machine.
 const SEND_NICE: i32 = -20;
 const ACCOUNT_NICE: i32 = -10;
-
-/// Seen and told by other threads during a trial.
-#[derive(Default)]
-pub struct Watch {
-    pub offered: AtomicU64,
-    pub forwarded: AtomicU64,
-    pub stop: AtomicBool,
-    pub finished: AtomicBool,
-}
 
 /// Runs the trial; `template` is a whole frame without FCS with room for the signature at its end.
 pub fn carry(

@@ -19,6 +19,7 @@ pub mod series;
 pub mod signature;
 pub mod simulated;
 pub mod tracking;
+pub mod watch;
 pub mod wire;
 
 #[pyo3::pymodule]

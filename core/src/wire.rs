@@ -9,9 +9,10 @@ use std::thread::{self, JoinHandle};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
-use crate::carry::{Watch, carry};
+use crate::carry::carry;
 use crate::port::{self, EngineError, Place, Receive, Transmit};
 use crate::record::{Record, Trial};
+use crate::watch::Watch;
 
 mod errors {
     pyo3::import_exception!(keisoku.errors, EngineError);

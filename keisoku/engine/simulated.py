@@ -6,7 +6,6 @@ facts. It never waits for anything but the computation.
 
 from __future__ import annotations
 
-import json
 from math import inf
 
 from keisoku._core import Simulation
@@ -61,19 +60,8 @@ class SimulatedEngine:
             raise PlanError("rate", f"{trial.frames_per_second:g} frames/s is no rate", "use a positive number")
         if trial.duration_ns <= 0:
             raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
-        intention = {
-            "frame_bytes": trial.frame_bytes,
-            "frames_per_second": trial.frames_per_second,
-            "frames": trial.frames,
-            "duration_ns": trial.duration_ns,
-            "stream": stream,
-            "drain_ns": trial.phases.drain_ns,
-            "interval_ns": trial.interval_ns,
-            "tag": trial.tag,
-            "seed": seed,
-        }
         try:
-            self._simulation.start(json.dumps(intention))
+            self._simulation.start(trial.load(stream, seed))
         except ValueError as error:
             raise PlanError("trial", str(error), "correct its rate or its duration") from error
         except RuntimeError as error:

@@ -89,7 +89,7 @@ class WiredEngine:
         """Begins the trial's phases on a thread of their own; `seed` has nothing to decide here."""
         if self._running is not None:
             raise EngineError("a trial is running: finish it first")
-        warm_up = None if self._warm else _load(self._warm_up(), _WARM_UP_STREAM)
+        warm_up = None if self._warm else self._warm_up().load(_WARM_UP_STREAM)
         self._warm = True
         template = self._template(trial.frame_bytes)
         self._running = _Running(self._wire, trial, stream, template, self._learning(), warm_up)
@@ -202,8 +202,8 @@ class _Running(threading.Thread):
             if self._warm_up is not None:
                 self._carry(self._warm_up, self._learning[0])
             if not self._stopped.is_set():
-                load = _load(self._trial, self._stream)
-                self._facts = Facts.model_validate_json(self._carry(load, self._template))
+                facts = self._carry(self._trial.load(self._stream), self._template)
+                self._facts = Facts.model_validate_json(facts)
             self._stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
         except EngineError as error:
             self._error = error
@@ -235,20 +235,3 @@ class _Running(threading.Thread):
         if self._stopped.is_set():  # it came while the load was about to begin
             self._wire.stop()
         return self._wire.finish()
-
-
-def _load(trial: Trial, stream: int) -> str:
-    """The load of a trial as `core/src/record.rs` reads it."""
-    return json.dumps(
-        {
-            "frame_bytes": trial.frame_bytes,
-            "frames_per_second": trial.frames_per_second,
-            "frames": trial.frames,
-            "duration_ns": trial.duration_ns,
-            "stream": stream,
-            "drain_ns": trial.phases.drain_ns,
-            "interval_ns": trial.interval_ns,
-            "tag": trial.tag,
-            "seed": 0,
-        }
-    )

@@ -6,6 +6,7 @@ the RFCs, everything else belongs to `analysis`. Never talks to an engine.
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -47,6 +48,22 @@ class Trial(_Model):
     def frames(self) -> int:
         """Frames to send: at least one."""
         return max(1, round(self.frames_per_second * self.duration_ns / NS_PER_S))
+
+    def load(self, stream: int, seed: int = 0) -> str:
+        """The load as `core/src/record.rs` reads it; `seed` feeds a simulated device's random choices."""
+        return json.dumps(
+            {
+                "frame_bytes": self.frame_bytes,
+                "frames_per_second": self.frames_per_second,
+                "frames": self.frames,
+                "duration_ns": self.duration_ns,
+                "stream": stream,
+                "drain_ns": self.phases.drain_ns,
+                "interval_ns": self.interval_ns,
+                "tag": self.tag,
+                "seed": seed,
+            }
+        )
 
 
 class Buckets(_Model):

@@ -14,7 +14,8 @@ use pyo3::prelude::*;
 use crate::record::{Record, Trial};
 
 use super::path::Path;
-use super::run::{Watch, run};
+use super::run::run;
+use crate::watch::Watch;
 
 /// How long a signal such as Ctrl-C waits while Python is blocked in `finish`.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);

@@ -3,10 +3,11 @@
 //! The loop allocates nothing. It is compiled twice, so that a device without randomness,
 //! stalls or clock differences pays for none of them.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::record::{Record, Trial};
 use crate::tracking::Tracker;
+use crate::watch::Watch;
 
 use super::chance::{self, Chance, Concern, Stream};
 use super::device::Distribution;
@@ -17,15 +18,6 @@ use super::schedule::Schedule;
 /// Frames between two looks at the watch: about a millisecond.
 const BATCH: u64 = 1 << 15;
 const STAMP: &str = "virtual time, exact";
-
-/// What another thread may see of a running trial, and the word to stop it.
-#[derive(Default)]
-pub struct Watch {
-    pub offered: AtomicU64,
-    pub forwarded: AtomicU64,
-    pub stop: AtomicBool,
-    pub finished: AtomicBool,
-}
 
 /// Carries out `trial`; the same arguments give the same record.
 pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) -> Record {
