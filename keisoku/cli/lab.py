@@ -6,22 +6,56 @@ import signal
 
 import click
 
-from keisoku.lab import Lab
+from keisoku.errors import PlanError
+from keisoku.lab import Faults, Lab
+
+_FAULTS = "of `faulty`: sequence numbers, such as 5,17"
 
 
 @click.command("lab")
-@click.argument("device", type=click.Choice(["cable", "bridge", "router"]))
-@click.option("--ports", type=click.IntRange(2, 16), default=2, show_default=True)
+@click.argument("device", type=click.Choice(["cable", "bridge", "router", "faulty"]))
+@click.option("--ports", type=click.IntRange(2, 32), default=2, show_default=True)
 @click.option("--mtu", type=int, default=1500, show_default=True)
-def command(device: str, ports: int, mtu: int) -> None:
+@click.option("--drop", metavar="FRAMES", help=_FAULTS)
+@click.option("--duplicate", metavar="FRAMES", help=_FAULTS)
+@click.option("--swap", metavar="FRAMES", help=f"{_FAULTS}; each changes places with the next")
+@click.option("--corrupt", metavar="FRAMES", help=f"{_FAULTS}; a bit of the transmit time is flipped")
+def command(
+    device: str, ports: int, mtu: int, drop: str | None, duplicate: str | None, swap: str | None, corrupt: str | None
+) -> None:
     """Builds DEVICE, prints its ports, and keeps it until Ctrl-C; everything is removed then.
 
     \b
     keisoku lab bridge
-    ip netns exec keisoku-PID-tester tcpdump -i t1
+    keisoku lab faulty --drop 5,17 --swap 100
+    keisoku throughput --tx xdp:t1@keisoku-PID-tester --rx xdp:t2@keisoku-PID-tester
     """
-    with Lab(device, ports=ports, mtu=mtu) as lab:
+    faults = None
+    if device == "faulty":
+        faults = Faults(
+            drop=_sequences("--drop", drop),
+            duplicate=_sequences("--duplicate", duplicate),
+            swap=_sequences("--swap", swap),
+            corrupt=tuple((sequence, SENT_TIME_BYTE) for sequence in _sequences("--corrupt", corrupt)),
+        )
+    elif any((drop, duplicate, swap, corrupt)):
+        raise PlanError("device", f"{device} applies no faults", "choose the device faulty")
+    with Lab(device, ports=ports, mtu=mtu, faults=faults) as lab:
         for port in lab.ports:
             click.echo(f"{port.interface}  {port.mac}  {port.ipv4}  {port.ipv6}  in {port.namespace_path}")
         click.echo("ready; Ctrl-C removes it")
-        signal.pause()
+        try:
+            signal.pause()
+        except KeyboardInterrupt:
+            click.echo("removed")
+
+
+SENT_TIME_BYTE = 3
+"""The last byte of the transmit time, counted from the end of a frame (docs/signature)."""
+
+
+def _sequences(field: str, text: str | None) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise PlanError(field, f"'{text}' is not a list of sequence numbers", "write for example 5,17") from None
