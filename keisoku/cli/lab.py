@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 
 import click
 
@@ -44,10 +45,9 @@ def command(
         for port in lab.ports:
             click.echo(f"{port.interface}  {port.mac}  {port.ipv4}  {port.ipv6}  in {port.namespace_path}")
         click.echo("ready; Ctrl-C removes it")
-        try:
+        with suppress(KeyboardInterrupt):
             signal.pause()
-        except KeyboardInterrupt:
-            click.echo("removed")
+    click.echo("removed")
 
 
 SENT_TIME_BYTE = 3
