@@ -68,5 +68,5 @@ def test_the_newest_that_fits_is_used(tmp_path: Path) -> None:
 def test_what_is_no_calibration_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file.json").write_text('{"made_at": 3}')
     for path in (tmp_path / "file.json", tmp_path / "missing.json"):
-        with pytest.raises(PlanError, match="calibration: .*keisoku calibrate"):
+        with pytest.raises(PlanError, match=r"calibration: .*keisoku calibrate"):
             read(path)
