@@ -102,6 +102,9 @@ def _lab_port(plan: Plan, port: LabPort, mtu_bytes: int) -> Port:
 
 def _on_ports(plan: Plan) -> WiredEngine:
     addresses = [PortAddress.parse(str(text), field) for field, text in (("tx", plan.tx), ("rx", plan.rx))]
+    tx_place, rx_place = ((address.namespace_path, address.interface) for address in addresses)
+    if tx_place == rx_place:
+        raise PlanError("rx", f"is {addresses[1].interface}, as tx is", "use another port")
     found = [
         check(address, plan.frame_bytes, plan.force, field)
         for field, address in zip(("tx", "rx"), addresses, strict=True)

@@ -99,7 +99,8 @@ class WiredEngine:
         """Live counts; the elapsed time is that of the whole trial, waits included."""
         running = self._started()
         running.join(seconds)
-        offered, forwarded, _ = self._wire.progress()
+        # Before the load the wire carries learning frames and the warm-up, which are nobody's counts.
+        offered, forwarded, _ = self._wire.progress() if running.loading.is_set() else (0, 0, False)
         return Progress(
             offered_frames=offered,
             forwarded_frames=forwarded,
@@ -188,6 +189,7 @@ class _Running(threading.Thread):
         self._wire, self._trial, self._stream = wire, trial, stream
         self._template, self._learning, self._warm_up = template, learning, warm_up
         self._stopped = threading.Event()
+        self.loading = threading.Event()
         self._facts: Facts | None = None
         self._error: EngineError | None = None
         phases = trial.phases
@@ -200,9 +202,9 @@ class _Running(threading.Thread):
         try:
             self._learn()
             if self._warm_up is not None:
-                self._carry(self._warm_up, self._learning[0])
+                self._carry(self._warm_up, self._learning[0], threading.Event())
             if not self._stopped.is_set():
-                facts = self._carry(self._trial.load(self._stream), self._template)
+                facts = self._carry(self._trial.load(self._stream), self._template, self.loading)
                 self._facts = Facts.model_validate_json(facts)
             self._stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
         except EngineError as error:
@@ -230,8 +232,9 @@ class _Running(threading.Thread):
         self._wire.learn(forward.bytes_, LEARNING_FRAMES, reverse=False)
         self._stopped.wait(self._trial.phases.learning_wait_ns / NS_PER_S)
 
-    def _carry(self, load: str, template: Template) -> str:
+    def _carry(self, load: str, template: Template, begun: threading.Event) -> str:
         self._wire.start(load, template.bytes_, template.checked_from)
+        begun.set()
         if self._stopped.is_set():  # it came while the load was about to begin
             self._wire.stop()
         return self._wire.finish()

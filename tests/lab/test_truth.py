@@ -13,11 +13,12 @@ from keisoku.frame.template import SIGNATURE_BYTES
 from keisoku.lab import Applied, Faults, Lab
 from keisoku.plan.plan import parse
 from keisoku.record.trial import Facts, Phases, Ranges, Trial
-from keisoku.record.validity import reasons
 
 pytestmark = pytest.mark.lab
 
-FRAMES = 200_000
+FRAMES = 220_000
+FAULTY_FRAMES = 200_000
+"""Faults lie among these; a sender that is held up by other work on the machine still gets past them."""
 FAULTS_EACH = 1_000
 STREAM = 7
 SENT_TIME = 5
@@ -28,7 +29,7 @@ PHASES = Phases(learning_wait_ns=10_000_000, drain_ns=100_000_000, rest_ns=0)
 
 def known_faults(frame_bytes: int) -> Faults:
     """Some thousand faults at random places; where there is payload, half of the corrupt frames are hit there."""
-    chosen = random.Random(2544).sample(range(0, FRAMES - 2, 2), 4 * FAULTS_EACH)
+    chosen = random.Random(2544).sample(range(0, FAULTY_FRAMES, 2), 4 * FAULTS_EACH)
     payload = frame_bytes - 4 - 42 - SIGNATURE_BYTES
     places = [SENT_TIME, SIGNATURE_BYTES + payload // 2 if payload else SENT_TIME]
     corrupt = [(sequence, places[index % 2]) for index, sequence in enumerate(chosen[3 * FAULTS_EACH :])]
@@ -66,8 +67,8 @@ def measure(lab: Lab, engine_name: str, frame_bytes: int, meanwhile: Callable[[]
         facts, _ = engine.finish()
     finally:
         engine.close()
-    assert facts.sent.offered_frames >= 0.995 * trial.frames
-    assert reasons(trial, facts) == []
+    assert facts.sent.offered_frames > FAULTY_FRAMES
+    assert facts.tester_dropped_frames == 0
     return facts
 
 
@@ -80,9 +81,8 @@ def test_every_fault_is_reported_as_what_it_was(engine_name: str, frame_bytes: i
         facts = measure(lab, engine_name, frame_bytes)
         applied = lab.applied(STREAM)
     tracked, offered = facts.tracked, facts.sent.offered_frames
-    assert offered == FRAMES
     each = FAULTS_EACH
-    assert applied == Applied(seen=FRAMES, dropped=each, duplicated=each, swapped=each, corrupted=each)
+    assert applied == Applied(seen=offered, dropped=each, duplicated=each, swapped=each, corrupted=each)
 
     assert tracked.lost_exact
     lost = [sequence for gap in tracked.lost for sequence in range(gap.first, gap.last + 1)]
@@ -91,7 +91,7 @@ def test_every_fault_is_reported_as_what_it_was(engine_name: str, frame_bytes: i
     assert listed(tracked.reordered) == sorted(faults.swap)
     assert listed(tracked.corrupt) == sorted(sequence for sequence, _ in faults.corrupt)
     assert tracked.foreign_frames == 0
-    assert tracked.forwarded_frames == FRAMES - 2 * each
+    assert tracked.forwarded_frames == offered - 2 * each
     assert tracked.received_frames == tracked.forwarded_frames + tracked.duplicated.count + tracked.corrupt_arrivals
     for gap in tracked.lost:
         assert gap.after_ns is None or gap.before_ns is None or gap.after_ns < gap.before_ns
