@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -63,8 +65,19 @@ def measure(
     verdicts = [criterion.judge(results) for criterion in criteria]
     finished = directory.run()
     directory.write_text("report.html", render_html([finished], shown(verdicts)))
-    write_csv(finished, directory.path)
-    _print(results, verdicts, directory, as_json)
+    try:
+        write_csv(finished, directory.path)
+    except OSError as error:
+        raise directory.disk_error("*.csv", error) from error
+    try:
+        _print(results, verdicts, directory, as_json)
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stdout = io.StringIO()  # what is left of it cannot be written at exit either
+        raise KeisokuError(
+            f"standard output: cannot write the result: {error.strerror}; make room or write elsewhere;"
+            f" it is kept in {directory.path}"
+        ) from error
     return (MEASURED if all(verdict.met for verdict in verdicts) else MISSED), results
 
 

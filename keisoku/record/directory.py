@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -74,7 +75,9 @@ class RunDirectory:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise self._disk_error("trials.jsonl", error) from error
+            with suppress(OSError):
+                self.repair()
+            raise self.disk_error("trials.jsonl", error) from error
 
     def finish(self, results: Sequence[Result]) -> None:
         """Writes result.json."""
@@ -109,9 +112,10 @@ class RunDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / name).write_text(text, encoding="utf-8")
         except OSError as error:
-            raise self._disk_error(name, error) from error
+            raise self.disk_error(name, error) from error
 
-    def _disk_error(self, name: str, error: OSError) -> KeisokuError:
+    def disk_error(self, name: str, error: OSError) -> KeisokuError:
+        """What to raise, with the remedy, when a file of the run cannot be written."""
         return KeisokuError(
             f"run directory: cannot write {self.path / name}: {error.strerror}; make room or choose another --out;"
             f" finished trials are kept, continue with 'keisoku run --resume {self.path}'"
