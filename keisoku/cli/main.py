@@ -29,9 +29,10 @@ for module in (throughput, latency, loss, sweep, calibrate, run, report, lab, de
 
 def main() -> None:
     """Runs the command; every error a user can cause or meet is one sentence and exit code 2."""
-    # A terminated run cleans up like an interrupted one.
+    # A terminated run cleans up like an interrupted one; what the caller ignores (nohup) stays ignored.
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     try:
         keisoku(standalone_mode=False)
     except click.ClickException as error:
