@@ -1,0 +1,89 @@
+"""The real command in child processes, and what it may leave on the host and in a run directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from keisoku.lab.namespace import existing
+
+KEISOKU = [sys.executable, "-m", "keisoku"]
+NO_CAPABILITIES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+"""Root's user id without root's privileges: it can still read the interpreter, wherever that is."""
+Child = subprocess.Popen[str]
+QUICK = ["--duration", "0.2s", "--waits", "0.02s"]
+
+
+def start(*arguments: str, cwd: Path, prefix: Sequence[str] = (), stdout: int | IO[str] = subprocess.PIPE) -> Child:
+    """`keisoku ARGUMENTS` in `cwd`, where its calibrations are kept too; `prefix` is a command that executes it."""
+    return subprocess.Popen(
+        [*prefix, *KEISOKU, *arguments],
+        cwd=cwd,
+        env=os.environ | {"XDG_STATE_HOME": str(cwd)},
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+class Ended:
+    """What a child left: exit code, both outputs, its process id."""
+
+    def __init__(self, child: Child, timeout_s: float = 60.0) -> None:
+        self.stdout, self.stderr = child.communicate(timeout=timeout_s)
+        self.code, self.pid = child.returncode, child.pid
+
+    def refused(self, *named: str) -> None:
+        """Asserts exit code 2 and one sentence that names all of `named`, nothing else and nothing left."""
+        assert self.code == 2, self.stdout + self.stderr
+        assert self.stdout == ""
+        assert len(self.stderr.splitlines()) == 1, self.stderr
+        assert self.stderr.startswith("keisoku: ")
+        for word in named:
+            assert word in self.stderr
+        assert namespaces_of(self.pid) == []
+
+
+def keisoku(*arguments: str, cwd: Path, **how: Any) -> Ended:
+    """Runs the command to its end."""
+    return Ended(start(*arguments, cwd=cwd, **how))
+
+
+def namespaces_of(process: int) -> list[str]:
+    """The lab namespaces that a process made and that still exist."""
+    return [made.name for made in existing() if made.owner == process]
+
+
+def trials(run: Path) -> list[dict[str, Any]]:
+    """The records of a run; every line must be whole."""
+    text = (run / "trials.jsonl").read_text()
+    assert text == "" or text.endswith("\n")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def assert_adds_up(run: Path) -> None:
+    """Intended, offered, forwarded, lost and received agree exactly in every trial of a run."""
+    records = trials(run)
+    assert records
+    for record in records:
+        intention, sent, tracked = record["trial"], record["facts"]["sent"], record["facts"]["tracked"]
+        offered = sent["offered_frames"]
+        intended = max(1, round(intention["frames_per_second"] * intention["duration_ns"] / 1e9))
+        assert offered <= intended
+        assert offered == tracked["forwarded_frames"] + tracked["lost_frames"] + tracked["corrupt"]["count"]
+        # `received` counts every arrival, those of foreign frames and of copies too.
+        assert tracked["received_frames"] == (
+            tracked["forwarded_frames"]
+            + tracked["duplicated"]["count"]
+            + tracked["corrupt_arrivals"]
+            + tracked["foreign_frames"]
+        )
+        assert sum(gap["count"] for gap in tracked["lost"]) == tracked["lost_frames"] or not tracked["lost_exact"]
+        assert sum(interval["forwarded_frames"] for interval in tracked["series"]) == tracked["forwarded_frames"]
+        if record["invalid_because"] == []:
+            assert offered >= 0.995 * intended
