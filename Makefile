@@ -16,7 +16,7 @@ $(VENV)/.installed: requirements.lock setup.sh
 
 $(BUILT): $(VENV)/.installed $(RUST) pyproject.toml
 	@echo "keisoku: building the core"
-	@$(VENV)/bin/maturin develop --release --locked --quiet
+	@log=$$($(VENV)/bin/maturin develop --release --locked 2>&1) || { echo "$$log"; exit 1; }
 	@touch $@
 
 demo: $(BUILT)
