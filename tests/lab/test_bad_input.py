@@ -222,7 +222,7 @@ def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Pa
     resumed = keisoku("run", "--resume", "run", cwd=tmp_path)
     assert resumed.code == 0, resumed.stderr
     assert len(trials(run)) >= 3, "a trial that the tester itself spoils is repeated"
-    assert resumed.stderr.count("offered") == len(trials(run)) - kept, "finished trials are not done again"
+    assert resumed.stderr.count(": offered ") == len(trials(run)) - kept, "finished trials are not done again"
     assert_adds_up(run)
     assert (run / "report.html").exists()
     assert namespaces_of(resumed.pid) == []
