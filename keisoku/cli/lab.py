@@ -44,8 +44,8 @@ def command(
     with Lab(device, ports=ports, mtu=mtu, faults=faults) as lab:
         for port in lab.ports:
             click.echo(f"{port.interface}  {port.mac}  {port.ipv4}  {port.ipv6}  in {port.namespace_path}")
-        click.echo("ready; Ctrl-C removes it")
         with suppress(KeyboardInterrupt):
+            click.echo("ready; Ctrl-C removes it")
             signal.pause()
     click.echo("removed")
 

@@ -36,7 +36,7 @@ def main() -> None:
     try:
         keisoku(standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        click.echo(f"keisoku: {error.format_message()}; see 'keisoku --help'", err=True)
         sys.exit(FAILED)
     except KeisokuError as error:
         click.echo(f"keisoku: {error}", err=True)

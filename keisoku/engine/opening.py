@@ -97,7 +97,7 @@ def _lab(plan: Plan, name: str) -> Lab:
 
 def _lab_port(plan: Plan, port: LabPort, mtu_bytes: int) -> Port:
     ip = {"ipv4": port.ipv4, "ipv6": port.ipv6}.get(plan.headers)
-    return Port(plan.engine, port.interface, port.namespace_path, port.mac, ip, mtu_bytes)
+    return Port(plan.engine or "xdp", port.interface, port.namespace_path, port.mac, ip, mtu_bytes)
 
 
 def _on_ports(plan: Plan) -> WiredEngine:

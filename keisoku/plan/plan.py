@@ -39,8 +39,8 @@ class Plan(Settings):
     tx: str | None = None
     """Transmitting port: 'xdp:eth1', 'packet:eth1'; with a lab or simulated DUT: a port number."""
     rx: str | None = None
-    engine: Literal["xdp", "packet"] = "xdp"
-    """For `dut = "lab:…"`: how the lab's ports are driven."""
+    engine: Literal["xdp", "packet"] | None = None
+    """For `dut = "lab:…"`: how the lab's ports are driven; xdp if not given."""
     headers: Literal["ethernet", "ipv4", "ipv6"] = "ipv4"
     gateway: str | None = None
     """IP address of a routing DUT on the transmitting side; its MAC address is resolved."""
@@ -71,6 +71,10 @@ class Plan(Settings):
             raise PlanError(
                 "dut", "no device under test is given", "give --dut lab:bridge, --dut sim:gs908e, or both --tx and --rx"
             )
+        if self.dut is not None and self.gateway is not None:
+            raise PlanError("gateway", "a device named by --dut needs none", "leave it out, or give --tx and --rx")
+        if self.dut is None and self.engine is not None:
+            raise PlanError("engine", "ports name their own engine", "leave it out: write --tx xdp:eth1")
         if self.latency.tag_after_s >= self.latency.trial_s:
             raise PlanError(
                 "latency.tag_after_s",

@@ -16,7 +16,7 @@ from keisoku.record.trial import Facts, Phases, Ranges, Trial
 
 pytestmark = pytest.mark.lab
 
-FRAMES = 220_000
+FRAMES = 300_000
 FAULTY_FRAMES = 200_000
 """Faults lie among these; a sender that is held up by other work on the machine still gets past them."""
 FAULTS_EACH = 1_000

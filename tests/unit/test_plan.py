@@ -61,6 +61,8 @@ def test_every_shortcut_is_named_with_its_clause() -> None:
         ({"methods": ["speed"]}, "methods.0"),
         ({"dut": None}, "dut"),
         ({"colour": "red"}, "colour"),
+        ({"gateway": "198.18.1.1"}, "gateway"),
+        ({"dut": None, "tx": "xdp:a", "rx": "xdp:b", "engine": "packet"}, "engine"),
         ({"seed": -1}, "seed"),
         ({"frame_bytes": []}, "frame_bytes"),
         ({"frame_bytes": "64-"}, "frame_bytes"),
