@@ -35,6 +35,9 @@ def main() -> None:
             signal.signal(number, _interrupt)
     try:
         keisoku(standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(FAILED)
     except click.ClickException as error:
         click.echo(f"keisoku: {error.format_message()}; see 'keisoku --help'", err=True)
         sys.exit(FAILED)
