@@ -8,7 +8,6 @@ outside it takes the nearest.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from keisoku.analysis.uncertainty import combine, expanded, rectangular
 from keisoku.errors import PlanError
 from keisoku.record.result import Quantity
 
@@ -80,7 +80,7 @@ class Bias:
         if correction is None:
             return Quantity(value=value_ns, unit="ns")
         standard = correction.frame_ns if single_frame else correction.mean_ns
-        return Quantity(value=value_ns - correction.bias_ns, unit="ns", uncertainty=2 * standard)
+        return Quantity(value=value_ns - correction.bias_ns, unit="ns", uncertainty=expanded(standard))
 
     def _at_size(self, frame_bytes: int, fps: float) -> tuple[float, float, float]:
         assert self.calibration is not None
@@ -93,9 +93,9 @@ class Bias:
         a, b = points[rates.index(low)], points[rates.index(high)]
         bias = a.bias_ns + (b.bias_ns - a.bias_ns) * share
         # Between two loads the true bias may lie anywhere between theirs: a rectangle (GUM 4.3.7).
-        grid = abs(b.bias_ns - a.bias_ns) / math.sqrt(12)
-        mean = math.hypot(max(a.repeat_ns, b.repeat_ns), grid)
-        return bias, mean, math.hypot(mean, max(a.spread_ns, b.spread_ns))
+        grid = rectangular(abs(b.bias_ns - a.bias_ns) / 2)
+        mean = combine(max(a.repeat_ns, b.repeat_ns), grid)
+        return bias, mean, combine(mean, max(a.spread_ns, b.spread_ns))
 
 
 def read(path: Path) -> Calibration:
