@@ -10,22 +10,10 @@ from numpy.typing import NDArray
 from keisoku.analysis.line import fit_line
 from keisoku.analysis.percentile import latency_percentile, packet_delay_variation
 from keisoku.analysis.rates import maximum_frames_per_second
+from keisoku.record.counts import Buckets, Gap, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
 from keisoku.record.result import Line, Quantity, Result, Row
 from keisoku.record.run import Run
-from keisoku.record.trial import (
-    NS_PER_S,
-    Buckets,
-    Facts,
-    Gap,
-    Interval,
-    IntervalLatency,
-    Latency,
-    Ranges,
-    Sent,
-    Tracked,
-    Trial,
-    TrialRecord,
-)
+from keisoku.record.trial import NS_PER_S, Facts, Trial, TrialRecord
 
 SIZES = [64, 128, 256, 512, 1024, 1280, 1518]
 LINK = 10e9

@@ -3,10 +3,13 @@
 //! It has no opinion on methods or reports. Values cross to Python as JSON of the
 //! types in `record` and `simulated`; the interpreter lock is released in every loop.
 
+pub mod account;
 pub mod affinity;
 pub mod carry;
 pub mod clock;
+pub mod departures;
 pub mod faulty;
+pub mod frame_log;
 pub mod gaps;
 pub mod histogram;
 pub mod latency;
@@ -18,6 +21,7 @@ pub mod record;
 pub mod series;
 pub mod signature;
 pub mod simulated;
+pub mod table;
 pub mod tracking;
 pub mod watch;
 pub mod wire;

@@ -56,7 +56,7 @@ def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, Trial
         )
         if not beyond_tester(record):
             return record
-        rate *= TESTER_MARGIN * record.facts.sent.offered_frames / record.trial.frames
+        rate *= TESTER_MARGIN * record.offered_share
 
 
 def _bisect(

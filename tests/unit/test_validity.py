@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from keisoku.record.trial import Buckets, Facts, Ranges, Sent, Tracked, Trial
+from keisoku.record.counts import Buckets, Ranges, Sent, Tracked
+from keisoku.record.trial import Facts, Trial
 from keisoku.record.validity import reasons
 
 TRIAL = Trial(purpose="test", frame_bytes=64, frames_per_second=10_000, duration_ns=10_000_000_000)
