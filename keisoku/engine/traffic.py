@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from keisoku.frame.headers import Ends
+from keisoku.frame.headers import Ends, least_frame_bytes
+from keisoku.frame.stack import parse
 from keisoku.frame.variants import Frames, frames
 from keisoku.record.trial import Constant, Pacing, Stream, Trial
 
@@ -23,6 +24,8 @@ class Route:
     ends: Ends
     growth_bytes: int = 0
     """How much longer the device makes a frame on this way."""
+    back: Ends | None = None
+    """For the learning frames that the receiving port sends; None: it sends none."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,41 @@ class Traffic:
             self._frames(number, route, content, self._sizes(content, frame_bytes))
             for number, (route, content, _) in enumerate(self._shares())
         ]
+
+    @property
+    def least_frame_bytes(self) -> int:
+        """The smallest frame that every content's headers and the signature leave room for."""
+        return max(least_frame_bytes(parse(content.headers)) for content in self.contents)
+
+    def learning(self) -> tuple[list[tuple[int, bytes]], list[tuple[int, bytes]]]:
+        """Frames by which a DUT learns who is where (RFC 2544 §23 c), each with the port that sends it.
+
+        First those from the receiving ends of the routes back, then those along the routes.
+        """
+        least = self.least_frame_bytes
+        back = [
+            (route.receive, frames(self.contents[0].headers, (least,), route.back).frame(0))
+            for route in self.routes
+            if route.back is not None
+        ]
+        forward = {table.frame(0): route.transmit for table, (route, _, _) in zip(self.tables(least), self._shares(), strict=True)}
+        return back, [(port, frame) for frame, port in forward.items()]
+
+    def summary(self) -> dict[str, object]:
+        """What a record must say of it; JSON values only."""
+        return {
+            "routes": [f"{route.transmit + 1} to {route.receive + 1}" for route in self.routes],
+            "contents": [
+                {
+                    "headers": content.headers,
+                    "sizes": content.sizes and list(content.sizes),
+                    "modifiers": list(content.modifiers),
+                    "pacing": content.pacing.model_dump(mode="json"),
+                    "weight": content.weight,
+                }
+                for content in self.contents
+            ],
+        }
 
     def _shares(self) -> list[tuple[Route, Content, float]]:
         share = {port: sum(route.transmit == port for route in self.routes) for port in self.transmitting}

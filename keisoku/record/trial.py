@@ -204,14 +204,19 @@ class TrialRecord(_Model):
 
     @cached_property
     def offered_fps(self) -> float:
-        """Offered load of a port in frames/s (RFC 2285 §3.5.2), from its first to its last stamp: the mean over ports."""
+        """Offered load of a port in frames/s (RFC 2285 §3.5.2), from its first to its last stamp; of ports, their mean."""
         rates = [_offered_fps(transmitter.sent, self.trial) for transmitter in self.facts.transmitters]
         return sum(rates) / len(rates)
 
     @property
+    def intended_frames(self) -> int:
+        """Frames that all ports together were to send."""
+        return self.trial.frames * len(self.facts.transmitters)
+
+    @property
     def offered_share(self) -> float:
-        """Offered frames as a share of those intended, over all ports."""
-        return self.facts.sent.offered_frames / (self.trial.frames * len(self.facts.transmitters))
+        """Offered frames as a share of those intended."""
+        return self.facts.sent.offered_frames / self.intended_frames
 
     @property
     def loss_ratio(self) -> float:
