@@ -26,7 +26,7 @@ from keisoku.lab.clean import clean
 from keisoku.lab.daemons import Daemons
 from keisoku.lab.device import Device, Site
 from keisoku.lab.faults import Applied, Faults
-from keisoku.lab.interface import disable_ipv6, quiet_defaults, receive_on_core
+from keisoku.lab.interface import disable_ipv6, quiet_defaults, receive_on_core, withhold_errors
 from keisoku.lab.namespace import Namespace, uninterrupted
 from keisoku.lab.passage import Passage
 from keisoku.lab.port import LabPort
@@ -142,6 +142,7 @@ class Lab:
         number = next(_counter)
         prefix = f"keisoku-{self._process}" + (f"-{number}" if number > 1 else "")
         tester = self._add_namespace(f"{prefix}-tester")
+        tester.run(withhold_errors)
         dut = None if isinstance(self.device, Cable) else self._add_namespace(f"{prefix}-dut")
         for index in range(1, self._count + 1):
             wire = topology.Wire(index, tester, dut, self._mtu + self.device.headroom_bytes(index))

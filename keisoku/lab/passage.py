@@ -80,6 +80,6 @@ def ipv4(source: str, destination: str, hops: int = HOPS) -> str:
     return f"IP(src={source!r}, dst={destination!r}, id=0, ttl={hops})"
 
 
-def ipv6(source: str, destination: str, hops: int = HOPS, *more: str) -> str:
+def ipv6(source: str, destination: str, hops: int = HOPS) -> str:
     """An IPv6 header."""
-    return f"IPv6({', '.join((f'src={source!r}', f'dst={destination!r}', f'hlim={hops}', *more))})"
+    return f"IPv6(src={source!r}, dst={destination!r}, hlim={hops})"

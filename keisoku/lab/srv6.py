@@ -37,17 +37,16 @@ class Srv6(Router):
         before, after = ethernet(tx.mac, tx.dut_mac), ethernet(rx.dut_mac, rx.mac)
         outwards = tx.interface < rx.interface
         sent, arrives = {}, {}
-        for kind in ("ipv4", "ipv6"):
-            plain, forwarded = (
-                f"{ipv4(tx.ipv4, rx.ipv4, hops) if kind == 'ipv4' else ipv6(tx.ipv6, rx.ipv6, hops)}/{UDP}"
-                for hops in (HOPS, HOPS - 1)
-            )
+        for kind, headers in (("ipv4", _ipv4), ("ipv6", _ipv6)):
             if outwards:
-                sent[kind] = f"{before}/{plain}"
-                arrives[kind] = f"{after}/{_outer(rx.dut_ipv6, TESTER_SEGMENT)}/{forwarded}"
+                # Linux encapsulates first and forwards the outer header, so that one counts down: from its own
+                # 64, or from what it copied of an IPv6 packet.
+                outer = _outer(rx.dut_ipv6, TESTER_SEGMENT, (64 if kind == "ipv4" else HOPS) - 1)
+                sent[kind] = f"{before}/{headers(tx, rx, HOPS)}"
+                arrives[kind] = f"{after}/{outer}/{headers(tx, rx, HOPS)}"
             else:
-                sent[kind] = f"{before}/{_outer(tx.ipv6, DUT_SEGMENTS[kind])}/{plain}"
-                arrives[kind] = f"{after}/{forwarded}"
+                sent[kind] = f"{before}/{_outer(tx.ipv6, DUT_SEGMENTS[kind], 64)}/{headers(tx, rx, HOPS)}"
+                arrives[kind] = f"{after}/{headers(tx, rx, HOPS - 1)}"
         return Passage((tx.dut_mac,), HEADER_BYTES if outwards else -HEADER_BYTES, sent, arrives)
 
     def build(self, site: Site) -> None:
@@ -68,5 +67,13 @@ class Srv6(Router):
                 ip.route("add", dst=f"{DUT_SEGMENTS[kind]}/128", oif=inner, encap=end)
 
 
-def _outer(source: str, segment: str) -> str:
-    return f"{ipv6(source, segment, 64)}/IPv6ExtHdrSegmentRouting(addresses=[{segment!r}])"
+def _ipv4(tx: LabPort, rx: LabPort, hops: int) -> str:
+    return f"{ipv4(tx.ipv4, rx.ipv4, hops)}/{UDP}"
+
+
+def _ipv6(tx: LabPort, rx: LabPort, hops: int) -> str:
+    return f"{ipv6(tx.ipv6, rx.ipv6, hops)}/{UDP}"
+
+
+def _outer(source: str, segment: str, hops: int) -> str:
+    return f"{ipv6(source, segment, hops)}/IPv6ExtHdrSegmentRouting(addresses=[{segment!r}])"

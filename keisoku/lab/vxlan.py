@@ -11,7 +11,7 @@ from pyroute2 import IPRoute
 
 from keisoku.lab.bridge import bridge
 from keisoku.lab.device import Device, Site
-from keisoku.lab.passage import Passage, ethernet, inside, ipv4
+from keisoku.lab.passage import Passage, ethernet, inside
 from keisoku.lab.port import LabPort
 from keisoku.lab.router import know_tester
 
@@ -49,7 +49,8 @@ class TunnelEnd(Device):
 
 def _outer(source_mac: str, destination_mac: str, source: str, destination: str, udp: str) -> str:
     network = f"{udp}dport={PORT}, chksum=0)/VXLAN(vni={NETWORK}, flags=8)"
-    return f"{ethernet(source_mac, destination_mac)}/{ipv4(source, destination, _HOPS)}/{network}/"
+    # The identification is the device's choice.
+    return f"{ethernet(source_mac, destination_mac)}/IP(src={source!r}, dst={destination!r}, ttl={_HOPS})/{network}/"
 
 
 class Vxlan(TunnelEnd):
