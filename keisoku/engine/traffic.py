@@ -6,13 +6,37 @@ told; it opens nothing and sends nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from keisoku.frame.headers import Ends, least_frame_bytes
+from keisoku.errors import PlanError
+from keisoku.frame.headers import Ends, Headers
 from keisoku.frame.stack import parse
 from keisoku.frame.variants import Frames, frames
-from keisoku.record.trial import Constant, Pacing, Stream, Trial
+from keisoku.plan.content import Content
+from keisoku.record.trial import Stream, Trial
+
+FIRST_SOURCE_PORT = 49_152
+"""Streams of one content differ by their source port, from here on (RFC 6335 §6: dynamic ports)."""
+_SOURCE_PORTS = 16_384
+
+
+@dataclass(frozen=True)
+class Way:
+    """What leads a frame from one port to another."""
+
+    ends: Ends
+    stacks: Mapping[str, str] = field(default_factory=dict)
+    """For short names of headers, the whole stacks that this device forwards; empty: any stack will do."""
+
+    def headers(self, named: str) -> str:
+        """The stack to send. Raises PlanError for a short name that the device does not forward."""
+        if named in self.stacks or not self.stacks or "(" in named:
+            return self.stacks.get(named, named)
+        raise PlanError(
+            "headers", f"the device forwards no plain {named} frames", f"use {' or '.join(sorted(self.stacks))}"
+        )
 
 
 @dataclass(frozen=True)
@@ -21,123 +45,123 @@ class Route:
 
     transmit: int
     receive: int
-    ends: Ends
+    way: Way
+    back: Way
+    """For learning frames that the receiving port sends."""
     growth_bytes: int = 0
     """How much longer the device makes a frame on this way."""
-    back: Ends | None = None
-    """For the learning frames that the receiving port sends; None: it sends none."""
 
 
-@dataclass(frozen=True)
-class Content:
-    """What a stream consists of."""
-
-    headers: str
-    """A stack in Scapy's notation, or 'ethernet', 'ipv4', 'ipv6'."""
-    sizes: tuple[int, ...] | None = None
-    """Frame sizes in turn, FCS included; None: the trial's."""
-    modifiers: tuple[str, ...] = ()
-    pacing: Pacing = Constant()
-    weight: float = 1.0
-    """Share of its port's frames, relative to the port's other streams."""
-
-
-@dataclass
 class Traffic:
-    """Every content on every route. The load of a trial is that of each transmitting port."""
+    """Every content on every route. The load of a trial is that of each transmitting port.
 
-    routes: Sequence[Route]
-    contents: Sequence[Content]
-    seed: int = 0
-    _made: dict[tuple[int, tuple[int, ...]], Frames] = field(default_factory=dict, repr=False)
+    Raises PlanError for headers that a device does not forward.
+    """
 
-    @property
+    def __init__(self, routes: Sequence[Route], contents: Sequence[Content], seed: int = 0) -> None:
+        self.routes, self.contents, self.seed = list(routes), list(contents), seed
+        self._made: dict[tuple[int, tuple[int, ...]], list[Frames]] = {}
+        self.least_frame_bytes = max(
+            Headers(parse(route.way.headers(content.headers)), route.way.ends).least_frame_bytes
+            for route in self.routes
+            for content in self.contents
+        )
+
+    @cached_property
     def transmitting(self) -> list[int]:
         """Ports that send, in order."""
         return sorted({route.transmit for route in self.routes})
 
-    @property
+    @cached_property
     def receiving(self) -> list[int]:
         """Ports that frames are meant for, in order."""
         return sorted({route.receive for route in self.routes})
 
     def streams(self, trial: Trial) -> list[Stream]:
-        """The trial's streams; their tables are numbered alike."""
-        return [
-            Stream(
-                transmit=route.transmit,
-                receive=route.receive,
-                table=number,
-                frame_bytes=self._sizes(content, trial.frame_bytes),
-                frames_per_second=trial.frames_per_second * share,
-                pacing=content.pacing,
-                frames=max(1, round(trial.frames * share)),
-                tag=trial.tag,
-                growth_bytes=route.growth_bytes,
-            )
-            for number, (route, content, share) in enumerate(self._shares())
-        ]
+        """The trial's streams; each has a table of its own of the same number."""
+        found: list[Stream] = []
+        for route, content, share in self._lots():
+            for _ in range(content.streams):
+                found.append(
+                    Stream(
+                        transmit=route.transmit,
+                        receive=route.receive,
+                        table=len(found),
+                        frame_bytes=_sizes(content, trial.frame_bytes),
+                        frames_per_second=trial.frames_per_second * share,
+                        pacing=content.pacing,
+                        frames=max(1, round(trial.frames * share)),
+                        tag=trial.tag,
+                        growth_bytes=route.growth_bytes,
+                    )
+                )
+        return found
 
     def tables(self, frame_bytes: int) -> list[Frames]:
         """The frames of each stream. Raises PlanError for headers, modifiers or sizes that cannot be."""
         return [
-            self._frames(number, route, content, self._sizes(content, frame_bytes))
-            for number, (route, content, _) in enumerate(self._shares())
+            table
+            for number, (route, content, _) in enumerate(self._lots())
+            for table in self._frames(number, route, content, _sizes(content, frame_bytes))
         ]
 
-    @property
-    def least_frame_bytes(self) -> int:
-        """The smallest frame that every content's headers and the signature leave room for."""
-        return max(least_frame_bytes(parse(content.headers)) for content in self.contents)
-
-    def learning(self) -> tuple[list[tuple[int, bytes]], list[tuple[int, bytes]]]:
+    def learning(self) -> list[tuple[int, bytes]]:
         """Frames by which a DUT learns who is where (RFC 2544 §23 c), each with the port that sends it.
 
-        First those from the receiving ends of the routes back, then those along the routes.
+        First those of the receiving ends, so that the DUT knows where to send what comes along the routes.
         """
-        least = self.least_frame_bytes
-        back = [
-            (route.receive, frames(self.contents[0].headers, (least,), route.back).frame(0))
-            for route in self.routes
-            if route.back is not None
-        ]
-        forward = {table.frame(0): route.transmit for table, (route, _, _) in zip(self.tables(least), self._shares(), strict=True)}
-        return back, [(port, frame) for frame, port in forward.items()]
+        named = self.contents[0].headers
+        back: dict[tuple[int, bytes], None] = {}
+        for route in self.routes:
+            short = named if named in route.back.stacks else next(iter(route.back.stacks), "ethernet")
+            headers = Headers(parse(route.back.headers(short)), route.back.ends)
+            back[route.receive, headers.frame(headers.least_frame_bytes)] = None
+        forward = {
+            (route.transmit, self._frames(number, route, content, _sizes(content, self.least_frame_bytes))[0].frame(0))
+            for number, (route, content, _) in enumerate(self._lots())
+        }
+        return [*back, *sorted(forward)]
 
     def summary(self) -> dict[str, object]:
         """What a record must say of it; JSON values only."""
         return {
             "routes": [f"{route.transmit + 1} to {route.receive + 1}" for route in self.routes],
-            "contents": [
-                {
-                    "headers": content.headers,
-                    "sizes": content.sizes and list(content.sizes),
-                    "modifiers": list(content.modifiers),
-                    "pacing": content.pacing.model_dump(mode="json"),
-                    "weight": content.weight,
-                }
-                for content in self.contents
-            ],
+            "contents": [content.model_dump(mode="json") for content in self.contents],
         }
 
-    def _shares(self) -> list[tuple[Route, Content, float]]:
-        share = {port: sum(route.transmit == port for route in self.routes) for port in self.transmitting}
+    def _lots(self) -> list[tuple[Route, Content, float]]:
+        """Each content on each route, and the share of its port's frames that each of its streams has."""
+        routes = {port: sum(route.transmit == port for route in self.routes) for port in self.transmitting}
         weights = sum(content.weight for content in self.contents)
         return [
-            (route, content, content.weight / weights / share[route.transmit])
+            (route, content, content.weight / weights / content.streams / routes[route.transmit])
             for route in self.routes
             for content in self.contents
         ]
 
-    @staticmethod
-    def _sizes(content: Content, frame_bytes: int) -> tuple[int, ...]:
-        return content.sizes or (frame_bytes,)
-
-    def _frames(self, number: int, route: Route, content: Content, sizes: tuple[int, ...]) -> Frames:
-        key = (number, sizes)
-        if key not in self._made:
+    def _frames(self, number: int, route: Route, content: Content, sizes: tuple[int, ...]) -> list[Frames]:
+        if (number, sizes) not in self._made:
             beside = sum(other.transmit == route.transmit for other in self.routes) * len(self.contents)
-            self._made[key] = frames(
-                content.headers, sizes, route.ends, content.modifiers, self.seed + number, streams=beside
-            )
-        return self._made[key]
+            self._made[number, sizes] = _split(route, content, sizes, self.seed + number, beside)
+        return self._made[number, sizes]
+
+
+def _sizes(content: Content, frame_bytes: int) -> tuple[int, ...]:
+    return content.frame_bytes or (frame_bytes,)
+
+
+def _split(route: Route, content: Content, sizes: tuple[int, ...], seed: int, beside: int) -> list[Frames]:
+    """The frames of each of a content's streams on a route."""
+    headers, count, ends = route.way.headers(content.headers), content.streams, route.way.ends
+    if count == 1:
+        return [frames(headers, sizes, ends, content.modify, seed, streams=beside)]
+    layer = next((name for name in ("UDP", "TCP") if f"{name}(" in parse(headers).text), None)
+    if layer is None:
+        return [frames(headers, sizes, ends, content.modify, seed, streams=beside)] * count
+    if len(sizes) > 1 or content.modify:
+        problem = f"{count} streams of one content differ by their source port only"
+        raise PlanError("streams", problem, "leave out the mix and the modifiers, or write a [[stream]] for each")
+    own = f"{layer}.sport=increment({FIRST_SOURCE_PORT}, count={min(count, _SOURCE_PORTS)})"
+    whole = frames(headers, sizes, ends, (own,), seed, streams=beside)
+    one = whole.lengths[:1]
+    return [Frames(whole.frame(stream), one, whole.checked_from, whole.stack) for stream in range(count)]

@@ -17,8 +17,8 @@ from typing import Literal
 from keisoku._core import Wire
 from keisoku.analysis.rates import maximum_frames_per_second
 from keisoku.engine import Capabilities, Progress
-from keisoku.errors import EngineError
 from keisoku.engine.traffic import Traffic
+from keisoku.errors import EngineError
 from keisoku.record.trial import NS_PER_S, Facts, Phases, Trial
 
 WARM_UP_S = 0.2
@@ -87,7 +87,7 @@ class WiredEngine:
         load = self._load(trial, stream, seed)
         warm_up = None if self._warm else self._load(self._warm_up(), _WARM_UP_STREAM, 0)
         self._warm = True
-        self._running = _Running(self._wire, trial, load, self._learning(), warm_up)
+        self._running = _Running(self._wire, trial, load, self._traffic.learning(), warm_up)
         self._running.start()
 
     def wait(self, seconds: float) -> Progress:
@@ -166,11 +166,6 @@ class WiredEngine:
             duration_ns=round(WARM_UP_S * NS_PER_S),
             phases=Phases(learning=False, learning_wait_ns=0, drain_ns=NS_PER_S // 100, rest_ns=0),
         )
-
-    def _learning(self) -> list[tuple[int, bytes]]:
-        """What each port sends so that the DUT knows where to send what is meant for it: the receiving side first."""
-        back, forward = self._traffic.learning()
-        return back + forward
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,7 @@ class TrialRecord(_Model):
 
     @cached_property
     def offered_fps(self) -> float:
-        """Offered load of a port in frames/s (RFC 2285 §3.5.2), from its first to its last stamp; of ports, their mean."""
+        """Offered load of a port in frames/s (RFC 2285 §3.5.2), first to last stamp; of ports, their mean."""
         rates = [_offered_fps(transmitter.sent, self.trial) for transmitter in self.facts.transmitters]
         return sum(rates) / len(rates)
 
