@@ -70,6 +70,7 @@ _TRIAL = (
         help="all waits of RFC 2544 §23: after learning, for the last frame, between trials",
     ),
     click.option("--seed", type=int, help="for every random choice of a simulated device"),
+    click.option("--frames", is_flag=True, default=None, help="keep a row for each frame, for 'keisoku query'"),
     click.option("--calibration", metavar="FILE", help="auto (default), none, or a calibration file"),
 )
 _OUTPUT = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf
 
 from keisoku._core import Simulation
-from keisoku.engine import Capabilities, Progress
+from keisoku.engine import Capabilities, FrameSink, Progress
 from keisoku.errors import EngineError, PlanError
 from keisoku.plan.device import Device
 from keisoku.record.trial import NS_PER_S, Facts, Stream, Trial
@@ -51,8 +51,10 @@ class SimulatedEngine:
             receive_stamp=_STAMP,
         )
 
-    def start(self, trial: Trial, stream: int, seed: int) -> None:
+    def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
         """Begins computing a trial. Raises PlanError for a size or rate that no tester could send."""
+        if frames is not None:
+            raise PlanError("frames", "a simulated device keeps no row for each frame", "leave out --frames")
         if not _MIN_FRAME_BYTES <= trial.frame_bytes <= _MAX_FRAME_BYTES:
             problem = f"{trial.frame_bytes} byte cannot be sent"
             raise PlanError("frame size", problem, f"use {_MIN_FRAME_BYTES} to {_MAX_FRAME_BYTES}")

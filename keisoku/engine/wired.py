@@ -16,7 +16,7 @@ from typing import Literal
 
 from keisoku._core import Wire
 from keisoku.analysis.rates import maximum_frames_per_second
-from keisoku.engine import Capabilities, Progress
+from keisoku.engine import Capabilities, FrameSink, Progress
 from keisoku.engine.traffic import Traffic
 from keisoku.errors import EngineError
 from keisoku.record.trial import NS_PER_S, Facts, Phases, Trial
@@ -45,6 +45,10 @@ class Port:
         """As `core/src/wire.rs` reads it."""
         namespace = None if self.namespace is None else str(self.namespace)
         return {"engine": self.engine, "interface": self.interface, "namespace": namespace}
+
+
+_TAKE_S = 0.05
+"""How often rows of frames are taken from the core, which keeps 33 million."""
 
 
 class WiredEngine:
@@ -80,14 +84,14 @@ class WiredEngine:
             receive_stamp=", ".join(_STAMPS[engine] for engine in dict.fromkeys(receivers)),
         )
 
-    def start(self, trial: Trial, stream: int, seed: int) -> None:
+    def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
         """Begins the trial's phases on a thread of their own; `stream` is the number of its first one."""
         if self._running is not None:
             raise EngineError("a trial is running: finish it first")
         load = self._load(trial, stream, seed)
         warm_up = None if self._warm else self._load(self._warm_up(), _WARM_UP_STREAM, 0)
         self._warm = True
-        self._running = _Running(self._wire, trial, load, self._traffic.learning(), warm_up)
+        self._running = _Running(self._wire, trial, load, self._traffic.learning(), warm_up, frames)
         self._running.start()
 
     def wait(self, seconds: float) -> Progress:
@@ -186,10 +190,11 @@ class _Running(threading.Thread):
         load: _Load,
         learning: list[tuple[int, bytes]],
         warm_up: _Load | None,
+        frames: FrameSink | None,
     ) -> None:
         super().__init__(name="keisoku-trial", daemon=True)
         self._wire, self._trial, self._load = wire, trial, load
-        self._learning, self._warm_up = learning, warm_up
+        self._learning, self._warm_up, self._frames = learning, warm_up, frames
         self._stopped = threading.Event()
         self.loading = threading.Event()
         self._facts: Facts | None = None
@@ -204,9 +209,9 @@ class _Running(threading.Thread):
         try:
             self._learn()
             if self._warm_up is not None:
-                self._carry(self._warm_up, threading.Event())
+                self._carry(self._warm_up, threading.Event(), None)
             if not self._stopped.is_set():
-                facts = self._carry(self._load, self.loading)
+                facts = self._carry(self._load, self.loading, self._frames)
                 self._facts = Facts.model_validate_json(facts)
             self._stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
         except EngineError as error:
@@ -232,9 +237,19 @@ class _Running(threading.Thread):
             self._wire.learn(port, frame, LEARNING_FRAMES)
         self._stopped.wait(self._trial.phases.learning_wait_ns / NS_PER_S)
 
-    def _carry(self, load: _Load, begun: threading.Event) -> str:
-        self._wire.start(load.trial, load.tables)
+    def _carry(self, load: _Load, begun: threading.Event, frames: FrameSink | None) -> str:
+        self._wire.start(load.trial, load.tables, frames is not None)
         begun.set()
         if self._stopped.is_set():  # it came while the load was about to begin
             self._wire.stop()
-        return self._wire.finish()
+        if frames is None:
+            return self._wire.finish()
+        while not self._wire.progress()[2]:
+            frames.append(self._wire.take_frames()[0])
+            time.sleep(_TAKE_S)
+        facts = self._wire.finish()
+        entries, lost = self._wire.take_frames()
+        frames.append(entries)
+        if lost:
+            raise EngineError(f"frames: {lost} rows came faster than they could be written; lower the rate")
+        return facts

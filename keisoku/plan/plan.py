@@ -66,6 +66,8 @@ class Plan(Settings):
     seed: int = Field(1, ge=0, lt=2**63)
     calibration: str = "auto"
     """'auto' (the newest that fits), 'none', or a calibration file."""
+    frames: bool = False
+    """Keep a row for each frame of each trial."""
     require: tuple[str, ...] = ()
     force: bool = False
     """Use a port even if it carries the default route."""
