@@ -119,6 +119,8 @@ def test_the_daemons_are_private_and_work_on_the_devices_core() -> None:
             for number in found.values():
                 assert Path(f"/proc/{number}/ns/net").stat().st_ino == namespace
                 core = made.context()["dut_core"]
+                by = "shared" if core is None else "daemon"
+                assert made.context()["dut_receives_by"] == {"d1": by, "d2": by}
                 for task in Path(f"/proc/{number}/task").iterdir():
                     allowed = os.sched_getaffinity(int(task.name))
                     assert allowed == ({core} if core is not None else os.sched_getaffinity(0))
