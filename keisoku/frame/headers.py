@@ -115,25 +115,24 @@ def _fill(packet: Any, stack: Stack, ends: Ends) -> None:
 
     macs = _macs(ends)
     ips = _ips(stack, ends)
-    for depth, layer in enumerate(layers_of(packet)):
-        for name, value in _defaults(layer).items():
-            _open(layer, name, value)
-        inside = layer.payload
-        if isinstance(inside, IPv6ExtHdrSegmentRouting):
-            _open(inside, "addresses", [ips["DestIP6Field"]])
-            if isinstance(layer, IPv6):
-                _open(layer, "dst", _active_segment(inside))
+    layers, given = layers_of(packet), stack.given
+    for depth, layer in enumerate(layers):
+        # Neither the user nor the next layer's binding has set these.
+        taken = given[depth] | set(layer.overloaded_fields)
+        values: dict[str, Any] = _defaults(layer)
+        for name in values.keys() - taken:
+            layer.setfieldval(name, values[name])
+        by_kind = macs if depth == 0 else macs | _tunnelled(ends)
         for described in layer.fields_desc:
             kind = type(fields.plain(described, layer)).__name__
-            address = ips.get(kind) or (macs if depth == 0 else macs | _tunnelled(ends)).get(kind)
-            if address is not None:
-                _open(layer, described.name, address)
-
-
-def _open(layer: Any, name: str, value: Any) -> None:
-    """Sets a field that neither the user nor the next layer's binding has set."""
-    if name not in layer.fields and name not in layer.overloaded_fields:
-        layer.setfieldval(name, value)
+            address = ips.get(kind) or by_kind.get(kind)
+            if address is not None and described.name not in taken:
+                layer.setfieldval(described.name, address)
+        if isinstance(layer, IPv6ExtHdrSegmentRouting):
+            if "addresses" not in taken:
+                layer.setfieldval("addresses", [ips["DestIP6Field"]])
+            if isinstance(layers[depth - 1], IPv6) and "dst" not in given[depth - 1]:
+                layers[depth - 1].setfieldval("dst", _active_segment(layer))
 
 
 def _defaults(layer: Any) -> dict[str, int]:

@@ -108,7 +108,7 @@ def _target(layer_name: str, number: int, field_name: str, headers: Headers) -> 
     same = [layer for layer in headers.layers if type(layer).__name__ == layer_name]
     name = layer_name if number == 1 else f"{layer_name}[{number}]"
     if not 1 <= number <= len(same):
-        raise PlanError(_WHERE, f"there is no {layer_name}[{number}] in {headers.stack.text}", "name one of its layers")
+        raise PlanError(_WHERE, f"there is no {name} in {headers.stack.text}", "name one of its layers")
     fields.named(_WHERE, same[number - 1], field_name)
     return Target(f"{name}.{field_name}", same[number - 1], field_name)
 

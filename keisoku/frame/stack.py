@@ -39,6 +39,13 @@ class Stack:
         return packet
 
     @property
+    def given(self) -> list[set[str]]:
+        """Names of the fields that the user set, layer by layer; Scapy itself mixes some defaults with them."""
+        return [
+            {str(keyword.arg) for keyword in call.keywords} for call in _calls(self.tree) if isinstance(call, ast.Call)
+        ]
+
+    @property
     def ip_version(self) -> Literal[4, 6] | None:
         """IP version of the outermost IP header, which the first router goes by; None without any."""
         from scapy.layers.inet import IP
@@ -151,8 +158,8 @@ def _check_in_place(stack: Stack) -> None:
     """Refuses a value in a field that the other values switch off: it would never be sent."""
     from scapy.fields import ConditionalField
 
-    for layer in layers_of(stack.packet()):
-        for name in layer.fields:
+    for layer, given in zip(layers_of(stack.packet()), stack.given, strict=True):
+        for name in sorted(given):
             field = layer.get_field(name)
             if isinstance(field, ConditionalField) and not field._evalcond(layer):
                 full = f"{type(layer).__name__}.{name}"

@@ -89,7 +89,7 @@ def frames(
     # Bits are added to zeros, so every field that varies is zero in the frames below.
     for modifier in found:
         modifier.target.set(0)
-    sums = checksums(headers)
+    sums = checksums(headers) if found else []
     base = {size: headers.frame(size) for size in set(sizes)}
     columns = [
         _Column(measure(headers, modifier.target, sums), modifier.draw(seed, count), modifier.target)

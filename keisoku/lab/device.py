@@ -39,6 +39,8 @@ class Device(BaseModel, ABC):
     l3: ClassVar[bool] = False
     """It forwards by IP address: a frame goes to the MAC of the DUT's port."""
     programs: ClassVar[tuple[Program, ...]] = ()
+    by_daemon: ClassVar[bool] = False
+    """A process, pinned to the DUT's core, forwards; the kernel only hands it the frames."""
 
     @property
     def name(self) -> str:

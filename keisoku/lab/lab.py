@@ -144,9 +144,11 @@ class Lab:
         tester = self._add_namespace(f"{prefix}-tester")
         tester.run(withhold_errors)
         dut = None if isinstance(self.device, Cable) else self._add_namespace(f"{prefix}-dut")
-        for index in range(1, self._count + 1):
-            wire = topology.Wire(index, tester, dut, self._mtu + self.device.headroom_bytes(index))
-            self.ports.append(wire.port(self.device.addressed(index)))
+        wires = [
+            topology.Wire(index, tester, dut, self._mtu + self.device.headroom_bytes(index))
+            for index in range(1, self._count + 1)
+        ]
+        self.ports = [wire.port(self.device.addressed(wire.number)) for wire in wires]
         if dut is None:
             tester.run(lambda: topology.plug_cable(self.ports))
         else:
@@ -173,15 +175,23 @@ class Lab:
         for port in self.ports:
             name = str(port.dut_interface)
             self._offloads[name] = topology.raise_dut_port(name)
-            self._receive_core[name] = "shared" if core is None else receive_on_core(name, core)
+            self._receive_core[name] = self._receive_by(name, core)
         self.device.build(Site(self.ports, core, daemons))
+
+    def _receive_by(self, interface: str, core: int | None) -> str:
+        if core is None:
+            return "shared"
+        # RPS on the daemon's core would starve it: softirqs go before it (docs/lab.md).
+        return "daemon" if self.device.by_daemon else receive_on_core(interface, core)
 
     def _find_programs(self) -> None:
         for program in self.device.programs:
             if program.path is None:
                 problem = f"{self.kind} needs the program {program.name}, which is not installed"
                 raise PlanError("device", problem, f"install the Debian package {program.package}")
-        self._programs = {program.name: program.version() for program in self.device.programs}
+        # The programs of a package have one version.
+        first = {program.package: program for program in reversed(self.device.programs)}
+        self._programs = {program.name: program.version() for program in first.values()}
 
     def _raise_tester_ports(self) -> None:
         for port in self.ports:

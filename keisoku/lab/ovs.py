@@ -31,6 +31,7 @@ class Ovs(Device):
     title: ClassVar[str] = "Open vSwitch"
     parameters: ClassVar[str] = "flows=1 to 10000 towards each port, or 0 to learn"
     programs: ClassVar[tuple[Program, ...]] = PROGRAMS
+    by_daemon: ClassVar[bool] = True
 
     flows: int = Field(0, ge=0, le=10_000)
 
@@ -63,6 +64,7 @@ class OvsMpls(Device):
     parameters: ClassVar[str] = "action=push, pop or swap"
     most_ports: ClassVar[int] = 2
     programs: ClassVar[tuple[Program, ...]] = PROGRAMS
+    by_daemon: ClassVar[bool] = True
 
     action: Literal["push", "pop", "swap"]
 
@@ -114,6 +116,7 @@ class OvsVxlan(TunnelEnd):
     family: ClassVar[str] = "ovs-vxlan"
     title: ClassVar[str] = "Open vSwitch VXLAN tunnel end"
     programs: ClassVar[tuple[Program, ...]] = PROGRAMS
+    by_daemon: ClassVar[bool] = True
 
     def build(self, site: Site) -> None:
         """Make both bridges; the tunnel end's address is at the second's own port."""
