@@ -9,7 +9,7 @@ import pytest
 from lab_frames import Tap, headers, signed
 
 from keisoku.engine.opening import on_lab
-from keisoku.frame.template import SIGNATURE_BYTES
+from keisoku.frame.payload import SIGNATURE_BYTES
 from keisoku.lab import Applied, Faults, Lab
 from keisoku.plan.plan import parse
 from keisoku.record.counts import Ranges
