@@ -8,6 +8,7 @@ pub mod carry;
 pub mod clock;
 pub mod faulty;
 pub mod gaps;
+pub mod hiccup;
 pub mod histogram;
 pub mod latency;
 pub mod netns;
@@ -26,6 +27,8 @@ pub mod wire;
 mod _core {
     #[pymodule_export]
     use crate::faulty::python::Faulty;
+    #[pymodule_export]
+    use crate::hiccup::python::Hiccups;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
     #[pymodule_export]
