@@ -11,6 +11,7 @@ pub mod gaps;
 pub mod hiccup;
 pub mod histogram;
 pub mod latency;
+pub mod neighbour;
 pub mod netns;
 pub mod pacing;
 pub mod port;
@@ -29,6 +30,8 @@ mod _core {
     use crate::faulty::python::Faulty;
     #[pymodule_export]
     use crate::hiccup::python::Hiccups;
+    #[pymodule_export]
+    use crate::neighbour::python::Neighbours;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
     #[pymodule_export]
