@@ -12,21 +12,22 @@ mod waits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::affinity;
-use crate::clock::{monotonic_ns, sleep_until};
+use crate::clock::monotonic_ns;
 use crate::histogram::{Buckets, Histogram};
 
 use host::Host;
 use throttling::Throttling;
 pub use waits::Thread;
 
-/// Between two points of the grid: a wake costs about 15 µs on a virtual machine (docs/guards.md), so that
-/// the meter stays below 0.1 % of a core, and a stop that does harm (`validity.py`) spans five of them.
-const PERIOD_NS: u64 = 20_000_000;
+/// Between two points of the grid: a wake costs about 35 µs on a busy virtual machine (docs/guards.md), so
+/// that the meter stays below 0.1 % of a core, and a stop that does harm (`validity.py`) spans two of them.
+const PERIOD_NS: u64 = 40_000_000;
 const LONG_NS: u64 = 1_000_000;
 /// Before everything but the kernel's own threads: what still delays it delays anybody.
 const NICE: i32 = -20;
@@ -89,18 +90,19 @@ impl Hiccups {
     /// Starts on `cpus`, the tester's cores; `spinning` are those of them on which a sender spins.
     pub fn begin(cpus: &[usize], spinning: &[usize]) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
+        let begun_ns = monotonic_ns();
         let quiet = cpus.iter().filter(|cpu| !spinning.contains(cpu));
         let sleepers = quiet
             .map(|&cpu| Sleeper {
                 cpu,
-                thread: std::thread::spawn({
+                thread: thread::spawn({
                     let stop = stop.clone();
-                    move || sleep(cpu, &stop)
+                    move || sleep(cpu, begun_ns, &stop)
                 }),
             })
             .collect();
         Hiccups {
-            begun_ns: monotonic_ns(),
+            begun_ns,
             cpus: cpus.to_vec(),
             before: Host::read(cpus),
             sleepers,
@@ -119,7 +121,7 @@ impl Hiccups {
         outcome
     }
 
-    /// Ends the measurement, at the sleepers' next point of the grid.
+    /// Ends the measurement.
     pub fn end(mut self) -> HiccupRecord {
         let after = Host::read(&self.cpus);
         let span_ns = monotonic_ns() - self.begun_ns;
@@ -142,6 +144,9 @@ impl Hiccups {
 
     fn stop(&mut self) -> Vec<(usize, Lateness)> {
         self.stop.store(true, Ordering::Relaxed);
+        for sleeper in &self.sleepers {
+            sleeper.thread.thread().unpark();
+        }
         let sleepers = self.sleepers.drain(..);
         sleepers
             .filter_map(|sleeper| Some((sleeper.cpu, sleeper.thread.join().ok()?)))
@@ -156,8 +161,8 @@ impl Drop for Hiccups {
     }
 }
 
-/// Sleeps from point to point of the grid on `cpu` until `stop`.
-fn sleep(cpu: usize, stop: &AtomicBool) -> Lateness {
+/// Sleeps on `cpu` from point to point of the grid that began at `begun_ns`, until `stop`.
+fn sleep(cpu: usize, begun_ns: u64, stop: &AtomicBool) -> Lateness {
     affinity::restrict(&[cpu]);
     affinity::hurry(NICE);
     affinity::sleep_precisely();
@@ -168,14 +173,18 @@ fn sleep(cpu: usize, stop: &AtomicBool) -> Lateness {
         over_1_ms: 0,
         histogram: Buckets::default(),
     };
-    let mut due_ns = monotonic_ns() + PERIOD_NS;
-    while !stop.load(Ordering::Relaxed) {
-        sleep_until(due_ns);
+    let mut due_ns = begun_ns + PERIOD_NS;
+    loop {
+        let rest_ns = due_ns.saturating_sub(monotonic_ns());
+        thread::park_timeout(Duration::from_nanos(rest_ns));
         let woke_ns = monotonic_ns();
         while due_ns <= woke_ns {
             lateness.note(woke_ns - due_ns);
             histogram.record((woke_ns - due_ns) as i64);
             due_ns += PERIOD_NS;
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
         }
     }
     lateness.histogram = histogram.buckets();
@@ -235,20 +244,20 @@ mod tests {
         let cpus = affinity::allowed().unwrap();
         let hiccups = Hiccups::begin(&cpus, &cpus[..1]);
         let work = hiccups.watching("accounting", || {
-            let until_ns = monotonic_ns() + 3 * PERIOD_NS;
-            sleep_until(until_ns);
+            let until_ns = monotonic_ns() + 4 * PERIOD_NS;
+            crate::clock::sleep_until(until_ns);
             7
         });
         let record = hiccups.end();
         assert_eq!(work, 7);
         assert_eq!(record.threads.len(), 1);
         assert_eq!(record.threads[0].role, "accounting");
-        assert!(record.span_ns >= 3 * PERIOD_NS);
+        assert!(record.span_ns >= 4 * PERIOD_NS);
         assert_eq!(record.cores.len(), cpus.len());
         assert!(record.cores[0].lateness.is_none());
         for core in &record.cores[1..] {
             let lateness = core.lateness.as_ref().unwrap();
-            assert!(lateness.points >= 3);
+            assert!(lateness.points >= 4);
             assert_eq!(
                 lateness.histogram.counts.iter().sum::<u64>(),
                 lateness.points
