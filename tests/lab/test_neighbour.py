@@ -110,7 +110,7 @@ def test_hosts_are_resolved_at_a_port_with_a_receive_program(router: Lab, tap: C
     try:
         with answering(router.ports[1], {"mac": FOREIGN_MAC, "first": FIRST[4]}) as neighbours:
             frame = to_host(router, 4, 1)
-            # Sum and signature are not this trial's, so the program takes it for another trial's, and drops it.
+            # With an intact signature the program would take it for another trial's, and drop it unseen.
             sender.send(frame[:-1] + bytes([frame[-1] ^ 1]))
             assert ours(receiver, 1) == {1: FOREIGN_MAC}
             assert neighbours.answered()[:2] == (1, 0)
