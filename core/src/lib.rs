@@ -11,8 +11,10 @@ pub mod departures;
 pub mod faulty;
 pub mod frame_log;
 pub mod gaps;
+pub mod hiccup;
 pub mod histogram;
 pub mod latency;
+pub mod neighbour;
 pub mod netns;
 pub mod pacing;
 pub mod port;
@@ -30,6 +32,10 @@ pub mod wire;
 mod _core {
     #[pymodule_export]
     use crate::faulty::python::Faulty;
+    #[pymodule_export]
+    use crate::hiccup::python::Hiccups;
+    #[pymodule_export]
+    use crate::neighbour::python::Neighbours;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
     #[pymodule_export]
