@@ -27,5 +27,6 @@ def facts_of(
         streams=[stream],
         transmitters=[Transmitter(port=0, sent=sent, stamp=stamps[0])],
         receivers=[receiver],
+        interference=None,
         interrupted=interrupted,
     )

@@ -13,6 +13,7 @@ use crate::affinity;
 use crate::clock::monotonic_ns;
 use crate::departures::Departures;
 use crate::frame_log::FrameLog;
+use crate::hiccup::Hiccups;
 use crate::port::{Claim, Control, Ended, EngineError, Expected, Load, Receive, Result, Transmit};
 use crate::record::{Record, Transmitter, Trial};
 use crate::table::Table;
@@ -31,6 +32,8 @@ const SLACK_NS: u64 = 10_000_000;
 /// Schedule of the threads against everything else on the machine.
 const SEND_NICE: i32 = -20;
 const ACCOUNT_NICE: i32 = -10;
+/// The role of a sending thread in `Interference`.
+const SENDER: &str = "sender";
 
 /// Open ports. Numbers are those of the trial's `transmit` and `receive`.
 pub struct Ports {
@@ -75,8 +78,10 @@ pub fn carry(
         .map(|sender| sender.transmit.control())
         .collect();
     let mut account = Account::new(start_ns, trial, ports.receivers.len(), log);
+    let hiccups = Hiccups::begin(&cpus, sending);
     let mut interrupted = false;
     let Ports { senders, receivers } = ports;
+    let watched = &hiccups;
     let ended: Vec<Result<Ended>> = thread::scope(|scope| {
         let threads: Vec<_> = senders
             .iter_mut()
@@ -91,7 +96,7 @@ pub fn carry(
                     affinity::restrict(own);
                     affinity::sleep_precisely();
                     affinity::hurry(SEND_NICE);
-                    sender.transmit.run()
+                    watched.watching(SENDER, || sender.transmit.run())
                 })
             })
             .collect();
@@ -152,6 +157,7 @@ pub fn carry(
     }
     account.drain(receivers, watch);
     let receivers = account.end(receivers);
+    let interference = hiccups.end();
     let mut transmitters = Vec::new();
     for (sender, ended) in senders.iter().zip(ended) {
         for (port, sent) in sender.ports.iter().zip(ended.sent) {
@@ -166,6 +172,7 @@ pub fn carry(
         streams: account.finish(trial, &offered),
         transmitters,
         receivers,
+        interference: Some(interference),
         interrupted,
     })
 }

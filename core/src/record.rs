@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::hiccup::HiccupRecord;
 use crate::histogram::Buckets;
 use crate::pacing::Pacing;
 use crate::tracking::Tracked;
@@ -75,6 +76,8 @@ pub struct Record {
     pub streams: Vec<StreamRecord>,
     pub transmitters: Vec<Transmitter>,
     pub receivers: Vec<Receiver>,
+    /// What the host did to the tester meanwhile; none in virtual time.
+    pub interference: Option<HiccupRecord>,
     /// True if the trial was stopped before its time.
     pub interrupted: bool,
 }

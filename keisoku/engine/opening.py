@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_address
+from pathlib import Path
 
 from pyroute2 import IPRoute
 
@@ -20,7 +21,7 @@ from keisoku.engine.traffic import Route, Traffic, Way
 from keisoku.engine.wired import Port, WiredEngine
 from keisoku.errors import PlanError
 from keisoku.frame.headers import DESTINATION_IPV4, DESTINATION_IPV6, SOURCE_IPV4, SOURCE_IPV6, Ends
-from keisoku.lab import Lab
+from keisoku.lab import Lab, LabPort
 from keisoku.lab.catalogue import find_device as find_lab_device
 from keisoku.lab.namespace import within
 from keisoku.plan.device import Device, find_device
@@ -56,7 +57,10 @@ def on_lab(plan: Plan, lab: Lab) -> WiredEngine:
     """The engine on a lab that is already there, on the plan's ports of it."""
     numbers = _port_numbers(plan)
     ends = [lab.ports[number - 1] for number in numbers]
-    ports = [Port(plan.engine or "xdp", end.interface, end.namespace_path, end.mac, end.mtu_bytes) for end in ends]
+    ports = [
+        Port(plan.engine or "xdp", end.interface, end.namespace_path, end.mac, end.mtu_bytes, _peer(end))
+        for end in ends
+    ]
 
     def way(transmit: int, receive: int) -> Way:
         passage = lab.passage(numbers[transmit], numbers[receive])
@@ -76,6 +80,12 @@ def on_lab(plan: Plan, lab: Lab) -> WiredEngine:
     ]
     traffic = Traffic(routes, plan.contents(), plan.seed)
     return WiredEngine(ports, traffic, None, {"device": lab.device.title, "dut": plan.dut, "lab": lab.context()})
+
+
+def _peer(port: LabPort) -> tuple[str, Path] | None:
+    if port.dut_interface is None or port.dut_namespace_path is None:
+        return None
+    return port.dut_interface, port.dut_namespace_path
 
 
 def _simulated(plan: Plan, device: Device) -> SimulatedEngine:

@@ -17,8 +17,10 @@ from typing import Literal
 from keisoku._core import Wire
 from keisoku.analysis.rates import maximum_frames_per_second
 from keisoku.engine import Capabilities, FrameSink, Progress
+from keisoku.engine.port_counters import read_counters
 from keisoku.engine.traffic import Traffic
 from keisoku.errors import EngineError
+from keisoku.record.interference import PortCounters
 from keisoku.record.trial import NS_PER_S, Facts, Phases, Trial
 
 WARM_UP_S = 0.2
@@ -40,6 +42,12 @@ class Port:
     namespace: Path | None
     mac: str
     mtu_bytes: int
+    peer: tuple[str, Path] | None = None
+    """The lab device's end of the veth, and its namespace."""
+
+    def counters(self) -> PortCounters:
+        """The kernel's counters of it. Raises EngineError if it is gone."""
+        return read_counters(self.engine, self.interface, self.namespace, self.peer)
 
     def place(self) -> dict[str, object]:
         """As `core/src/wire.rs` reads it."""
@@ -91,7 +99,7 @@ class WiredEngine:
         load = self._load(trial, stream, seed)
         warm_up = None if self._warm else self._load(self._warm_up(), _WARM_UP_STREAM, 0)
         self._warm = True
-        self._running = _Running(self._wire, trial, load, self._traffic.learning(), warm_up, frames)
+        self._running = _Running(self._ports, self._wire, trial, load, self._traffic.learning(), warm_up, frames)
         self._running.start()
 
     def wait(self, seconds: float) -> Progress:
@@ -185,6 +193,7 @@ class _Running(threading.Thread):
 
     def __init__(
         self,
+        ports: Sequence[Port],
         wire: Wire,
         trial: Trial,
         load: _Load,
@@ -193,7 +202,7 @@ class _Running(threading.Thread):
         frames: FrameSink | None,
     ) -> None:
         super().__init__(name="keisoku-trial", daemon=True)
-        self._wire, self._trial, self._load = wire, trial, load
+        self._ports, self._wire, self._trial, self._load = ports, wire, trial, load
         self._learning, self._warm_up, self._frames = learning, warm_up, frames
         self._stopped = threading.Event()
         self.loading = threading.Event()
@@ -211,8 +220,11 @@ class _Running(threading.Thread):
             if self._warm_up is not None:
                 self._carry(self._warm_up, threading.Event(), None)
             if not self._stopped.is_set():
-                facts = self._carry(self._load, self.loading, self._frames)
-                self._facts = Facts.model_validate_json(facts)
+                before = [port.counters() for port in self._ports]
+                facts = json.loads(self._carry(self._load, self.loading, self._frames))
+                after = [port.counters() for port in self._ports]
+                changes = {number: after[number].since(before[number]) for number in range(len(before))}
+                self._facts = Facts.model_validate(facts | {"counters": changes})
             self._stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
         except EngineError as error:
             self._error = error

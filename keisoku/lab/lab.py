@@ -12,6 +12,7 @@ import os
 import signal
 import threading
 from dataclasses import asdict
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -130,7 +131,7 @@ class Lab:
             "device": self.kind,
             "name": self.device.name,
             "programs": self._programs,
-            "ports": [asdict(port) | {"namespace_path": str(port.namespace_path)} for port in self.ports],
+            "ports": [_plain(port) for port in self.ports],
             "mtu_bytes": self._mtu,
             "offloads": self._offloads,
             "dut_core": self._dut_core(),
@@ -236,3 +237,7 @@ def _check(device: Device, ports: int, mtu: int, faults: Faults | None) -> None:
         raise PlanError("mtu", f"{mtu} bytes cannot be set", "give 1280 (IPv6's least) to 9000")
     if faults is not None and not isinstance(device, FaultyWire):
         raise PlanError("faults", f"{device.family} applies none", "choose the device faulty")
+
+
+def _plain(port: LabPort) -> dict[str, object]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(port).items()}

@@ -22,6 +22,7 @@ class LabPort:
     ipv6: str
     mtu_bytes: int
     dut_interface: str | None
+    dut_namespace_path: Path | None
     dut_mac: str | None
     dut_ipv4: str | None
     dut_ipv6: str | None

@@ -48,6 +48,7 @@ class Wire:
             ipv6=f"2001:2:0:{number:x}::2",
             mtu_bytes=self.mtu_bytes,
             dut_interface=f"d{number}" if self.dut else None,
+            dut_namespace_path=self.dut.path if self.dut else None,
             dut_mac=f"02:6b:73:00:01:{number:02x}" if self.dut else None,
             dut_ipv4=f"198.18.{number}.1" if "ipv4" in addressed else None,
             dut_ipv6=f"2001:2:0:{number:x}::1" if "ipv6" in addressed else None,

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
+from keisoku.frame.stack import parse
 from keisoku.plan.settings import Settings
 from keisoku.plan.units import duration_ns, frame_sizes
 from keisoku.record.trial import Bursts, Constant, Gaps, Pacing, Poisson
@@ -51,9 +52,8 @@ class Content(Settings):
         """'ipv4' or 'ipv6', whichever the outermost IP header is; None if there is none."""
         if self.headers in SHORT_NAMES:
             return None if self.headers == "ethernet" else self.headers
-        places = {name: self.headers.find(f"{layer}(") for name, layer in (("ipv4", "/IP"), ("ipv6", "/IPv6"))}
-        found = {place: name for name, place in places.items() if place >= 0}
-        return found[min(found)] if found else None
+        version = parse(self.headers).ip_version
+        return None if version is None else f"ipv{version}"
 
 
 def pacing(field: str, text: str) -> Pacing:

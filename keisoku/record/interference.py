@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from keisoku.record.trial import Buckets
+from keisoku.record.counts import Buckets
 
 
 class _Model(BaseModel):

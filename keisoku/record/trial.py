@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from keisoku.record.counts import Sent, Tracked
+from keisoku.record.interference import Interference, PortCounters
 from keisoku.record.total import all_sent, all_tracked
 
 NS_PER_S = 1_000_000_000
@@ -154,7 +155,11 @@ class Facts(_Model):
     streams: list[StreamFacts]
     transmitters: list[Transmitter]
     receivers: list[Receiver]
+    interference: Interference | None
+    """What the host did to the tester meanwhile; None in virtual time."""
     interrupted: bool
+    counters: dict[int, PortCounters] = {}
+    """By port: what the kernel counted there meanwhile; none in virtual time."""
 
     @cached_property
     def sent(self) -> Sent:

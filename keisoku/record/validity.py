@@ -6,6 +6,7 @@ that spared lossless trials would choose among the results. Each limit and why: 
 
 from __future__ import annotations
 
+from keisoku.record.counts import Sent
 from keisoku.record.interference import Interference, PortCounters
 from keisoku.record.trial import Facts, Trial
 
@@ -27,20 +28,45 @@ STRAYS = 2
 
 def reasons(trial: Trial, facts: Facts) -> list[str]:
     """Why the trial says nothing about the DUT; empty if it does."""
-    sent, tracked = facts.sent, facts.tracked
+    sent = facts.sent
     found = []
     if facts.interrupted:
         found.append("the trial was interrupted")
-    elif sent.offered_frames < trial.frames * (1 - TOLERANCE):
-        found.append(f"the tester offered {sent.offered_frames} of {trial.frames} frames")
-    elif sent.last_sent_ns > trial.duration_ns + max(LATE_NS, TOLERANCE * trial.duration_ns):
-        late = 100 * (sent.last_sent_ns / trial.duration_ns - 1)
-        found.append(f"the tester needed {late:.1f} % longer than intended")
+    else:
+        found += [reason for port in facts.transmitters for reason in _offered(trial, port.sent)]
     if facts.tester_dropped_frames:
         found.append(f"the tester itself dropped {facts.tester_dropped_frames} received frames")
-    accounted = tracked.forwarded_frames + tracked.lost_frames + tracked.corrupt.count
-    if accounted != sent.offered_frames:
-        found.append(f"counts do not add up: {sent.offered_frames} offered, {accounted} accounted for")
+    for stream in facts.streams:
+        own = stream.tracked
+        accounted = own.forwarded_frames + own.lost_frames + own.corrupt.count
+        if accounted != stream.offered_frames:
+            found.append(f"counts do not add up: {stream.offered_frames} offered, {accounted} accounted for")
+    if sum(stream.offered_frames for stream in facts.streams) != sent.offered_frames:
+        found.append("counts do not add up: ports and streams offered different numbers of frames")
+    found += _at_receivers(trial, facts)
+    if facts.interference is not None:
+        found += disturbed(facts.interference)
+    return list(dict.fromkeys(found))
+
+
+def _offered(trial: Trial, sent: Sent) -> list[str]:
+    if sent.offered_frames < trial.frames * (1 - TOLERANCE):
+        return [f"the tester offered {sent.offered_frames} of {trial.frames} frames"]
+    if sent.last_sent_ns > trial.duration_ns + max(LATE_NS, TOLERANCE * trial.duration_ns):
+        late = 100 * (sent.last_sent_ns / trial.duration_ns - 1)
+        return [f"the tester needed {late:.1f} % longer than intended"]
+    return []
+
+
+def _at_receivers(trial: Trial, facts: Facts) -> list[str]:
+    foreign = {receiver.port: receiver.foreign_frames for receiver in facts.receivers}
+    found = []
+    for receiver in facts.receivers:
+        name = facts.counters[receiver.port].port if receiver.port in facts.counters else f"port {receiver.port + 1}"
+        last_ns = facts.sent.last_sent_ns
+        found += unsettled(name, last_ns, receiver.last_received_ns, trial.phases.drain_ns)
+    for port, change in facts.counters.items():
+        found += port_drops(change, foreign.get(port, 0))
     return found
 
 

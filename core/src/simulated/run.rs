@@ -61,6 +61,7 @@ pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) ->
             stamp: STAMP.into(),
             ..Receiver::default()
         }],
+        interference: None,
         interrupted: offered < frames,
     }
 }
