@@ -20,7 +20,7 @@ from keisoku.engine.simulated import SimulatedEngine
 from keisoku.engine.traffic import Route, Traffic, Way
 from keisoku.engine.wired import Port, WiredEngine
 from keisoku.errors import PlanError
-from keisoku.frame.headers import DESTINATION_IPV4, DESTINATION_IPV6, SOURCE_IPV4, SOURCE_IPV6, Ends
+from keisoku.frame.headers import DESTINATION_IPV4, DESTINATION_IPV6, SOURCE_IPV4, SOURCE_IPV6
 from keisoku.lab import Lab, LabPort
 from keisoku.lab.catalogue import find_device as find_lab_device
 from keisoku.lab.namespace import within
@@ -65,8 +65,8 @@ def on_lab(plan: Plan, lab: Lab) -> WiredEngine:
     def way(transmit: int, receive: int) -> Way:
         passage = lab.passage(numbers[transmit], numbers[receive])
         one, other = ends[transmit], ends[receive]
-        source, destination = (end.ipv6 if plan.ip_version == "ipv6" else end.ipv4 for end in (one, other))
-        return Way(Ends(one.mac, passage.next_hop_mac, source, destination, other.mac), passage.sent)
+        ips = {"ipv4": (one.ipv4, other.ipv4), "ipv6": (one.ipv6, other.ipv6)}
+        return Way(one.mac, passage.next_hop_mac, other.mac, ips, passage.sent)
 
     routes = [
         Route(
@@ -119,7 +119,7 @@ def _on_ports(plan: Plan) -> WiredEngine:
         next_hop = rx.mac
         if plan.gateway is not None and (transmit, receive) in plan.pairs():
             next_hop = resolve_mac(tx.interface, tx.namespace, _gateway(plan))
-        return Way(Ends(tx.mac, next_hop, ips[transmit], ips[receive], rx.mac))
+        return Way(tx.mac, next_hop, rx.mac, {version: (own[transmit], own[receive]) for version, own in ips.items()})
 
     routes = [Route(tx, rx, way(tx, rx), way(rx, tx)) for tx, rx in plan.pairs()]
     context: dict[str, object] = {
@@ -141,21 +141,23 @@ def _port_numbers(plan: Plan) -> list[int]:
     return numbers
 
 
-def _port_ips(plan: Plan, addresses: list[PortAddress]) -> list[str | None]:
-    """The ports' own addresses of the version that the headers need; RFC 2544's on ports that have none."""
-    version = plan.ip_version
-    if version is None:
-        return [None] * len(addresses)
-    own = [_own_ip(address, _FAMILIES[version]) for address in addresses]
-    if plan.gateway is not None and None in own:
-        bare = addresses[own.index(None)]
-        raise PlanError(
-            "gateway",
-            f"{bare} has no {version} address, so no router can deliver to it",
-            f"give it one with `ip address add ADDRESS dev {bare.interface}`",
-        )
-    defaults = _UNADDRESSED[version]
-    return [ip or defaults[min(place, 1)] for place, ip in enumerate(own)]
+def _port_ips(plan: Plan, addresses: list[PortAddress]) -> dict[str, list[str | None]]:
+    """The ports' own addresses of the versions that the headers need; RFC 2544's on ports that have none."""
+    found: dict[str, list[str | None]] = {}
+    for version in {content.ip_version for content in plan.contents()}:
+        if version is None:
+            continue
+        own = [_own_ip(address, _FAMILIES[version]) for address in addresses]
+        if plan.gateway is not None and None in own:
+            bare = addresses[own.index(None)]
+            raise PlanError(
+                "gateway",
+                f"{bare} has no {version} address, so no router can deliver to it",
+                f"give it one with `ip address add ADDRESS dev {bare.interface}`",
+            )
+        defaults = _UNADDRESSED[version]
+        found[version] = [ip or defaults[min(place, 1)] for place, ip in enumerate(own)]
+    return found
 
 
 def _own_ip(address: PortAddress, family: int) -> str | None:

@@ -26,9 +26,18 @@ _SOURCE_PORTS = 16_384
 class Way:
     """What leads a frame from one port to another."""
 
-    ends: Ends
+    source_mac: str
+    next_hop_mac: str
+    receiver_mac: str
+    ips: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    """Source and destination by 'ipv4' and 'ipv6', as far as they are known."""
     stacks: Mapping[str, str] = field(default_factory=dict)
     """For short names of headers, the whole stacks that this device forwards; empty: any stack will do."""
+
+    def ends(self, content: Content) -> Ends:
+        """The addresses that the content's headers leave open."""
+        source, destination = self.ips.get(content.ip_version or "", (None, None))
+        return Ends(self.source_mac, self.next_hop_mac, source, destination, self.receiver_mac)
 
     def headers(self, named: str) -> str:
         """The stack to send. Raises PlanError for a short name that the device does not forward."""
@@ -62,7 +71,7 @@ class Traffic:
         self.routes, self.contents, self.seed = list(routes), list(contents), seed
         self._made: dict[tuple[int, tuple[int, ...]], list[Frames]] = {}
         self.least_frame_bytes = max(
-            Headers(parse(route.way.headers(content.headers)), route.way.ends).least_frame_bytes
+            Headers(parse(route.way.headers(content.headers)), route.way.ends(content)).least_frame_bytes
             for route in self.routes
             for content in self.contents
         )
@@ -114,7 +123,7 @@ class Traffic:
         back: dict[tuple[int, bytes], None] = {}
         for route in self.routes:
             short = named if named in route.back.stacks else next(iter(route.back.stacks), "ethernet")
-            headers = Headers(parse(route.back.headers(short)), route.back.ends)
+            headers = Headers(parse(route.back.headers(short)), route.back.ends(Content(headers=short)))
             back[route.receive, headers.frame(headers.least_frame_bytes)] = None
         forward = {
             (route.transmit, self._frames(number, route, content, _sizes(content, self.least_frame_bytes))[0].frame(0))
@@ -152,7 +161,7 @@ def _sizes(content: Content, frame_bytes: int) -> tuple[int, ...]:
 
 def _split(route: Route, content: Content, sizes: tuple[int, ...], seed: int, beside: int) -> list[Frames]:
     """The frames of each of a content's streams on a route."""
-    headers, count, ends = route.way.headers(content.headers), content.streams, route.way.ends
+    headers, count, ends = route.way.headers(content.headers), content.streams, route.way.ends(content)
     if count == 1:
         return [frames(headers, sizes, ends, content.modify, seed, streams=beside)]
     layer = next((name for name in ("UDP", "TCP") if f"{name}(" in parse(headers).text), None)

@@ -22,8 +22,9 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'min', 'mean', 'max', 'p50', 'p99', 'p99.9', 'pdv' and 'tagged', in ns.
 
     These are FIFO: stamp on transmit to stamp on receive. Where the link has a rate, the mean is given by all four
-    definitions, 'fifo', 'lifo', 'filo' and 'lilo': RFC 8238 demands FILO and forbids a LIFO that stands alone. Means are over all frames of all trials, except 'tagged': the average of the tagged
-    frames, which is what RFC 2544 reports.
+    definitions, 'fifo', 'lifo', 'filo' and 'lilo': RFC 8238 demands FILO and forbids a LIFO that stands alone.
+    Means are over all frames of all trials, except 'tagged': the average of the tagged frames, which is what
+    RFC 2544 reports.
     """
     rows, remarks = [], []
     for size in setting.plan.frame_bytes:
