@@ -4,6 +4,7 @@
 //! types in `record` and `simulated`; the interpreter lock is released in every loop.
 
 pub mod affinity;
+pub mod capture;
 pub mod carry;
 pub mod clock;
 pub mod faulty;
@@ -24,6 +25,8 @@ pub mod wire;
 
 #[pyo3::pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::capture::python::{Capture, CaptureRing, find_frames, recorded_frames};
     #[pymodule_export]
     use crate::faulty::python::Faulty;
     #[pymodule_export]
