@@ -6,6 +6,7 @@
  * The whole template is written into every frame: the kernel recycles the pages, and a device
  * under test that changes a frame (a router its TTL, a faulty one its payload) changes the page.
  */
+#include "capture.h"
 #include "wire.h"
 
 /* Longest wait inside one run: soft interrupts of this CPU are held up meanwhile. */
@@ -112,6 +113,7 @@ int transmit(struct xdp_md *context)
 	own->due_ns = due_ns + own->period_ns + (fraction >> 32);
 	own->due_fraction = fraction & 0xFFFFFFFF;
 	own->sequence = sequence + 1;
+	capture(context, now_ns, own->interface, OUTGOING);
 	return bpf_redirect(own->interface, 0);
 }
 

@@ -17,6 +17,8 @@ use std::io;
 
 use crate::signature;
 
+pub use python::CaptureRing;
+
 /// As seen from the interface; the values are those of pcapng's packet flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]

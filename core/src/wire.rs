@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
+use crate::capture::CaptureRing;
 use crate::carry::carry;
 use crate::port::{self, EngineError, Place, Receive, Transmit};
 use crate::record::{Record, Trial};
@@ -119,6 +120,20 @@ impl Wire {
         let place = if reverse { &self.rx } else { &self.tx };
         py.detach(|| port::send_slowly(place, &template, count))
             .map_err(raise)
+    }
+
+    /// The rings that a `Capture` of the ports needs; each can be had once. The ports must have been opened with
+    /// `capture_bytes`, and no trial may be running.
+    fn capture_rings(&self) -> PyResult<Vec<CaptureRing>> {
+        let mut state = self.lock();
+        let Some((transmit, receive)) = &mut state.ports else {
+            return Err(raise(EngineError(
+                "cannot begin a capture while a trial is running".into(),
+            )));
+        };
+        let rings = [transmit.capture_ring(), receive.capture_ring()];
+        let rings: port::Result<Vec<_>> = rings.into_iter().collect();
+        Ok(rings.map_err(raise)?.into_iter().flatten().collect())
     }
 
     /// Stops a running trial, detaches every program and closes every socket.

@@ -9,8 +9,9 @@ use std::mem::offset_of;
 use aya::maps::{HashMap, MapData, RingBuf};
 use aya::{Ebpf, EbpfLoader};
 
-use crate::capture::{Direction, Frame, Source};
+use crate::capture::{CaptureRing, Direction, Frame, Source};
 use crate::clock::RealtimeOffset;
+use crate::port::{EngineError, Place};
 use crate::signature;
 
 /// 64 MiB: half a second of a million small frames a second. A power of two.
@@ -41,6 +42,20 @@ pub fn arrange<'a>(loader: &mut EbpfLoader<'a>, bytes: &'a u32) {
     loader
         .override_global("capture_bytes", bytes, true)
         .map_max_entries("captured", size);
+}
+
+/// The ring of a port's program, if the program was loaded to fill one and nobody has it yet.
+pub fn of_program(
+    object: &mut Ebpf,
+    place: &Place,
+    direction: Direction,
+) -> Result<Option<CaptureRing>, EngineError> {
+    if place.capture_bytes == 0 {
+        return Ok(None);
+    }
+    let ring =
+        BpfRing::take(object).map_err(|error| place.refusal("read a capture ring", &error))?;
+    Ok(ring.map(|ring| CaptureRing::new(ring, vec![place.clone()], direction)))
 }
 
 /// What one program captures, of all interfaces that it serves.

@@ -200,3 +200,169 @@ impl TryFrom<u32> for Direction {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::find::find;
+    use crate::capture::reader::read;
+    use proptest::prelude::*;
+    use std::ops::ControlFlow;
+    use std::path::PathBuf;
+
+    /// A file that goes with the test.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str, bytes: &[u8]) -> Self {
+            let name = format!("keisoku-{}-{name}.pcapng", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            Scratch(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    fn frame<'a>(port: usize, time_ns: u64, bytes: &'a [u8]) -> Frame<'a> {
+        Frame {
+            port,
+            time_ns,
+            direction: Direction::Outgoing,
+            length: bytes.len() as u32,
+            bytes,
+            tag: None,
+            end: None,
+        }
+    }
+
+    fn signed(stream: u16, sequence: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![7; length];
+        let signature = Signature {
+            stream,
+            sequence,
+            sent_ns: 5,
+        };
+        signature.emit(bytes.last_chunk_mut().unwrap());
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            frames in proptest::collection::vec(
+                (0usize..3, any::<u64>(), any::<bool>(), proptest::collection::vec(any::<u8>(), 0..2000),
+                 proptest::option::of(any::<[u8; 4]>())),
+                0..20,
+            ),
+            snap in 1u32..2100,
+        ) {
+            let mut writer = PcapngWriter::new(Vec::new(), snap).unwrap();
+            for name in ["a", "behind", ""] {
+                writer.interface(name, "role", "").unwrap();
+            }
+            let mut expected = Vec::new();
+            for (port, time_ns, incoming, bytes, tag) in &frames {
+                let direction = if *incoming { Direction::Incoming } else { Direction::Outgoing };
+                writer.frame(&Frame { direction, tag: *tag, ..frame(*port, *time_ns, bytes) }).unwrap();
+                let mut whole = bytes.clone();
+                if let Some(tag) = tag {
+                    let at = whole.len().min(ADDRESSES);
+                    whole.splice(at..at, *tag);
+                }
+                let length = whole.len();
+                whole.truncate(snap as usize);
+                expected.push((*port, *time_ns, Some(direction), length, whole));
+            }
+            let counts = Statistics { start_ns: 1, end_ns: 2, seen: 9, dropped: 4 };
+            writer.statistics(1, &counts).unwrap();
+            let file = Scratch::new("written", &writer.file);
+            let mut got = Vec::new();
+            let contents = read(&file.0, &mut |packet, _| {
+                got.push((packet.interface, packet.time_ns, packet.direction, packet.length, packet.bytes.to_vec()));
+                ControlFlow::Continue(())
+            }).unwrap();
+            prop_assert_eq!(got, expected);
+            let names: Vec<_> = contents.interfaces.iter().map(|one| one.name.as_str()).collect();
+            prop_assert_eq!(names, ["a", "behind", ""]);
+            let dropped: Vec<_> = contents.interfaces.iter().map(|one| one.dropped).collect();
+            prop_assert_eq!(dropped, [None, Some(4), None]);
+            prop_assert!(!contents.ends_early);
+        }
+
+        #[test]
+        fn a_damaged_file_is_refused_or_read_but_never_a_panic(
+            place in 0usize..600, flip in 1u8.., length in 0usize..600,
+        ) {
+            let mut writer = PcapngWriter::new(Vec::new(), 100).unwrap();
+            writer.interface("a", "", "").unwrap();
+            for sequence in 0..4 {
+                writer.frame(&frame(0, 1, &signed(1, sequence, 60))).unwrap();
+            }
+            let mut bytes = writer.file;
+            let at = place % bytes.len();
+            bytes[at] ^= flip;
+            bytes.truncate(length);
+            let file = Scratch::new("damaged", &bytes);
+            let _ = find(&file.0, Some(1), &[(0, 9)]);
+        }
+    }
+
+    #[test]
+    fn frames_are_found_by_stream_and_sequence_cut_or_whole() {
+        let mut writer = PcapngWriter::new(Vec::new(), 70).unwrap();
+        writer.interface("before", "", "").unwrap();
+        writer.interface("behind", "", "").unwrap();
+        let (whole, long, other) = (signed(3, 12, 60), signed(3, 13, 500), signed(4, 12, 60));
+        let mut broken = signed(3, 14, 60);
+        broken[50] ^= 1;
+        for (time_ns, bytes) in [(10, &whole), (20, &long), (30, &other), (40, &broken)] {
+            writer.frame(&frame(0, time_ns, bytes)).unwrap();
+        }
+        writer.frame(&frame(1, 50, &whole)).unwrap();
+        // Cut by the source itself, which handed over the frame's end apart.
+        let cut = Frame {
+            end: long.last_chunk(),
+            length: 500,
+            ..frame(1, 60, &long[..64])
+        };
+        writer.frame(&cut).unwrap();
+        writer.frame(&Frame { end: None, ..cut }).unwrap();
+        let file = Scratch::new("found", &writer.file);
+        let found = find(&file.0, Some(3), &[(12, 13), (14, 20)]).unwrap();
+        let seen: Vec<_> = found
+            .sightings
+            .iter()
+            .map(|one| (one.port, one.sequence, one.time_ns, one.length, one.intact))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (0, 12, 10, 60, true),
+                (0, 13, 20, 500, true),
+                (0, 14, 40, 60, false),
+                (1, 12, 50, 60, true),
+                (1, 13, 60, 500, true),
+            ]
+        );
+        assert_eq!(found.ports[0].streams, [(3, 2), (4, 1)].into());
+        assert_eq!((found.ports[1].frames, found.ports[1].unreadable), (3, 1));
+    }
+
+    #[test]
+    fn a_file_cut_off_within_a_frame_says_so() {
+        let mut writer = PcapngWriter::new(Vec::new(), 100).unwrap();
+        writer.interface("a", "", "").unwrap();
+        writer.frame(&frame(0, 1, &signed(1, 0, 60))).unwrap();
+        writer.frame(&frame(0, 2, &signed(1, 1, 60))).unwrap();
+        let bytes = &writer.file[..writer.file.len() - 10];
+        let file = Scratch::new("early", bytes);
+        let found = find(&file.0, Some(1), &[(0, 9)]).unwrap();
+        assert!(found.ends_early);
+        assert_eq!(found.sightings.len(), 1);
+    }
+}

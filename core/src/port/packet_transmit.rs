@@ -53,7 +53,9 @@ impl Control for Progress {
 impl PacketTransmit {
     pub fn open(place: &Place) -> Result<Self> {
         let socket = packet_socket::open(place, false, |socket| {
-            packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
+            // What bypasses the queue is not shown to other packet sockets either.
+            let bypass = i32::from(place.capture_bytes == 0);
+            packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, bypass)
         })?;
         let progress = Arc::default();
         Ok(PacketTransmit {

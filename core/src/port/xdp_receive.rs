@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use aya::Ebpf;
 use aya::programs::{Xdp, XdpMode};
 
+use crate::capture::{CaptureRing, Direction, bpf_ring};
 use crate::netns;
 use crate::port::layout::{CORRUPT, INTACT, RECEIVE_OBJECT, RING_RECORDS, Receiver, Record};
 use crate::port::mapped::Mapped;
@@ -27,8 +28,9 @@ pub struct XdpReceive {
     /// Next record to read.
     next: u64,
     stamp: &'static str,
-    /// Keeps the program attached.
-    _program: Ebpf,
+    /// Attached as long as it lives.
+    program: Ebpf,
+    place: Place,
 }
 
 impl XdpReceive {
@@ -49,7 +51,8 @@ impl XdpReceive {
             ring,
             next: 0,
             stamp,
-            _program: object,
+            program: object,
+            place: place.clone(),
         })
     }
 
@@ -101,6 +104,10 @@ fn attach(place: &Place, object: &mut Ebpf) -> Result<&'static str> {
 }
 
 impl Receive for XdpReceive {
+    fn capture_ring(&mut self) -> Result<Option<CaptureRing>> {
+        bpf_ring::of_program(&mut self.program, &self.place, Direction::Incoming)
+    }
+
     fn begin(&mut self, expected: Expected) -> Result<()> {
         let state = self.state.at(0);
         self.state.store(offset_of!(Receiver, watching), 0);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use aya::programs::{ProgramError, Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
 
+use crate::capture::{CaptureRing, Direction, bpf_ring};
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::histogram::Histogram;
 use crate::netns;
@@ -86,6 +87,10 @@ impl XdpTransmit {
 }
 
 impl Transmit for XdpTransmit {
+    fn capture_ring(&mut self) -> Result<Option<CaptureRing>> {
+        bpf_ring::of_program(&mut self.program, &self.place, Direction::Outgoing)
+    }
+
     fn prepare(&mut self, load: &Load) -> Result<()> {
         let interface = &self.place.interface;
         if load.template.len() > LONGEST_FRAME {
@@ -203,7 +208,9 @@ fn dispatch(object: &mut Ebpf) -> io::Result<File> {
 /// Loads an object and the program in it, inside the namespace that it will serve.
 pub fn load(place: &Place, object: &[u8], name: &str) -> Result<Ebpf> {
     netns::within(place.namespace.as_deref(), || {
-        let mut object = EbpfLoader::new().load(object).map_err(cause)?;
+        let mut loader = EbpfLoader::new();
+        bpf_ring::arrange(&mut loader, &place.capture_bytes);
+        let mut object = loader.load(object).map_err(cause)?;
         let program = object
             .program_mut(name)
             .ok_or_else(|| io::Error::other("no program"))?;
