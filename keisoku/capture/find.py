@@ -14,7 +14,7 @@ from keisoku._core import find_frames
 from keisoku.errors import PlanError
 
 _MOST_SEQUENCE = 2**48 - 1
-_MOST_WANTED = 1_000_000
+_MOST_WANTED = 100_000
 
 
 @dataclass(frozen=True)

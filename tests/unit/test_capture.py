@@ -220,7 +220,7 @@ def test_the_stream_need_not_be_named_where_there_is_only_one(tmp_path: Path) ->
 
 def test_lists_of_sequence_numbers() -> None:
     assert parse_ranges("7, 1-3,4,2-5,281474976710655") == [(1, 5), (7, 7), (281474976710655, 281474976710655)]
-    for wrong in ("", "a", "3-", "5-3", "-4", "1,,2", "281474976710656", "0-1000001"):
+    for wrong in ("", "a", "3-", "5-3", "-4", "1,,2", "281474976710656", "0-100000"):
         with pytest.raises(PlanError, match="sequence"):
             parse_ranges(wrong)
 

@@ -319,7 +319,7 @@ mod tests {
         writer.interface("behind", "", "").unwrap();
         let (whole, long, other) = (signed(3, 12, 60), signed(3, 13, 500), signed(4, 12, 60));
         let mut broken = signed(3, 14, 60);
-        broken[50] ^= 1;
+        broken[55] ^= 1;
         for (time_ns, bytes) in [(10, &whole), (20, &long), (30, &other), (40, &broken)] {
             writer.frame(&frame(0, time_ns, bytes)).unwrap();
         }

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 
+use crate::affinity;
 use crate::capture::pcapng::{PcapngWriter, Statistics};
 use crate::capture::{Frame, Source};
 
@@ -18,6 +19,8 @@ use crate::capture::{Frame, Source};
 const LOOK: Duration = Duration::from_millis(2);
 /// What was captured before the end reaches us within this time: a packet ring's timer has the grain of a jiffy.
 const LAST_FRAMES: Duration = Duration::from_millis(20);
+/// Behind sending and accounting, before everything else.
+const NICE: i32 = -5;
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// How a port appears in the file.
@@ -120,6 +123,10 @@ impl Recorder {
 
 impl Task {
     fn run(&mut self) -> io::Result<()> {
+        // The first CPU is the sender's, whose stamps a capture must not delay.
+        let cpus = affinity::allowed().unwrap_or_default();
+        affinity::restrict(cpus.get(1..).unwrap_or_default());
+        affinity::hurry(NICE);
         let start_ns = realtime_ns();
         while !self.stop.load(Ordering::Relaxed) && self.written < self.limit {
             if self.drain()? == 0 {
