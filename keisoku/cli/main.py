@@ -19,6 +19,7 @@ from keisoku.cli import (
     latency,
     loss,
     ports,
+    query,
     report,
     run,
     sweep,
@@ -37,7 +38,22 @@ def keisoku() -> None:
     """
 
 
-for module in (throughput, latency, loss, sweep, calibrate, run, report, capture, find, lab, devices, ports, clean):
+for module in (
+    throughput,
+    latency,
+    loss,
+    sweep,
+    calibrate,
+    run,
+    report,
+    query,
+    capture,
+    find,
+    lab,
+    devices,
+    ports,
+    clean,
+):
     keisoku.add_command(module.command)
 
 

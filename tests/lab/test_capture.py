@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import struct
 import subprocess
 import time
 from collections import Counter
@@ -69,28 +70,37 @@ def lost(facts: Facts) -> list[tuple[int, int]]:
 
 
 def open_wire(lab: Lab, engine: str, capture_bytes: int) -> Wire:
-    def place(port: LabPort) -> str:
-        path = str(port.namespace_path)
-        return json.dumps(
-            {"engine": engine, "interface": port.interface, "namespace": path, "capture_bytes": capture_bytes}
-        )
-
-    return Wire(place(lab.ports[0]), place(lab.ports[1]))
+    places = [
+        {
+            "engine": engine,
+            "interface": port.interface,
+            "namespace": str(port.namespace_path),
+            "capture_bytes": capture_bytes,
+        }
+        for port in lab.ports
+    ]
+    return Wire(json.dumps(places), [0], [1])
 
 
 def trial(wire: Wire, lab: Lab, frame_bytes: int = 128, frames: int = FRAMES) -> Facts:
     template = headers(*lab.ports, frame_bytes, l3=False)
-    asked = {
-        "frame_bytes": frame_bytes,
+    stream = {
+        "transmit": 0,
+        "receive": 1,
+        "table": 0,
+        "frame_bytes": [frame_bytes],
         "frames_per_second": 50_000,
         "frames": frames,
+    }
+    asked = {
+        "first_stream": STREAM,
+        "streams": [stream],
         "duration_ns": 20_000_000_000,
-        "stream": STREAM,
         "drain_ns": 100_000_000,
         "interval_ns": 1_000_000_000,
         "seed": 0,
     }
-    wire.start(json.dumps(asked), template, HEADER_BYTES)
+    wire.start(json.dumps(asked), [(template, struct.pack("=H", len(template)), HEADER_BYTES, True)])
     return Facts.model_validate_json(wire.finish())
 
 

@@ -44,18 +44,24 @@ pub fn arrange<'a>(loader: &mut EbpfLoader<'a>, bytes: &'a u32) {
         .map_max_entries("captured", size);
 }
 
-/// The ring of a port's program, if the program was loaded to fill one and nobody has it yet.
+/// The ring of the program that serves `places`, if it was loaded to fill one and nobody has it yet.
 pub fn of_program(
     object: &mut Ebpf,
-    place: &Place,
+    places: &[Place],
     direction: Direction,
 ) -> Result<Option<CaptureRing>, EngineError> {
-    if place.capture_bytes == 0 {
+    if kept_bytes(places) == 0 {
         return Ok(None);
     }
     let ring =
-        BpfRing::take(object).map_err(|error| place.refusal("read a capture ring", &error))?;
-    Ok(ring.map(|ring| CaptureRing::new(ring, vec![place.clone()], direction)))
+        BpfRing::take(object).map_err(|error| places[0].refusal("read a capture ring", &error))?;
+    Ok(ring.map(|ring| CaptureRing::new(ring, places.to_vec(), direction)))
+}
+
+/// Bytes of each frame that a program of several ports keeps: what the most demanding of them wants.
+pub fn kept_bytes(places: &[Place]) -> u32 {
+    let wanted = places.iter().map(|place| place.capture_bytes);
+    wanted.max().unwrap_or(0)
 }
 
 /// What one program captures, of all interfaces that it serves.
