@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from lab_frames import headers, signed
 from lab_passages import MakeTap, assert_passage, dropped, needs, payload, stack
 from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import IP, UDP
@@ -59,6 +60,18 @@ def test_what_matches_no_flow_is_dropped(tap: MakeTap) -> None:
         assert dropped(lab, tap, bytes(stray), 1, 2)
         broadcast = Ether(src=lab.ports[0].mac, dst="ff:ff:ff:ff:ff:ff", type=0x88B5) / payload()
         assert dropped(lab, tap, bytes(broadcast), 1, 2)
+
+
+@pytest.mark.parametrize("name", ["ovs", "ovs?flows=10"])
+def test_frames_of_a_flow_keep_their_order_and_every_byte(name: str, tap: MakeTap) -> None:
+    with Lab(name) as lab:
+        sender, receiver = tap(lab.ports[0]), tap(lab.ports[1])
+        template = headers(lab.ports[0], lab.ports[1], 64, l3=False)
+        for start in range(0, 1000, 100):  # a hundred at a time fit into the device's queue
+            frames = [signed(template, 7, sequence) for sequence in range(start, start + 100)]
+            for frame in frames:
+                sender.send(frame)
+            assert [receiver.receive() for _ in frames] == frames
 
 
 def test_without_flows_it_learns(tap: MakeTap) -> None:
