@@ -4,6 +4,7 @@
  * one ring for all CPUs, in the order of arrival; a frame that finds it full is counted,
  * never forgotten.
  */
+#include "capture.h"
 #include "wire.h"
 
 struct {
@@ -145,6 +146,7 @@ int receive(struct xdp_md *context)
 	}
 	if (own->watching)
 		push(own, received_ns, word, time, class);
+	capture(context, received_ns, context->ingress_ifindex, INCOMING);
 	return action;
 }
 

@@ -7,6 +7,7 @@
  * The whole frame is written every time: the kernel recycles the pages, and a device
  * under test that changes a frame (a router its TTL, a faulty one its payload) changes the page.
  */
+#include "capture.h"
 #include "wire.h"
 
 /* Longest wait inside one run: soft interrupts of this CPU are held up meanwhile. */
@@ -154,6 +155,7 @@ int transmit(struct xdp_md *context)
 		own->postponements += 1;
 	}
 	own->next = next + 1;
+	capture(context, now_ns, outlet->interface, OUTGOING);
 	return bpf_redirect(outlet->interface, 0);
 }
 

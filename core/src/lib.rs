@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod affinity;
+pub mod capture;
 pub mod carry;
 pub mod clock;
 pub mod departures;
@@ -30,6 +31,8 @@ pub mod wire;
 
 #[pyo3::pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::capture::python::{Capture, CaptureRing, find_frames, recorded_frames};
     #[pymodule_export]
     use crate::faulty::python::Faulty;
     #[pymodule_export]

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
 use crate::affinity;
+use crate::capture::CaptureRing;
 use crate::carry::{Ports, Sender, carry};
 use crate::frame_log::FrameLog;
 use crate::port::{self, EngineError, Place};
@@ -145,6 +146,24 @@ impl Wire {
         };
         py.detach(|| port::send_slowly(place, &template, count))
             .map_err(raise)
+    }
+
+    /// The rings that a `Capture` of the ports needs; each can be had once. The ports must have been opened with
+    /// `capture_bytes`, and no trial may be running.
+    fn capture_rings(&self) -> PyResult<Vec<CaptureRing>> {
+        let mut state = self.lock();
+        let Some(ports) = &mut state.ports else {
+            return Err(raise(EngineError(
+                "cannot begin a capture while a trial is running".into(),
+            )));
+        };
+        let sent = ports.senders.iter_mut();
+        let received = ports.receivers.iter_mut();
+        let rings = sent
+            .map(|sender| sender.transmit.capture_ring())
+            .chain(received.map(|(_, receive)| receive.capture_ring()))
+            .collect::<port::Result<Vec<_>>>();
+        Ok(rings.map_err(raise)?.into_iter().flatten().collect())
     }
 
     /// Stops a running trial, detaches every program and closes every socket.

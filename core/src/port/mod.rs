@@ -23,6 +23,7 @@ mod xdp_transmit;
 
 use std::sync::Arc;
 
+use crate::capture::CaptureRing;
 use crate::departures::Departures;
 use crate::record::Sent;
 use crate::table::Table;
@@ -99,6 +100,10 @@ pub trait Transmit: Send {
     /// Makes ready for a load; must be called before `control` and `run`.
     fn prepare(&mut self, load: Load) -> Result<()>;
     fn control(&self) -> Arc<dyn Control>;
+    /// What a capture needs beside a packet socket to see all that the port sends.
+    fn capture_ring(&mut self) -> Result<Option<CaptureRing>> {
+        Ok(None)
+    }
     /// Sends the load from the calling thread, which may change its namespace and CPU.
     fn run(&mut self) -> Result<Ended>;
     /// Which clock and which point a stamp is taken at.
@@ -106,6 +111,10 @@ pub trait Transmit: Send {
 }
 
 pub trait Receive: Send {
+    /// What a capture needs beside a packet socket to see all that the port receives.
+    fn capture_ring(&mut self) -> Result<Option<CaptureRing>> {
+        Ok(None)
+    }
     /// Starts watching; whatever arrived before is forgotten.
     fn begin(&mut self, expected: &Expected) -> Result<()>;
     /// Hands over what arrived since the last call, in order of arrival.

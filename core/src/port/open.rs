@@ -20,6 +20,9 @@ pub struct Place {
     /// Frames handed to the kernel together at most; `None`: as the rate requires.
     #[serde(default)]
     pub batch: Option<u32>,
+    /// Bytes of each frame that the port's program keeps for a capture; 0: it will not be captured.
+    #[serde(default)]
+    pub capture_bytes: u32,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]

@@ -88,7 +88,9 @@ impl PacketTransmit {
 impl Socket {
     fn open(place: &Place) -> Result<Self> {
         let socket = packet_socket::open(place, false, |socket| {
-            packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
+            // What bypasses the queue is not shown to other packet sockets either.
+            let bypass = i32::from(place.capture_bytes == 0);
+            packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, bypass)
         })?;
         Ok(Socket {
             socket,

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use aya::Ebpf;
 use aya::programs::{Xdp, XdpMode};
 
+use crate::capture::{CaptureRing, Direction, bpf_ring};
 use crate::netns;
 use crate::port::layout::{
     CORRUPT, Claim, INTACT, RECEIVE_OBJECT, RING_RECORDS, Receiver, Record, STREAMS,
@@ -30,13 +31,14 @@ pub struct XdpReceive {
     /// Next record to read.
     next: u64,
     stamp: &'static str,
-    /// Keeps the program attached.
-    _program: Ebpf,
+    /// Attached as long as it lives.
+    program: Ebpf,
+    place: Place,
 }
 
 impl XdpReceive {
     pub fn open(place: &Place) -> Result<Self> {
-        let mut object = load(place, RECEIVE_OBJECT, "receive")?;
+        let mut object = load(std::slice::from_ref(place), RECEIVE_OBJECT, "receive")?;
         let map = |name| {
             object
                 .map(name)
@@ -55,7 +57,8 @@ impl XdpReceive {
             claims,
             next: 0,
             stamp,
-            _program: object,
+            program: object,
+            place: place.clone(),
         })
     }
 
@@ -108,6 +111,11 @@ fn attach(place: &Place, object: &mut Ebpf) -> Result<&'static str> {
 }
 
 impl Receive for XdpReceive {
+    fn capture_ring(&mut self) -> Result<Option<CaptureRing>> {
+        let place = std::slice::from_ref(&self.place);
+        bpf_ring::of_program(&mut self.program, place, Direction::Incoming)
+    }
+
     fn begin(&mut self, expected: &Expected) -> Result<()> {
         if expected.claims.len() > STREAMS {
             return Err(EngineError(format!(

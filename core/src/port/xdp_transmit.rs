@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use aya::programs::{ProgramError, Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
 
+use crate::capture::{CaptureRing, Direction, bpf_ring};
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::histogram::Histogram;
 use crate::netns;
@@ -100,7 +101,7 @@ impl XdpTransmit {
     /// One sender for ports of one namespace.
     pub fn open(places: &[Place]) -> Result<Self> {
         let place = &places[0];
-        let mut program = load(place, TRANSMIT_OBJECT, "transmit")?;
+        let mut program = load(places, TRANSMIT_OBJECT, "transmit")?;
         let dispatched = dispatch(&mut program)
             .map_err(|error| place.refusal("attach a BPF program to a loopback", &error))?;
         let failed = |error| place.refusal("map the transmitter's state", &error);
@@ -176,6 +177,10 @@ impl XdpTransmit {
 }
 
 impl Transmit for XdpTransmit {
+    fn capture_ring(&mut self) -> Result<Option<CaptureRing>> {
+        bpf_ring::of_program(&mut self.program, &self.places, Direction::Outgoing)
+    }
+
     fn prepare(&mut self, load: Load) -> Result<()> {
         let packed = Packed::new(&load)?;
         self.check(&packed)?;
@@ -288,10 +293,14 @@ fn dispatch(object: &mut Ebpf) -> io::Result<File> {
     Ok(namespace)
 }
 
-/// Loads an object and the program in it, inside the namespace that it will serve.
-pub fn load(place: &Place, object: &[u8], name: &str) -> Result<Ebpf> {
+/// Loads an object and the program in it for ports of one namespace, inside that namespace.
+pub fn load(places: &[Place], object: &[u8], name: &str) -> Result<Ebpf> {
+    let place = &places[0];
+    let capture_bytes = bpf_ring::kept_bytes(places);
     netns::within(place.namespace.as_deref(), || {
-        let mut object = EbpfLoader::new().load(object).map_err(cause)?;
+        let mut loader = EbpfLoader::new();
+        bpf_ring::arrange(&mut loader, &capture_bytes);
+        let mut object = loader.load(object).map_err(cause)?;
         let program = object
             .program_mut(name)
             .ok_or_else(|| io::Error::other("no program"))?;

@@ -1,0 +1,153 @@
+//! The ring that `bpf/capture.h` fills: frames that XDP programs consume or send, with the programs' own stamps.
+//!
+//! The program belongs to a port; this file asks for the ring when the program is loaded and reads it
+//! afterwards. It never touches the program.
+
+use std::io;
+use std::mem::offset_of;
+
+use aya::maps::{HashMap, MapData, RingBuf};
+use aya::{Ebpf, EbpfLoader};
+
+use crate::capture::{CaptureRing, Direction, Frame, Source};
+use crate::clock::RealtimeOffset;
+use crate::port::{EngineError, Place};
+use crate::signature;
+
+/// 64 MiB: half a second of a million small frames a second. A power of two.
+const RING_BYTES: u32 = 1 << 26;
+const SMALLEST_RING_BYTES: u32 = 4096;
+/// Frames handed over in one go, so that the other sources get their turn.
+const TURN: u64 = 1 << 16;
+
+/// The twin of `struct captured` in `bpf/capture.h`; as much of the frame as is kept follows it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Head {
+    time_ns: u64,
+    length: u32,
+    interface: u32,
+    direction: u16,
+    end: [u8; signature::LENGTH],
+    unused: u32,
+}
+
+/// Has the program that is loaded next keep `bytes` of each frame; 0: it captures nothing.
+pub fn arrange<'a>(loader: &mut EbpfLoader<'a>, bytes: &'a u32) {
+    let size = if *bytes == 0 {
+        SMALLEST_RING_BYTES
+    } else {
+        RING_BYTES
+    };
+    loader
+        .override_global("capture_bytes", bytes, true)
+        .map_max_entries("captured", size);
+}
+
+/// The ring of the program that serves `places`, if it was loaded to fill one and nobody has it yet.
+pub fn of_program(
+    object: &mut Ebpf,
+    places: &[Place],
+    direction: Direction,
+) -> Result<Option<CaptureRing>, EngineError> {
+    if kept_bytes(places) == 0 {
+        return Ok(None);
+    }
+    let ring =
+        BpfRing::take(object).map_err(|error| places[0].refusal("read a capture ring", &error))?;
+    Ok(ring.map(|ring| CaptureRing::new(ring, places.to_vec(), direction)))
+}
+
+/// Bytes of each frame that a program of several ports keeps: what the most demanding of them wants.
+pub fn kept_bytes(places: &[Place]) -> u32 {
+    let wanted = places.iter().map(|place| place.capture_bytes);
+    wanted.max().unwrap_or(0)
+}
+
+/// What one program captures, of all interfaces that it serves.
+pub struct BpfRing {
+    ring: RingBuf<MapData>,
+    uncaptured: HashMap<MapData, u32, u64>,
+    /// Index in the capture of each port, by the index of its interface.
+    ports: Vec<(u32, usize)>,
+    /// CLOCK_MONOTONIC at the epoch: what is to be taken from a stamp. One value for all of a capture, so that
+    /// differences between stamps stay what they were.
+    epoch_ns: u64,
+    /// Dropped before this capture began, by index in `ports`.
+    before: Vec<u64>,
+}
+
+impl BpfRing {
+    /// Takes the ring out of a loaded object; `None` if somebody has it already.
+    pub fn take(object: &mut Ebpf) -> io::Result<Option<Self>> {
+        let (Some(ring), Some(uncaptured)) =
+            (object.take_map("captured"), object.take_map("uncaptured"))
+        else {
+            return Ok(None);
+        };
+        Ok(Some(BpfRing {
+            ring: RingBuf::try_from(ring).map_err(io::Error::other)?,
+            uncaptured: HashMap::try_from(uncaptured).map_err(io::Error::other)?,
+            ports: Vec::new(),
+            epoch_ns: 0,
+            before: Vec::new(),
+        }))
+    }
+
+    /// Begins to hand over frames of these interfaces: (index of the interface, index of the port in the capture).
+    /// What was captured before is forgotten.
+    pub fn begin(&mut self, ports: Vec<(u32, usize)>) {
+        while self.ring.next().is_some() {}
+        self.epoch_ns = RealtimeOffset::measure().to_monotonic(0);
+        self.before = ports
+            .iter()
+            .map(|(interface, _)| self.count(*interface))
+            .collect();
+        self.ports = ports;
+    }
+
+    fn count(&self, interface: u32) -> u64 {
+        self.uncaptured.get(&interface, 0).unwrap_or(0)
+    }
+}
+
+impl Source for BpfRing {
+    fn drain(&mut self, sink: &mut dyn FnMut(&Frame) -> io::Result<()>) -> io::Result<()> {
+        let mut frames = 0;
+        while frames < TURN
+            && let Some(item) = self.ring.next()
+        {
+            frames += 1;
+            let Some((head, bytes)) = item.split_first_chunk::<{ size_of::<Head>() }>() else {
+                continue;
+            };
+            // SAFETY: `head` has the size of a Head, which is integers for which any bits are valid.
+            let own = unsafe { head.as_ptr().cast::<Head>().read_unaligned() };
+            let Some((_, port)) = self.ports.iter().find(|(index, _)| *index == own.interface)
+            else {
+                continue;
+            };
+            let Ok(direction) = Direction::try_from(u32::from(own.direction)) else {
+                continue;
+            };
+            let end = &head[offset_of!(Head, end)..];
+            sink(&Frame {
+                port: *port,
+                time_ns: own.time_ns.wrapping_sub(self.epoch_ns),
+                direction,
+                length: own.length,
+                bytes,
+                tag: None,
+                end: end.first_chunk(),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn dropped(&mut self, port: usize) -> u64 {
+        let own = self.ports.iter().zip(&self.before);
+        own.filter(|((_, number), _)| *number == port)
+            .map(|((interface, _), before)| self.count(*interface) - before)
+            .sum()
+    }
+}

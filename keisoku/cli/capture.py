@@ -1,0 +1,33 @@
+"""`keisoku capture`: what enters and leaves interfaces, to a pcapng file."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from keisoku.capture import Capture, CapturePort
+from keisoku.cli.options import seconds
+
+
+@click.command("capture")
+@click.argument("ports", nargs=-1, required=True, metavar="PORT...")
+@click.option("--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="the pcapng file")
+@click.option("--duration", metavar="TIME", help="such as 10s (default: until Ctrl-C)")
+@click.option("--count", type=int, metavar="FRAMES", help="end after so many frames")
+@click.option("--snap", type=int, default=0, metavar="BYTES", help="keep so much of each frame (default: all)")
+def command(ports: tuple[str, ...], out: Path, duration: str | None, count: int | None, snap: int) -> None:
+    """Captures each PORT (eth1, or d1@NAMESPACE), both directions, with nanosecond stamps.
+
+    \b
+    keisoku capture d1@keisoku-PID-dut d2@keisoku-PID-dut --out dut.pcapng --duration 10s
+    keisoku find dut.pcapng --sequence 12-20
+    """
+    duration_s = seconds("--duration", duration)
+    chosen = [CapturePort.parse(port) for port in ports]
+    with Capture(chosen, out, snap_bytes=snap, count=count) as capture, suppress(KeyboardInterrupt):
+        capture.wait(duration_s)
+    for port, counts in zip(capture.ports, capture.counts, strict=True):
+        click.echo(f"{port}: {counts.written} frames captured, {counts.dropped} dropped by the capture")
+    click.echo(out)
