@@ -25,6 +25,8 @@ pub mod wire;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
+    use crate::clock::clock_costs;
+    #[pymodule_export]
     use crate::faulty::python::Faulty;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
