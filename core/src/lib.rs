@@ -18,6 +18,7 @@ pub mod record;
 pub mod series;
 pub mod signature;
 pub mod simulated;
+pub mod stamping;
 pub mod tracking;
 pub mod watch;
 pub mod wire;

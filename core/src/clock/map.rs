@@ -119,11 +119,12 @@ impl Map {
         taken
     }
 
-    /// The source's value as CLOCK_MONOTONIC; the anchor's for a value before it.
+    /// The source's value as CLOCK_MONOTONIC, after the latest reading or before it.
     #[inline]
     pub fn monotonic_ns(&self, source: u64) -> u64 {
-        let units = source.saturating_sub(self.anchor.source);
-        self.base_ns + ((u128::from(units) * u128::from(self.step)) >> 32) as u64
+        let units = source.wrapping_sub(self.anchor.source) as i64;
+        let ns = (i128::from(units) * i128::from(self.step)) >> 32;
+        self.base_ns.saturating_add_signed(ns as i64)
     }
 
     /// Units of the source since the latest reading; many for a value before it.

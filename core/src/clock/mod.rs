@@ -32,7 +32,7 @@ pub fn sleep_until(until_ns: u64) {
 
 /// Any clock of `clock_gettime`, which must exist.
 #[inline]
-fn read(clock: libc::clockid_t) -> u64 {
+pub fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

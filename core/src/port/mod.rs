@@ -12,7 +12,7 @@ mod layout;
 mod mapped;
 mod open;
 mod packet_receive;
-mod packet_socket;
+pub mod packet_socket;
 mod packet_transmit;
 #[cfg(bpf)]
 mod xdp_receive;

@@ -20,6 +20,9 @@ pub struct Place {
     /// Frames handed to the kernel together at most; `None`: as the rate requires.
     #[serde(default)]
     pub batch: Option<u32>,
+    /// Number of the PTP hardware clock that is to stamp what a packet socket receives; `None`: the kernel stamps.
+    #[serde(default)]
+    pub phc: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
