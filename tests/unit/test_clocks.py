@@ -55,8 +55,14 @@ def test_interrupted_readings_are_left_out() -> None:
     assert abs(relate(readings).offset_ns) < 400
 
 
+def test_one_lucky_reading_does_not_rule_out_all_others() -> None:
+    readings = synthetic(0, 0.0)
+    readings[9] = Reading(readings[9].before_ns, readings[9].before_ns + 20, readings[9].before_ns + 40)
+    assert relate(readings).uncertainty_ns() < 400
+
+
 def test_a_relation_fades_with_the_time_from_its_readings() -> None:
-    relation = Relation(0.0, 10.0, 3.0, 4.0, at_ns=0)
+    relation = Relation(0, 10.0, 3.0, 4.0, at_ns=0)
     assert relation.uncertainty_ns() == 3
     assert relation.uncertainty_ns(1_000_000_000) == 5
     assert relation.offset_at(2_000_000_000) == 20
