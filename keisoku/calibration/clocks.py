@@ -113,7 +113,7 @@ def between(first: Relation, second: Relation) -> Relation:
 def read_side_by_side(
     other: ReadClock, count: int, pause: Callable[[], None], reference: ReadClock = time.monotonic_ns
 ) -> list[Reading]:
-    """`count` readings of `other` between two of the reference, each the narrowest of five; `pause` comes after each."""
+    """`count` readings of `other` between two of the reference, each the narrowest of five; a `pause` after each."""
     readings = []
     for _ in range(count):
         tries = [Reading(reference(), other(), reference()) for _ in range(_TRIES)]

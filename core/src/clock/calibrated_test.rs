@@ -59,7 +59,7 @@ impl Counter for Fake {
 /// How far a stamp is outside the time that its read took.
 fn error_ns(clock: &mut Clock<Fake>) -> f64 {
     let before_ns = clock.counter.monotonic_ns;
-    let now_ns = clock.stamp_ns() as f64;
+    let now_ns = clock.now_ns() as f64;
     let after_ns = clock.counter.monotonic_ns;
     (before_ns - now_ns).max(now_ns - after_ns).max(0.0)
 }
@@ -173,9 +173,10 @@ fn this_hosts_clock_lies_between_two_readings_of_the_kernels() {
     let mut clock = Clock::new();
     for _ in 0..1000 {
         let before_ns = monotonic_ns();
-        let now_ns = clock.stamp_ns();
+        let now_ns = clock.now_ns();
         let after_ns = monotonic_ns();
-        let off_ns = (clock.facts().bound_ns + clock.facts().missed_max_ns).ceil() as u64;
+        // The counter may be read before the kernel's clock has been: by a memory access.
+        let off_ns = (clock.facts().bound_ns + clock.facts().missed_max_ns).ceil() as u64 + 100;
         assert!(before_ns <= now_ns + off_ns && now_ns <= after_ns + off_ns);
     }
 }

@@ -16,11 +16,10 @@ const RUNS: usize = 40;
 /// ns a read; the counter's are `None` where it is not trusted.
 #[derive(Clone, Debug, Serialize)]
 pub struct Costs {
-    pub counter_unordered_ns: Option<f64>,
     pub counter_ns: Option<f64>,
-    /// The clock that stamps and the one that waits: the counter brought to CLOCK_MONOTONIC, or the kernel's.
-    pub stamp_ns: f64,
-    pub wait_ns: f64,
+    pub counter_ordered_ns: Option<f64>,
+    /// The clock of waits and stamps: the counter brought to CLOCK_MONOTONIC, or the kernel's.
+    pub clock_ns: f64,
     pub clock_gettime_ns: f64,
     pub clock: ClockFacts,
 }
@@ -30,10 +29,9 @@ pub fn costs() -> Costs {
     let trusted = counter::trusted().is_some();
     let mut clock = Clock::new();
     Costs {
-        counter_unordered_ns: trusted.then(|| cost(counter::unordered_ticks)),
-        counter_ns: trusted.then(|| cost(counter::ticks)),
-        stamp_ns: cost(|| clock.stamp_ns()),
-        wait_ns: cost(|| clock.now_ns()),
+        counter_ns: trusted.then(|| cost(counter::unordered_ticks)),
+        counter_ordered_ns: trusted.then(|| cost(counter::ticks)),
+        clock_ns: cost(|| clock.now_ns()),
         clock_gettime_ns: cost(monotonic_ns),
         clock: clock.facts(),
     }

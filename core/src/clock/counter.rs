@@ -30,7 +30,7 @@ mod architecture {
             && __cpuid(0x8000_0001).edx & 1 << 27 != 0
     }
 
-    /// Ticks, read when all instructions before are done: a stamp must not be older than its frame.
+    /// Ticks, read when all instructions before are done.
     #[inline]
     pub fn ticks() -> u64 {
         let mut processor = 0;
@@ -58,7 +58,7 @@ mod architecture {
         true
     }
 
-    /// Ticks, read when all instructions before are done: a stamp must not be older than its frame.
+    /// Ticks, read when all instructions before are done.
     #[inline]
     pub fn ticks() -> u64 {
         let ticks;
