@@ -9,8 +9,9 @@ from keisoku.analysis.percentile import percentile
 from keisoku.method import deviations
 from keisoku.method.search import RETRIES, search
 from keisoku.method.setting import Setting
+from keisoku.record.counts import Latency
 from keisoku.record.result import Quantity, Result, Row
-from keisoku.record.trial import Latency, Trial, TrialRecord
+from keisoku.record.trial import Trial, TrialRecord
 
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 

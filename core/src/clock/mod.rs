@@ -22,6 +22,11 @@ pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// CPU time that the calling thread has used, in ns.
+pub fn thread_cpu_ns() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Sleeps until `until_ns` on CLOCK_MONOTONIC; returns at once if that is past.
 pub fn sleep_until(until_ns: u64) {
     let now_ns = monotonic_ns();
