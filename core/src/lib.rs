@@ -24,6 +24,7 @@ pub mod record;
 pub mod series;
 pub mod signature;
 pub mod simulated;
+pub mod stamping;
 pub mod table;
 pub mod tracking;
 pub mod watch;
@@ -33,6 +34,8 @@ pub mod wire;
 mod _core {
     #[pymodule_export]
     use crate::capture::python::{Capture, CaptureRing, find_frames, recorded_frames};
+    #[pymodule_export]
+    use crate::clock::clock_costs;
     #[pymodule_export]
     use crate::faulty::python::Faulty;
     #[pymodule_export]

@@ -140,7 +140,7 @@ mod tests {
             let rate = 1e5;
             let due = due(Pacing::Bursts { burst_frames, gap_ns }, rate, burst_frames as usize * bursts + 1);
             for (place, pair) in due.windows(2).enumerate() {
-                if (place as u64 + 1) % burst_frames != 0 {
+                if !(place as u64 + 1).is_multiple_of(burst_frames) {
                     prop_assert_eq!(pair[1] - pair[0], gap_ns);
                 }
             }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::hiccup::HiccupRecord;
 use crate::histogram::Buckets;
 use crate::pacing::Pacing;
+use crate::stamping::TransmitDelay;
 use crate::tracking::Tracked;
 
 /// The load of some streams for a fixed time.
@@ -67,6 +68,8 @@ pub struct Sent {
     pub postponed_ns: u64,
     /// Times between consecutive frames as they were stamped.
     pub gaps: Buckets,
+    /// How much later than its stamp the driver had a frame, where the driver was asked.
+    pub driver_delay: Option<TransmitDelay>,
 }
 
 /// The facts of one trial.

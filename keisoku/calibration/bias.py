@@ -16,6 +16,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keisoku.analysis.uncertainty import combine, expanded, rectangular
+from keisoku.calibration.clocks import SAME_CLOCK, Relation
 from keisoku.errors import PlanError
 from keisoku.record.result import Quantity
 
@@ -62,6 +63,8 @@ class Bias:
     calibration: Calibration | None = None
     exact: bool = False
     """Simulated time: no bias and no uncertainty."""
+    clocks: Relation = SAME_CLOCK
+    """Of the receiving port's stamps to the sending port's; what is not known of it adds to every uncertainty."""
 
     def at(self, frame_bytes: int, fps: float) -> Correction | None:
         """None if the tester was not calibrated."""
@@ -72,7 +75,10 @@ class Bias:
         sizes = sorted({point.frame_bytes for point in self.calibration.points})
         low, high, share = _neighbours(sizes, frame_bytes)
         first, second = self._at_size(low, fps), self._at_size(high, fps)
-        return Correction(*(a + (b - a) * share for a, b in zip(first, second, strict=True)))
+        bias, mean, frame = (a + (b - a) * share for a, b in zip(first, second, strict=True))
+        # One clock's rounding is in the calibration's own scatter already.
+        clocks = 0.0 if self.clocks.same_clock else self.clocks.uncertainty_ns()
+        return Correction(bias, combine(mean, clocks), combine(frame, clocks))
 
     def corrected(self, value_ns: float, frame_bytes: int, fps: float, *, single_frame: bool) -> Quantity:
         """A latency with the bias subtracted and its expanded uncertainty (k = 2)."""

@@ -20,11 +20,12 @@ def command() -> None:
             str(port.speed_mbps or "unknown"),
             "yes" if port.carrier else "no",
             "unknown" if port.xdp is None else ", ".join(port.xdp) or "generic only",
+            port.stamps.text(),
             _remark(port),
         )
         for port in list_ports()
     ]
-    click.echo(columns(("port", "driver", "MAC", "MTU", "Mb/s", "carrier", "XDP", "remark"), rows))
+    click.echo(columns(("port", "driver", "MAC", "MTU", "Mb/s", "carrier", "XDP", "stamps", "remark"), rows))
 
 
 def _remark(port: Port) -> str:

@@ -1,4 +1,4 @@
-"""The ethtool ioctl: an interface's driver and offloads, read and set.
+"""The ethtool ioctl: an interface's driver and stamps, read; its offloads, read and set.
 
 Every function acts on the network namespace of the calling thread.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import socket
+from dataclasses import dataclass
 
 _SIOCETHTOOL = 0x8946
 _GET_DRIVER = 0x03
+_GET_TIMESTAMPING = 0x41
 
 # linux/ethtool.h: (get, set). Flags are VLAN tags in both directions and LRO in one word.
 _COMMANDS = {
@@ -41,6 +43,40 @@ class _Driver(ctypes.Structure):
     """`struct ethtool_drvinfo`."""
 
     _fields_ = (("command", ctypes.c_uint32), ("driver", ctypes.c_char * 32), ("rest", ctypes.c_char * 160))
+
+
+class _Timestamping(ctypes.Structure):
+    """`struct ethtool_ts_info`."""
+
+    _fields_ = (
+        ("command", ctypes.c_uint32),
+        ("capabilities", ctypes.c_uint32),
+        ("clock", ctypes.c_int32),
+        ("transmit_types", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32 * 3),
+        ("receive_filters", ctypes.c_uint32),
+        ("reserved_too", ctypes.c_uint32 * 3),
+    )
+
+
+@dataclass(frozen=True)
+class Timestamping:
+    """What `ethtool -T` shows, as the kernel's bits: SOF_TIMESTAMPING_*, 1 << HWTSTAMP_TX_*, 1 << HWTSTAMP_FILTER_*."""
+
+    capabilities: int
+    transmit_types: int
+    receive_filters: int
+    phc_index: int | None
+    """Number of the PTP hardware clock, /dev/ptpN."""
+
+
+def timestamping(interface: str) -> Timestamping | None:
+    """Who can stamp frames of this interface; None where the kernel does not say."""
+    answer = _Timestamping(_GET_TIMESTAMPING)
+    if not _call(interface, answer):
+        return None
+    clock = answer.clock if answer.clock >= 0 else None
+    return Timestamping(answer.capabilities, answer.transmit_types, answer.receive_filters, clock)
 
 
 def driver(interface: str) -> str | None:

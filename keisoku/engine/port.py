@@ -10,13 +10,14 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Self, TypeVar, cast
 
 from pyroute2 import IPRoute
 
 from keisoku.engine import ethtool
+from keisoku.engine.stamps import StampOffer, offered
 from keisoku.engine.xdp_features import xdp_features
 from keisoku.errors import EngineError, PlanError
 from keisoku.lab.namespace import FOLDER, within
@@ -77,6 +78,7 @@ class Port:
     default_route: bool
     xdp: tuple[str, ...] | None
     offloads: dict[str, bool]
+    stamps: StampOffer = field(default_factory=StampOffer)
 
 
 def list_ports(namespace: Path | None = None) -> list[Port]:
@@ -140,6 +142,7 @@ def _read_ports() -> list[Port]:
             if loopback or not mac:
                 continue
             name, index = str(link.get("ifname")), int(link["index"])
+            features = xdp_features(index)
             ports.append(
                 Port(
                     name=name,
@@ -150,8 +153,9 @@ def _read_ports() -> list[Port]:
                     up=bool(link["flags"] & 0x1),
                     carrier=bool(link.get("carrier")),
                     default_route=index in routed,
-                    xdp=xdp_features(index),
+                    xdp=None if features is None else features.xdp,
                     offloads=ethtool.offloads(name),
+                    stamps=offered(ethtool.timestamping(name), features),
                 )
             )
     return sorted(ports, key=lambda port: port.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pyroute2 import NetlinkError
 from pyroute2.netlink import NLM_F_REQUEST, genlmsg
 from pyroute2.netlink.generic import GenericNetlinkSocket
@@ -17,6 +19,19 @@ _FEATURES = (
     "multi-buffer receive",
     "multi-buffer transmit",
 )
+# NETDEV_XDP_RX_METADATA_*: what an XDP program can ask of a received frame.
+_RECEIVE_METADATA = ("timestamp", "hash", "VLAN tag")
+# NETDEV_XSK_FLAGS_*: what an AF_XDP socket can ask for a frame that it sends.
+_SOCKET_FEATURES = ("transmit timestamp", "transmit checksum", "launch time")
+
+
+@dataclass(frozen=True)
+class XdpFeatures:
+    """Names of what a driver can do; empty where it can do nothing of a kind (or the kernel is too old to know)."""
+
+    xdp: tuple[str, ...] = ()
+    receive_metadata: tuple[str, ...] = ()
+    socket: tuple[str, ...] = ()
 
 
 class _Device(genlmsg):  # type: ignore[misc]
@@ -27,11 +42,14 @@ class _Device(genlmsg):  # type: ignore[misc]
         ("NETDEV_A_DEV_IFINDEX", "uint32"),
         ("NETDEV_A_DEV_PAD", "hex"),
         ("NETDEV_A_DEV_XDP_FEATURES", "uint64"),
+        ("NETDEV_A_DEV_XDP_ZC_MAX_SEGS", "uint32"),
+        ("NETDEV_A_DEV_XDP_RX_METADATA_FEATURES", "uint64"),
+        ("NETDEV_A_DEV_XSK_FEATURES", "uint64"),
     )
 
 
-def xdp_features(index: int) -> tuple[str, ...] | None:
-    """Names of the features of an interface in this thread's namespace; None if the kernel cannot say."""
+def xdp_features(index: int) -> XdpFeatures | None:
+    """What the driver of an interface in this thread's namespace can do; None if the kernel cannot say."""
     try:
         with GenericNetlinkSocket() as netlink:
             netlink.bind("netdev", _Device)
@@ -39,7 +57,16 @@ def xdp_features(index: int) -> tuple[str, ...] | None:
             question["cmd"], question["version"] = _DEV_GET, 1
             question["attrs"] = [("NETDEV_A_DEV_IFINDEX", index)]
             answers = netlink.nlm_request(question, msg_type=netlink.prid, msg_flags=NLM_F_REQUEST)
-            bits = next(iter(answers)).get_attr("NETDEV_A_DEV_XDP_FEATURES")
+            answer = next(iter(answers))
     except (NetlinkError, OSError):
         return None
-    return tuple(name for place, name in enumerate(_FEATURES) if bits >> place & 1)
+
+    def named(attribute: str, names: tuple[str, ...]) -> tuple[str, ...]:
+        bits = answer.get_attr(attribute) or 0
+        return tuple(name for place, name in enumerate(names) if bits >> place & 1)
+
+    return XdpFeatures(
+        xdp=named("NETDEV_A_DEV_XDP_FEATURES", _FEATURES),
+        receive_metadata=named("NETDEV_A_DEV_XDP_RX_METADATA_FEATURES", _RECEIVE_METADATA),
+        socket=named("NETDEV_A_DEV_XSK_FEATURES", _SOCKET_FEATURES),
+    )

@@ -21,6 +21,24 @@ class Buckets(_Model):
     counts: list[int] = []
 
 
+class Latency(_Model):
+    """Over all frames of a trial; `deviation_ns` is their standard deviation."""
+
+    count: int
+    min_ns: float
+    max_ns: float
+    mean_ns: float
+    deviation_ns: float
+    histogram: Buckets
+
+
+class DriverDelay(_Model):
+    """Of a sample of frames: the driver's stamp minus the one in the frame."""
+
+    asked_frames: int
+    delay: Latency | None
+
+
 class Sent(_Model):
     """What a sender did at one port, or at all of them; times in ns since the first frame was due."""
 
@@ -31,6 +49,8 @@ class Sent(_Model):
     postponed_ns: int
     """By how much the schedule was shifted in all, because the sender was too late to catch up."""
     gaps: Buckets
+    driver_delay: DriverDelay | None = None
+    """How much later than its stamp the driver had a frame, where the driver was asked."""
 
 
 class Ranges(_Model):
@@ -49,17 +69,6 @@ class Gap(_Model):
     count: int
     after_ns: int | None
     before_ns: int | None
-
-
-class Latency(_Model):
-    """Over all frames of a trial; `deviation_ns` is their standard deviation."""
-
-    count: int
-    min_ns: float
-    max_ns: float
-    mean_ns: float
-    deviation_ns: float
-    histogram: Buckets
 
 
 class IntervalLatency(_Model):

@@ -17,12 +17,15 @@ pub struct Place {
     pub interface: String,
     /// File of the network namespace; `None`: the one of this process.
     pub namespace: Option<String>,
-    /// Frames handed to the kernel together at most; `None`: as the rate requires.
+    /// Frames that an xdp port hands to the kernel together at most; `None`: as the rate requires.
     #[serde(default)]
     pub batch: Option<u32>,
     /// Bytes of each frame that the port's program keeps for a capture; 0: it will not be captured.
     #[serde(default)]
     pub capture_bytes: u32,
+    /// Number of the PTP hardware clock that is to stamp what a packet socket receives; `None`: the kernel stamps.
+    #[serde(default)]
+    pub phc: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]

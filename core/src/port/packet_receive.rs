@@ -1,16 +1,17 @@
 //! Receives by an AF_PACKET ring (TPACKET_V3): works on every interface.
 //!
-//! The kernel stamps each frame in software with CLOCK_REALTIME when it enters the stack; the
-//! stamps are brought to CLOCK_MONOTONIC. Frames go on to the host's stack as usual.
+//! The kernel or the port's hardware stamps each frame (`stamping::ReceivedStamps`). Frames go on to the
+//! host's stack as usual.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::clock::{RealtimeOffset, monotonic_ns};
+use crate::clock::monotonic_ns;
 use crate::port::open::Place;
 use crate::port::{Arrival, Expected, Receive, Result, packet_socket};
+use crate::stamping::ReceivedStamps;
 
 const BLOCK_BYTES: usize = 1 << 20;
 const BLOCKS: usize = 64;
@@ -27,7 +28,9 @@ pub struct PacketReceive {
     socket: OwnedFd,
     /// Block that the kernel hands over next.
     block: usize,
-    offset: RealtimeOffset,
+    stamps: ReceivedStamps,
+    /// Of the latest trial.
+    stamp: String,
     begun_ns: u64,
     expected: Option<Expected>,
 }
@@ -37,6 +40,7 @@ unsafe impl Send for PacketReceive {}
 
 impl PacketReceive {
     pub fn open(place: &Place) -> Result<Self> {
+        let stamps = ReceivedStamps::open(place);
         let socket = packet_socket::open(place, true, |socket| {
             let set = |name, value: i32| packet_socket::set(socket, libc::SOL_PACKET, name, value);
             set(
@@ -44,10 +48,7 @@ impl PacketReceive {
                 libc::tpacket_versions::TPACKET_V3 as i32,
             )?;
             set(libc::PACKET_IGNORE_OUTGOING, 1)?;
-            set(
-                libc::PACKET_TIMESTAMP,
-                libc::SOF_TIMESTAMPING_SOFTWARE as i32,
-            )?;
+            set(libc::PACKET_TIMESTAMP, stamps.flags())?;
             // Stamps then are taken where the frame enters the stack, not where the ring is filled.
             packet_socket::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
             let request = libc::tpacket_req3 {
@@ -78,12 +79,13 @@ impl PacketReceive {
             return Err(place.refusal("map a receive ring", &io::Error::last_os_error()));
         }
         let ring = NonNull::new(ring.cast()).expect("mmap returns no null pointer");
-        let offset = RealtimeOffset::measure();
+        let stamp = stamps.text();
         Ok(PacketReceive {
             ring,
             socket,
             block: 0,
-            offset,
+            stamps,
+            stamp,
             begun_ns: 0,
             expected: None,
         })
@@ -150,12 +152,12 @@ impl PacketReceive {
     }
 
     #[inline]
-    fn take(&self, header: &libc::tpacket3_hdr, frame: &[u8], sink: &mut dyn FnMut(Arrival)) {
+    fn take(&mut self, header: &libc::tpacket3_hdr, frame: &[u8], sink: &mut dyn FnMut(Arrival)) {
         let Some(expected) = &self.expected else {
             return;
         };
-        let realtime_ns = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
-        let received_ns = self.offset.to_monotonic(realtime_ns);
+        let stamp_ns = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
+        let received_ns = self.stamps.to_monotonic(header.tp_status, stamp_ns);
         if received_ns < self.begun_ns {
             return;
         }
@@ -172,14 +174,14 @@ impl Receive for PacketReceive {
             self.take_block(&mut |_| ());
         }
         self.dropped();
-        self.offset = RealtimeOffset::measure();
+        self.stamps.begin();
         self.begun_ns = monotonic_ns();
         self.expected = Some(expected.clone());
         Ok(())
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival)) {
-        self.offset.track();
+        self.stamps.track();
         while self.take_block(sink) {}
     }
 
@@ -189,11 +191,12 @@ impl Receive for PacketReceive {
 
     fn end(&mut self) -> u64 {
         self.expected = None;
+        self.stamp = self.stamps.text();
         self.dropped()
     }
 
     fn stamp(&self) -> &str {
-        "CLOCK_REALTIME of the kernel at entry to its stack (AF_PACKET), brought to CLOCK_MONOTONIC"
+        &self.stamp
     }
 }
 

@@ -1,44 +1,43 @@
 //! Sends by AF_PACKET: works on every interface, paced in user space.
 //!
-//! Each frame is stamped with CLOCK_MONOTONIC just before it is handed to the kernel. It sleeps
+//! Each frame is stamped with CLOCK_MONOTONIC (`clock::Clock`) just before it is handed to the kernel. It sleeps
 //! until shortly before a frame is due and then spins. A frame that the kernel refuses for
 //! want of a buffer is stamped anew and sent again: no sequence number is skipped.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::clock::{monotonic_ns, sleep_until};
+use crate::clock::{Clock, monotonic_ns, sleep_until};
 use crate::departures::Departure;
 use crate::histogram::Histogram;
 use crate::port::open::Place;
 use crate::port::{Control, Ended, EngineError, Load, Result, Transmit, packet_socket};
 use crate::record::Sent;
 use crate::signature::{LENGTH, Signature};
+use crate::stamping::{DriverStamps, TransmitDelay};
 
 /// A sleep may end this much late; the rest of a wait is spun.
 const SPIN_NS: u64 = 80_000;
 /// Longest sleep, so that a stop is noticed.
 const NAP_NS: u64 = 20_000_000;
-/// Frames that are due already are handed over together, up to this many.
-const BATCH: u32 = 1;
-const LARGEST_BATCH: u32 = 64;
 /// Learning frames belong to no trial.
 const LEARNING_STREAM: u16 = 0xFFFF;
 
 pub struct PacketTransmit {
     sockets: Vec<Socket>,
     progress: Arc<Progress>,
-    batch: u32,
+    /// Of waits and stamps.
+    clock: Clock,
     load: Option<Load>,
 }
 
 /// One port's socket.
 struct Socket {
     socket: OwnedFd,
+    stamps: DriverStamps,
     name: String,
 }
 
@@ -64,15 +63,15 @@ impl PacketTransmit {
         Ok(PacketTransmit {
             sockets: places.iter().map(Socket::open).collect::<Result<_>>()?,
             progress: Arc::default(),
-            batch: places[0].batch.unwrap_or(BATCH).clamp(1, LARGEST_BATCH),
+            clock: Clock::new(),
             load: None,
         })
     }
 
     /// Waits until `due_ns` or a stop; returns the time.
-    fn wait(&self, due_ns: u64) -> u64 {
+    fn wait(&mut self, due_ns: u64) -> u64 {
         loop {
-            let now_ns = monotonic_ns();
+            let now_ns = self.clock.now_ns();
             if now_ns >= due_ns || self.progress.stop.load(Ordering::Relaxed) {
                 return now_ns;
             }
@@ -92,50 +91,54 @@ impl Socket {
             let bypass = i32::from(place.capture_bytes == 0);
             packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, bypass)
         })?;
+        let stamps = DriverStamps::open(&socket, None)
+            .map_err(|error| place.refusal("ask the driver for stamps", &error))?;
         Ok(Socket {
             socket,
+            stamps,
             name: place.interface.clone(),
         })
     }
 
-    /// Hands the frames over in one call; says how many were taken, the others are to be tried again.
-    fn send(&self, frames: &mut [(Departure, u64, Vec<u8>)]) -> Result<usize> {
-        let mut parts: Vec<libc::iovec> = frames
-            .iter_mut()
-            .map(|(_, _, frame)| libc::iovec {
-                iov_base: frame.as_mut_ptr().cast(),
-                iov_len: frame.len(),
-            })
-            .collect();
-        let mut messages: Vec<libc::mmsghdr> = parts
-            .iter_mut()
-            .map(|part| {
-                // SAFETY: mmsghdr is integers and pointers, for which all zero is a value.
-                let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
-                (message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen) = (part, 1);
-                message
-            })
-            .collect();
-        // SAFETY: messages, parts and frames outlive the call and their numbers are given.
-        let sent = unsafe {
-            let socket = self.socket.as_raw_fd();
-            libc::sendmmsg(socket, messages.as_mut_ptr(), messages.len() as u32, 0)
+    /// How much later than its stamp the driver had a frame, of a sample; a new sample begins.
+    fn driver_delay(&mut self) -> TransmitDelay {
+        self.stamps.collect(&self.socket, &mut |_, _| ());
+        self.stamps.finish()
+    }
+
+    /// Hands a frame over that was stamped at `sent_ns`; false if the kernel had no room: it is to be tried again.
+    fn send(&mut self, frame: &mut [u8], sequence: u64, sent_ns: u64) -> Result<bool> {
+        let mut part = libc::iovec {
+            iov_base: frame.as_mut_ptr().cast(),
+            iov_len: frame.len(),
         };
-        if let Ok(sent) = usize::try_from(sent) {
-            return Ok(sent);
+        // SAFETY: msghdr is integers and pointers, for which all zero is a value.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+        let asked = self.stamps.due(sent_ns);
+        if asked {
+            self.stamps.ask(&mut message, sequence, sent_ns);
         }
+        // SAFETY: the message and all that it points to outlive the call.
+        let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const message, 0) };
         let error = io::Error::last_os_error();
+        let failed = |what: &str| packet_socket::failure(&format!("{}: {what}", self.name));
+        if asked && sent < 0 {
+            self.stamps
+                .refused(&self.socket)
+                .map_err(|_| failed("cannot ask the driver for stamps"))?;
+        } else if asked {
+            self.stamps.collect(&self.socket, &mut |_, _| ());
+        }
         match error.raw_os_error() {
-            Some(libc::ENOBUFS | libc::EAGAIN | libc::EINTR) => Ok(0),
+            _ if sent >= 0 => Ok(true),
+            Some(libc::ENOBUFS | libc::EAGAIN | libc::EINTR) => Ok(false),
             Some(libc::EMSGSIZE) => Err(EngineError(format!(
                 "{}: a frame of {} bytes is above the interface's MTU; raise the MTU or leave this size out",
                 self.name,
-                frames[0].2.len() + 4
+                frame.len() + 4
             ))),
-            _ => Err(packet_socket::failure(&format!(
-                "{}: cannot send",
-                self.name
-            ))),
+            _ => Err(EngineError(format!("{}: cannot send: {error}", self.name))),
         }
     }
 }
@@ -156,55 +159,35 @@ impl Transmit for PacketTransmit {
         let catch_up_ns = load.catch_up_ns();
         let mut outlets: Vec<Outlet> = self.sockets.iter().map(|_| Outlet::default()).collect();
         let mut offered = vec![0; load.tables.len()];
-        let mut frames = Vec::with_capacity(self.batch as usize);
-        let mut waiting: VecDeque<Departure> = VecDeque::new();
+        let mut waiting = None;
         let mut postponed_ns = 0;
-        loop {
-            let Some(first) = waiting.pop_front().or_else(|| load.departures.next()) else {
-                break;
-            };
-            let mut now_ns = self.wait(first.due_ns + postponed_ns);
-            if now_ns > load.give_up_ns || self.progress.stop.load(Ordering::Relaxed) {
+        let mut frame = Vec::new();
+        while let Some(departure) = waiting.take().or_else(|| load.departures.next()) {
+            let stamp_ns = self.wait(departure.due_ns + postponed_ns);
+            if stamp_ns > load.give_up_ns || self.progress.stop.load(Ordering::Relaxed) {
                 break;
             }
-            let outlet = load.outlets[first.stream].expect("one of this sender's streams");
-            frames.clear();
-            let mut departure = first;
-            loop {
-                frames.push((departure, now_ns, signed(&load, departure, now_ns)?));
-                if frames.len() == self.batch as usize {
-                    break;
-                }
-                let Some(next) = waiting.pop_front().or_else(|| load.departures.next()) else {
-                    break;
-                };
-                now_ns = monotonic_ns();
-                if next.due_ns + postponed_ns > now_ns || load.outlets[next.stream] != Some(outlet)
-                {
-                    waiting.push_front(next);
-                    break;
-                }
-                departure = next;
+            let outlet = load.outlets[departure.stream].expect("one of this sender's streams");
+            write(&mut frame, &load, departure, stamp_ns)?;
+            if !self.sockets[outlet].send(&mut frame, departure.sequence, stamp_ns)? {
+                waiting = Some(departure);
+                continue;
             }
-            let taken = self.sockets[outlet].send(&mut frames)?;
-            for (refused, _, _) in frames[taken..].iter().rev() {
-                waiting.push_front(*refused);
+            let lag_ns = stamp_ns.saturating_sub(departure.due_ns + postponed_ns);
+            outlets[outlet].sent(stamp_ns, lag_ns);
+            if lag_ns > catch_up_ns {
+                postponed_ns += lag_ns;
             }
-            for (departure, stamp_ns, _) in &frames[..taken] {
-                let lag_ns = stamp_ns.saturating_sub(departure.due_ns + postponed_ns);
-                outlets[outlet].sent(*stamp_ns, lag_ns);
-                if lag_ns > catch_up_ns {
-                    postponed_ns += lag_ns;
-                }
-                offered[departure.stream] += 1;
-            }
-            self.progress
-                .offered
-                .fetch_add(taken as u64, Ordering::Relaxed);
+            offered[departure.stream] += 1;
+            self.progress.offered.fetch_add(1, Ordering::Relaxed);
         }
         let sent = outlets
             .into_iter()
-            .map(|outlet| outlet.finish(load.start_ns, postponed_ns))
+            .zip(&mut self.sockets)
+            .map(|(outlet, socket)| Sent {
+                driver_delay: Some(socket.driver_delay()),
+                ..outlet.finish(load.start_ns, postponed_ns)
+            })
             .collect();
         Ok(Ended { sent, offered })
     }
@@ -244,28 +227,28 @@ impl Outlet {
             lag_max_ns: self.lag_max_ns,
             postponed_ns,
             gaps: self.gaps.buckets(),
+            driver_delay: None,
         }
     }
 }
 
-/// The frame of a departure, signed unless its table is sent as it is.
-fn signed(load: &Load, departure: Departure, sent_ns: u64) -> Result<Vec<u8>> {
+/// Writes the frame of a departure, signed unless its table is sent as it is.
+fn write(frame: &mut Vec<u8>, load: &Load, departure: Departure, sent_ns: u64) -> Result<()> {
     let table = &load.tables[departure.stream];
-    let mut frame = table
-        .frame((departure.sequence % table.len() as u64) as usize)
-        .to_vec();
-    if table.signed {
-        let stream = load.first_stream.wrapping_add(departure.stream as u16);
-        sign(
-            &mut frame,
-            Signature {
-                stream,
-                sequence: departure.sequence,
-                sent_ns,
-            },
-        )?;
+    frame.clear();
+    frame.extend_from_slice(table.frame((departure.sequence % table.len() as u64) as usize));
+    if !table.signed {
+        return Ok(());
     }
-    Ok(frame)
+    let stream = load.first_stream.wrapping_add(departure.stream as u16);
+    sign(
+        frame,
+        Signature {
+            stream,
+            sequence: departure.sequence,
+            sent_ns,
+        },
+    )
 }
 
 /// Writes the signature at the end of the frame.
@@ -277,10 +260,10 @@ fn sign(frame: &mut [u8], signature: Signature) -> Result<()> {
 
 /// Sends `count` frames 1 ms apart that belong to no trial (RFC 2544 §23 c: learning frames).
 pub fn send_slowly(place: &Place, template: &[u8], count: u32) -> Result<()> {
-    let port = Socket::open(place)?;
+    let mut port = Socket::open(place)?;
+    let mut frame = template.to_vec();
     for sequence in 0..u64::from(count) {
         let sent_ns = monotonic_ns();
-        let mut frame = template.to_vec();
         sign(
             &mut frame,
             Signature {
@@ -289,12 +272,7 @@ pub fn send_slowly(place: &Place, template: &[u8], count: u32) -> Result<()> {
                 sent_ns,
             },
         )?;
-        let departure = Departure {
-            due_ns: sent_ns,
-            stream: 0,
-            sequence,
-        };
-        port.send(&mut [(departure, sent_ns, frame)])?;
+        port.send(&mut frame, sequence, sent_ns)?;
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())

@@ -36,8 +36,10 @@ const EMPTY_NS: u64 = 100_000;
 /// Frames handed over together where they are at least this far apart: one takes 0.7 µs alone,
 /// 0.4 µs among 4 and 0.32 µs among 16 (benchmarks/README.md), and the stamps of a batch are early.
 const BATCHES: [(u64, u32); 3] = [(1000, 1), (500, 4), (0, 16)];
-/// A sender that had to postpone in two calls running is not held up but too slow: it then hands over
+/// A sender that had to postpone in two calls running may be too slow: it then hands over
 /// more frames at once. A bridge that costs the sender's core 1.4 µs a frame alone costs 1 µs among 16.
+/// At lower rates it is not slow but held up, and larger batches would only make the stamps worse.
+const SLOW_PERIOD_NS: u64 = 2_000;
 const SLOW_STEP: u32 = 4;
 const SLOW_BATCH: u32 = 16;
 /// The kernel's limit.
@@ -150,6 +152,7 @@ impl XdpTransmit {
                 .state
                 .load(offset_of!(Transmitter, postponed_ns)),
             gaps: Histogram::from_counts(&outlet.gaps).buckets(),
+            driver_delay: None,
         }
     }
 
@@ -255,7 +258,7 @@ impl Transmit for XdpTransmit {
                 .map_err(|error| failed("send XDP frames", error))?;
             let total = state.load(offset_of!(Transmitter, postponements));
             let postponed = total > postponements;
-            if postponed && slow {
+            if postponed && slow && load.period_ns < SLOW_PERIOD_NS {
                 chosen = chosen.max((chosen * SLOW_STEP).min(SLOW_BATCH));
             }
             (slow, postponements) = (postponed, total);

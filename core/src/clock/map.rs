@@ -1,0 +1,174 @@
+//! The line that brings readings of another clock to CLOCK_MONOTONIC, and how well it is known.
+//!
+//! A reading says: the source showed `source` while CLOCK_MONOTONIC was between `low_ns` and `high_ns`. A
+//! source shows whole units, rounded down, and a unit may be 42 ns long (24 MHz). All that is kept are such bounds; they are carried on by the bounds of the rate and intersected
+//! with each new reading. It reads no clock.
+
+/// A source's value between two readings of CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    pub source: u64,
+    pub low_ns: u64,
+    pub high_ns: u64,
+}
+
+impl Reading {
+    pub fn width_ns(&self) -> u64 {
+        self.high_ns - self.low_ns
+    }
+}
+
+/// What a further reading said of the line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Taken {
+    Agreed,
+    /// The rate changed (NTP slews CLOCK_MONOTONIC): the line was so far outside the reading's bounds.
+    Missed {
+        by_ns: f64,
+    },
+    /// No slewing explains it: one of the clocks was stepped, or the source cannot be trusted.
+    Stepped {
+        by_ns: f64,
+    },
+}
+
+/// The rate is measured between readings at least so far apart, once there are such, and hardly ever twice as far.
+const BASELINE_NS: u64 = 500_000_000;
+/// How much the rate may wander from one reading to the next without a word.
+const WANDER: f64 = 1e-7;
+/// The kernel slews by 500 ppm at most; more, beyond a scheduler's share of ns, is a step.
+const SLEW: f64 = 1e-3;
+const STEP_NS: f64 = 1000.0;
+/// 2^32: fractions of a ns in a ns.
+const FRACTIONS: f64 = 4_294_967_296.0;
+
+/// monotonic = base + (source - anchor) * rate, each with its bounds.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// Far end of the baseline, and the reading that will be it.
+    first: Reading,
+    next: Reading,
+    /// Latest reading, its bounds intersected with those carried on from before.
+    anchor: Reading,
+    /// ns per unit of the source: least, most.
+    rate: (f64, f64),
+    base_ns: u64,
+    /// 2^-32 ns per unit.
+    step: u64,
+}
+
+impl Map {
+    /// A line through two readings, the second later. `None` if they are too near each other to tell a rate.
+    pub fn new(first: Reading, second: Reading) -> Option<Self> {
+        if second.source <= first.source || second.low_ns <= first.high_ns {
+            return None;
+        }
+        let mut map = Map {
+            first,
+            next: second,
+            anchor: second,
+            rate: rate(&first, &second),
+            base_ns: 0,
+            step: 0,
+        };
+        map.draw();
+        Some(map)
+    }
+
+    /// Takes a later reading, from which on the line is drawn anew. One at the same unit is passed over.
+    pub fn take(&mut self, reading: Reading) -> Taken {
+        if reading.source == self.anchor.source {
+            return Taken::Agreed;
+        }
+        if reading.source < self.anchor.source {
+            let by_ns = (self.anchor.source - reading.source) as f64 * self.rate.1;
+            (self.first, self.next, self.anchor) = (reading, reading, reading);
+            self.draw();
+            return Taken::Stepped { by_ns };
+        }
+        let units = (reading.source - self.anchor.source) as f64;
+        let origin = self.anchor.low_ns;
+        let wander_ns = units * self.rate.1 * WANDER;
+        let low_ns = units * self.rate.0 - wander_ns;
+        let high_ns = self.anchor.width_ns() as f64 + units * self.rate.1 + wander_ns;
+        // Relative to the old anchor: an f64 holds no absolute ns of a host that is up for 100 days.
+        let read_high_ns = reading.high_ns as f64 - origin as f64;
+        let read_low_ns = read_high_ns - reading.width_ns() as f64 - self.rate.1;
+        let by_ns = (low_ns - read_high_ns).max(read_low_ns - high_ns);
+        let taken = if by_ns <= 0.0 {
+            let low_ns = low_ns.max(read_low_ns).floor() as i64;
+            let high_ns = high_ns.min(read_high_ns).ceil() as i64;
+            self.anchor = Reading {
+                source: reading.source,
+                low_ns: origin.saturating_add_signed(low_ns),
+                high_ns: origin.saturating_add_signed(high_ns),
+            };
+            self.lengthen(reading);
+            Taken::Agreed
+        } else if by_ns > STEP_NS + SLEW * units * self.rate.1 {
+            (self.first, self.next, self.anchor) = (reading, reading, reading);
+            Taken::Stepped { by_ns }
+        } else {
+            // The old rate is worth nothing now: only the way from the last anchor tells the new one.
+            let before = self.anchor;
+            (self.first, self.next, self.anchor) = (before, reading, reading);
+            self.rate = rate(&before, &reading);
+            Taken::Missed { by_ns }
+        };
+        self.draw();
+        taken
+    }
+
+    /// The source's value as CLOCK_MONOTONIC, after the latest reading or before it.
+    #[inline]
+    pub fn monotonic_ns(&self, source: u64) -> u64 {
+        let units = source.wrapping_sub(self.anchor.source) as i64;
+        let ns = (i128::from(units) * i128::from(self.step)) >> 32;
+        self.base_ns.saturating_add_signed(ns as i64)
+    }
+
+    /// Units of the source since the latest reading; many for a value before it.
+    #[inline]
+    pub fn units_since(&self, source: u64) -> u64 {
+        source.wrapping_sub(self.anchor.source)
+    }
+
+    /// Units of the source that pass in `ns`.
+    pub fn units(&self, ns: f64) -> u64 {
+        (ns / self.rate.1) as u64
+    }
+
+    /// How far the baseline of the rate reaches.
+    pub fn baseline_ns(&self) -> u64 {
+        self.anchor.low_ns.saturating_sub(self.first.high_ns)
+    }
+
+    /// The line is off by no more than this, `ns` after the latest reading, unless the rate changed since.
+    pub fn bound_ns(&self, ns: f64) -> f64 {
+        let relative = (self.rate.1 - self.rate.0) / (self.rate.1 + self.rate.0);
+        self.anchor.width_ns() as f64 / 2.0 + self.rate.1 + ns * (relative + WANDER)
+    }
+
+    fn lengthen(&mut self, reading: Reading) {
+        if reading.low_ns > self.first.high_ns {
+            self.rate = rate(&self.first, &reading);
+        }
+        if reading.low_ns.saturating_sub(self.next.low_ns) >= BASELINE_NS {
+            (self.first, self.next) = (self.next, reading);
+        } else if self.next.low_ns.saturating_sub(self.first.low_ns) < BASELINE_NS {
+            self.next = reading;
+        }
+    }
+
+    fn draw(&mut self) {
+        self.base_ns = self.anchor.low_ns.midpoint(self.anchor.high_ns);
+        self.step = (self.rate.0.midpoint(self.rate.1) * FRACTIONS).round() as u64;
+    }
+}
+
+fn rate(first: &Reading, second: &Reading) -> (f64, f64) {
+    let units = (second.source - first.source) as f64;
+    let least_ns = second.low_ns.saturating_sub(first.high_ns) as f64;
+    let most_ns = (second.high_ns - first.low_ns) as f64;
+    (least_ns / (units + 1.0), most_ns / (units - 1.0).max(1.0))
+}

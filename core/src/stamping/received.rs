@@ -1,0 +1,177 @@
+//! The stamps of a packet ring's frames, brought to CLOCK_MONOTONIC, and a count of who took them.
+//!
+//! Hardware stamps are used where they were asked for and the driver grants them; a frame that comes
+//! without one has the kernel's, and is counted, never passed off.
+
+use std::io;
+
+use crate::clock::RealtimeOffset;
+use crate::port::Place;
+use crate::stamping::{Direction, HardwareStamps, PhcClock};
+
+const KERNEL: &str =
+    "CLOCK_REALTIME of the kernel at entry to its stack (AF_PACKET), brought to CLOCK_MONOTONIC";
+/// linux/if_packet.h: who stamped a frame of the ring.
+const BY_SOFTWARE: u32 = 1 << 29;
+const BY_HARDWARE: u32 = 1 << 31;
+
+struct Hardware {
+    clock: PhcClock,
+    index: u32,
+    _on: HardwareStamps,
+}
+
+/// The stamps of one receive port.
+pub struct ReceivedStamps {
+    offset: RealtimeOffset,
+    hardware: Option<Hardware>,
+    text: String,
+    by_hardware: u64,
+    by_kernel: u64,
+    /// Stamped only when the ring was filled: the kernel's stamps were not on yet.
+    at_ring: u64,
+}
+
+impl ReceivedStamps {
+    /// By the hardware clock of `place`, if it names one and the driver grants it, else by the kernel.
+    pub fn open(place: &Place) -> Self {
+        let mut text = KERNEL.to_string();
+        let mut hardware = None;
+        if let Some(index) = place.phc {
+            match Hardware::open(place, index) {
+                Ok(opened) => {
+                    text = format!("ptp{index} of the port's hardware, brought to CLOCK_MONOTONIC");
+                    hardware = Some(opened);
+                }
+                Err(error) => text = format!("{KERNEL}; hardware refused: {error}"),
+            }
+        }
+        ReceivedStamps {
+            offset: RealtimeOffset::measure(),
+            hardware,
+            text,
+            by_hardware: 0,
+            by_kernel: 0,
+            at_ring: 0,
+        }
+    }
+
+    /// The value of PACKET_TIMESTAMP that asks for them.
+    pub fn flags(&self) -> i32 {
+        let hardware = match self.hardware {
+            Some(_) => libc::SOF_TIMESTAMPING_RAW_HARDWARE,
+            None => 0,
+        };
+        (libc::SOF_TIMESTAMPING_SOFTWARE | hardware) as i32
+    }
+
+    /// Forgets what was counted and compares the clocks anew.
+    pub fn begin(&mut self) {
+        self.offset = RealtimeOffset::measure();
+        (self.by_hardware, self.by_kernel, self.at_ring) = (0, 0, 0);
+        self.track();
+    }
+
+    /// Compares the clocks again; call it every few ms.
+    pub fn track(&mut self) {
+        self.offset.track();
+        if let Some(hardware) = &mut self.hardware {
+            hardware.clock.track();
+        }
+    }
+
+    /// CLOCK_MONOTONIC of a frame with this status and stamp.
+    #[inline]
+    pub fn to_monotonic(&mut self, status: u32, stamp_ns: u64) -> u64 {
+        match &self.hardware {
+            Some(hardware) if status & BY_HARDWARE != 0 => {
+                self.by_hardware += 1;
+                hardware.clock.to_monotonic(stamp_ns)
+            }
+            _ => {
+                if status & BY_SOFTWARE != 0 {
+                    self.by_kernel += 1;
+                } else {
+                    self.at_ring += 1;
+                }
+                self.offset.to_monotonic(stamp_ns)
+            }
+        }
+    }
+
+    /// The stamps of hardware are off CLOCK_MONOTONIC by no more than this, so near to the latest comparison; 0 for
+    /// the kernel's, whose clock differs by a constant.
+    pub fn bound_ns(&self, near_ns: f64) -> f64 {
+        let hardware = self.hardware.as_ref();
+        hardware.map_or(0.0, |hardware| hardware.clock.bound_ns(near_ns))
+    }
+
+    /// Which clock and which point, of the frames of this trial: those that differ from it are counted.
+    pub fn text(&self) -> String {
+        let mut text = self.text.clone();
+        if let Some(hardware) = &self.hardware {
+            if self.by_kernel > 0 {
+                text += &format!("; by the kernel instead: {} frames", self.by_kernel);
+            }
+            if hardware.clock.steps() > 0 {
+                let steps = hardware.clock.steps();
+                text += &format!("; ptp{} was set {steps} times", hardware.index);
+            }
+        }
+        if self.at_ring > 0 {
+            text += &format!("; stamped late, at the ring: {} frames", self.at_ring);
+        }
+        text
+    }
+}
+
+impl Hardware {
+    fn open(place: &Place, index: u32) -> io::Result<Self> {
+        let on = HardwareStamps::enable(place, Direction::Receive)?;
+        Ok(Hardware {
+            clock: PhcClock::open(index)?,
+            index,
+            _on: on,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{monotonic_ns, read};
+
+    fn place(phc: Option<u32>) -> Place {
+        let json = serde_json::json!({
+            "engine": "packet", "interface": "lo", "namespace": null, "phc": phc
+        });
+        serde_json::from_value(json).expect("a place")
+    }
+
+    #[test]
+    fn a_refusal_of_hardware_is_in_the_text_and_the_kernel_stamps() {
+        let stamps = ReceivedStamps::open(&place(Some(0)));
+        assert!(stamps.text().starts_with(KERNEL));
+        assert!(stamps.text().contains("hardware refused: "));
+        assert_eq!(stamps.flags(), libc::SOF_TIMESTAMPING_SOFTWARE as i32);
+    }
+
+    #[test]
+    fn a_stamp_of_the_kernel_is_brought_and_a_late_one_counted() {
+        let mut stamps = ReceivedStamps::open(&place(None));
+        let before_ns = monotonic_ns();
+        let stamp_ns = read(libc::CLOCK_REALTIME);
+        let after_ns = monotonic_ns();
+        let brought_ns = stamps.to_monotonic(BY_SOFTWARE, stamp_ns);
+        assert!((before_ns - 100..=after_ns + 100).contains(&brought_ns));
+        assert_eq!(stamps.text(), KERNEL);
+        stamps.to_monotonic(0, stamp_ns);
+        assert!(
+            stamps
+                .text()
+                .ends_with("; stamped late, at the ring: 1 frames")
+        );
+        stamps.begin();
+        assert_eq!(stamps.text(), KERNEL);
+    }
+}
