@@ -44,6 +44,7 @@ test)
     debian "tests that need them are skipped by name" iproute2 ethtool tshark chromium chromium-driver
     ;;
 bench)
-    debian "benchmarks that need them are left out" iproute2 ethtool
+    debian "benchmarks that need them are left out" iproute2 ethtool clang libbpf-dev gcc libc6-dev \
+        netsniff-ng tcpreplay iperf3
     ;;
 esac

@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-
 from peers.keisoku_load import keisoku_load
 from peers.observer import Times, observer
 from peers.pair import Pair, two_hosts

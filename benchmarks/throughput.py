@@ -15,16 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keisoku.lab import Lab
-from keisoku.lab.namespace import within
 from peers.compiled import Compiled
 from peers.keisoku_load import keisoku_load
 from peers.observer import observer
 from peers.pair import Pair, of_lab
 from peers.senders import PROGRAMS, Sender
 
+from keisoku.lab import Lab
+from keisoku.lab.namespace import within
+
 SETTLE_S = 0.5
-"""From the start of a load to the first look at the counters: keisoku warms its path up in this time."""
+"""From the start of a load to the first look at the counters."""
 _LONGER_S = 0.3
 _LEARNING_FRAMES = 3
 
@@ -85,7 +86,7 @@ def _present() -> list[str]:
 
 
 def _fastest(bench: Bench, pair: Pair, name: str) -> tuple[Sender, bool]:
-    """The way of running a peer, and whether its frames are swallowed by XDP at the far end or by the kernel's stack."""
+    """How to run a peer, and whether an XDP program swallows its frames at the far end, or the kernel's stack."""
     ways = [(way, swallowed) for way in WAYS if way.name == name for swallowed in (False, True)]
     rounds = [[_peer(bench, pair, *way).received for way in ways] for _ in range(bench.repetitions)]
     medians = [statistics.median(tries) for tries in zip(*rounds, strict=True)]

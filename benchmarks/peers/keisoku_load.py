@@ -13,6 +13,7 @@ from peers.pair import End
 
 BEYOND_ANY_PORT_FPS = 10e6
 """Asked for where the question is how much there can be."""
+_LOOK_S = 0.01
 
 
 class Load:
@@ -40,7 +41,7 @@ class Load:
 def keisoku_load(
     near: End, far: End, frames_per_second: float | None, seconds: float, receiver: Literal["xdp", "packet"] = "xdp"
 ) -> Iterator[Load]:
-    """64-byte IPv4/UDP frames, each stamped, signed, checked and tracked; yields once they are about to flow.
+    """64-byte IPv4/UDP frames, each stamped, signed, checked and tracked; yields once they flow.
 
     None for the rate: as many as can be. Leaving the context ends the load.
     """
@@ -55,6 +56,8 @@ def keisoku_load(
     plan = Plan(methods=("throughput",), frame_bytes=(64,), headers="ipv4", **ends)
     with open_engine(plan) as engine:
         engine.start(trial, stream=1, seed=1)
+        while not (progress := engine.wait(_LOOK_S)).finished and not progress.offered_frames:
+            pass
         load = Load()
         yield load
         engine.wait(seconds + 5)

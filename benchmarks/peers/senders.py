@@ -44,12 +44,12 @@ class Sender:
         self, compiled: Compiled, pair: Pair, folder: Path, frames_per_second: float | None = None
     ) -> Iterator[None]:
         """Sends inside the context, as fast as it can or at a rate. Raises RuntimeError if it ended by itself."""
-        command = _COMMANDS[self.name](compiled, pair, folder, frames_per_second)
+        program, *rest = _COMMANDS[self.name](compiled, pair, folder, frames_per_second)
         hurried = ["nice", "-n", str(_NICE), "taskset", "-c", str(min(os.sched_getaffinity(0)))]
         with contextlib.ExitStack() as stack:
             if self.name == "iperf3":
                 _listening(stack.enter_context(_process(pair.far.inside("iperf3", "--server", "--forceflush"))))
-            sender = stack.enter_context(_process(pair.near.inside(*hurried, *command, *self.options)))
+            sender = stack.enter_context(_process(pair.near.inside(*hurried, program, *self.options, *rest)))
             yield
             if sender.poll() is not None:
                 raise RuntimeError(f"{self} ended by itself")
