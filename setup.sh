@@ -41,7 +41,14 @@ build)
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
     ;;
 test)
-    debian "tests that need them are skipped by name" iproute2 ethtool tshark chromium chromium-driver
+    new=$(missing openvswitch-switch)
+    debian "tests that need them are skipped by name" \
+        iproute2 ethtool tshark chromium chromium-driver nftables openvswitch-switch
+    # A lab runs an Open vSwitch of its own; the system's, which the package starts, is not wanted for that.
+    if [ -n "$new" ] && [ -z "$(missing openvswitch-switch)" ]; then
+        invoke-rc.d openvswitch-switch stop >/dev/null 2>&1 || true
+        update-rc.d openvswitch-switch disable >/dev/null 2>&1 || true
+    fi
     ;;
 bench)
     debian "benchmarks that need them are left out" iproute2 ethtool clang libbpf-dev gcc libc6-dev \

@@ -7,20 +7,22 @@ first, which is how a run is resumed; it prints nothing (that is the observer's)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import Protocol
 
 from keisoku.calibration.bias import Bias
-from keisoku.engine import Engine, Progress
+from keisoku.engine import Engine, FrameSink, Progress
 from keisoku.errors import EngineError, PlanError
 from keisoku.method import begin
 from keisoku.plan.plan import Plan
 from keisoku.record.directory import RunDirectory
 from keisoku.record.result import Result
-from keisoku.record.trial import Trial, TrialRecord
+from keisoku.record.trial import Facts, Trial, TrialRecord
 from keisoku.record.validity import reasons
 
+_STREAMS = 4096
+"""Numbers set aside for a trial's streams: the most that a plan may have on a port."""
 LOOK_S = 0.1
 """How often a running trial is looked at; nothing measured depends on it."""
 
@@ -95,17 +97,15 @@ class _Trials:
     def _measure(self, index: int, method: str, trial: Trial) -> TrialRecord:
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.observer.trial_started(index, method, trial)
-        # Streams 0 and 0xFFFF are nobody's and the learning frames'; a stale frame of the last trial is foreign.
-        self.engine.start(trial, stream=index % 0xFFFE + 1, seed=self.plan.seed + index)
-        try:
-            while not (progress := self.engine.wait(LOOK_S)).finished:
-                self.observer.trial_progress(progress)
-        except BaseException:
-            self.engine.stop()
-            with suppress(EngineError):
-                self.engine.finish()
-            raise
-        facts, engine_seconds = self.engine.finish()
+        with ExitStack() as stack:
+            frames = None
+            if self.plan.frames:
+                from keisoku.record.frames import FrameWriter  # Arrow takes a while to load
+
+                frames = stack.enter_context(FrameWriter(self.directory.frames_of(index)))
+            facts, engine_seconds = self._carry(index, trial, frames)
+            if frames is not None:
+                frames.finish(facts)
         return TrialRecord(
             index=index,
             method=method,
@@ -115,3 +115,17 @@ class _Trials:
             engine_seconds=engine_seconds,
             invalid_because=reasons(trial, facts),
         )
+
+    def _carry(self, index: int, trial: Trial, frames: FrameSink | None) -> tuple[Facts, float]:
+        # Streams 0 and 0xFFFF are nobody's and the learning frames'; a stale frame of the last trial is foreign.
+        most = 0xFFFF - _STREAMS
+        self.engine.start(trial, stream=index * _STREAMS % most + 1, seed=self.plan.seed + index, frames=frames)
+        try:
+            while not (progress := self.engine.wait(LOOK_S)).finished:
+                self.observer.trial_progress(progress)
+        except BaseException:
+            self.engine.stop()
+            with suppress(EngineError):
+                self.engine.finish()
+            raise
+        return self.engine.finish()

@@ -6,26 +6,15 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from one_stream import facts_of
 
 from keisoku.analysis.line import fit_line
 from keisoku.analysis.percentile import latency_percentile, packet_delay_variation
 from keisoku.analysis.rates import maximum_frames_per_second
+from keisoku.record.counts import Buckets, Gap, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
 from keisoku.record.result import Line, Quantity, Result, Row
 from keisoku.record.run import Run
-from keisoku.record.trial import (
-    NS_PER_S,
-    Buckets,
-    Facts,
-    Gap,
-    Interval,
-    IntervalLatency,
-    Latency,
-    Ranges,
-    Sent,
-    Tracked,
-    Trial,
-    TrialRecord,
-)
+from keisoku.record.trial import NS_PER_S, Trial, TrialRecord
 
 SIZES = [64, 128, 256, 512, 1024, 1280, 1518]
 LINK = 10e9
@@ -97,8 +86,8 @@ def record(
         index=index,
         method=method,
         trial=trial,
-        facts=Facts(
-            sent=Sent(
+        facts=facts_of(
+            Sent(
                 offered_frames=offered,
                 first_sent_ns=120,
                 last_sent_ns=120 + int((offered - 1) / rate * NS_PER_S),
@@ -106,7 +95,7 @@ def record(
                 postponed_ns=0,
                 gaps=Buckets(),
             ),
-            tracked=Tracked(
+            Tracked(
                 received_frames=forwarded,
                 forwarded_frames=forwarded,
                 lost_frames=lost,
@@ -121,10 +110,10 @@ def record(
                 latency=latency(values_ns),
                 series=series,
             ),
-            tester_dropped_frames=0,
-            interrupted=False,
-            transmit_stamp="CLOCK_MONOTONIC in the XDP program that sends",
-            receive_stamp="CLOCK_MONOTONIC in the XDP program that receives",
+            stamps=(
+                "CLOCK_MONOTONIC in the XDP program that sends",
+                "CLOCK_MONOTONIC in the XDP program that receives",
+            ),
         ),
         started_at=f"2025-03-04T09:{10 + index // 60:02d}:{index % 60:02d}+00:00",
         engine_seconds=duration_ns / NS_PER_S + 0.5,

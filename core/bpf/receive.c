@@ -22,6 +22,14 @@ struct {
 	__type(value, struct record);
 } ring SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, STREAMS);
+	__type(key, __u32);
+	__type(value, struct claim);
+} claims SEC(".maps");
+
 /* Offsets are bounded for the verifier; no frame in one page is longer. */
 #define OFFSET_MASK 0x3FFF
 
@@ -119,10 +127,14 @@ int receive(struct xdp_md *context)
 			word = bpf_be64_to_cpu(*(volatile __u64 *)(signature + 2));
 			time = bpf_be64_to_cpu(*(volatile __u64 *)(signature + 10));
 			__u64 intact = fold(MAGIC + sum_words(word) + sum_words(time)) == 0xFFFF;
-			if (word >> 48 == own->stream && own->watching) {
+			__u32 index = ((__u32)(word >> 48) - own->first_stream) & 0xFFFF;
+			struct claim *claim = 0;
+			if (own->watching && index < own->streams)
+				claim = bpf_map_lookup_elem(&claims, &index);
+			if (claim && claim->most) {
 				__u64 sum = 1;
-				if (intact && length == own->length)
-					sum = sum_region(data, end, own->checked_from, length);
+				if (intact && length >= claim->least && length <= claim->most)
+					sum = sum_region(data, end, claim->checked_from, length);
 				class = sum == 0 || sum == 0xFFFF ? INTACT : CORRUPT;
 				action = XDP_DROP;
 			} else if (intact) {

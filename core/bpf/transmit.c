@@ -1,9 +1,10 @@
 /* Sends one frame a run: waits until it is due, stamps it, and hands it to the port.
  *
  * Runs under BPF_PROG_TEST_RUN with live frames, on one CPU at a time, so that plain stores
- * to the map are enough. It never skips a sequence number and never sends before the due time.
+ * to the maps are enough. User space writes the departures of all streams in order; this program never skips
+ * one and never sends before the due time.
  *
- * The whole template is written into every frame: the kernel recycles the pages, and a device
+ * The whole frame is written every time: the kernel recycles the pages, and a device
  * under test that changes a frame (a router its TTL, a faulty one its payload) changes the page.
  */
 #include "wire.h"
@@ -20,6 +21,30 @@ struct {
 	__type(value, struct transmitter);
 } transmitter SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, DEPARTURES);
+	__type(key, __u32);
+	__type(value, struct departure);
+} departures SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, OUTLETS);
+	__type(key, __u32);
+	__type(value, struct outlet);
+} outlets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct frames);
+} frames SEC(".maps");
+
 struct wait {
 	__u64 until_ns;
 	__u64 now_ns;
@@ -31,7 +56,7 @@ static long wait_a_little(__u32 round, struct wait *wait)
 	return wait->now_ns >= wait->until_ns;
 }
 
-static __always_inline void count_gap(struct transmitter *own, __u64 gap_ns)
+static __always_inline void count_gap(struct outlet *outlet, __u64 gap_ns)
 {
 	__u64 rest = gap_ns >> (SUB_BITS + 1);
 	__u64 octave = 0;
@@ -47,7 +72,17 @@ static __always_inline void count_gap(struct transmitter *own, __u64 gap_ns)
 	__u64 index = (octave << SUB_BITS) + (gap_ns >> (octave & 63));
 	if (index >= BUCKETS)
 		index = BUCKETS - 1;
-	own->gaps[index] += 1;
+	outlet->gaps[index] += 1;
+}
+
+static __always_inline void sign(__u8 *signature, __u64 word, __u64 now_ns)
+{
+	__u64 time = (now_ns & MASK_48) << 16;
+
+	time |= ~fold(MAGIC + sum_words(word) + sum_words(time)) & 0xFFFF;
+	*(volatile __u16 *)signature = bpf_htons(MAGIC);
+	*(volatile __u64 *)(signature + 2) = bpf_cpu_to_be64(word);
+	*(volatile __u64 *)(signature + 10) = bpf_cpu_to_be64(time);
 }
 
 SEC("xdp")
@@ -55,17 +90,25 @@ int transmit(struct xdp_md *context)
 {
 	__u32 zero = 0;
 	struct transmitter *own = bpf_map_lookup_elem(&transmitter, &zero);
+	struct frames *table = bpf_map_lookup_elem(&frames, &zero);
 
-	if (!own)
+	if (!own || !table)
 		return XDP_ABORTED;
-	__u64 sequence = own->sequence;
-	__u32 length = own->length;
-	if (own->stop || sequence >= own->frames)
+	__u64 next = own->next;
+	if (own->stop || next == *(volatile __u64 *)&own->filled)
 		return XDP_DROP;
-	if (length < SIGNATURE_LENGTH || length > TEMPLATE_LENGTH)
+	__u32 slot = next & (DEPARTURES - 1);
+	struct departure *departure = bpf_map_lookup_elem(&departures, &slot);
+	if (!departure)
+		return XDP_ABORTED;
+	__u32 port = departure->outlet;
+	struct outlet *outlet = bpf_map_lookup_elem(&outlets, &port);
+	__u32 offset = *(volatile __u32 *)&departure->offset;
+	__u32 length = *(volatile __u16 *)&departure->length;
+	if (!outlet || length < SIGNATURE_LENGTH || length > LONGEST_FRAME)
 		return XDP_ABORTED;
 
-	__u64 due_ns = own->due_ns;
+	__u64 due_ns = departure->due_ns + own->postponed_ns;
 	__u64 now_ns = bpf_ktime_get_ns();
 	if (now_ns < due_ns) {
 		struct wait wait = { .until_ns = due_ns, .now_ns = now_ns };
@@ -82,37 +125,36 @@ int transmit(struct xdp_md *context)
 		return XDP_DROP;
 	}
 
-	__u64 word = own->stream_word | (sequence & MASK_48);
-	__u64 time = (now_ns & MASK_48) << 16;
-	time |= ~fold(MAGIC + sum_words(word) + sum_words(time)) & 0xFFFF;
+	__u8 *frame = table->bytes + (offset & (FRAMES_BYTES - 8));
 	__u32 place = length - SIGNATURE_LENGTH;
-	if (place > TEMPLATE_LENGTH - SIGNATURE_LENGTH)
+	if (place > LONGEST_FRAME - SIGNATURE_LENGTH)
 		return XDP_ABORTED;
-	__u8 *signature = own->template + place;
-	*(volatile __u16 *)signature = bpf_htons(MAGIC);
-	*(volatile __u64 *)(signature + 2) = bpf_cpu_to_be64(word);
-	*(volatile __u64 *)(signature + 10) = bpf_cpu_to_be64(time);
-	if (bpf_xdp_store_bytes(context, 0, own->template, length))
+	if (!(offset & UNSIGNED))
+		sign(frame + place, departure->stream_and_sequence, now_ns);
+	/* Frames of a sender may differ in length: what comes here has the longest. */
+	void *start = (void *)(long)context->data;
+	void *end = (void *)(long)context->data_end;
+	__s64 excess = end - start - (__s64)length;
+	if (excess && bpf_xdp_adjust_tail(context, -excess))
+		return XDP_ABORTED;
+	if (bpf_xdp_store_bytes(context, 0, frame, length))
 		return XDP_ABORTED;
 
-	if (sequence)
-		count_gap(own, now_ns - own->last_sent_ns);
+	if (outlet->offered)
+		count_gap(outlet, now_ns - outlet->last_sent_ns);
 	else
-		own->first_sent_ns = now_ns;
-	own->last_sent_ns = now_ns;
+		outlet->first_sent_ns = now_ns;
+	outlet->offered += 1;
+	outlet->last_sent_ns = now_ns;
 	__u64 lag_ns = now_ns - due_ns;
-	if (lag_ns > own->lag_max_ns)
-		own->lag_max_ns = lag_ns;
+	if (lag_ns > outlet->lag_max_ns)
+		outlet->lag_max_ns = lag_ns;
 	if (lag_ns > own->catch_up_ns) {
 		own->postponed_ns += lag_ns;
 		own->postponements += 1;
-		due_ns = now_ns;
 	}
-	__u64 fraction = own->due_fraction + own->period_fraction;
-	own->due_ns = due_ns + own->period_ns + (fraction >> 32);
-	own->due_fraction = fraction & 0xFFFFFFFF;
-	own->sequence = sequence + 1;
-	return bpf_redirect(own->interface, 0);
+	own->next = next + 1;
+	return bpf_redirect(outlet->interface, 0);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -17,54 +17,80 @@
 #define MASK_48 0xFFFFFFFFFFFFULL
 
 /* Frames from BPF live in one page with its headroom and tailroom. */
-#define TEMPLATE_LENGTH 4096
+#define LONGEST_FRAME 4096
+/* All frames that a sender's tables hold; a power of two. */
+#define FRAMES_BYTES (1 << 24)
 /* The buckets of core/src/histogram.rs: 2^7 for each doubling, 41 octaves. */
 #define SUB_BITS 7
 #define BUCKETS (41 << SUB_BITS)
 
+#define DEPARTURES (1 << 18)
+#define OUTLETS 32
+#define STREAMS 4096
 #define RING_RECORDS (1 << 20)
 /* Programs on other CPUs may have passed the check for room at the same time: never more than this. */
 #define RING_MARGIN 1024
 
 struct transmitter {
 	/* Written by user space before a trial. */
-	__u64 frames;
 	__u64 give_up_ns;
-	__u64 period_ns;
-	__u64 period_fraction; /* 2^-32 ns */
 	__u64 catch_up_ns;
-	__u64 stream_word;     /* stream << 48 */
-	__u32 length;
-	__u32 interface;
 	/* Written by user space at any time. */
 	__u64 stop;
+	/* Departures written so far. */
+	__u64 filled;
 	/* Written by the program. */
-	__u64 sequence;
+	__u64 next;
+	/* Added to each due time. */
+	__u64 postponed_ns;
+	__u64 postponements;
+};
+
+/* One frame that is to leave. */
+struct departure {
 	__u64 due_ns;
-	__u64 due_fraction;
+	__u64 stream_and_sequence;
+	/* In the frames' bytes, a multiple of 8; UNSIGNED if it is sent as it is. */
+	__u32 offset;
+	__u16 length;
+	__u16 outlet;
+};
+#define UNSIGNED 1
+
+/* A port that frames leave by. */
+struct outlet {
+	__u64 interface;
+	__u64 offered;
 	__u64 first_sent_ns;
 	__u64 last_sent_ns;
 	__u64 lag_max_ns;
-	__u64 postponed_ns;
-	__u64 postponements;
 	__u64 gaps[BUCKETS];
-	__u8 template[TEMPLATE_LENGTH];
+};
+
+struct frames {
+	__u8 bytes[FRAMES_BYTES + LONGEST_FRAME];
 };
 
 struct receiver {
 	/* Written by user space between trials. */
 	__u64 watching;
-	__u32 stream;
-	__u32 length;
-	__u32 checked_from;
-	__u32 unused;
+	__u32 first_stream;
+	__u32 streams;
 	__u64 dropped;
-	__u8 pad0[96];
+	__u8 pad0[104];
 	/* Next record to write; in a cache line of its own. */
 	__u64 head;
 	__u8 pad1[120];
 	/* Next record that user space will read. */
 	__u64 tail;
+};
+
+/* What is expected of a stream's frames; `most` is zero for one that is not signed. */
+struct claim {
+	__u16 least;
+	__u16 most;
+	__u16 checked_from;
+	__u16 unused;
 };
 
 enum class {

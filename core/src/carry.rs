@@ -1,23 +1,26 @@
-//! Carries out one trial on a transmit and a receive port and returns its record.
+//! Carries out one trial on some ports and returns its record.
 //!
-//! One thread sends, the calling thread accounts; both ports are handed back afterwards. It
-//! decides how long to wait, and nothing about what the figures mean.
+//! Senders have threads of their own, the calling thread accounts; all ports are handed back
+//! afterwards. It decides how long to wait, and nothing about what the figures mean.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use crate::account::Account;
 use crate::affinity;
 use crate::clock::monotonic_ns;
-use crate::pacing::Schedule;
-use crate::port::{Arrival, EngineError, Expected, Load, Receive, Result, Transmit};
-use crate::record::{Record, Sent, Trial};
-use crate::signature::{self, balanced};
-use crate::tracking::Tracker;
+use crate::departures::Departures;
+use crate::frame_log::FrameLog;
+use crate::hiccup::Hiccups;
+use crate::port::{Claim, Control, Ended, EngineError, Expected, Load, Receive, Result, Transmit};
+use crate::record::{Record, Transmitter, Trial};
+use crate::table::Table;
 use crate::watch::Watch;
 
-/// From the start of the threads to the first frame.
-const LEAD_NS: u64 = 5_000_000;
+/// From the start of the threads to the first frame: time to write a sender's frames and first departures.
+const LEAD_NS: u64 = 30_000_000;
 /// Between two looks at what arrived: short against the rings, and rarely in the way of a device that shares the core.
 const LOOK: Duration = Duration::from_millis(5);
 /// A stopped trial waits no longer than this for the frames on their way.
@@ -26,171 +29,245 @@ const STOPPED_DRAIN_NS: u64 = 100_000_000;
 /// after losing its CPU to another process for two ticks of a 250 Hz kernel.
 const SLACK_NS: u64 = 10_000_000;
 
-/// Schedule of the two threads against everything else on the machine.
+/// Schedule of the threads against everything else on the machine.
 const SEND_NICE: i32 = -20;
 const ACCOUNT_NICE: i32 = -10;
+/// The role of a sending thread in `Interference`.
+const SENDER: &str = "sender";
 
-/// Runs the trial; `template` is a whole frame without FCS with room for the signature at its end.
+/// Open ports. Numbers are those of the trial's `transmit` and `receive`.
+pub struct Ports {
+    pub senders: Vec<Sender>,
+    pub receivers: Vec<(usize, Box<dyn Receive>)>,
+}
+
+/// One thread that sends, and the ports it serves.
+pub struct Sender {
+    pub ports: Vec<usize>,
+    pub transmit: Box<dyn Transmit>,
+}
+
+/// Runs the trial. `tables` are what the streams' `table` counts.
 pub fn carry(
     trial: &Trial,
-    template: &[u8],
-    checked_from: usize,
-    transmit: &mut dyn Transmit,
-    receive: &mut dyn Receive,
+    tables: &[Arc<Table>],
+    ports: &mut Ports,
     watch: &Watch,
+    log: Option<Arc<FrameLog>>,
 ) -> Result<Record> {
-    check(trial, template, checked_from)?;
+    check(trial, tables, ports)?;
     let cpus = affinity::allowed().unwrap_or_default();
-    let (first, others) = cpus.split_at(cpus.len().min(1));
-    let expected = Expected {
-        stream: trial.stream,
-        length: template.len(),
-        checked_from,
-    };
-    affinity::restrict(if others.is_empty() { first } else { others });
+    let (sending, others) = cpus.split_at(cpus.len().min(ports.senders.len()));
+    affinity::restrict(if others.is_empty() { sending } else { others });
     affinity::sleep_precisely();
     affinity::hurry(ACCOUNT_NICE);
 
     let start_ns = monotonic_ns() + LEAD_NS;
-    let load = Load {
-        template,
-        stream: trial.stream,
-        frames: trial.frames,
-        schedule: Schedule::new(start_ns, trial.frames_per_second),
-        give_up_ns: start_ns + trial.duration_ns + SLACK_NS.max(trial.duration_ns / 200),
-    };
-    transmit.prepare(&load)?;
-    receive.begin(expected)?;
-    let control = transmit.control();
-    let mut account = Account::new(start_ns, trial);
+    for sender in &mut ports.senders {
+        sender
+            .transmit
+            .prepare(load(trial, tables, &sender.ports, start_ns))?;
+    }
+    let expected = expected(trial, tables);
+    for (_, receive) in &mut ports.receivers {
+        receive.begin(&expected)?;
+    }
+    let controls: Vec<Arc<dyn Control>> = ports
+        .senders
+        .iter()
+        .map(|sender| sender.transmit.control())
+        .collect();
+    let mut account = Account::new(start_ns, trial, ports.receivers.len(), log);
+    let hiccups = Hiccups::begin(&cpus, sending);
     let mut interrupted = false;
-    let sent = thread::scope(|scope| {
-        let sender = scope.spawn(|| {
-            affinity::restrict(first);
-            affinity::sleep_precisely();
-            affinity::hurry(SEND_NICE);
-            transmit.run(&load)
-        });
-        while !sender.is_finished() {
-            account.drain(receive, watch);
-            watch.offered.store(control.offered(), Ordering::Relaxed);
+    let Ports { senders, receivers } = ports;
+    let watched = &hiccups;
+    let ended: Vec<Result<Ended>> = thread::scope(|scope| {
+        let threads: Vec<_> = senders
+            .iter_mut()
+            .enumerate()
+            .map(|(place, sender)| {
+                let own = if sending.is_empty() {
+                    sending
+                } else {
+                    &sending[place % sending.len()..][..1]
+                };
+                scope.spawn(move || {
+                    affinity::restrict(own);
+                    affinity::sleep_precisely();
+                    affinity::hurry(SEND_NICE);
+                    watched.watching(SENDER, || sender.transmit.run())
+                })
+            })
+            .collect();
+        while threads.iter().any(|thread| !thread.is_finished()) {
+            controls.iter().for_each(|control| control.refill());
+            account.drain(receivers, watch);
+            let offered = controls.iter().map(|control| control.offered()).sum();
+            watch.offered.store(offered, Ordering::Relaxed);
             if watch.stop.load(Ordering::Relaxed) {
-                control.stop();
+                controls.iter().for_each(|control| control.stop());
                 interrupted = true;
             }
             thread::sleep(LOOK);
         }
-        sender
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let join = |thread: thread::ScopedJoinHandle<'_, Result<Ended>>| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
     });
-    let sent = match sent {
-        Ok(sent) => sent,
+    let ended = match ended.into_iter().collect::<Result<Vec<_>>>() {
+        Ok(ended) => ended,
         Err(error) => {
-            receive.end();
+            receivers.iter_mut().for_each(|(_, receive)| {
+                receive.end();
+            });
             return Err(error);
         }
     };
-    watch.offered.store(sent.offered_frames, Ordering::Relaxed);
+    let mut offered = vec![0; trial.streams.len()];
+    for own in ended
+        .iter()
+        .flat_map(|sender| sender.offered.iter().enumerate())
+    {
+        offered[own.0] += own.1;
+    }
+    watch.offered.store(offered.iter().sum(), Ordering::Relaxed);
 
-    let sent_ns = start_ns + sent.last_sent_ns;
+    let all_sent = ended.iter().flat_map(|sender| &sender.sent);
+    let sent_ns = start_ns + all_sent.map(|sent| sent.last_sent_ns).max().unwrap_or(0);
+    let delay_ns = receivers
+        .iter()
+        .map(|(_, receive)| receive.delay_ns())
+        .max();
     loop {
-        account.drain(receive, watch);
+        account.drain(receivers, watch);
         interrupted |= watch.stop.load(Ordering::Relaxed);
         let drain_ns = if interrupted {
             trial.drain_ns.min(STOPPED_DRAIN_NS)
         } else {
             trial.drain_ns
         };
-        if monotonic_ns() >= sent_ns + drain_ns + receive.delay_ns() {
+        if monotonic_ns() >= sent_ns + drain_ns + delay_ns.unwrap_or(0) {
             break;
         }
         thread::sleep(LOOK);
     }
-    account.drain(receive, watch);
-    let tester_dropped_frames = receive.end();
-    Ok(account.record(sent, tester_dropped_frames, interrupted, transmit, receive))
-}
-
-/// The account of one trial and what the callback of a receive port needs of it.
-struct Account {
-    tracker: Tracker,
-}
-
-impl Account {
-    fn new(start_ns: u64, trial: &Trial) -> Self {
-        Account {
-            tracker: Tracker::new(start_ns, trial.interval_ns).tagged(trial.tag),
+    account.drain(receivers, watch);
+    let receivers = account.end(receivers);
+    let interference = hiccups.end();
+    let mut transmitters = Vec::new();
+    for (sender, ended) in senders.iter().zip(ended) {
+        for (port, sent) in sender.ports.iter().zip(ended.sent) {
+            transmitters.push(Transmitter {
+                port: *port,
+                sent,
+                stamp: sender.transmit.stamp().into(),
+            });
         }
     }
+    Ok(Record {
+        streams: account.finish(trial, &offered),
+        transmitters,
+        receivers,
+        interference: Some(interference),
+        interrupted,
+    })
+}
 
-    fn drain(&mut self, receive: &mut dyn Receive, watch: &Watch) {
-        let tracker = &mut self.tracker;
-        receive.drain(&mut |arrival| match arrival {
-            Arrival::Intact {
-                sequence,
-                sent_ns,
-                received_ns,
-            } => {
-                let latency_ps = (received_ns as i64 - sent_ns as i64) * 1000;
-                tracker.arrive(sequence, sent_ns, latency_ps);
-            }
-            Arrival::Corrupt { sequence } => tracker.corrupt(sequence),
-            Arrival::Foreign => tracker.foreign(),
-        });
-        watch
-            .forwarded
-            .store(tracker.forwarded_frames(), Ordering::Relaxed);
+/// The part of the trial that the sender of `ports` carries out.
+fn load(trial: &Trial, tables: &[Arc<Table>], ports: &[usize], start_ns: u64) -> Load {
+    let streams = trial.streams.iter();
+    Load {
+        departures: Departures::new(trial, ports, start_ns),
+        tables: streams
+            .clone()
+            .map(|stream| tables[stream.table].clone())
+            .collect(),
+        outlets: streams
+            .map(|stream| ports.iter().position(|port| *port == stream.transmit))
+            .collect(),
+        first_stream: trial.first_stream,
+        start_ns,
+        give_up_ns: start_ns + trial.duration_ns + SLACK_NS.max(trial.duration_ns / 200),
     }
+}
 
-    fn record(
-        self,
-        sent: Sent,
-        tester_dropped_frames: u64,
-        interrupted: bool,
-        transmit: &dyn Transmit,
-        receive: &dyn Receive,
-    ) -> Record {
-        Record {
-            tracked: self.tracker.finish(sent.offered_frames),
-            sent,
-            tester_dropped_frames,
-            interrupted,
-            transmit_stamp: transmit.stamp().into(),
-            receive_stamp: receive.stamp().into(),
+/// What any receiver is to expect of each stream.
+fn expected(trial: &Trial, tables: &[Arc<Table>]) -> Expected {
+    let claim = |stream: &crate::record::Stream| {
+        let table = &tables[stream.table];
+        if !table.signed {
+            return Claim::default();
         }
+        let grown = |length: usize| (length as i64 + i64::from(stream.growth_bytes)) as u16;
+        let lengths = || table.frames().map(<[u8]>::len);
+        Claim {
+            least: grown(lengths().min().unwrap_or(0)),
+            most: grown(lengths().max().unwrap_or(0)),
+            checked_from: grown(table.checked_from),
+        }
+    };
+    Expected {
+        first: trial.first_stream,
+        claims: trial.streams.iter().map(claim).collect(),
     }
 }
 
 /// Refuses what no port can do, naming the field.
-fn check(trial: &Trial, template: &[u8], checked_from: usize) -> Result<()> {
+fn check(trial: &Trial, tables: &[Arc<Table>], ports: &Ports) -> Result<()> {
     let refuse = |problem: String| Err(EngineError(problem));
-    if !(trial.frames_per_second.is_finite() && trial.frames_per_second > 0.0) {
+    if trial.streams.is_empty() || trial.interval_ns == 0 {
+        return refuse("streams and interval_ns must be at least 1".into());
+    }
+    if usize::from(trial.first_stream) + trial.streams.len() > usize::from(u16::MAX) {
         return refuse(format!(
-            "frames_per_second: {} is not a rate",
-            trial.frames_per_second
+            "streams: {} do not fit behind number {}",
+            trial.streams.len(),
+            trial.first_stream
         ));
     }
-    if trial.frames == 0 || trial.interval_ns == 0 {
-        return refuse("frames and interval_ns must be at least 1".into());
-    }
-    if template.len() + 4 != trial.frame_bytes as usize {
-        return refuse(format!(
-            "template: {} bytes and 4 of FCS are not frame_bytes = {}",
-            template.len(),
-            trial.frame_bytes
-        ));
-    }
-    let Some((_, place)) = template.split_last_chunk::<{ signature::LENGTH }>() else {
-        return refuse("template: shorter than a signature".into());
-    };
-    let region = template.get(checked_from..).unwrap_or_default();
-    if place.iter().any(|byte| *byte != 0) || region.len() < signature::LENGTH || !balanced(region)
-    {
-        return refuse(format!(
-            "template: the bytes from {checked_from} must sum to zero and end in {} zero bytes",
-            signature::LENGTH
-        ));
+    for stream in &trial.streams {
+        if !(stream.frames_per_second.is_finite() && stream.frames_per_second > 0.0) {
+            return refuse(format!(
+                "frames_per_second: {} is not a rate",
+                stream.frames_per_second
+            ));
+        }
+        if stream.frames == 0 || stream.frame_bytes.is_empty() {
+            return refuse("frames and frame_bytes must be at least 1".into());
+        }
+        stream.pacing.check().map_err(EngineError)?;
+        let sends = |sender: &Sender| sender.ports.contains(&stream.transmit);
+        let receives = |port: &(usize, Box<dyn Receive>)| port.0 == stream.receive;
+        if !ports.senders.iter().any(sends) || !ports.receivers.iter().any(receives) {
+            return refuse(format!(
+                "streams: ports {} and {} are not open for it",
+                stream.transmit, stream.receive
+            ));
+        }
+        let Some(table) = tables.get(stream.table) else {
+            return refuse(format!("streams: there is no table {}", stream.table));
+        };
+        let sizes = stream.frame_bytes.iter().cycle();
+        for (frame, bytes) in table.frames().zip(sizes) {
+            if frame.len() + 4 != *bytes as usize {
+                return refuse(format!(
+                    "frames: {} bytes and 4 of FCS are not frame_bytes = {bytes}",
+                    frame.len()
+                ));
+            }
+        }
+        let headers = table.checked_from as i64 + i64::from(stream.growth_bytes);
+        let longest = table.frames().map(<[u8]>::len).max().unwrap_or(0) as i64;
+        if headers < 0 || longest + i64::from(stream.growth_bytes) > i64::from(u16::MAX) {
+            return refuse(format!(
+                "growth_bytes: {} is more than the headers have",
+                stream.growth_bytes
+            ));
+        }
     }
     Ok(())
 }

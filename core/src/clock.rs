@@ -11,6 +11,11 @@ pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// CPU time that the calling thread has used, in ns.
+pub fn thread_cpu_ns() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Sleeps until `until_ns` on CLOCK_MONOTONIC; returns at once if that is past.
 pub fn sleep_until(until_ns: u64) {
     let now_ns = monotonic_ns();
@@ -25,7 +30,7 @@ fn read(clock: libc::clockid_t) -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the kernel fills the timespec that it is given; both clocks always exist.
+    // SAFETY: the kernel fills the timespec that it is given; these clocks always exist.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -3,13 +3,18 @@
 //! It has no opinion on methods or reports. Values cross to Python as JSON of the
 //! types in `record` and `simulated`; the interpreter lock is released in every loop.
 
+pub mod account;
 pub mod affinity;
 pub mod carry;
 pub mod clock;
+pub mod departures;
 pub mod faulty;
+pub mod frame_log;
 pub mod gaps;
+pub mod hiccup;
 pub mod histogram;
 pub mod latency;
+pub mod neighbour;
 pub mod netns;
 pub mod pacing;
 pub mod port;
@@ -18,6 +23,7 @@ pub mod record;
 pub mod series;
 pub mod signature;
 pub mod simulated;
+pub mod table;
 pub mod tracking;
 pub mod watch;
 pub mod wire;
@@ -26,6 +32,10 @@ pub mod wire;
 mod _core {
     #[pymodule_export]
     use crate::faulty::python::Faulty;
+    #[pymodule_export]
+    use crate::hiccup::python::Hiccups;
+    #[pymodule_export]
+    use crate::neighbour::python::Neighbours;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
     #[pymodule_export]

@@ -1,70 +1,112 @@
-//! When each frame of a constant load is due.
+//! When each frame of one stream is due: constant, in bursts, at random, or by a list.
 //!
-//! The period is kept in units of 2^-32 ns, so that its rounding shifts the last frame of a
-//! day-long trial by less than one ns in 10^9. It reads no clock and never waits.
+//! Times are kept in units of 2^-32 ns, so that rounding shifts the last frame of a day-long
+//! trial by less than one ns in 10^9. It reads no clock and never waits.
 
-/// Frames that a late sender may send at once to be on time again; RFC 2544 §21 knows bursts of 64.
-const CATCH_UP_FRAMES: u64 = 64;
-/// Or as many as are due in this time: a scheduler's hiccup must not shift the schedule.
-const CATCH_UP_NS: u64 = 1_000_000;
+use serde::{Deserialize, Serialize};
+
+/// How a stream's frames follow each other; its mean rate is the stream's.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Pacing {
+    #[default]
+    Constant,
+    /// RFC 2544 §21: frames of a burst follow each other by `gap_ns`, or as fast as the port sends.
+    Bursts { burst_frames: u64, gap_ns: u64 },
+    /// Independent, exponentially distributed gaps.
+    Poisson,
+    /// These gaps in turn, again and again; the rate is theirs.
+    Gaps { gaps_ns: Vec<u64> },
+}
+
+impl Pacing {
+    /// Says what no sender could do.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Pacing::Bursts {
+                burst_frames: 0, ..
+            } => Err("burst_frames: a burst has at least one frame".into()),
+            Pacing::Gaps { gaps_ns } if gaps_ns.is_empty() => {
+                Err("gaps_ns: the list is empty".into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
 
 /// 2^32: fractions of a ns in a ns.
 const FRACTIONS: f64 = 4_294_967_296.0;
 
-/// Due times `start_ns + n * period`, exact in units of 2^-32 ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Schedule {
-    pub start_ns: u64,
-    /// 2^-32 ns.
+/// The due times of one stream, in order.
+#[derive(Clone, Debug)]
+pub struct Timetable {
+    pacing: Pacing,
+    /// 2^-32 ns, as all times here.
     period: u128,
+    next: u128,
+    sequence: u64,
+    random: u64,
 }
 
-impl Schedule {
-    /// `frames_per_second` must be positive and finite.
-    pub fn new(start_ns: u64, frames_per_second: f64) -> Self {
+impl Timetable {
+    /// `frames_per_second` must be positive and finite; `seed` feeds random gaps.
+    pub fn new(pacing: Pacing, start_ns: u64, frames_per_second: f64, seed: u64) -> Self {
         let period_ns = 1e9 / frames_per_second;
         let whole = period_ns.floor();
         // The fraction is scaled apart from the whole: neither loses bits to the other.
         let fraction = ((period_ns - whole) * FRACTIONS).round();
-        Schedule {
-            start_ns,
+        Timetable {
+            pacing,
             period: ((whole as u128) << 32) + fraction as u128,
+            next: u128::from(start_ns) << 32,
+            sequence: 0,
+            random: seed,
         }
     }
 
-    /// Whole ns of the period.
-    pub fn period_ns(&self) -> u64 {
-        (self.period >> 32) as u64
+    /// When the next frame is due; `advance` moves on to the one after it.
+    #[inline]
+    pub fn due_ns(&self) -> u64 {
+        (self.next >> 32) as u64
     }
 
-    /// What the period has beyond its whole ns, in 2^-32 ns.
-    pub fn period_fraction(&self) -> u64 {
-        (self.period & 0xFFFF_FFFF) as u64
-    }
-
-    /// A sender later than this does not catch up but postpones what is left: a device under test must
-    /// not lose frames to a burst that nobody asked for.
-    pub fn catch_up_ns(&self) -> u64 {
-        CATCH_UP_NS.max(CATCH_UP_FRAMES * (self.period_ns() + 1))
-    }
-
-    pub fn postpone(&mut self, by_ns: u64) {
-        self.start_ns += by_ns;
-    }
-
-    pub fn due_ns(&self, sequence: u64) -> u64 {
-        self.start_ns + ((self.period * u128::from(sequence)) >> 32) as u64
-    }
-
-    /// Frames that are due at `now_ns` or earlier.
-    pub fn due_frames(&self, now_ns: u64) -> u64 {
-        let Some(elapsed_ns) = now_ns.checked_sub(self.start_ns) else {
-            return 0;
+    #[inline]
+    pub fn advance(&mut self) {
+        self.sequence += 1;
+        self.next += match &self.pacing {
+            Pacing::Constant => self.period,
+            Pacing::Bursts {
+                burst_frames,
+                gap_ns,
+            } => {
+                let gap = u128::from(*gap_ns) << 32;
+                if self.sequence.is_multiple_of(*burst_frames) {
+                    (self.period * u128::from(*burst_frames))
+                        .saturating_sub(gap * u128::from(*burst_frames - 1))
+                } else {
+                    gap
+                }
+            }
+            Pacing::Poisson => {
+                // Never zero, so that the logarithm is finite.
+                let uniform = ((draw(&mut self.random) >> 11) + 1) as f64 / (1u64 << 53) as f64;
+                (self.period as f64 * -uniform.ln()) as u128
+            }
+            Pacing::Gaps { gaps_ns } => {
+                let place = (self.sequence - 1) % gaps_ns.len() as u64;
+                u128::from(gaps_ns[place as usize]) << 32
+            }
         };
-        // Due times are rounded down, so everything below the next whole ns is due.
-        let frames = (((u128::from(elapsed_ns) + 1) << 32) - 1) / self.period.max(1);
-        u64::try_from(frames).map_or(u64::MAX, |frames| frames.saturating_add(1))
     }
+}
+
+/// SplitMix64: a full period of 2^64 and no state beyond its counter.
+fn draw(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]
@@ -72,40 +114,66 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// How the transmit program computes the same: by adding the period once a frame.
-    fn by_addition(schedule: &Schedule, frames: u64) -> u64 {
-        let (mut due_ns, mut fraction) = (schedule.start_ns, 0);
-        for _ in 0..frames {
-            fraction += schedule.period_fraction();
-            due_ns += schedule.period_ns() + (fraction >> 32);
-            fraction &= 0xFFFF_FFFF;
-        }
-        due_ns
+    fn due(pacing: Pacing, rate: f64, frames: usize) -> Vec<u64> {
+        let mut timetable = Timetable::new(pacing, 1000, rate, 7);
+        let next = || {
+            let due_ns = timetable.due_ns();
+            timetable.advance();
+            due_ns
+        };
+        std::iter::repeat_with(next).take(frames).collect()
     }
 
     proptest! {
         #[test]
-        fn adding_and_multiplying_agree(rate in 0.1f64..2e8, frames in 0u64..2000) {
-            let schedule = Schedule::new(77, rate);
-            prop_assert_eq!(by_addition(&schedule, frames), schedule.due_ns(frames));
-        }
-
-        #[test]
-        fn the_rate_holds_to_one_in_ten_to_the_nine(rate in 1f64..2e8) {
-            let seconds = 3600.0;
-            let schedule = Schedule::new(0, rate);
-            let last = (rate * seconds) as u64;
-            let exact_ns = last as f64 * 1e9 / rate;
-            let error_ns = (schedule.due_ns(last) as f64 - exact_ns).abs();
+        fn a_constant_rate_holds_to_one_in_ten_to_the_nine(rate in 1f64..2e8, frames in 2usize..2000) {
+            let due = due(Pacing::Constant, rate, frames);
+            let exact_ns = (frames - 1) as f64 * 1e9 / rate;
+            let error_ns = ((due[frames - 1] - 1000) as f64 - exact_ns).abs();
             prop_assert!(error_ns <= 2.0 + exact_ns * 1e-9, "{error_ns} ns off");
         }
 
         #[test]
-        fn as_many_frames_are_due_as_have_a_due_time_not_later(rate in 1f64..2e9, now_ns in 0u64..1_000_000_000) {
-            let schedule = Schedule::new(1000, rate);
-            let due = schedule.due_frames(now_ns);
-            prop_assert!(due == 0 || schedule.due_ns(due - 1) <= now_ns);
-            prop_assert!(schedule.due_ns(due) > now_ns);
+        fn bursts_have_the_mean_rate_and_their_own_gap(
+            burst_frames in 1u64..50, gap_ns in 0u64..1000, bursts in 1usize..10,
+        ) {
+            let rate = 1e5;
+            let due = due(Pacing::Bursts { burst_frames, gap_ns }, rate, burst_frames as usize * bursts + 1);
+            for (place, pair) in due.windows(2).enumerate() {
+                if (place as u64 + 1) % burst_frames != 0 {
+                    prop_assert_eq!(pair[1] - pair[0], gap_ns);
+                }
+            }
+            prop_assert_eq!(due[due.len() - 1] - due[0], burst_frames * bursts as u64 * 10_000);
         }
+    }
+
+    #[test]
+    fn random_gaps_are_exponential() {
+        let due = due(Pacing::Poisson, 1e6, 200_001);
+        let gaps: Vec<f64> = due
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as f64)
+            .collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let squares = gaps
+            .iter()
+            .map(|gap| (gap - mean) * (gap - mean))
+            .sum::<f64>();
+        let deviation = (squares / gaps.len() as f64).sqrt();
+        let long = gaps.iter().filter(|gap| **gap > 2000.0).count() as f64 / gaps.len() as f64;
+        // Five standard errors of each: the seed is fixed, so this holds always or never.
+        assert!((mean - 1000.0).abs() < 12.0, "mean {mean}");
+        assert!((deviation - 1000.0).abs() < 30.0, "deviation {deviation}");
+        assert!((long - (-2.0f64).exp()).abs() < 0.004, "share {long}");
+    }
+
+    #[test]
+    fn a_list_of_gaps_is_repeated() {
+        let gaps_ns = vec![5, 0, 100];
+        assert_eq!(
+            due(Pacing::Gaps { gaps_ns }, 1.0, 7),
+            [1000, 1005, 1005, 1105, 1110, 1110, 1210]
+        );
     }
 }

@@ -1,36 +1,61 @@
-//! One trial: what was asked (`Trial`), what the sender did (`Sent`), what came of it (`Record`).
+//! One trial: what was asked (`Trial`), what the senders did (`Sent`), what came of it (`Record`).
 //!
 //! These types are the seam to Python (`keisoku/record/trial.py` mirrors them); counts and
 //! intentions only, nothing derived.
 
 use serde::{Deserialize, Serialize};
 
+use crate::hiccup::HiccupRecord;
 use crate::histogram::Buckets;
+use crate::pacing::Pacing;
 use crate::tracking::Tracked;
 
-/// A constant load of one stream for a fixed time.
+/// The load of some streams for a fixed time.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Trial {
-    /// Bytes from the destination address to the FCS, both included.
-    pub frame_bytes: u32,
-    pub frames_per_second: f64,
-    /// Frames to send: the rate times the duration, rounded.
-    pub frames: u64,
+    /// Number of the first stream in its signatures; the others follow it.
+    pub first_stream: u16,
+    pub streams: Vec<Stream>,
     pub duration_ns: u64,
-    /// Tells this trial's frames from every other's.
-    pub stream: u16,
-    /// How long after the last frame the receiver waits (RFC 2544 §23: 2 s).
+    /// How long after the last frame the receivers wait (RFC 2544 §23: 2 s).
     pub drain_ns: u64,
     /// Width of the intervals of the series.
     pub interval_ns: u64,
-    /// Sequence number of the frame whose latency RFC 2544 §26.2 asks for.
-    #[serde(default)]
-    pub tag: Option<u64>,
-    /// Feeds every random choice of a simulated device.
+    /// Feeds every random choice of pacing and of a simulated device.
     pub seed: u64,
 }
 
-/// What the sender did. Times are ns since the first frame was due.
+/// Frames of one sender to one receiver, numbered from 0.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Stream {
+    /// Indices of the ports.
+    pub transmit: usize,
+    pub receive: usize,
+    /// Index of the table that its frames are taken from; frame n is number n modulo the table's length.
+    pub table: usize,
+    /// Sizes of consecutive frames, from the destination address to the FCS, both included; a cycle.
+    pub frame_bytes: Vec<u32>,
+    pub frames_per_second: f64,
+    #[serde(default)]
+    pub pacing: Pacing,
+    /// Frames to send: the rate times the duration, rounded.
+    pub frames: u64,
+    /// Sequence number of the frame whose latency RFC 2544 §26.2 asks for.
+    #[serde(default)]
+    pub tag: Option<u64>,
+    /// By how much the device lengthens a frame's headers (a tunnel) or shortens them.
+    #[serde(default)]
+    pub growth_bytes: i32,
+}
+
+impl Stream {
+    pub fn frame_bytes_mean(&self) -> f64 {
+        let sum: u64 = self.frame_bytes.iter().map(|bytes| u64::from(*bytes)).sum();
+        sum as f64 / self.frame_bytes.len() as f64
+    }
+}
+
+/// What a sender did at one port. Times are ns since the first frame of the trial was due.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sent {
     pub offered_frames: u64,
@@ -47,13 +72,45 @@ pub struct Sent {
 /// The facts of one trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record {
-    pub sent: Sent,
-    pub tracked: Tracked,
-    /// Frames that reached the tester's port and that the tester itself then failed to account.
-    pub tester_dropped_frames: u64,
+    /// In the order of the trial's.
+    pub streams: Vec<StreamRecord>,
+    pub transmitters: Vec<Transmitter>,
+    pub receivers: Vec<Receiver>,
+    /// What the host did to the tester meanwhile; none in virtual time.
+    pub interference: Option<HiccupRecord>,
     /// True if the trial was stopped before its time.
     pub interrupted: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct StreamRecord {
+    pub stream: u16,
+    pub transmit: usize,
+    pub receive: usize,
+    pub offered_frames: u64,
+    pub tracked: Tracked,
+}
+
+/// A port that sent.
+#[derive(Clone, Debug, Serialize)]
+pub struct Transmitter {
+    pub port: usize,
+    pub sent: Sent,
     /// Which clock and which point each stamp was taken at.
-    pub transmit_stamp: String,
-    pub receive_stamp: String,
+    pub stamp: String,
+}
+
+/// A port that received.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Receiver {
+    pub port: usize,
+    /// Frames that no stream of this trial sent.
+    pub foreign_frames: u64,
+    /// Frames of streams that were meant for another port.
+    pub misdirected_frames: u64,
+    /// Frames that reached the port and that the tester itself then failed to account.
+    pub tester_dropped_frames: u64,
+    /// When the last frame of this trial arrived, in ns since its first frame was due.
+    pub last_received_ns: Option<u64>,
+    pub stamp: String,
 }

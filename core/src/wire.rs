@@ -1,4 +1,4 @@
-//! `keisoku._core.Wire`: a transmit and a receive port, opened once for many trials.
+//! `keisoku._core.Wire`: the tester's ports, opened once for many trials.
 //!
 //! Turns JSON into types and threads into handles for Python; every decision is below it.
 
@@ -9,26 +9,30 @@ use std::thread::{self, JoinHandle};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
-use crate::carry::carry;
-use crate::port::{self, EngineError, Place, Receive, Transmit};
+use crate::affinity;
+use crate::carry::{Ports, Sender, carry};
+use crate::frame_log::FrameLog;
+use crate::port::{self, EngineError, Place};
 use crate::record::{Record, Trial};
+use crate::table::Table;
 use crate::watch::Watch;
 
 mod errors {
     pyo3::import_exception!(keisoku.errors, EngineError);
 }
 
-type Ports = (Box<dyn Transmit>, Box<dyn Receive>);
 type Ended = (Ports, port::Result<Record>);
+/// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed.
+type TableParts = (Vec<u8>, Vec<u8>, usize, bool);
 
-/// A transmit and a receive port.
+/// Ports of this host, and the trials that they carry out.
 ///
-/// Ports are JSON objects: `engine` ('xdp' or 'packet'), `interface`, `namespace` (a path such as
-/// '/run/netns/x', or null). Raises `EngineError` if a port cannot be opened.
+/// Ports are a JSON list of objects: `engine` ('xdp' or 'packet'), `interface`, `namespace` (a path such as
+/// '/run/netns/x', or null). `transmit` and `receive` say which of them do what.
+/// Raises `EngineError` if a port cannot be opened.
 #[pyclass(frozen)]
 pub struct Wire {
-    tx: Place,
-    rx: Place,
+    places: Vec<Place>,
     /// Locked for moments only, so that progress and stop work while another thread waits in finish.
     state: Mutex<State>,
 }
@@ -37,34 +41,46 @@ pub struct Wire {
 struct State {
     ports: Option<Ports>,
     watch: Option<Arc<Watch>>,
+    log: Option<Arc<FrameLog>>,
     thread: Option<JoinHandle<Ended>>,
 }
 
 #[pymethods]
 impl Wire {
     #[new]
-    fn new(py: Python<'_>, tx_json: &str, rx_json: &str) -> PyResult<Self> {
-        let (tx, rx): (Place, Place) = (parse(tx_json, "tx")?, parse(rx_json, "rx")?);
-        let ports = py.detach(|| Ok((port::open_transmit(&tx)?, port::open_receive(&rx)?)));
+    fn new(
+        py: Python<'_>,
+        ports_json: &str,
+        transmit: Vec<usize>,
+        receive: Vec<usize>,
+    ) -> PyResult<Self> {
+        let places: Vec<Place> = parse(ports_json, "ports")?;
+        let ports = py.detach(|| open(&places, &transmit, &receive));
         let state = State {
             ports: Some(ports.map_err(raise)?),
             ..State::default()
         };
         Ok(Wire {
-            tx,
-            rx,
+            places,
             state: Mutex::new(state),
         })
     }
 
     /// Begins a trial and returns at once.
     ///
-    /// `trial_json`: `record::Trial`. `template`: a frame without FCS, its last 18 bytes zero, whose
-    /// bytes from `checked_from` on sum to zero in ones' complement.
-    fn start(&self, trial_json: &str, template: Vec<u8>, checked_from: usize) -> PyResult<()> {
+    /// `trial_json`: `record::Trial`. `tables`: frames without FCS, the length of each (16 bits, native), where
+    /// the payload starts, and whether they are signed: then the last 18 bytes are zero and the bytes of
+    /// the payload sum to zero in ones' complement. `log`: keep a row for each arrival, to be taken by `take_frames`.
+    #[pyo3(signature = (trial_json, tables, log=false))]
+    fn start(&self, trial_json: &str, tables: Vec<TableParts>, log: bool) -> PyResult<()> {
         let trial: Trial = parse(trial_json, "trial")?;
+        let tables = tables
+            .into_iter()
+            .map(table)
+            .collect::<port::Result<Vec<_>>>();
+        let tables = tables.map_err(raise)?;
         let mut state = self.lock();
-        let Some((mut transmit, mut receive)) = state.ports.take() else {
+        let Some(mut ports) = state.ports.take() else {
             let why = if state.watch.is_some() {
                 "a trial is running"
             } else {
@@ -73,14 +89,23 @@ impl Wire {
             return Err(raise(EngineError(format!("cannot start a trial: {why}"))));
         };
         let watch = Arc::new(Watch::default());
+        let log = log.then(Arc::<FrameLog>::default);
         state.watch = Some(watch.clone());
+        state.log = log.clone();
         state.thread = Some(thread::spawn(move || {
-            let (tx, rx) = (transmit.as_mut(), receive.as_mut());
-            let record = carry(&trial, &template, checked_from, tx, rx, &watch);
+            let record = carry(&trial, &tables, &mut ports, &watch, log);
             watch.finished.store(true, Ordering::Release);
-            ((transmit, receive), record)
+            (ports, record)
         }));
         Ok(())
+    }
+
+    /// The rows of arrivals since the last call, as bytes of `frame_log::Entry`, and how many were lost.
+    fn take_frames(&self, py: Python<'_>) -> (Vec<u8>, u64) {
+        match self.lock().log.clone() {
+            Some(log) => py.detach(|| (log.take(), log.lost())),
+            None => (Vec::new(), 0),
+        }
     }
 
     /// Frames offered and forwarded so far, and whether `finish` would return at once.
@@ -113,10 +138,11 @@ impl Wire {
         serde_json::to_string(&record).map_err(|error| raise(EngineError(error.to_string())))
     }
 
-    /// Sends `count` learning frames, 1 ms apart, from the transmit port, or from the receive port.
-    #[pyo3(signature = (template, count, reverse=false))]
-    fn learn(&self, py: Python<'_>, template: Vec<u8>, count: u32, reverse: bool) -> PyResult<()> {
-        let place = if reverse { &self.rx } else { &self.tx };
+    /// Sends `count` learning frames, 1 ms apart, from one of the ports.
+    fn learn(&self, py: Python<'_>, port: usize, template: Vec<u8>, count: u32) -> PyResult<()> {
+        let Some(place) = self.places.get(port) else {
+            return Err(raise(EngineError(format!("there is no port {port}"))));
+        };
         py.detach(|| port::send_slowly(place, &template, count))
             .map_err(raise)
     }
@@ -153,6 +179,47 @@ impl Drop for Wire {
     fn drop(&mut self) {
         self.shut();
     }
+}
+
+/// Opens every port once for each of its duties.
+///
+/// Ports of one engine and namespace share a sender as long as there are not CPUs for more: two senders
+/// on one CPU would hold each other up for a call of 10 ms.
+fn open(places: &[Place], transmit: &[usize], receive: &[usize]) -> port::Result<Ports> {
+    let spare = affinity::allowed().map_or(1, |cpus| cpus.len().saturating_sub(1).max(1));
+    let most = transmit.len().div_ceil(spare);
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for &port in transmit {
+        let joins = |group: &&mut Vec<usize>| {
+            let (one, other) = (&places[group[0]], &places[port]);
+            let alike = one.engine == other.engine && one.namespace == other.namespace;
+            alike && group.len() < most
+        };
+        match groups.iter_mut().find(joins) {
+            Some(group) => group.push(port),
+            None => groups.push(vec![port]),
+        }
+    }
+    let senders = groups.into_iter().map(|ports| {
+        let own: Vec<Place> = ports.iter().map(|port| places[*port].clone()).collect();
+        let transmit = port::open_transmit(&own)?;
+        Ok(Sender { ports, transmit })
+    });
+    let receivers = receive
+        .iter()
+        .map(|port| Ok((*port, port::open_receive(&places[*port])?)));
+    Ok(Ports {
+        senders: senders.collect::<port::Result<_>>()?,
+        receivers: receivers.collect::<port::Result<_>>()?,
+    })
+}
+
+fn table((bytes, lengths, checked_from, signed): TableParts) -> port::Result<Arc<Table>> {
+    let lengths: Vec<u16> = lengths
+        .chunks_exact(2)
+        .map(|two| u16::from_ne_bytes([two[0], two[1]]))
+        .collect();
+    Table::new(bytes, &lengths, checked_from, signed).map(Arc::new)
 }
 
 fn parse<T: DeserializeOwned>(json: &str, what: &str) -> PyResult<T> {

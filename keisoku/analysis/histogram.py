@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from keisoku.record.trial import Buckets
+from keisoku.record.counts import Buckets
 
 
 def merged(histograms: Sequence[Buckets]) -> Buckets:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keisoku.record.trial import Buckets, Latency
+from keisoku.record.counts import Buckets, Latency
 
 PDV_PERCENT = 99.9
 """RFC 8219 §7.3.1 takes the 99.9th percentile for the upper end of the delay variation."""

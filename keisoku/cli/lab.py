@@ -8,13 +8,13 @@ from contextlib import suppress
 import click
 
 from keisoku.errors import PlanError
-from keisoku.lab import Faults, Lab
+from keisoku.lab import Faults, Lab, find_device
 
 _FAULTS = "of `faulty`: sequence numbers, such as 5,17"
 
 
 @click.command("lab")
-@click.argument("device", type=click.Choice(["cable", "bridge", "router", "faulty"]))
+@click.argument("device")
 @click.option("--ports", type=click.IntRange(2, 32), default=2, show_default=True)
 @click.option("--mtu", type=int, default=1500, show_default=True)
 @click.option("--drop", metavar="FRAMES", help=_FAULTS)
@@ -26,13 +26,22 @@ def command(
 ) -> None:
     """Builds DEVICE, prints its ports, and keeps it until Ctrl-C; everything is removed then.
 
+    Where the device changes headers, it also prints what to send from port 1 to 2 and back, and what then arrives.
+
+    \b
+    cable, bridge, router, faulty
+    nat, firewall?rules=25, vxlan, srv6
+    ovs, ovs?flows=10000, ovs-mpls?action=push|pop|swap, ovs-vxlan
+
     \b
     keisoku lab bridge
+    keisoku lab 'firewall?rules=25'
     keisoku lab faulty --drop 5,17 --swap 100
     keisoku throughput --tx xdp:t1@keisoku-PID-tester --rx xdp:t2@keisoku-PID-tester
     """
     faults = None
-    if device == "faulty":
+    found = find_device(device)
+    if found.family == "faulty":
         faults = Faults(
             drop=_sequences("--drop", drop),
             duplicate=_sequences("--duplicate", duplicate),
@@ -40,10 +49,13 @@ def command(
             corrupt=tuple((sequence, SENT_TIME_BYTE) for sequence in _sequences("--corrupt", corrupt)),
         )
     elif any((drop, duplicate, swap, corrupt)):
-        raise PlanError("device", f"{device} applies no faults", "choose the device faulty")
-    with Lab(device, ports=ports, mtu=mtu, faults=faults) as lab:
+        raise PlanError("device", f"{found.family} applies no faults", "choose the device faulty")
+    with Lab(found, ports=ports, mtu=mtu, faults=faults) as lab:
         for port in lab.ports:
             click.echo(f"{port.interface}  {port.mac}  {port.ipv4}  {port.ipv6}  in {port.namespace_path}")
+        if found.most_ports == 2:
+            _print_passage(lab, 1, 2)
+            _print_passage(lab, 2, 1)
         with suppress(KeyboardInterrupt):
             click.echo("ready; Ctrl-C removes it")
             signal.pause()
@@ -52,6 +64,15 @@ def command(
 
 SENT_TIME_BYTE = 3
 """The last byte of the transmit time, counted from the end of a frame (docs/signature)."""
+
+
+def _print_passage(lab: Lab, tx: int, rx: int) -> None:
+    passage = lab.passage(tx, rx)
+    for kind, sent in passage.sent.items():
+        if sent != passage.arrives[kind]:
+            click.echo(f"{tx} to {rx}, {kind}, {passage.growth_bytes:+d} byte")
+            click.echo(f"  send     {sent}")
+            click.echo(f"  arrives  {passage.arrives[kind]}")
 
 
 def _sequences(field: str, text: str | None) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from types import FrameType
 import click
 
 from keisoku import __version__
-from keisoku.cli import calibrate, clean, devices, lab, latency, loss, ports, report, run, sweep, throughput
+from keisoku.cli import calibrate, clean, devices, lab, latency, loss, ports, query, report, run, sweep, throughput
 from keisoku.cli.measure import FAILED
 from keisoku.errors import KeisokuError
 
@@ -23,7 +23,7 @@ def keisoku() -> None:
     """
 
 
-for module in (throughput, latency, loss, sweep, calibrate, run, report, lab, devices, ports, clean):
+for module in (throughput, latency, loss, sweep, calibrate, run, report, query, lab, devices, ports, clean):
     keisoku.add_command(module.command)
 
 

@@ -12,9 +12,25 @@ from typing import Any
 import click
 
 from keisoku.plan.plan import Plan, parse
-from keisoku.plan.units import duration_ns, frame_sizes, rate
+from keisoku.plan.units import duration_ns, rate
 
 F = Callable[..., Any]
+
+_SAME = (
+    "dut",
+    "tx",
+    "rx",
+    "engine",
+    "gateway",
+    "force",
+    "seed",
+    "calibration",
+    "pattern",
+    "headers",
+    "pacing",
+    "streams",
+)
+"""Options that the plan has under the same name and form."""
 
 _DUT = (
     click.option("--dut", metavar="URI", help="lab:bridge, lab:router, sim:gs908e, sim:FILE.toml"),
@@ -22,11 +38,31 @@ _DUT = (
     click.option("--rx", metavar="PORT", help="receiving port, likewise"),
     click.option("--engine", metavar="NAME", help="how a lab's ports are driven: xdp (default) or packet"),
     click.option("--gateway", metavar="IP", help="address of a routing DUT on the transmitting side"),
-    click.option("--headers", metavar="KIND", help="ethernet, ipv4 (default) or ipv6"),
+    click.option("--ports", metavar="PORTS", help="all ports of a pattern: 1,2,3,4 or xdp:eth1,xdp:eth2,…"),
+    click.option(
+        "--pattern", metavar="NAME", help="pair (default), bidirectional, pairs, mesh, many-to-one, one-to-many"
+    ),
+    click.option(
+        "--headers",
+        metavar="STACK",
+        help="ethernet, ipv4 (default), ipv6, or like Ether()/Dot1Q(vlan=5)/IP()/UDP()",
+    ),
+    click.option(
+        "--modify",
+        multiple=True,
+        metavar="FIELD=VALUES",
+        help="vary a field: 'UDP.sport=random(1024-65535)', 'IP.dst=increment(198.19.0.1, count=256)', rfc4814",
+    ),
+    click.option("--pacing", metavar="KIND", help="constant (default), bursts:64, bursts:64@1us, poisson, gaps:FILE"),
+    click.option("--streams", type=int, help="streams on each way, with a source port each (default: 1)"),
     click.option("--force", is_flag=True, default=None, help="use a port even if it carries the default route"),
 )
 _TRIAL = (
-    click.option("--size", metavar="BYTES", help="frame sizes with FCS: 64,1518 or 64-1518:64 (default: RFC 2544's)"),
+    click.option(
+        "--size",
+        metavar="BYTES",
+        help="sizes with FCS: 64,1518, 64-1518:64, or a mix: imix, 64:7,1518:1 (default: RFC 2544's)",
+    ),
     click.option("--duration", metavar="TIME", help="length of a trial (default: the RFC's)"),
     click.option(
         "--waits",
@@ -34,6 +70,7 @@ _TRIAL = (
         help="all waits of RFC 2544 §23: after learning, for the last frame, between trials",
     ),
     click.option("--seed", type=int, help="for every random choice of a simulated device"),
+    click.option("--frames", is_flag=True, default=None, help="keep a row for each frame, for 'keisoku query'"),
     click.option("--calibration", metavar="FILE", help="auto (default), none, or a calibration file"),
 )
 _OUTPUT = (
@@ -63,12 +100,12 @@ def output_options() -> tuple[Callable[[F], F], ...]:
 def plan_of(method: str, given: dict[str, Any], settings: dict[str, Any]) -> Plan:
     """The plan for one method from the shared options and the method's own settings (None: not given)."""
     source: dict[str, Any] = {
-        name: given[name]
-        for name in ("dut", "tx", "rx", "engine", "gateway", "headers", "force", "seed", "calibration")
-        if given[name] is not None
+        name: given[name] for name in (*_SAME, "size", "ports", "modify") if given[name] not in (None, ())
     }
-    if given["size"] is not None:
-        source["frame_bytes"] = frame_sizes("--size", given["size"])
+    if "size" in source:
+        source["frame_bytes"] = source.pop("size")
+    if "ports" in source:
+        source["ports"] = [port.strip() for port in source["ports"].split(",")]
     if given["waits"] is not None:
         wait_s = 0.0 if given["waits"].strip() in ("0", "0s", "0 s") else seconds("--waits", given["waits"])
         source["phases"] = {"learning_wait_s": wait_s, "drain_s": wait_s, "rest_s": wait_s}

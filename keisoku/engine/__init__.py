@@ -44,6 +44,14 @@ class Progress(_Model):
     """Engine time that the whole trial takes."""
 
 
+class FrameSink(Protocol):
+    """Takes a row for each arrival while a trial runs (`keisoku/record/frames.py`)."""
+
+    def append(self, entries: bytes) -> None:
+        """Rows in the core's layout; called from a thread of the engine's."""
+        ...
+
+
 class Engine(Protocol):
     """Carries out one trial at a time. The calls may come from different threads."""
 
@@ -52,10 +60,11 @@ class Engine(Protocol):
         """What this engine can do on its ports."""
         ...
 
-    def start(self, trial: Trial, stream: int, seed: int) -> None:
+    def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
         """Begins a trial and returns at once; the engine carries out the trial's phases as well.
 
-        `stream` (16 bits) tells its frames from those of other trials. Raises PlanError for what
+        `stream` (16 bits) is the number of its first stream and tells its frames from those of other trials.
+        `frames` is given a row for each arrival. Raises PlanError for what
         the engine cannot do, EngineError if a port fails.
         """
         ...

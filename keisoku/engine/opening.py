@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_address
+from pathlib import Path
 
 from pyroute2 import IPRoute
 
@@ -16,44 +17,30 @@ from keisoku.engine import Engine
 from keisoku.engine.port import Port as HostPort
 from keisoku.engine.port import PortAddress, check, resolve_mac
 from keisoku.engine.simulated import SimulatedEngine
-from keisoku.engine.wired import Port, Route, WiredEngine
+from keisoku.engine.traffic import Route, Traffic, Way
+from keisoku.engine.wired import Port, WiredEngine
 from keisoku.errors import PlanError
-from keisoku.frame.template import (
-    DESTINATION_IPV4,
-    DESTINATION_IPV6,
-    SOURCE_IPV4,
-    SOURCE_IPV6,
-    least_frame_bytes,
-)
+from keisoku.frame.headers import DESTINATION_IPV4, DESTINATION_IPV6, SOURCE_IPV4, SOURCE_IPV6, Ends
 from keisoku.lab import Lab, LabPort
+from keisoku.lab.catalogue import find_device as find_lab_device
 from keisoku.lab.namespace import within
-from keisoku.plan.device import find_device
+from keisoku.plan.device import Device, find_device
 from keisoku.plan.plan import Plan
 
 _FAMILIES = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
 _UNADDRESSED = {"ipv4": (SOURCE_IPV4, DESTINATION_IPV4), "ipv6": (SOURCE_IPV6, DESTINATION_IPV6)}
-_LAB_TITLES = {
-    "cable": "bare cable",
-    "bridge": "Linux bridge",
-    "router": "Linux router",
-    "faulty": "faulty device",
-}
 
 
 @contextmanager
 def open_engine(plan: Plan) -> Iterator[Engine]:
-    """The engine for `plan.dut`, or for `plan.tx` and `plan.rx`.
+    """The engine for `plan.dut`, or for the plan's ports.
 
     Raises PlanError for a DUT or port that does not exist or cannot be used, EngineError if opening fails.
     """
-    least = least_frame_bytes(plan.headers)
-    if min(plan.frame_bytes) < least:
-        problem = f"{min(plan.frame_bytes)} byte cannot hold {plan.headers} headers and the signature"
-        raise PlanError("frame size", problem, f"use at least {least} byte")
     kind, _, name = (plan.dut or "").partition(":")
     with ExitStack() as stack:
         if kind == "sim":
-            engine: Engine = SimulatedEngine(find_device(name), _number("tx", plan.tx, 1), _number("rx", plan.rx, 2))
+            engine: Engine = _simulated(plan, find_device(name))
         elif kind == "lab":
             engine = on_lab(plan, stack.enter_context(_lab(plan, name)))
         elif plan.dut is None:
@@ -67,77 +54,108 @@ def open_engine(plan: Plan) -> Iterator[Engine]:
 
 
 def on_lab(plan: Plan, lab: Lab) -> WiredEngine:
-    """The engine on a lab that is already there: from the plan's tx to its rx port."""
-    numbers = _number("tx", plan.tx, 1), _number("rx", plan.rx, 2)
-    if numbers[0] == numbers[1]:
-        raise PlanError("rx", f"is port {numbers[0]}, as tx is", "use another port")
-    if lab.l3 and plan.headers == "ethernet":
-        raise PlanError("headers", "a router does not forward plain Ethernet frames", "use ipv4 or ipv6")
-    context = lab.context()
+    """The engine on a lab that is already there, on the plan's ports of it."""
+    numbers = _port_numbers(plan)
     ends = [lab.ports[number - 1] for number in numbers]
-    tx, rx = (_lab_port(plan, end, int(str(context["mtu_bytes"]))) for end in ends)
-    route = Route(
-        tx=tx,
-        rx=rx,
-        kind=plan.headers,
-        next_hop_mac=str(ends[0].dut_mac) if lab.l3 else rx.mac,
-        return_hop_mac=str(ends[1].dut_mac) if lab.l3 else tx.mac,
-        link_bits_per_second=None,
-    )
-    title = _LAB_TITLES[lab.kind]
-    return WiredEngine(route, {"device": title, "dut": plan.dut, "lab": context})
+    ports = [
+        Port(plan.engine or "xdp", end.interface, end.namespace_path, end.mac, end.mtu_bytes, _peer(end))
+        for end in ends
+    ]
+
+    def way(transmit: int, receive: int) -> Way:
+        passage = lab.passage(numbers[transmit], numbers[receive])
+        one, other = ends[transmit], ends[receive]
+        source, destination = (end.ipv6 if plan.ip_version == "ipv6" else end.ipv4 for end in (one, other))
+        return Way(Ends(one.mac, passage.next_hop_mac, source, destination, other.mac), passage.sent)
+
+    routes = [
+        Route(
+            transmit,
+            receive,
+            way(transmit, receive),
+            way(receive, transmit),
+            lab.passage(numbers[transmit], numbers[receive]).growth_bytes,
+        )
+        for transmit, receive in plan.pairs()
+    ]
+    traffic = Traffic(routes, plan.contents(), plan.seed)
+    return WiredEngine(ports, traffic, None, {"device": lab.device.title, "dut": plan.dut, "lab": lab.context()})
+
+
+def _peer(port: LabPort) -> tuple[str, Path] | None:
+    if port.dut_interface is None or port.dut_namespace_path is None:
+        return None
+    return port.dut_interface, port.dut_namespace_path
+
+
+def _simulated(plan: Plan, device: Device) -> SimulatedEngine:
+    tx, rx = _port_numbers(plan)
+    return SimulatedEngine(device, tx, rx)
 
 
 def _lab(plan: Plan, name: str) -> Lab:
-    if name not in _LAB_TITLES:
-        raise PlanError("dut", f"there is no lab device '{name}'", f"use one of {', '.join(_LAB_TITLES)}")
-    ports = max(_number("tx", plan.tx, 1), _number("rx", plan.rx, 2))
-    return Lab(name, ports=max(2, ports))
-
-
-def _lab_port(plan: Plan, port: LabPort, mtu_bytes: int) -> Port:
-    ip = {"ipv4": port.ipv4, "ipv6": port.ipv6}.get(plan.headers)
-    return Port(plan.engine or "xdp", port.interface, port.namespace_path, port.mac, ip, mtu_bytes)
+    return Lab(find_lab_device(name, "dut"), ports=max(2, *_port_numbers(plan)))
 
 
 def _on_ports(plan: Plan) -> WiredEngine:
-    addresses = [PortAddress.parse(str(text), field) for field, text in (("tx", plan.tx), ("rx", plan.rx))]
-    tx_place, rx_place = ((address.namespace_path, address.interface) for address in addresses)
-    if tx_place == rx_place:
-        raise PlanError("rx", f"is {addresses[1].interface}, as tx is", "use another port")
+    fields = plan.port_fields()
+    addresses = [PortAddress.parse(text, field) for field, text in fields]
+    places = [(address.namespace_path, address.interface) for address in addresses]
+    for number, place in enumerate(places):
+        if place in places[:number]:
+            raise PlanError(fields[number][0], f"is {place[1]}, as another port is", "use another port")
     found = [
-        check(address, plan.frame_bytes, plan.force, field)
-        for field, address in zip(("tx", "rx"), addresses, strict=True)
+        check(address, plan.all_frame_bytes, plan.force, field)
+        for (field, _), address in zip(fields, addresses, strict=True)
     ]
     ips = _port_ips(plan, addresses)
-    tx, rx = (
-        Port(address.engine, port.name, address.namespace_path, port.mac, ip, port.mtu)
-        for address, port, ip in zip(addresses, found, ips, strict=True)
-    )
-    next_hop = rx.mac if plan.gateway is None else resolve_mac(tx.interface, tx.namespace, _gateway(plan))
-    route = Route(tx, rx, plan.headers, next_hop, tx.mac, _link_speed(found))
+    ports = [
+        Port(address.engine, port.name, address.namespace_path, port.mac, port.mtu)
+        for address, port in zip(addresses, found, strict=True)
+    ]
+
+    def way(transmit: int, receive: int) -> Way:
+        tx, rx = ports[transmit], ports[receive]
+        next_hop = rx.mac
+        if plan.gateway is not None and (transmit, receive) in plan.pairs():
+            next_hop = resolve_mac(tx.interface, tx.namespace, _gateway(plan))
+        return Way(Ends(tx.mac, next_hop, ips[transmit], ips[receive], rx.mac))
+
+    routes = [Route(tx, rx, way(tx, rx), way(rx, tx)) for tx, rx in plan.pairs()]
     context: dict[str, object] = {
-        "device": f"{plan.tx} to {plan.rx}",
+        "device": " to ".join(text for _, text in fields),
         "drivers": [port.driver for port in found],
         "offloads": [port.offloads for port in found],
         "gateway": plan.gateway,
     }
-    return WiredEngine(route, context)
+    return WiredEngine(ports, Traffic(routes, plan.contents(), plan.seed), _link_speed(found), context)
+
+
+def _port_numbers(plan: Plan) -> list[int]:
+    """The numbers of a device's ports that the tester is plugged into."""
+    fields = plan.port_fields()
+    numbers = [_number(field, text) for field, text in fields]
+    for place, number in enumerate(numbers):
+        if number in numbers[:place]:
+            raise PlanError(fields[place][0], f"is port {number}, as another one is", "use another port")
+    return numbers
 
 
 def _port_ips(plan: Plan, addresses: list[PortAddress]) -> list[str | None]:
     """The ports' own addresses of the version that the headers need; RFC 2544's on ports that have none."""
-    if plan.headers == "ethernet":
-        return [None, None]
-    own = [_own_ip(address, _FAMILIES[plan.headers]) for address in addresses]
+    version = plan.ip_version
+    if version is None:
+        return [None] * len(addresses)
+    own = [_own_ip(address, _FAMILIES[version]) for address in addresses]
     if plan.gateway is not None and None in own:
         bare = addresses[own.index(None)]
         raise PlanError(
             "gateway",
-            f"{bare} has no {plan.headers} address, so no router can deliver to it",
+            f"{bare} has no {version} address, so no router can deliver to it",
             f"give it one with `ip address add ADDRESS dev {bare.interface}`",
         )
-    return [ip or default for ip, default in zip(own, _UNADDRESSED[plan.headers], strict=True)]
+    defaults = _UNADDRESSED[version]
+    return [ip or defaults[min(place, 1)] for place, ip in enumerate(own)]
 
 
 def _own_ip(address: PortAddress, family: int) -> str | None:
@@ -153,7 +171,7 @@ def _own_ip(address: PortAddress, family: int) -> str | None:
 
 
 def _gateway(plan: Plan) -> str:
-    wanted = {"ipv4": 4, "ipv6": 6}.get(plan.headers)
+    wanted = {"ipv4": 4, "ipv6": 6}.get(plan.ip_version or "")
     try:
         version = ip_address(str(plan.gateway)).version
     except ValueError:
@@ -171,9 +189,7 @@ def _link_speed(ports: list[HostPort]) -> float | None:
     return min(speeds) if len(speeds) == len(ports) else None
 
 
-def _number(field: str, text: str | None, default: int) -> int:
-    if text is None:
-        return default
+def _number(field: str, text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise PlanError(
             field, f"'{text}' is not a port number", "with --dut give the number of the device's port, from 1"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from math import inf
 
 from keisoku._core import Simulation
-from keisoku.engine import Capabilities, Progress
+from keisoku.engine import Capabilities, FrameSink, Progress
 from keisoku.errors import EngineError, PlanError
 from keisoku.plan.device import Device
-from keisoku.record.trial import NS_PER_S, Facts, Trial
+from keisoku.record.trial import NS_PER_S, Facts, Stream, Trial
 
 _STAMP = "virtual time, exact"
 _MIN_FRAME_BYTES = 64
@@ -51,8 +51,10 @@ class SimulatedEngine:
             receive_stamp=_STAMP,
         )
 
-    def start(self, trial: Trial, stream: int, seed: int) -> None:
+    def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
         """Begins computing a trial. Raises PlanError for a size or rate that no tester could send."""
+        if frames is not None:
+            raise PlanError("frames", "a simulated device keeps no row for each frame", "leave out --frames")
         if not _MIN_FRAME_BYTES <= trial.frame_bytes <= _MAX_FRAME_BYTES:
             problem = f"{trial.frame_bytes} byte cannot be sent"
             raise PlanError("frame size", problem, f"use {_MIN_FRAME_BYTES} to {_MAX_FRAME_BYTES}")
@@ -61,7 +63,7 @@ class SimulatedEngine:
         if trial.duration_ns <= 0:
             raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
         try:
-            self._simulation.start(trial.load(stream, seed))
+            self._simulation.start(trial.load([_stream(trial)], stream, seed))
         except ValueError as error:
             raise PlanError("trial", str(error), "correct its rate or its duration") from error
         except RuntimeError as error:
@@ -119,3 +121,14 @@ def _phases_s(trial: Trial) -> float:
     phases = trial.phases
     learning_ns = phases.learning_wait_ns if phases.learning else 0
     return (learning_ns + phases.drain_ns + phases.rest_ns) / NS_PER_S
+
+
+def _stream(trial: Trial) -> Stream:
+    return Stream(
+        transmit=0,
+        receive=1,
+        frame_bytes=(trial.frame_bytes,),
+        frames_per_second=trial.frames_per_second,
+        frames=trial.frames,
+        tag=trial.tag,
+    )

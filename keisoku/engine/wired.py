@@ -1,4 +1,4 @@
-"""The engine for real ports: a transmit and a receive port of this host, with a device between them.
+"""The engine for real ports: ports of this host, with a device between them.
 
 Carries out a trial with the phases of RFC 2544 §23 on the core's `Wire`; the ports stay open from
 trial to trial. It never decides what is measured and never touches an interface it was not given.
@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from keisoku._core import Wire
 from keisoku.analysis.rates import maximum_frames_per_second
-from keisoku.engine import Capabilities, Progress
+from keisoku.engine import Capabilities, FrameSink, Progress
+from keisoku.engine.port_counters import read_counters
+from keisoku.engine.traffic import Traffic
 from keisoku.errors import EngineError
-from keisoku.frame.template import Kind, Template, build, least_frame_bytes
+from keisoku.record.interference import PortCounters
 from keisoku.record.trial import NS_PER_S, Facts, Phases, Trial
 
 WARM_UP_S = 0.2
@@ -38,61 +41,65 @@ class Port:
     interface: str
     namespace: Path | None
     mac: str
-    ip: str | None
-    """Of the version that the headers need; None for plain Ethernet."""
     mtu_bytes: int
+    peer: tuple[str, Path] | None = None
+    """The lab device's end of the veth, and its namespace."""
 
-    def place(self) -> str:
+    def counters(self) -> PortCounters:
+        """The kernel's counters of it. Raises EngineError if it is gone."""
+        return read_counters(self.engine, self.interface, self.namespace, self.peer)
+
+    def place(self) -> dict[str, object]:
         """As `core/src/wire.rs` reads it."""
         namespace = None if self.namespace is None else str(self.namespace)
-        return json.dumps({"engine": self.engine, "interface": self.interface, "namespace": namespace})
+        return {"engine": self.engine, "interface": self.interface, "namespace": namespace}
 
 
-@dataclass(frozen=True)
-class Route:
-    """How frames get from one port to the other."""
-
-    tx: Port
-    rx: Port
-    kind: Kind
-    next_hop_mac: str
-    """The receiving port's own on a bridge, the DUT's on a router."""
-    return_hop_mac: str
-    """Likewise in the other direction, for learning frames."""
-    link_bits_per_second: float | None
+_TAKE_S = 0.05
+"""How often rows of frames are taken from the core, which keeps 33 million."""
 
 
 class WiredEngine:
-    """One stream from `path.tx` to `path.rx`. Raises EngineError if a port cannot be opened."""
+    """Streams between ports of this host. Raises EngineError if a port cannot be opened."""
 
-    def __init__(self, path: Route, context: dict[str, object]) -> None:
-        self._path, self._context = path, context
-        self._wire = Wire(path.tx.place(), path.rx.place())
+    def __init__(
+        self,
+        ports: Sequence[Port],
+        traffic: Traffic,
+        link_bits_per_second: float | None,
+        context: dict[str, object],
+    ) -> None:
+        self._ports, self._traffic, self._context = ports, traffic, context
+        self._link_bits_per_second = link_bits_per_second
+        places = json.dumps([port.place() for port in ports])
+        self._wire = Wire(places, traffic.transmitting, traffic.receiving)
         self._running: _Running | None = None
         self._warm = False
 
     @property
     def capabilities(self) -> Capabilities:
-        """The largest frame is what both ports' MTU allows: Ethernet header and FCS are not in it."""
-        tx, rx = self._path.tx, self._path.rx
+        """The largest frame is what every port's MTU allows: Ethernet header and FCS are not in it."""
+        senders = [self._ports[port].engine for port in self._traffic.transmitting]
+        receivers = [self._ports[port].engine for port in self._traffic.receiving]
+        engines = list(dict.fromkeys(senders + receivers))
         return Capabilities(
-            engine=tx.engine if tx.engine == rx.engine else f"{tx.engine}-{rx.engine}",
-            link_bits_per_second=self._path.link_bits_per_second,
-            min_frame_bytes=least_frame_bytes(self._path.kind),
-            max_frame_bytes=min(tx.mtu_bytes, rx.mtu_bytes) + 18,
+            engine="-".join(engines),
+            link_bits_per_second=self._link_bits_per_second,
+            min_frame_bytes=self._traffic.least_frame_bytes,
+            max_frame_bytes=min(port.mtu_bytes for port in self._ports) + 18,
             simulated=False,
-            transmit_stamp=_STAMPS[tx.engine],
-            receive_stamp=_STAMPS[rx.engine],
+            transmit_stamp=", ".join(_STAMPS[engine] for engine in dict.fromkeys(senders)),
+            receive_stamp=", ".join(_STAMPS[engine] for engine in dict.fromkeys(receivers)),
         )
 
-    def start(self, trial: Trial, stream: int, seed: int) -> None:
-        """Begins the trial's phases on a thread of their own; `seed` has nothing to decide here."""
+    def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
+        """Begins the trial's phases on a thread of their own; `stream` is the number of its first one."""
         if self._running is not None:
             raise EngineError("a trial is running: finish it first")
-        warm_up = None if self._warm else self._warm_up().load(_WARM_UP_STREAM)
+        load = self._load(trial, stream, seed)
+        warm_up = None if self._warm else self._load(self._warm_up(), _WARM_UP_STREAM, 0)
         self._warm = True
-        template = self._template(trial.frame_bytes)
-        self._running = _Running(self._wire, trial, stream, template, self._learning(), warm_up)
+        self._running = _Running(self._ports, self._wire, trial, load, self._traffic.learning(), warm_up, frames)
         self._running.start()
 
     def wait(self, seconds: float) -> Progress:
@@ -130,19 +137,22 @@ class WiredEngine:
 
     def context(self) -> dict[str, object]:
         """Ports, and what the caller knows of the device between them."""
-        ends = {
-            name: {
+        ends = [
+            {
                 "engine": port.engine,
                 "interface": port.interface,
                 "mac": port.mac,
                 "mtu_bytes": port.mtu_bytes,
+                "transmits": number in self._traffic.transmitting,
+                "receives": number in self._traffic.receiving,
             }
-            for name, port in (("tx", self._path.tx), ("rx", self._path.rx))
-        }
+            for number, port in enumerate(self._ports)
+        ]
         own = {
             "engine": self.capabilities.engine,
-            "link_bits_per_second": self._path.link_bits_per_second,
+            "link_bits_per_second": self._link_bits_per_second,
             "ports": ends,
+            "traffic": self._traffic.summary(),
         }
         return self._context | own
 
@@ -151,13 +161,16 @@ class WiredEngine:
             raise EngineError("no trial was started")
         return self._running
 
-    def _template(self, frame_bytes: int) -> Template:
-        path = self._path
-        return build(path.kind, frame_bytes, path.tx.mac, path.next_hop_mac, path.tx.ip, path.rx.ip)
+    def _load(self, trial: Trial, first_stream: int, seed: int) -> _Load:
+        tables = self._traffic.tables(trial.frame_bytes)
+        return _Load(
+            trial.load(self._traffic.streams(trial), first_stream, seed),
+            [(table.bytes_, table.lengths.tobytes(), table.checked_from, True) for table in tables],
+        )
 
     def _warm_up(self) -> Trial:
-        speed = self._path.link_bits_per_second
-        least = least_frame_bytes(self._path.kind)
+        speed = self._link_bits_per_second
+        least = self._traffic.least_frame_bytes
         return Trial(
             purpose="warm-up",
             frame_bytes=least,
@@ -166,11 +179,13 @@ class WiredEngine:
             phases=Phases(learning=False, learning_wait_ns=0, drain_ns=NS_PER_S // 100, rest_ns=0),
         )
 
-    def _learning(self) -> tuple[Template, Template]:
-        path = self._path
-        least = least_frame_bytes(path.kind)
-        back = build(path.kind, least, path.rx.mac, path.return_hop_mac, path.rx.ip, path.tx.ip)
-        return self._template(least), back
+
+@dataclass(frozen=True)
+class _Load:
+    """What the core is given."""
+
+    trial: str
+    tables: list[tuple[bytes, bytes, int, bool]]
 
 
 class _Running(threading.Thread):
@@ -178,16 +193,17 @@ class _Running(threading.Thread):
 
     def __init__(
         self,
+        ports: Sequence[Port],
         wire: Wire,
         trial: Trial,
-        stream: int,
-        template: Template,
-        learning: tuple[Template, Template],
-        warm_up: str | None,
+        load: _Load,
+        learning: list[tuple[int, bytes]],
+        warm_up: _Load | None,
+        frames: FrameSink | None,
     ) -> None:
-        super().__init__(name=f"trial {stream}", daemon=True)
-        self._wire, self._trial, self._stream = wire, trial, stream
-        self._template, self._learning, self._warm_up = template, learning, warm_up
+        super().__init__(name="keisoku-trial", daemon=True)
+        self._ports, self._wire, self._trial, self._load = ports, wire, trial, load
+        self._learning, self._warm_up, self._frames = learning, warm_up, frames
         self._stopped = threading.Event()
         self.loading = threading.Event()
         self._facts: Facts | None = None
@@ -202,10 +218,13 @@ class _Running(threading.Thread):
         try:
             self._learn()
             if self._warm_up is not None:
-                self._carry(self._warm_up, self._learning[0], threading.Event())
+                self._carry(self._warm_up, threading.Event(), None)
             if not self._stopped.is_set():
-                facts = self._carry(self._trial.load(self._stream), self._template, self.loading)
-                self._facts = Facts.model_validate_json(facts)
+                before = [port.counters() for port in self._ports]
+                facts = json.loads(self._carry(self._load, self.loading, self._frames))
+                after = [port.counters() for port in self._ports]
+                changes = {number: after[number].since(before[number]) for number in range(len(before))}
+                self._facts = Facts.model_validate(facts | {"counters": changes})
             self._stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
         except EngineError as error:
             self._error = error
@@ -226,15 +245,23 @@ class _Running(threading.Thread):
     def _learn(self) -> None:
         if not self._trial.phases.learning:
             return
-        forward, back = self._learning
-        # The receiving side first, so that the DUT knows where to send what comes from the other.
-        self._wire.learn(back.bytes_, LEARNING_FRAMES, reverse=True)
-        self._wire.learn(forward.bytes_, LEARNING_FRAMES, reverse=False)
+        for port, frame in self._learning:
+            self._wire.learn(port, frame, LEARNING_FRAMES)
         self._stopped.wait(self._trial.phases.learning_wait_ns / NS_PER_S)
 
-    def _carry(self, load: str, template: Template, begun: threading.Event) -> str:
-        self._wire.start(load, template.bytes_, template.checked_from)
+    def _carry(self, load: _Load, begun: threading.Event, frames: FrameSink | None) -> str:
+        self._wire.start(load.trial, load.tables, frames is not None)
         begun.set()
         if self._stopped.is_set():  # it came while the load was about to begin
             self._wire.stop()
-        return self._wire.finish()
+        if frames is None:
+            return self._wire.finish()
+        while not self._wire.progress()[2]:
+            frames.append(self._wire.take_frames()[0])
+            time.sleep(_TAKE_S)
+        facts = self._wire.finish()
+        entries, lost = self._wire.take_frames()
+        frames.append(entries)
+        if lost:
+            raise EngineError(f"frames: {lost} rows came faster than they could be written; lower the rate")
+        return facts

@@ -1,24 +1,30 @@
-"""Removes the namespaces that killed processes left; never those of a living one unless forced."""
+"""Removes the namespaces that killed processes left, and ends their daemons.
+
+Never those of a living process, unless forced.
+"""
 
 from __future__ import annotations
 
 import os
 
 from keisoku.errors import PlanError
+from keisoku.lab.daemons import end_left, left
 from keisoku.lab.namespace import existing
 
 
 def clean(force: bool = False) -> list[str]:
     """Remove every `keisoku-<pid>-...` namespace whose process is gone, with `force` every one.
 
-    With a namespace go its interfaces, bridges and programs. Returns the names of what was removed.
+    With a namespace go its interfaces, bridges and programs; the daemons in it are ended before, and their files
+    removed. Returns the names of what was removed.
     Raises PlanError without the privilege to remove.
     """
     removed = []
-    for namespace in existing():
+    for namespace in sorted({made.name: made for made in (*left(), *existing())}.values(), key=lambda made: made.name):
         if not force and _lives(namespace.owner):
             continue
         try:
+            end_left(namespace)
             namespace.remove()
         except PermissionError as error:
             raise PlanError("clean", f"{namespace.name} cannot be removed ({error})", "run it as root") from error

@@ -1,207 +1,65 @@
-"""`Lab`: a device under test and the tester's ports, in namespaces that go when the lab is left.
+"""`Device`: what every device under test has: a name with parameters, needs, a way to be built, passages.
 
-It makes, holds and removes; how the wires lie is `topology`'s matter. It never touches an interface or
-a namespace that it has not made itself.
+One subclass a device, in the file of its family. A device is a plain value: what runs belongs to the lab.
 """
 
 from __future__ import annotations
 
-import atexit
-import itertools
-import os
-import signal
-import threading
-from dataclasses import asdict
-from types import FrameType, TracebackType
-from typing import Literal, Self, get_args
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
 
-from pyroute2 import NetlinkError
+from pydantic import BaseModel, ConfigDict
 
-from keisoku._core import Faulty
-from keisoku.errors import EngineError, PlanError
-from keisoku.lab import topology
-from keisoku.lab.available import available
-from keisoku.lab.clean import clean
-from keisoku.lab.faults import Applied, Faults
-from keisoku.lab.interface import disable_ipv6, quiet_defaults, receive_on_core
-from keisoku.lab.namespace import Namespace, uninterrupted
+from keisoku.lab.daemons import Daemons
+from keisoku.lab.passage import Passage, bridged
 from keisoku.lab.port import LabPort
-
-Device = Literal["cable", "bridge", "router", "faulty"]
-_MOST_PORTS = 32
-_UNSIGNED = -1
-
-_counter = itertools.count(1)
+from keisoku.lab.program import Program
 
 
-class Lab:
-    """A device between tester ports; a context manager, made on entry and removed on any exit.
+@dataclass(frozen=True)
+class Site:
+    """Where a device is built: its ports (up, in its namespace), its core, and what keeps its daemons."""
 
-    `mtu` is that of every interface, in bytes without the Ethernet header. With `own_core` the DUT
-    works on the second CPU of this process, if it has two. `faults` is for `faulty` only.
-
-    Raises PlanError for a device, ports, MTU or faults that cannot be, and where labs are not possible;
-    EngineError if making it fails, after removing what there was of it.
-    """
-
-    def __init__(
-        self,
-        device: str = "bridge",
-        ports: int = 2,
-        *,
-        mtu: int = 1500,
-        own_core: bool = True,
-        faults: Faults | None = None,
-    ) -> None:
-        _check(device, ports, mtu, faults)
-        self.kind = device
-        self.l3 = device == "router"
-        self.ports: list[LabPort] = []
-        self._count = ports
-        self._mtu = mtu
-        self._own_core = own_core
-        self._faults = faults or Faults()
-        self._faulty: Faulty | None = None
-        self._namespaces: list[Namespace] = []
-        self._process = os.getpid()
-        self._receive_core: dict[str, str] = {}
-        self._offloads: dict[str, dict[str, str]] = {}
-        self._handlers: dict[int, signal.Handlers] = {}
-
-    def __enter__(self) -> Self:
-        reason = available()
-        if reason:
-            raise PlanError("lab", *reason.split("; ", 1))
-        clean()
-        atexit.register(self.close)
-        self._catch_signals()
-        try:
-            self._create()
-        except (OSError, NetlinkError, RuntimeError) as error:
-            self.close()
-            raise EngineError(f"the lab {self.kind} cannot be made: {error}") from error
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Remove the lab; doing it twice is no error, and a forked child's copy does nothing."""
-        if os.getpid() != self._process:
-            return
-        try:
-            uninterrupted(self._remove)
-        finally:
-            atexit.unregister(self.close)
-            while self._handlers:
-                signal.signal(*self._handlers.popitem())
-
-    def applied(self, stream: int | None = None) -> Applied:
-        """What `faulty` did so far to the frames of one stream, or of all.
-
-        Raises EngineError if the lab is no `faulty` or is closed.
-        """
-        if self._faulty is None:
-            raise EngineError(f"the lab {self.kind} applies no faults")
-        streams = self._faulty.applied()
-        chosen = [counts for number, counts in streams.items() if number != _UNSIGNED and stream in (None, number)]
-        return sum((Applied(**counts) for counts in chosen), Applied())
-
-    def context(self) -> dict[str, object]:
-        """What a record must keep of the lab, ready for JSON."""
-        return {
-            "device": self.kind,
-            "ports": [asdict(port) | {"namespace_path": str(port.namespace_path)} for port in self.ports],
-            "mtu_bytes": self._mtu,
-            "offloads": self._offloads,
-            "dut_core": self._dut_core(),
-            "dut_receives_by": self._receive_core,
-            "namespaces": [namespace.name for namespace in self._namespaces],
-        }
-
-    def _create(self) -> None:
-        number = next(_counter)
-        prefix = f"keisoku-{self._process}" + (f"-{number}" if number > 1 else "")
-        tester = self._add_namespace(f"{prefix}-tester")
-        dut = self._add_namespace(f"{prefix}-dut") if self.kind != "cable" else None
-        wires = [topology.Wire(number, tester, dut) for number in range(1, self._count + 1)]
-        self.ports = [wire.port(self.l3) for wire in wires]
-        if dut is None:
-            tester.run(lambda: topology.plug_cable(self.ports, self._mtu))
-        else:
-            tester.run(lambda: topology.plug(self.ports, dut, self._mtu))
-            dut.run(self._build_device)
-        tester.run(self._raise_tester_ports)
-        if self.kind == "faulty":
-            assert dut
-            ends = [str(port.dut_interface) for port in self.ports]
-            self._faulty = Faulty(str(dut.path), ends[0], ends[1], self._faults.to_json())
-
-    def _add_namespace(self, name: str) -> Namespace:
-        namespace = Namespace(name)
-        self._namespaces.append(namespace)
-        namespace.create()
-        namespace.run(quiet_defaults)
-        return namespace
-
-    def _build_device(self) -> None:
-        if not self.l3:
-            disable_ipv6()
-        if self.kind == "bridge":
-            topology.build_bridge(self.ports)
-        core = self._dut_core()
-        for port in self.ports:
-            name = str(port.dut_interface)
-            self._offloads[name] = topology.raise_dut_port(name)
-            self._receive_core[name] = "shared" if core is None else receive_on_core(name, core)
-        if self.kind == "router":
-            topology.build_router(self.ports)
-
-    def _raise_tester_ports(self) -> None:
-        for port in self.ports:
-            self._offloads[port.interface] = topology.raise_tester_port(port)
-        topology.settle(self.ports)
-
-    def _dut_core(self) -> int | None:
-        cores = sorted(os.sched_getaffinity(0))
-        return cores[1] if self._own_core and self.kind != "cable" and len(cores) > 1 else None
-
-    def _remove(self) -> None:
-        if self._faulty is not None:
-            self._faulty.close()
-            self._faulty = None
-        while self._namespaces:
-            self._namespaces[-1].remove()
-            self._namespaces.pop()
-
-    def _catch_signals(self) -> None:
-        # SIGINT raises KeyboardInterrupt already. A handler that the program has set itself is left alone.
-        if threading.current_thread() is not threading.main_thread():
-            return
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, _leave)
-                self._handlers[number] = signal.SIG_DFL
+    ports: list[LabPort]
+    core: int | None
+    daemons: Daemons
 
 
-def _leave(number: int, _: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+class Device(BaseModel, ABC):
+    """A device by family and parameters; written `family` or `family?name=value&name=value`."""
 
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-def _check(device: str, ports: int, mtu: int, faults: Faults | None) -> None:
-    if device not in get_args(Device):
-        known = ", ".join(get_args(Device))
-        raise PlanError("device", f"there is no lab device {device!r}", f"choose one of {known}")
-    if device in ("cable", "faulty") and ports != 2:
-        raise PlanError("ports", f"{device} has two ports, not {ports}", "give 2, or choose bridge or router")
-    if not 2 <= ports <= _MOST_PORTS:
-        raise PlanError("ports", f"a lab cannot have {ports} ports", f"give 2 to {_MOST_PORTS}")
-    if not 1280 <= mtu <= 9000:
-        raise PlanError("mtu", f"{mtu} bytes cannot be set", "give 1280 (IPv6's least) to 9000")
-    if faults is not None and device != "faulty":
-        raise PlanError("faults", f"{device} applies none", "choose the device faulty")
+    family: ClassVar[str]
+    title: ClassVar[str]
+    parameters: ClassVar[str] = ""
+    """The parameters it takes, for a user; empty if none."""
+    most_ports: ClassVar[int] = 32
+    l3: ClassVar[bool] = False
+    """It forwards by IP address: a frame goes to the MAC of the DUT's port."""
+    programs: ClassVar[tuple[Program, ...]] = ()
+    by_daemon: ClassVar[bool] = False
+    """A process, pinned to the DUT's core, forwards; the kernel only hands it the frames."""
+
+    @property
+    def name(self) -> str:
+        """As `find_device` reads it."""
+        given = "&".join(f"{key}={value}" for key, value in self.model_dump(exclude_defaults=True).items())
+        return f"{self.family}?{given}" if given else self.family
+
+    def headroom_bytes(self, port: int) -> int:
+        """How much larger than the lab's the MTU of a port (from 1) must be, for headers that the device adds."""
+        return 0
+
+    def addressed(self, port: int) -> tuple[str, ...]:
+        """Of 'ipv4' and 'ipv6', those of which the DUT has an address at a port (from 1)."""
+        return ("ipv4", "ipv6") if self.l3 else ()
+
+    def passage(self, tx: LabPort, rx: LabPort) -> Passage:
+        """What becomes of a frame from port `tx` to port `rx`."""
+        return bridged(tx, rx)
+
+    @abstractmethod
+    def build(self, site: Site) -> None:
+        """In the DUT's namespace, with all ports up: make the device. Raises EngineError, OSError or NetlinkError."""

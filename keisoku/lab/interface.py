@@ -34,6 +34,16 @@ def quiet_defaults() -> None:
             set_sysctl(key.format(name), value)
 
 
+def withhold_errors() -> None:
+    """Have the kernel send no ICMP errors about frames that a tester's port receives and nobody waits for.
+
+    A NAT or tunnel end sends them from its own address, to which there is a route, so the kernel would answer.
+    """
+    # A message is allowed once so many ms have passed since the last, or since 60 s before the first.
+    for key in ("ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"):
+        set_sysctl(key, str(24 * 3600 * 1000))
+
+
 def set_sysctl(key: str, value: str) -> None:
     """Write `net/<key>` of the calling thread's namespace; a key that the kernel lacks is left out."""
     path = Path("/proc/sys/net") / key

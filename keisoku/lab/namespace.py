@@ -22,7 +22,7 @@ NAME = re.compile(r"keisoku-(?P<owner>\d+)-(?:\d+-)?(?:dut|tester)")
 
 _CLONE_NEWNET = 0x4000_0000
 _CLONE_NEWNS = 0x0002_0000
-_MS_BIND, _MS_REC, _MS_PRIVATE, _MS_SHARED = 0x1000, 0x4000, 1 << 18, 1 << 20
+_MS_BIND, _MS_REC, _MS_SLAVE, _MS_SHARED = 0x1000, 0x4000, 1 << 19, 1 << 20
 _MNT_DETACH = 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -141,9 +141,10 @@ def uninterrupted(work: Callable[[], _Outcome]) -> _Outcome:
 
 
 def _mount_sysfs() -> None:
-    # /sys shows the devices of the namespace in which it was mounted; ours is seen by this thread only.
+    # /sys shows the devices of the namespace in which it was mounted; ours is seen by this thread only, and by daemons
+    # that it starts. A slave still learns of unmounts, so a daemon keeps no namespace of another lab from going.
     _call("unshare", _CLONE_NEWNS)
-    _call("mount", b"none", b"/", None, _MS_REC | _MS_PRIVATE, None)
+    _call("mount", b"none", b"/", None, _MS_REC | _MS_SLAVE, None)
     _call("mount", b"none", b"/sys", b"sysfs", 0, None)
 
 

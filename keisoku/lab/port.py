@@ -11,7 +11,7 @@ class LabPort:
     """A tester port. Addresses are text without prefix length (/24 and /64).
 
     The `dut_` values are None where there is no such thing: a cable has no DUT port, a bridge or
-    `faulty` no addresses. `dut_ipv4` and `dut_ipv6` are the gateway of the port.
+    `faulty` no addresses. `dut_ipv4` and `dut_ipv6` are the gateway of the port, or its tunnel end.
     """
 
     name: str
@@ -20,7 +20,9 @@ class LabPort:
     mac: str
     ipv4: str
     ipv6: str
+    mtu_bytes: int
     dut_interface: str | None
+    dut_namespace_path: Path | None
     dut_mac: str | None
     dut_ipv4: str | None
     dut_ipv6: str | None

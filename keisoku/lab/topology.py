@@ -1,4 +1,4 @@
-"""Builds the wires and the device of a lab inside its namespaces, with pyroute2.
+"""Builds the wires of a lab inside its namespaces, with pyroute2.
 
 Each function acts on the namespace of the calling thread. It must never run in the host's own.
 """
@@ -31,9 +31,13 @@ class Wire:
     number: int
     tester: Namespace
     dut: Namespace | None
+    mtu_bytes: int
 
-    def port(self, l3: bool) -> LabPort:
-        """The tester's end. Addresses are of the benchmark nets (RFC 2544 C.2.2, RFC 5180 §8)."""
+    def port(self, addressed: tuple[str, ...]) -> LabPort:
+        """The tester's end; the DUT has addresses at it of the versions in `addressed`.
+
+        Addresses are of the benchmark nets (RFC 2544 C.2.2, RFC 5180 §8).
+        """
         number = self.number
         return LabPort(
             name=f"t{number}",
@@ -42,24 +46,26 @@ class Wire:
             mac=f"02:6b:73:00:00:{number:02x}",
             ipv4=f"198.18.{number}.2",
             ipv6=f"2001:2:0:{number:x}::2",
+            mtu_bytes=self.mtu_bytes,
             dut_interface=f"d{number}" if self.dut else None,
+            dut_namespace_path=self.dut.path if self.dut else None,
             dut_mac=f"02:6b:73:00:01:{number:02x}" if self.dut else None,
-            dut_ipv4=f"198.18.{number}.1" if l3 else None,
-            dut_ipv6=f"2001:2:0:{number:x}::1" if l3 else None,
+            dut_ipv4=f"198.18.{number}.1" if "ipv4" in addressed else None,
+            dut_ipv6=f"2001:2:0:{number:x}::1" if "ipv6" in addressed else None,
         )
 
 
-def plug(ports: list[LabPort], dut: Namespace, mtu: int) -> None:
+def plug(ports: list[LabPort], dut: Namespace) -> None:
     """In the tester's namespace: make a veth pair between each port and the DUT's namespace."""
     with IPRoute() as ip:
         for port in ports:
-            peer = _end(port.dut_interface, port.dut_mac, mtu) | {"net_ns_fd": str(dut.path)}
-            ip.link("add", kind="veth", peer=peer, **_end(port.interface, port.mac, mtu))
+            peer = _end(port.dut_interface, port.dut_mac, port.mtu_bytes) | {"net_ns_fd": str(dut.path)}
+            ip.link("add", kind="veth", peer=peer, **_end(port.interface, port.mac, port.mtu_bytes))
 
 
-def plug_cable(ports: list[LabPort], mtu: int) -> None:
+def plug_cable(ports: list[LabPort]) -> None:
     """In the tester's namespace: make one veth pair of which both ends are tester ports."""
-    one, other = (_end(port.interface, port.mac, mtu) for port in ports)
+    one, other = (_end(port.interface, port.mac, port.mtu_bytes) for port in ports)
     with IPRoute() as ip:
         ip.link("add", kind="veth", peer=other, **one)
 
@@ -74,7 +80,7 @@ def raise_tester_port(port: LabPort) -> dict[str, str]:
         index = ip.link_lookup(ifname=port.interface)[0]
         offloads = interface.whole_frames(port.interface)
         ip.link("set", index=index, state="up", gro_max_size=MERGED_BYTES)
-        _add_addresses(ip, index, port.ipv4, port.ipv6)
+        add_addresses(ip, index, port.ipv4, port.ipv6)
     return offloads
 
 
@@ -85,40 +91,6 @@ def raise_dut_port(name: str) -> dict[str, str]:
         offloads = interface.whole_frames(name)
         ip.link("set", index=index, state="up", gro_max_size=MERGED_BYTES)
     return offloads
-
-
-def build_bridge(ports: list[LabPort]) -> None:
-    """A learning bridge over all ports that speaks no protocol of its own."""
-    with IPRoute() as ip:
-        ip.link(
-            "add",
-            ifname="bridge",
-            kind="bridge",
-            br_stp_state=0,
-            br_forward_delay=0,
-            br_mcast_snooping=0,
-        )
-        bridge = ip.link_lookup(ifname="bridge")[0]
-        for port in ports:
-            ip.link("set", index=ip.link_lookup(ifname=port.dut_interface)[0], master=bridge)
-        ip.link("set", index=bridge, state="up")
-
-
-def build_router(ports: list[LabPort]) -> None:
-    """IPv4 and IPv6 forwarding between all ports, each a /24 and a /64.
-
-    The tester's addresses are permanent neighbours: the kernel probes others again after some seconds, and
-    a probe in the middle of a trial would be a foreign frame.
-    """
-    for key in ("ipv4/ip_forward", "ipv4/conf/all/forwarding", "ipv6/conf/all/forwarding"):
-        interface.set_sysctl(key, "1")
-    with IPRoute() as ip:
-        for port in ports:
-            index = ip.link_lookup(ifname=port.dut_interface)[0]
-            assert port.dut_ipv4 and port.dut_ipv6
-            _add_addresses(ip, index, port.dut_ipv4, port.dut_ipv6)
-            for address in (port.ipv4, port.ipv6):
-                ip.neigh("replace", dst=address, lladdr=port.mac, ifindex=index, state="permanent")
 
 
 def settle(ports: list[LabPort]) -> None:
@@ -147,7 +119,8 @@ def _frames(link: nlmsg) -> tuple[int, int]:
     return statistics["rx_packets"], statistics["tx_packets"]
 
 
-def _add_addresses(ip: IPRoute, index: int, ipv4: str, ipv6: str) -> None:
+def add_addresses(ip: IPRoute, index: int, ipv4: str, ipv6: str) -> None:
+    """Give an interface an IPv4 /24, an IPv6 /64 and a link-local address of the same end."""
     no_duplicate_detection = 0x02
     # Neighbour solicitations are sent from a link-local address, or not at all (RFC 4861 §7.2.2).
     link_local = "fe80::" + ipv6.rsplit("::", 1)[1]

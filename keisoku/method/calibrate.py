@@ -35,7 +35,7 @@ def _maximum(setting: Setting, size: int) -> Generator[Trial, TrialRecord, float
     """What the tester can offer on the cable, at most the link's maximum, in frames/s."""
     line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     record = yield setting.trial(f"maximum {size} byte", size, line, setting.plan.calibrate.trial_s)
-    return TESTER_MARGIN * line * record.facts.sent.offered_frames / record.trial.frames
+    return TESTER_MARGIN * line * record.offered_share
 
 
 def _trial(

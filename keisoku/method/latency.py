@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import asdict
 
+from keisoku.analysis.definitions import latencies as latencies_of
 from keisoku.analysis.histogram import merged
 from keisoku.analysis.percentile import percentile
 from keisoku.method import deviations
 from keisoku.method.search import RETRIES, search
 from keisoku.method.setting import Setting
+from keisoku.record.counts import Latency
 from keisoku.record.result import Quantity, Result, Row
-from keisoku.record.trial import Latency, Trial, TrialRecord
+from keisoku.record.trial import Trial, TrialRecord
 
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
@@ -18,8 +21,8 @@ PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'min', 'mean', 'max', 'p50', 'p99', 'p99.9', 'pdv' and 'tagged', in ns.
 
-    Latency is FIFO (RFC 8238): stamp on transmit to stamp on receive, as `analysis.definitions`
-    needs it. Means are over all frames of all trials, except 'tagged': the average of the tagged
+    These are FIFO: stamp on transmit to stamp on receive. Where the link has a rate, the mean is given by all four
+    definitions, 'fifo', 'lifo', 'filo' and 'lilo': RFC 8238 demands FILO and forbids a LIFO that stands alone. Means are over all frames of all trials, except 'tagged': the average of the tagged
     frames, which is what RFC 2544 reports.
     """
     rows, remarks = [], []
@@ -36,6 +39,8 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         if lost:
             remarks.append(f"{size} byte: {lost} frames were lost in the latency trials")
     plan = setting.plan
+    if setting.capabilities.link_bits_per_second is None:
+        remarks.append("The link has no rate and a frame no length in time: FIFO, LIFO, FILO and LILO latency are one.")
     return Result(
         method="latency",
         rows=rows,
@@ -88,6 +93,12 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         "mean": setting.bias.corrected(_mean(latencies), size, rate, single_frame=False),
         "max": single(maximum),
     }
+    speed = setting.capabilities.link_bits_per_second
+    if speed is not None and not setting.plan.mix:
+        mean = figures["mean"]
+        for name, value_ns in asdict(latencies_of(mean.value, speed, size)).items():
+            # The frame time is exact: all four are as sure as what was measured.
+            figures[name.removesuffix("_ns")] = mean.model_copy(update={"value": value_ns})
     for name, percent in PERCENTILES.items():
         found = percentile(histogram, percent, minimum, maximum)
         if found is not None:

@@ -39,7 +39,7 @@ def _reachable(
     if record.valid:
         return maximum, record
     while beyond_tester(record):
-        maximum *= TESTER_MARGIN * record.facts.sent.offered_frames / record.trial.frames
+        maximum *= TESTER_MARGIN * record.offered_share
         record = yield setting.trial(f"maximum {size} byte", size, maximum, setting.plan.loss.trial_s)
     return maximum, None
 

@@ -61,7 +61,7 @@ def search(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, 
 
 def beyond_tester(record: TrialRecord) -> bool:
     """True if clearly fewer frames were offered than asked for: no repetition will change that."""
-    return record.facts.sent.offered_frames < 0.9 * record.trial.frames
+    return record.offered_share < 0.9
 
 
 class _Bracket:
@@ -100,7 +100,7 @@ class _Bracket:
             if record.valid or beyond_tester(record):
                 break
         if not record.valid:
-            managed = TESTER_MARGIN * min(1.0, record.facts.sent.offered_frames / record.trial.frames)
+            managed = TESTER_MARGIN * min(1.0, record.offered_share)
             self.high_fps, self.limited_by_tester = managed * fps, True
             return managed
         # RFC 2544 §26.1: "the count of offered frames is equal to the count of received frames" — equality.

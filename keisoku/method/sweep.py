@@ -56,7 +56,7 @@ def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, Trial
         )
         if not beyond_tester(record):
             return record
-        rate *= TESTER_MARGIN * record.facts.sent.offered_frames / record.trial.frames
+        rate *= TESTER_MARGIN * record.offered_share
 
 
 def _bisect(
@@ -104,7 +104,7 @@ def _row(setting: Setting, record: TrialRecord) -> Row:
     line = setting.line_fps(trial.frame_bytes)
     # E1: shortfall of received frames against the theoretical maximum; below it, against what was offered.
     at_line = line is not None and trial.frames_per_second >= line
-    expected = trial.frames if at_line else record.facts.sent.offered_frames
+    expected = record.intended_frames if at_line else record.facts.sent.offered_frames
     figures = {
         "drop": Quantity(value=100 * (expected - tracked.forwarded_frames) / expected, unit="%", uncertainty=0.0),
         "offered": Quantity(value=record.offered_fps, unit="frames/s"),

@@ -15,6 +15,9 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from keisoku.engine import Capabilities
 from keisoku.errors import PlanError
+from keisoku.frame.imix import is_mix, mix
+from keisoku.plan.content import Content, pacing
+from keisoku.plan.pattern import Pattern, fits, pairs
 from keisoku.plan.settings import (
     RFC2544_SIZES,
     CalibrateSettings,
@@ -26,6 +29,7 @@ from keisoku.plan.settings import (
     ThroughputSettings,
 )
 from keisoku.plan.units import frame_sizes
+from keisoku.record.trial import Constant, Pacing
 
 MethodName = Literal["throughput", "latency", "loss", "sweep", "calibrate"]
 
@@ -41,13 +45,29 @@ class Plan(Settings):
     rx: str | None = None
     engine: Literal["xdp", "packet"] | None = None
     """For `dut = "lab:…"`: how the lab's ports are driven; xdp if not given."""
-    headers: Literal["ethernet", "ipv4", "ipv6"] = "ipv4"
+    ports: tuple[str, ...] = ()
+    """For patterns of more than two ports, in place of `tx` and `rx`: all of them."""
+    pattern: Pattern = "pair"
+    """Which ports send to which."""
+    headers: str = "ipv4"
+    """Header stack of all streams: ethernet, ipv4, ipv6, or one in Scapy's notation."""
+    modify: tuple[str, ...] = ()
+    """Fields of the headers that vary from frame to frame."""
+    pacing: Pacing = Constant()
+    streams: int = Field(1, ge=1, le=4096)
+    """Streams on the way from a port to another; they share its load and differ by their source port."""
+    stream: tuple[Content, ...] = ()
+    """Streams of different headers, sizes or shares; in place of the four keys above."""
+    mix: tuple[int, ...] | None = None
+    """Sizes of consecutive frames, in turn; `frame_bytes` is then their mean."""
     gateway: str | None = None
     """IP address of a routing DUT on the transmitting side; its MAC address is resolved."""
     frame_bytes: tuple[int, ...] = RFC2544_SIZES
     seed: int = Field(1, ge=0, lt=2**63)
     calibration: str = "auto"
     """'auto' (the newest that fits), 'none', or a calibration file."""
+    frames: bool = False
+    """Keep a row for each frame of each trial."""
     require: tuple[str, ...] = ()
     force: bool = False
     """Use a port even if it carries the default route."""
@@ -58,18 +78,43 @@ class Plan(Settings):
     sweep: SweepSettings = SweepSettings()
     calibrate: CalibrateSettings = CalibrateSettings()
 
-    @field_validator("frame_bytes", mode="before")
+    @model_validator(mode="before")
     @classmethod
-    def _sizes(cls, value: Any) -> Any:
-        return tuple(frame_sizes("frame_bytes", value)) if isinstance(value, str) else value
+    def _sizes(cls, source: Any) -> Any:
+        """A text is a list of sizes or a mix; the trials of a mix have its mean size."""
+        text = source.get("frame_bytes") if isinstance(source, dict) else None
+        if not isinstance(text, str):
+            return source
+        if not is_mix(text):
+            return source | {"frame_bytes": tuple(frame_sizes("frame_bytes", text))}
+        sizes = mix("frame_bytes", text)
+        return source | {"mix": sizes, "frame_bytes": (round(sum(sizes) / len(sizes)),)}
+
+    @field_validator("pacing", mode="before")
+    @classmethod
+    def _pacing(cls, value: Any) -> Any:
+        return pacing("pacing", value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _coherent(self) -> Plan:
         if not self.frame_bytes:
             raise PlanError("frame_bytes", "no frame size is given", "give at least one, such as 64")
-        if self.dut is None and (self.tx is None or self.rx is None):
+        if self.dut is None and not self.ports and (self.tx is None or self.rx is None):
             raise PlanError(
                 "dut", "no device under test is given", "give --dut lab:bridge, --dut sim:gs908e, or both --tx and --rx"
+            )
+        if self.ports and (self.tx is not None or self.rx is not None):
+            raise PlanError("ports", "all ports are given, and tx or rx as well", "give either")
+        if not fits(self.pattern, len(self.port_fields())):
+            raise PlanError(
+                "pattern",
+                f"{self.pattern} cannot be had on {len(self.port_fields())} ports",
+                "list the ports: pair and bidirectional have 2, pairs an even number, the others 2 or more",
+            )
+        alone = {"headers", "modify", "pacing", "streams", "mix"} & self.model_fields_set
+        if self.stream and alone:
+            raise PlanError(
+                sorted(alone)[0], "is given beside a list of streams", "write it into each [[stream]] instead"
             )
         if self.dut is not None and self.gateway is not None:
             raise PlanError("gateway", "a device named by --dut needs none", "leave it out, or give --tx and --rx")
@@ -83,13 +128,48 @@ class Plan(Settings):
             )
         return self
 
+    def port_fields(self) -> list[tuple[str, str]]:
+        """Each port with the name of the field that gives it; a device's first two ports if none is given."""
+        if self.ports:
+            return [("ports", port) for port in self.ports]
+        return [("tx", self.tx or "1"), ("rx", self.rx or "2")]
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Which port sends to which, as indices of `port_fields`."""
+        return pairs(self.pattern, len(self.port_fields()))
+
+    def contents(self) -> tuple[Content, ...]:
+        """What the streams on each way consist of."""
+        if self.stream:
+            return self.stream
+        return (
+            Content(
+                headers=self.headers,
+                frame_bytes=self.mix,
+                modify=self.modify,
+                pacing=self.pacing,
+                streams=self.streams,
+            ),
+        )
+
+    @property
+    def ip_version(self) -> str | None:
+        """Of the first streams' outermost IP header; None if they have none."""
+        return self.contents()[0].ip_version
+
+    @property
+    def all_frame_bytes(self) -> list[int]:
+        """Every size that frames of the plan have."""
+        own = [content.frame_bytes or self.frame_bytes for content in self.contents()]
+        return sorted({size for sizes in own for size in sizes})
+
     def check(self, capabilities: Capabilities) -> None:
         """Raises PlanError if the engine cannot carry out what is asked."""
-        for size in self.frame_bytes:
+        for size in self.all_frame_bytes:
             if size < capabilities.min_frame_bytes:
                 raise PlanError(
                     "frame size",
-                    f"{size} byte is too small for {self.headers} headers and the signature",
+                    f"{size} byte is too small for the headers and the signature",
                     f"use at least {capabilities.min_frame_bytes} byte",
                 )
             if capabilities.max_frame_bytes is not None and size > capabilities.max_frame_bytes:

@@ -22,6 +22,9 @@ from keisoku.record.result import Result
 from keisoku.record.run import Run
 from keisoku.record.trial import TrialRecord
 
+FRAMES = "frames"
+"""Folder of the rows of frames, a file for each trial that kept them."""
+
 
 class RunDirectory:
     """One run on disk. Raises KeisokuError with the remedy when the disk is full or not writable."""
@@ -78,6 +81,10 @@ class RunDirectory:
             with suppress(OSError):
                 self.repair()
             raise self.disk_error("trials.jsonl", error) from error
+
+    def frames_of(self, index: int) -> Path:
+        """Where the rows of a trial's frames are kept."""
+        return self.path / FRAMES / f"{index:06d}.parquet"
 
     def finish(self, results: Sequence[Result]) -> None:
         """Writes result.json."""

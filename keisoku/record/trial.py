@@ -7,9 +7,15 @@ the RFCs, everything else belongs to `analysis`. Never talks to an engine.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from keisoku.record.counts import Sent, Tracked
+from keisoku.record.interference import Interference, PortCounters
+from keisoku.record.total import all_sent, all_tracked
 
 NS_PER_S = 1_000_000_000
 
@@ -30,14 +36,62 @@ class Phases(_Model):
     """Pause for the DUT to settle before the next trial (§23 e: at least 5 s)."""
 
 
+class Constant(_Model):
+    """Frames at equal distances."""
+
+    kind: Literal["constant"] = "constant"
+
+
+class Bursts(_Model):
+    """Bursts with the mean rate of the stream (RFC 2544 §21)."""
+
+    kind: Literal["bursts"] = "bursts"
+    burst_frames: int = Field(ge=1)
+    gap_ns: int = Field(0, ge=0)
+    """Between the frames of a burst, from start to start; 0: as fast as the port sends."""
+
+
+class Poisson(_Model):
+    """Independent, exponentially distributed gaps, from the run's seed."""
+
+    kind: Literal["poisson"] = "poisson"
+
+
+class Gaps(_Model):
+    """A given list of gaps, again and again; the rate is theirs."""
+
+    kind: Literal["gaps"] = "gaps"
+    gaps_ns: tuple[int, ...] = Field(min_length=1)
+
+
+Pacing = Annotated[Constant | Bursts | Poisson | Gaps, Field(discriminator="kind")]
+
+
+class Stream(_Model):
+    """One stream of a trial as an engine is told of it: see `core/src/record.rs`."""
+
+    transmit: int
+    receive: int
+    table: int = 0
+    frame_bytes: tuple[int, ...]
+    """Sizes of consecutive frames with FCS, a cycle."""
+    frames_per_second: float
+    pacing: Pacing = Constant()
+    frames: int
+    tag: int | None = None
+    growth_bytes: int = 0
+
+
 class Trial(_Model):
-    """A constant load of one stream for a fixed time: the intention."""
+    """A load for a fixed time: the intention. How ports and streams share it is the plan's traffic."""
 
     purpose: str
     """Why a method wants it, for people: 'search', 'final', 'latency 3 of 20'."""
     frame_bytes: int
     """From destination address to FCS, both included (RFC 2544 §9)."""
+    """Of a mix of sizes: their mean, rounded."""
     frames_per_second: float
+    """Of each transmitting port (RFC 2285 §3.5: the intended load of a port)."""
     duration_ns: int
     phases: Phases = Phases()
     interval_ns: int = NS_PER_S
@@ -46,119 +100,92 @@ class Trial(_Model):
 
     @property
     def frames(self) -> int:
-        """Frames to send: at least one."""
+        """Frames for each transmitting port to send: at least one."""
         return max(1, round(self.frames_per_second * self.duration_ns / NS_PER_S))
 
-    def load(self, stream: int, seed: int = 0) -> str:
-        """The load as `core/src/record.rs` reads it; `seed` feeds a simulated device's random choices."""
+    def load(self, streams: Sequence[Stream], first_stream: int, seed: int = 0) -> str:
+        """The load as `core/src/record.rs` reads it; `seed` feeds random pacing and a simulated device's choices."""
         return json.dumps(
             {
-                "frame_bytes": self.frame_bytes,
-                "frames_per_second": self.frames_per_second,
-                "frames": self.frames,
+                "first_stream": first_stream,
+                "streams": [stream.model_dump() for stream in streams],
                 "duration_ns": self.duration_ns,
-                "stream": stream,
                 "drain_ns": self.phases.drain_ns,
                 "interval_ns": self.interval_ns,
-                "tag": self.tag,
                 "seed": seed,
             }
         )
 
 
-class Buckets(_Model):
-    """Occupied buckets of a histogram: `lower_ns <= value < upper_ns`."""
+class StreamFacts(_Model):
+    """What became of one stream; ports are indices of the engine's."""
 
-    negative: int = 0
-    lower_ns: list[int] = []
-    upper_ns: list[int] = []
-    counts: list[int] = []
-
-
-class Sent(_Model):
-    """What the sender did; times in ns since the first frame was due."""
-
+    stream: int
+    transmit: int
+    receive: int
     offered_frames: int
-    first_sent_ns: int
-    last_sent_ns: int
-    lag_max_ns: int
-    postponed_ns: int
-    """By how much the schedule was shifted in all, because the sender was too late to catch up."""
-    gaps: Buckets
+    tracked: Tracked
 
 
-class Ranges(_Model):
-    """Sequence numbers as `(first, last)` ranges; `complete` is false if the list was cut."""
+class Transmitter(_Model):
+    """A port that sent."""
 
-    count: int
-    ranges: list[tuple[int, int]]
-    complete: bool
-
-
-class Gap(_Model):
-    """Missing sequence numbers, sent after `after_ns` and before `before_ns`."""
-
-    first: int
-    last: int
-    count: int
-    after_ns: int | None
-    before_ns: int | None
+    port: int
+    sent: Sent
+    stamp: str
 
 
-class Latency(_Model):
-    """Over all frames of a trial; `deviation_ns` is their standard deviation."""
+class Receiver(_Model):
+    """A port that received."""
 
-    count: int
-    min_ns: float
-    max_ns: float
-    mean_ns: float
-    deviation_ns: float
-    histogram: Buckets
-
-
-class IntervalLatency(_Model):
-    """Over the frames received in one interval."""
-
-    min_ns: float
-    max_ns: float
-    mean_ns: float
-
-
-class Interval(_Model):
-    """One interval of receive time, counted from when the first frame was due."""
-
-    start_ns: int
-    forwarded_frames: int
-    latency: IntervalLatency | None
-
-
-class Tracked(_Model):
-    """What the receiver found; see `core/src/tracking.rs` for each count."""
-
-    received_frames: int
-    forwarded_frames: int
-    lost_frames: int
-    corrupt: Ranges
-    corrupt_arrivals: int
-    duplicated: Ranges
-    reordered: Ranges
+    port: int
     foreign_frames: int
-    lost: list[Gap]
-    lost_exact: bool
-    latency: Latency | None
-    tagged_latency_ns: float | None
-    series: list[Interval]
+    """Frames that no stream of the trial sent."""
+    misdirected_frames: int
+    """Frames of streams that were meant for another port (a flooding bridge)."""
+    tester_dropped_frames: int
+    last_received_ns: int | None
+    """When the last frame of the trial arrived, since its first frame was due."""
+    stamp: str
 
 
 class Facts(_Model):
     """What an engine returns of one trial."""
 
-    sent: Sent
-    tracked: Tracked
-    tester_dropped_frames: int
+    streams: list[StreamFacts]
+    transmitters: list[Transmitter]
+    receivers: list[Receiver]
+    interference: Interference | None
+    """What the host did to the tester meanwhile; None in virtual time."""
     interrupted: bool
-    transmit_stamp: str
-    receive_stamp: str
+    counters: dict[int, PortCounters] = {}
+    """By port: what the kernel counted there meanwhile; none in virtual time."""
+
+    @cached_property
+    def sent(self) -> Sent:
+        """All ports together."""
+        return all_sent([transmitter.sent for transmitter in self.transmitters])
+
+    @cached_property
+    def tracked(self) -> Tracked:
+        """All streams together, and the frames of nobody that their ports received."""
+        strangers = sum(receiver.foreign_frames + receiver.misdirected_frames for receiver in self.receivers)
+        return all_tracked([stream.tracked for stream in self.streams], strangers)
+
+    @property
+    def tester_dropped_frames(self) -> int:
+        """Frames that reached the tester and that it failed to account."""
+        return sum(receiver.tester_dropped_frames for receiver in self.receivers)
+
+    @property
+    def transmit_stamp(self) -> str:
+        """Which clock and which point transmit stamps were taken at."""
+        return ", ".join(dict.fromkeys(transmitter.stamp for transmitter in self.transmitters))
+
+    @property
+    def receive_stamp(self) -> str:
+        """Likewise of receive stamps."""
+        return ", ".join(dict.fromkeys(receiver.stamp for receiver in self.receivers))
 
 
 class TrialRecord(_Model):
@@ -182,15 +209,29 @@ class TrialRecord(_Model):
 
     @cached_property
     def offered_fps(self) -> float:
-        """Offered load in frames/s (RFC 2285 §3.5.2), from the first to the last stamp."""
-        sent = self.facts.sent
-        span_ns = sent.last_sent_ns - sent.first_sent_ns
-        if sent.offered_frames < 2 or span_ns <= 0:
-            return self.trial.frames_per_second
-        return (sent.offered_frames - 1) * NS_PER_S / span_ns
+        """Offered load of a port in frames/s (RFC 2285 §3.5.2), first to last stamp; of ports, their mean."""
+        rates = [_offered_fps(transmitter.sent, self.trial) for transmitter in self.facts.transmitters]
+        return sum(rates) / len(rates)
+
+    @property
+    def intended_frames(self) -> int:
+        """Frames that all ports together were to send."""
+        return self.trial.frames * len(self.facts.transmitters)
+
+    @property
+    def offered_share(self) -> float:
+        """Offered frames as a share of those intended."""
+        return self.facts.sent.offered_frames / self.intended_frames
 
     @property
     def loss_ratio(self) -> float:
         """RFC 2544 §26.3: (offered - forwarded) / offered; corrupt frames count as not forwarded."""
         offered = self.facts.sent.offered_frames
         return (offered - self.facts.tracked.forwarded_frames) / offered if offered else 0.0
+
+
+def _offered_fps(sent: Sent, trial: Trial) -> float:
+    span_ns = sent.last_sent_ns - sent.first_sent_ns
+    if sent.offered_frames < 2 or span_ns <= 0:
+        return trial.frames_per_second
+    return (sent.offered_frames - 1) * NS_PER_S / span_ns

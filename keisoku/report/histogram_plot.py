@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keisoku.record.trial import Buckets
+from keisoku.record.counts import Buckets
 from keisoku.report import digits
 from keisoku.report.device import Device, frame_sizes
 from keisoku.report.plot import (

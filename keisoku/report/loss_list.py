@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keisoku.record.counts import Gap
 from keisoku.record.result import Quantity
 from keisoku.record.run import Run
-from keisoku.record.trial import Gap, TrialRecord
+from keisoku.record.trial import TrialRecord
 from keisoku.report import digits
 
 RANGES_SHOWN = 12

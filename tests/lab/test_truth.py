@@ -9,10 +9,11 @@ import pytest
 from lab_frames import Tap, headers, signed
 
 from keisoku.engine.opening import on_lab
-from keisoku.frame.template import SIGNATURE_BYTES
+from keisoku.frame.payload import SIGNATURE_BYTES
 from keisoku.lab import Applied, Faults, Lab
 from keisoku.plan.plan import parse
-from keisoku.record.trial import Facts, Phases, Ranges, Trial
+from keisoku.record.counts import Ranges
+from keisoku.record.trial import Facts, Phases, Trial
 
 pytestmark = pytest.mark.lab
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -55,17 +56,22 @@ def cable() -> Iterator[None]:
             subprocess.run(["ip", "netns", "del", namespace], capture_output=True)
 
 
-def place(engine: str, interface: str, namespace: str | None) -> str:
+def place(engine: str, interface: str, namespace: str | None) -> dict[str, object]:
     path = namespace and f"/run/netns/{namespace}"
-    return json.dumps({"engine": engine, "interface": interface, "namespace": path})
+    return {"engine": engine, "interface": interface, "namespace": path}
+
+
+def opened(*ports: dict[str, object]) -> Wire:
+    """From the first port to the second."""
+    return Wire(json.dumps(ports), [0], [1])
 
 
 @pytest.fixture
 def wire(cable: None, request: pytest.FixtureRequest) -> Iterator[Wire]:
     tx, rx = request.param
-    opened = Wire(place(tx, "tx0", A), place(rx, "rx0", B))
-    yield opened
-    opened.close()
+    wire = opened(place(tx, "tx0", A), place(rx, "rx0", B))
+    yield wire
+    wire.close()
 
 
 def pairs(*wanted: tuple[str, str]) -> pytest.MarkDecorator:
@@ -81,18 +87,25 @@ def template(frame_bytes: int) -> bytes:
 
 
 def start(wire: Wire, frame_bytes: int, frames: int, frames_per_second: float = 20_000) -> None:
-    trial = {
-        "frame_bytes": frame_bytes,
+    stream = {
+        "transmit": 0,
+        "receive": 1,
+        "table": 0,
+        "frame_bytes": [frame_bytes],
         "frames_per_second": frames_per_second,
         "frames": frames,
+    }
+    trial = {
+        "first_stream": STREAM,
+        "streams": [stream],
         # Far longer than the frames take: a busy machine may delay the sender, not shorten the trial.
         "duration_ns": 20_000_000_000,
-        "stream": STREAM,
         "drain_ns": 100_000_000,
         "interval_ns": 1_000_000_000,
         "seed": 0,
     }
-    wire.start(json.dumps(trial), template(frame_bytes), CHECKED_FROM)
+    frame = template(frame_bytes)
+    wire.start(json.dumps(trial), [(frame, struct.pack("=H", len(frame)), CHECKED_FROM, True)])
 
 
 def finish(wire: Wire) -> Facts:
@@ -195,8 +208,8 @@ def test_corrupt_and_duplicate_frames_are_told_apart(wire: Wire) -> None:
 
 @EVERY_PAIR
 def test_learning_frames_belong_to_no_trial(wire: Wire) -> None:
-    wire.learn(template(64), 3, False)
-    wire.learn(template(64), 3, True)
+    wire.learn(0, template(64), 3)
+    wire.learn(1, template(64), 3)
     start(wire, 64, 100)
     assert finish(wire).tracked.foreign_frames == 0
 
@@ -218,11 +231,11 @@ def test_a_stopped_trial_says_so_and_adds_up(wire: Wire) -> None:
 def test_what_cannot_be_opened_is_refused_in_one_sentence(cable: None, engine: str) -> None:
     good = place(engine, "rx0", B)
     with pytest.raises(EngineError, match="nowhere0: no such interface"):
-        Wire(place(engine, "nowhere0", A), good)
+        opened(place(engine, "nowhere0", A), good)
     with pytest.raises(EngineError, match="no network namespace"):
-        Wire(place(engine, "tx0", "keisoku-test-none"), good)
-    with pytest.raises(EngineError, match="tx: "):
-        Wire("{}", good)
+        opened(place(engine, "tx0", "keisoku-test-none"), good)
+    with pytest.raises(EngineError, match="ports: "):
+        Wire("[{}]", [0], [0])
 
 
 @pairs(("xdp", "packet"))
@@ -244,13 +257,13 @@ def test_a_frame_above_the_mtu_is_refused(wire: Wire) -> None:
 
 
 def child(code: str) -> subprocess.Popen[str]:
-    preamble = f"import os, sys\nfrom keisoku._core import Wire\ntx, rx = {place('xdp', 'tx0', A)!r}, "
-    code = preamble + f"{place('xdp', 'rx0', B)!r}\n{code}"
+    ports = json.dumps([place("xdp", "tx0", A), place("xdp", "rx0", B)])
+    code = f"import os, sys\nfrom keisoku._core import Wire\nports = {ports!r}\n{code}"
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_without_privilege_it_says_what_is_missing(cable: None) -> None:
-    _, errors = child("os.setgid(65534); os.setuid(65534)\nWire(tx, rx)").communicate(timeout=60)
+    _, errors = child("os.setgid(65534); os.setuid(65534)\nWire(ports, [0], [1])").communicate(timeout=60)
     assert "EngineError: tx0: not allowed to" in errors
     assert "CAP_NET_RAW" in errors
 
@@ -260,14 +273,14 @@ def attached() -> bool:
 
 
 def test_no_program_stays_attached_after_close(cable: None) -> None:
-    wire = Wire(place("xdp", "tx0", A), place("xdp", "rx0", B))
+    wire = opened(place("xdp", "tx0", A), place("xdp", "rx0", B))
     assert attached()
     wire.close()
     assert not attached()
 
 
 def test_no_program_stays_attached_after_a_kill(cable: None) -> None:
-    process = child("import signal\nwire = Wire(tx, rx)\nprint('open', flush=True)\nsignal.pause()")
+    process = child("import signal\nwire = Wire(ports, [0], [1])\nprint('open', flush=True)\nsignal.pause()")
     assert process.stdout is not None
     assert process.stdout.readline() == "open\n"
     assert attached()

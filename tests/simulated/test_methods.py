@@ -1,6 +1,7 @@
 """Each method on simulated devices whose truth is known."""
 
 import pytest
+from one_stream import facts_of
 from simulated_trials import carry_out, device, plan
 
 from keisoku.plan.device import list_devices
@@ -61,7 +62,7 @@ def half_the_tester(index: int, trial: Trial, facts: Facts) -> Facts:
         return facts
     sent = facts.sent.model_copy(update={"offered_frames": able})
     tracked = facts.tracked.model_copy(update={"forwarded_frames": able, "lost_frames": 0})
-    return facts.model_copy(update={"sent": sent, "tracked": tracked})
+    return facts_of(sent, tracked)
 
 
 def test_what_the_tester_cannot_offer_is_its_limit_and_not_the_devices() -> None:
@@ -76,7 +77,7 @@ def test_what_the_tester_cannot_offer_is_its_limit_and_not_the_devices() -> None
 
 def test_a_trial_spoiled_by_the_tester_is_repeated() -> None:
     def dropped_once(index: int, trial: Trial, facts: Facts) -> Facts:
-        return facts.model_copy(update={"tester_dropped_frames": 3 if index == 0 else 0})
+        return facts_of(facts.sent, facts.tracked, dropped=3 if index == 0 else 0)
 
     result, records = carry_out(
         plan("throughput", frame_bytes=[64], throughput={"trial_s": 1}), device(""), dropped_once

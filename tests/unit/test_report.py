@@ -11,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from one_stream import facts_of
 from rich.console import Console
 from synthetic_runs import SIZES, host_run, router_run, sweep_run
 
@@ -195,7 +196,7 @@ def test_a_trial_that_does_not_add_up_is_shown() -> None:
     run = host_run()
     good = run.records[0]
     tracked = good.facts.tracked.model_copy(update={"lost_frames": good.facts.tracked.lost_frames - 1})
-    bad = good.model_copy(update={"facts": good.facts.model_copy(update={"tracked": tracked})})
+    bad = good.model_copy(update={"facts": facts_of(good.facts.sent, tracked)})
     assert account(good).adds_up and not account(good).fault
     assert not account(bad).adds_up
     assert account(bad).fault == "offered − forwarded − lost − corrupt = 1; lost − listed gaps = -1"

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from one_stream import facts_of
 
-from keisoku.record.trial import Buckets, Facts, Ranges, Sent, Tracked, Trial
+from keisoku.record.counts import Buckets, Ranges, Sent, Tracked
+from keisoku.record.trial import Facts, Trial
 from keisoku.record.validity import reasons
 
 TRIAL = Trial(purpose="test", frame_bytes=64, frames_per_second=10_000, duration_ns=10_000_000_000)
@@ -21,11 +23,7 @@ def facts(offered: int = 100_000, forwarded: int = 100_000, lost: int = 0, last_
         duplicated=NONE, reordered=NONE, foreign_frames=0, lost=[], lost_exact=True, latency=None,
         tagged_latency_ns=None, series=[],
     )  # fmt: skip
-    return Facts(
-        sent=sent,
-        tracked=tracked,
-        **{"tester_dropped_frames": 0, "interrupted": False, "transmit_stamp": "", "receive_stamp": "", **more},
-    )
+    return facts_of(sent, tracked, **more)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +44,7 @@ def test_a_trial_in_which_the_tester_did_its_part_is_valid(good: Facts) -> None:
     [
         (facts(offered=99_400, forwarded=99_400), "the tester offered 99400 of 100000 frames"),
         (facts(last_ns=10_060_000_000), "the tester needed 0.6 % longer than intended"),
-        (facts(tester_dropped_frames=3), "the tester itself dropped 3 received frames"),
+        (facts(dropped=3), "the tester itself dropped 3 received frames"),
         (facts(interrupted=True), "the trial was interrupted"),
         (facts(forwarded=99_000, lost=10), "counts do not add up: 100000 offered, 99010 accounted for"),
     ],

@@ -5,14 +5,21 @@
 use crate::port::Arrival;
 use crate::signature::{self, Parsed, Signature};
 
-/// What a receive port expects of this trial's frames.
-#[derive(Clone, Copy, Debug)]
-pub struct Expected {
-    pub stream: u16,
-    /// Without FCS.
-    pub length: usize,
+/// What a receive port expects of one stream's frames. Lengths are without FCS.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Claim {
+    pub least: u16,
+    pub most: u16,
     /// The bytes from here to the end sum to zero in ones' complement.
-    pub checked_from: usize,
+    pub checked_from: u16,
+}
+
+/// The streams of a trial, wherever their frames arrive. No claim (`most` = 0): the stream is not signed.
+#[derive(Clone, Debug, Default)]
+pub struct Expected {
+    /// Number of the first claim's stream; the others follow it.
+    pub first: u16,
+    pub claims: Vec<Claim>,
 }
 
 impl Expected {
@@ -21,28 +28,31 @@ impl Expected {
         let Some((_, place)) = frame.split_last_chunk::<{ signature::LENGTH }>() else {
             return Arrival::Foreign;
         };
-        let (claim, intact) = match Signature::parse(place) {
+        let (signature, intact) = match Signature::parse(place) {
             Parsed::Absent => return Arrival::Foreign,
-            Parsed::Broken(claim) => (claim, false),
-            Parsed::Intact(claim) => (claim, true),
+            Parsed::Broken(signature) => (signature, false),
+            Parsed::Intact(signature) => (signature, true),
         };
-        if claim.stream != self.stream {
+        let index = usize::from(signature.stream.wrapping_sub(self.first));
+        let Some(claim) = self.claims.get(index).filter(|claim| claim.most > 0) else {
             return Arrival::Foreign;
-        }
-        let region = frame
-            .get(self.checked_from.saturating_sub(cut)..)
-            .unwrap_or_default();
-        let whole = frame.len() + cut == self.length;
+        };
+        let checked_from = usize::from(claim.checked_from).saturating_sub(cut);
+        let region = frame.get(checked_from..).unwrap_or_default();
+        let length = frame.len() + cut;
+        let whole = usize::from(claim.least) <= length && length <= usize::from(claim.most);
         if intact && whole && signature::balanced(region) {
-            let sent_ns = signature::unwrap_48(claim.sent_ns, received_ns);
+            let sent_ns = signature::unwrap_48(signature.sent_ns, received_ns);
             Arrival::Intact {
-                sequence: claim.sequence,
+                stream: signature.stream,
+                sequence: signature.sequence,
                 sent_ns,
                 received_ns,
             }
         } else {
             Arrival::Corrupt {
-                sequence: claim.sequence,
+                stream: signature.stream,
+                sequence: signature.sequence,
             }
         }
     }
@@ -52,11 +62,17 @@ impl Expected {
 mod tests {
     use super::*;
 
-    const EXPECTED: Expected = Expected {
-        stream: 7,
-        length: 60,
-        checked_from: 42,
-    };
+    fn expected(checked_from: u16) -> Expected {
+        let claim = Claim {
+            least: 60,
+            most: 60,
+            checked_from,
+        };
+        Expected {
+            first: 6,
+            claims: vec![Claim::default(), claim],
+        }
+    }
 
     fn frame(stream: u16, length: usize) -> Vec<u8> {
         let mut frame = vec![0; length];
@@ -73,18 +89,19 @@ mod tests {
     #[test]
     fn a_frame_of_ours_is_intact() {
         let intact = Arrival::Intact {
+            stream: 7,
             sequence: 9,
             sent_ns: 1000,
             received_ns: 1500,
         };
-        assert_eq!(EXPECTED.classify(&frame(7, 60), 0, 1500), intact);
-        assert_eq!(EXPECTED.classify(&frame(7, 60)[4..], 4, 1500), intact);
+        assert_eq!(expected(42).classify(&frame(7, 60), 0, 1500), intact);
+        assert_eq!(expected(42).classify(&frame(7, 60)[4..], 4, 1500), intact);
     }
 
     #[test]
     fn other_streams_short_frames_and_frames_without_signature_are_foreign() {
-        for frame in [frame(8, 60), vec![0; 60], vec![0; 17], vec![]] {
-            assert_eq!(EXPECTED.classify(&frame, 0, 0), Arrival::Foreign);
+        for frame in [frame(8, 60), frame(6, 60), vec![0; 60], vec![0; 17], vec![]] {
+            assert_eq!(expected(42).classify(&frame, 0, 0), Arrival::Foreign);
         }
     }
 
@@ -92,16 +109,15 @@ mod tests {
     fn a_wrong_byte_or_length_makes_it_corrupt() {
         let mut wrong_byte = frame(7, 60);
         wrong_byte[57] ^= 1;
-        let expected = Expected {
-            checked_from: 40,
-            ..EXPECTED
-        };
         let mut wrong_payload = frame(7, 60);
         wrong_payload[41] = 1;
         for frame in [wrong_byte, wrong_payload, frame(7, 61)] {
             assert_eq!(
-                expected.classify(&frame, 0, 0),
-                Arrival::Corrupt { sequence: 9 }
+                expected(40).classify(&frame, 0, 0),
+                Arrival::Corrupt {
+                    stream: 7,
+                    sequence: 9
+                }
             );
         }
     }

@@ -4,8 +4,12 @@
 
 use aya::include_bytes_aligned;
 
-pub const TEMPLATE_LENGTH: usize = 4096;
+pub const LONGEST_FRAME: usize = 4096;
+pub const FRAMES_BYTES: usize = 1 << 24;
 pub const BUCKETS: usize = 41 << 7;
+pub const DEPARTURES: u64 = 1 << 18;
+pub const OUTLETS: usize = 32;
+pub const STREAMS: usize = 4096;
 pub const RING_RECORDS: u64 = 1 << 20;
 
 pub const TRANSMIT_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/transmit.o"));
@@ -13,39 +17,61 @@ pub const RECEIVE_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR")
 
 #[repr(C)]
 pub struct Transmitter {
-    pub frames: u64,
     pub give_up_ns: u64,
-    pub period_ns: u64,
-    pub period_fraction: u64,
     pub catch_up_ns: u64,
-    pub stream_word: u64,
-    pub length: u32,
-    pub interface: u32,
     pub stop: u64,
-    pub sequence: u64,
+    pub filled: u64,
+    pub next: u64,
+    pub postponed_ns: u64,
+    pub postponements: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Departure {
     pub due_ns: u64,
-    pub due_fraction: u64,
+    pub stream_and_sequence: u64,
+    pub offset: u32,
+    pub length: u16,
+    pub outlet: u16,
+}
+
+/// In `Departure::offset`: the frame is sent as it is.
+pub const UNSIGNED: u32 = 1;
+
+#[repr(C)]
+pub struct Outlet {
+    pub interface: u64,
+    pub offered: u64,
     pub first_sent_ns: u64,
     pub last_sent_ns: u64,
     pub lag_max_ns: u64,
-    pub postponed_ns: u64,
-    pub postponements: u64,
     pub gaps: [u64; BUCKETS],
-    pub template: [u8; TEMPLATE_LENGTH],
+}
+
+#[repr(C)]
+pub struct Frames {
+    pub bytes: [u8; FRAMES_BYTES + LONGEST_FRAME],
 }
 
 #[repr(C)]
 pub struct Receiver {
     pub watching: u64,
-    pub stream: u32,
-    pub length: u32,
-    pub checked_from: u32,
-    pub unused: u32,
+    pub first_stream: u32,
+    pub streams: u32,
     pub dropped: u64,
-    pub pad0: [u8; 96],
+    pub pad0: [u8; 104],
     pub head: u64,
     pub pad1: [u8; 120],
     pub tail: u64,
+}
+
+#[repr(C)]
+pub struct Claim {
+    pub least: u16,
+    pub most: u16,
+    pub checked_from: u16,
+    pub unused: u16,
 }
 
 #[repr(C)]

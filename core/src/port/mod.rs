@@ -1,8 +1,10 @@
 //! Ports: where frames leave and arrive. This file says what an engine must offer.
 //!
-//! A transmit port sends one constant load at a time and stamps each frame; a receive port
+//! A sender carries out the departures of a load and stamps each frame; a receive port
 //! hands over every arrival with its stamp. Neither accounts: that is `tracking`'s.
 
+#[cfg(bpf)]
+mod departure_ring;
 mod expected;
 #[cfg(bpf)]
 mod features;
@@ -12,7 +14,7 @@ mod layout;
 mod mapped;
 mod open;
 mod packet_receive;
-mod packet_socket;
+pub(crate) mod packet_socket;
 mod packet_transmit;
 #[cfg(bpf)]
 mod xdp_receive;
@@ -21,10 +23,11 @@ mod xdp_transmit;
 
 use std::sync::Arc;
 
-use crate::pacing::Schedule;
+use crate::departures::Departures;
 use crate::record::Sent;
+use crate::table::Table;
 
-pub use expected::Expected;
+pub use expected::{Claim, Expected};
 pub use open::{Place, open_receive, open_transmit};
 pub use packet_transmit::send_slowly;
 
@@ -34,25 +37,48 @@ pub struct EngineError(pub String);
 
 pub type Result<T> = std::result::Result<T, EngineError>;
 
-/// What a transmit port is to send.
-pub struct Load<'a> {
-    pub template: &'a [u8],
-    pub stream: u16,
-    pub frames: u64,
-    pub schedule: Schedule,
+/// What a sender is to send.
+pub struct Load {
+    pub departures: Departures,
+    /// The table of each stream of the trial.
+    pub tables: Vec<Arc<Table>>,
+    /// By which of the sender's ports each stream of the trial leaves; none if it has another sender.
+    pub outlets: Vec<Option<usize>>,
+    /// Number in signatures of the trial's first stream.
+    pub first_stream: u16,
+    pub start_ns: u64,
     /// When to stop even if frames are left.
     pub give_up_ns: u64,
+}
+
+impl Load {
+    /// A sender later than this does not catch up but postpones what is left: a device under test must
+    /// not lose frames to a burst that nobody asked for. RFC 2544 §21 knows bursts of 64, and a scheduler's
+    /// hiccup must not shift the schedule.
+    pub fn catch_up_ns(&self) -> u64 {
+        1_000_000.max(64 * (self.departures.period_ns() + 1))
+    }
+}
+
+/// What a sender did.
+pub struct Ended {
+    /// By port.
+    pub sent: Vec<Sent>,
+    /// Frames offered of each stream of the trial.
+    pub offered: Vec<u64>,
 }
 
 /// What became of one arrival. Times are CLOCK_MONOTONIC, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     Intact {
+        stream: u16,
         sequence: u64,
         sent_ns: u64,
         received_ns: u64,
     },
     Corrupt {
+        stream: u16,
         sequence: u64,
     },
     Foreign,
@@ -64,21 +90,24 @@ pub trait Control: Send + Sync {
     fn offered(&self) -> u64;
     /// Ends the load after the frame that is being sent.
     fn stop(&self);
+    /// Prepares what is due next, where the sender leaves that to another thread; call it every few ms.
+    fn refill(&self) {}
 }
 
+/// A sender: one thread that serves one or several ports of the same engine and namespace.
 pub trait Transmit: Send {
     /// Makes ready for a load; must be called before `control` and `run`.
-    fn prepare(&mut self, load: &Load) -> Result<()>;
+    fn prepare(&mut self, load: Load) -> Result<()>;
     fn control(&self) -> Arc<dyn Control>;
     /// Sends the load from the calling thread, which may change its namespace and CPU.
-    fn run(&mut self, load: &Load) -> Result<Sent>;
+    fn run(&mut self) -> Result<Ended>;
     /// Which clock and which point a stamp is taken at.
     fn stamp(&self) -> &str;
 }
 
 pub trait Receive: Send {
     /// Starts watching; whatever arrived before is forgotten.
-    fn begin(&mut self, expected: Expected) -> Result<()>;
+    fn begin(&mut self, expected: &Expected) -> Result<()>;
     /// Hands over what arrived since the last call, in order of arrival.
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival));
     /// How long an arrival may stay unseen by `drain`.

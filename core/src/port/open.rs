@@ -22,23 +22,26 @@ pub struct Place {
     pub batch: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
     Xdp,
     Packet,
 }
 
-pub fn open_transmit(place: &Place) -> Result<Box<dyn Transmit>> {
-    place.index()?;
-    match place.engine {
-        Engine::Packet => Ok(Box::new(PacketTransmit::open(place)?)),
+/// One sender for `places`, which have the same engine and namespace and of which there is at least one.
+pub fn open_transmit(places: &[Place]) -> Result<Box<dyn Transmit>> {
+    for place in places {
+        place.index()?;
+    }
+    match places[0].engine {
+        Engine::Packet => Ok(Box::new(PacketTransmit::open(places)?)),
         #[cfg(bpf)]
         Engine::Xdp => Ok(Box::new(crate::port::xdp_transmit::XdpTransmit::open(
-            place,
+            places,
         )?)),
         #[cfg(not(bpf))]
-        Engine::Xdp => Err(place.built_without_clang()),
+        Engine::Xdp => Err(places[0].built_without_clang()),
     }
 }
 

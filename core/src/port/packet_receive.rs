@@ -166,7 +166,7 @@ impl PacketReceive {
 }
 
 impl Receive for PacketReceive {
-    fn begin(&mut self, expected: Expected) -> Result<()> {
+    fn begin(&mut self, expected: &Expected) -> Result<()> {
         self.expected = None;
         for _ in 0..BLOCKS {
             self.take_block(&mut |_| ());
@@ -174,7 +174,7 @@ impl Receive for PacketReceive {
         self.dropped();
         self.offset = RealtimeOffset::measure();
         self.begun_ns = monotonic_ns();
-        self.expected = Some(expected);
+        self.expected = Some(expected.clone());
         Ok(())
     }
 

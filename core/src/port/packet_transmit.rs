@@ -4,6 +4,7 @@
 //! until shortly before a frame is due and then spins. A frame that the kernel refuses for
 //! want of a buffer is stamped anew and sent again: no sequence number is skipped.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -11,9 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::clock::{monotonic_ns, sleep_until};
+use crate::departures::Departure;
 use crate::histogram::Histogram;
 use crate::port::open::Place;
-use crate::port::{Control, EngineError, Load, Result, Transmit, packet_socket};
+use crate::port::{Control, Ended, EngineError, Load, Result, Transmit, packet_socket};
 use crate::record::Sent;
 use crate::signature::{LENGTH, Signature};
 
@@ -28,10 +30,16 @@ const LARGEST_BATCH: u32 = 64;
 const LEARNING_STREAM: u16 = 0xFFFF;
 
 pub struct PacketTransmit {
-    socket: OwnedFd,
+    sockets: Vec<Socket>,
     progress: Arc<Progress>,
+    batch: u32,
+    load: Option<Load>,
+}
+
+/// One port's socket.
+struct Socket {
+    socket: OwnedFd,
     name: String,
-    batch: Option<u32>,
 }
 
 #[derive(Default)]
@@ -51,24 +59,48 @@ impl Control for Progress {
 }
 
 impl PacketTransmit {
-    pub fn open(place: &Place) -> Result<Self> {
+    /// One sender for all `places`.
+    pub fn open(places: &[Place]) -> Result<Self> {
+        Ok(PacketTransmit {
+            sockets: places.iter().map(Socket::open).collect::<Result<_>>()?,
+            progress: Arc::default(),
+            batch: places[0].batch.unwrap_or(BATCH).clamp(1, LARGEST_BATCH),
+            load: None,
+        })
+    }
+
+    /// Waits until `due_ns` or a stop; returns the time.
+    fn wait(&self, due_ns: u64) -> u64 {
+        loop {
+            let now_ns = monotonic_ns();
+            if now_ns >= due_ns || self.progress.stop.load(Ordering::Relaxed) {
+                return now_ns;
+            }
+            if due_ns - now_ns > SPIN_NS {
+                sleep_until((due_ns - SPIN_NS).min(now_ns + NAP_NS));
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+impl Socket {
+    fn open(place: &Place) -> Result<Self> {
         let socket = packet_socket::open(place, false, |socket| {
             packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
         })?;
-        let progress = Arc::default();
-        Ok(PacketTransmit {
+        Ok(Socket {
             socket,
-            progress,
             name: place.interface.clone(),
-            batch: place.batch,
         })
     }
 
     /// Hands the frames over in one call; says how many were taken, the others are to be tried again.
-    fn send(&self, frames: &mut [Vec<u8>]) -> Result<usize> {
+    fn send(&self, frames: &mut [(Departure, u64, Vec<u8>)]) -> Result<usize> {
         let mut parts: Vec<libc::iovec> = frames
             .iter_mut()
-            .map(|frame| libc::iovec {
+            .map(|(_, _, frame)| libc::iovec {
                 iov_base: frame.as_mut_ptr().cast(),
                 iov_len: frame.len(),
             })
@@ -96,7 +128,7 @@ impl PacketTransmit {
             Some(libc::EMSGSIZE) => Err(EngineError(format!(
                 "{}: a frame of {} bytes is above the interface's MTU; raise the MTU or leave this size out",
                 self.name,
-                frames[0].len() + 4
+                frames[0].2.len() + 4
             ))),
             _ => Err(packet_socket::failure(&format!(
                 "{}: cannot send",
@@ -107,8 +139,9 @@ impl PacketTransmit {
 }
 
 impl Transmit for PacketTransmit {
-    fn prepare(&mut self, _load: &Load) -> Result<()> {
+    fn prepare(&mut self, load: Load) -> Result<()> {
         self.progress = Arc::default();
+        self.load = Some(load);
         Ok(())
     }
 
@@ -116,63 +149,62 @@ impl Transmit for PacketTransmit {
         self.progress.clone()
     }
 
-    fn run(&mut self, load: &Load) -> Result<Sent> {
-        let batch = self.batch.unwrap_or(BATCH).clamp(1, LARGEST_BATCH) as u64;
-        let mut frames = vec![load.template.to_vec(); batch as usize];
-        let mut stamps = vec![0; batch as usize];
-        let mut gaps = Histogram::default();
-        let mut schedule = load.schedule;
-        let (mut first_ns, mut last_ns, mut lag_max_ns, mut postponed_ns) = (None, 0, 0, 0);
-        let mut sequence = 0;
-        while sequence < load.frames {
-            let mut now_ns = self.wait(schedule.due_ns(sequence));
+    fn run(&mut self) -> Result<Ended> {
+        let mut load = self.load.take().expect("prepared");
+        let catch_up_ns = load.catch_up_ns();
+        let mut outlets: Vec<Outlet> = self.sockets.iter().map(|_| Outlet::default()).collect();
+        let mut offered = vec![0; load.tables.len()];
+        let mut frames = Vec::with_capacity(self.batch as usize);
+        let mut waiting: VecDeque<Departure> = VecDeque::new();
+        let mut postponed_ns = 0;
+        loop {
+            let Some(first) = waiting.pop_front().or_else(|| load.departures.next()) else {
+                break;
+            };
+            let mut now_ns = self.wait(first.due_ns + postponed_ns);
             if now_ns > load.give_up_ns || self.progress.stop.load(Ordering::Relaxed) {
                 break;
             }
-            let due = schedule.due_frames(now_ns).min(load.frames) - sequence;
-            let count = due.clamp(1, batch) as usize;
-            for (frame, (stamp, sequence)) in frames
-                .iter_mut()
-                .zip(stamps.iter_mut().zip(sequence..))
-                .take(count)
-            {
-                *stamp = now_ns;
-                sign(
-                    frame,
-                    Signature {
-                        stream: load.stream,
-                        sequence,
-                        sent_ns: now_ns,
-                    },
-                )?;
-                now_ns = monotonic_ns();
-            }
-            let taken = self.send(&mut frames[..count])?;
-            for &stamp in &stamps[..taken] {
-                if first_ns.is_some() {
-                    gaps.record((stamp - last_ns) as i64);
+            let outlet = load.outlets[first.stream].expect("one of this sender's streams");
+            frames.clear();
+            let mut departure = first;
+            loop {
+                frames.push((departure, now_ns, signed(&load, departure, now_ns)?));
+                if frames.len() == self.batch as usize {
+                    break;
                 }
-                first_ns.get_or_insert(stamp);
-                last_ns = stamp;
-                let lag_ns = stamp.saturating_sub(schedule.due_ns(sequence));
-                lag_max_ns = lag_max_ns.max(lag_ns);
-                if lag_ns > schedule.catch_up_ns() {
-                    schedule.postpone(lag_ns);
+                let Some(next) = waiting.pop_front().or_else(|| load.departures.next()) else {
+                    break;
+                };
+                now_ns = monotonic_ns();
+                if next.due_ns + postponed_ns > now_ns || load.outlets[next.stream] != Some(outlet)
+                {
+                    waiting.push_front(next);
+                    break;
+                }
+                departure = next;
+            }
+            let taken = self.sockets[outlet].send(&mut frames)?;
+            for (refused, _, _) in frames[taken..].iter().rev() {
+                waiting.push_front(*refused);
+            }
+            for (departure, stamp_ns, _) in &frames[..taken] {
+                let lag_ns = stamp_ns.saturating_sub(departure.due_ns + postponed_ns);
+                outlets[outlet].sent(*stamp_ns, lag_ns);
+                if lag_ns > catch_up_ns {
                     postponed_ns += lag_ns;
                 }
-                sequence += 1;
+                offered[departure.stream] += 1;
             }
-            self.progress.offered.store(sequence, Ordering::Relaxed);
+            self.progress
+                .offered
+                .fetch_add(taken as u64, Ordering::Relaxed);
         }
-        let relative = |time_ns: u64| time_ns.saturating_sub(load.schedule.start_ns);
-        Ok(Sent {
-            offered_frames: sequence,
-            first_sent_ns: relative(first_ns.unwrap_or(0)),
-            last_sent_ns: relative(last_ns),
-            lag_max_ns,
-            postponed_ns,
-            gaps: gaps.buckets(),
-        })
+        let sent = outlets
+            .into_iter()
+            .map(|outlet| outlet.finish(load.start_ns, postponed_ns))
+            .collect();
+        Ok(Ended { sent, offered })
     }
 
     fn stamp(&self) -> &str {
@@ -180,21 +212,58 @@ impl Transmit for PacketTransmit {
     }
 }
 
-impl PacketTransmit {
-    /// Waits until `due_ns` or a stop; returns the time.
-    fn wait(&self, due_ns: u64) -> u64 {
-        loop {
-            let now_ns = monotonic_ns();
-            if now_ns >= due_ns || self.progress.stop.load(Ordering::Relaxed) {
-                return now_ns;
-            }
-            if due_ns - now_ns > SPIN_NS {
-                sleep_until((due_ns - SPIN_NS).min(now_ns + NAP_NS));
-            } else {
-                std::hint::spin_loop();
-            }
+/// What was sent by one port.
+#[derive(Default)]
+struct Outlet {
+    offered: u64,
+    first_ns: u64,
+    last_ns: u64,
+    lag_max_ns: u64,
+    gaps: Histogram,
+}
+
+impl Outlet {
+    fn sent(&mut self, stamp_ns: u64, lag_ns: u64) {
+        if self.offered == 0 {
+            self.first_ns = stamp_ns;
+        } else {
+            self.gaps.record((stamp_ns - self.last_ns) as i64);
+        }
+        self.offered += 1;
+        self.last_ns = stamp_ns;
+        self.lag_max_ns = self.lag_max_ns.max(lag_ns);
+    }
+
+    fn finish(self, start_ns: u64, postponed_ns: u64) -> Sent {
+        Sent {
+            offered_frames: self.offered,
+            first_sent_ns: self.first_ns.saturating_sub(start_ns),
+            last_sent_ns: self.last_ns.saturating_sub(start_ns),
+            lag_max_ns: self.lag_max_ns,
+            postponed_ns,
+            gaps: self.gaps.buckets(),
         }
     }
+}
+
+/// The frame of a departure, signed unless its table is sent as it is.
+fn signed(load: &Load, departure: Departure, sent_ns: u64) -> Result<Vec<u8>> {
+    let table = &load.tables[departure.stream];
+    let mut frame = table
+        .frame((departure.sequence % table.len() as u64) as usize)
+        .to_vec();
+    if table.signed {
+        let stream = load.first_stream.wrapping_add(departure.stream as u16);
+        sign(
+            &mut frame,
+            Signature {
+                stream,
+                sequence: departure.sequence,
+                sent_ns,
+            },
+        )?;
+    }
+    Ok(frame)
 }
 
 /// Writes the signature at the end of the frame.
@@ -206,19 +275,24 @@ fn sign(frame: &mut [u8], signature: Signature) -> Result<()> {
 
 /// Sends `count` frames 1 ms apart that belong to no trial (RFC 2544 §23 c: learning frames).
 pub fn send_slowly(place: &Place, template: &[u8], count: u32) -> Result<()> {
-    let port = PacketTransmit::open(place)?;
-    let mut frame = [template.to_vec()];
+    let port = Socket::open(place)?;
     for sequence in 0..u64::from(count) {
         let sent_ns = monotonic_ns();
+        let mut frame = template.to_vec();
         sign(
-            &mut frame[0],
+            &mut frame,
             Signature {
                 stream: LEARNING_STREAM,
                 sequence,
                 sent_ns,
             },
         )?;
-        port.send(&mut frame)?;
+        let departure = Departure {
+            due_ns: sent_ns,
+            stream: 0,
+            sequence,
+        };
+        port.send(&mut [(departure, sent_ns, frame)])?;
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())

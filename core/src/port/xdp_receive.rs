@@ -11,11 +11,13 @@ use aya::Ebpf;
 use aya::programs::{Xdp, XdpMode};
 
 use crate::netns;
-use crate::port::layout::{CORRUPT, INTACT, RECEIVE_OBJECT, RING_RECORDS, Receiver, Record};
+use crate::port::layout::{
+    CORRUPT, Claim, INTACT, RECEIVE_OBJECT, RING_RECORDS, Receiver, Record, STREAMS,
+};
 use crate::port::mapped::Mapped;
 use crate::port::open::Place;
 use crate::port::xdp_transmit::load;
-use crate::port::{Arrival, Expected, Receive, Result};
+use crate::port::{Arrival, EngineError, Expected, Receive, Result};
 use crate::signature::{MASK_48, unwrap_48};
 
 /// Between its stamp and its record a frame spends less than this.
@@ -24,6 +26,7 @@ const DELAY_NS: u64 = 1_000_000;
 pub struct XdpReceive {
     state: Mapped<Receiver>,
     ring: Mapped<Record>,
+    claims: Mapped<Claim>,
     /// Next record to read.
     next: u64,
     stamp: &'static str,
@@ -43,10 +46,13 @@ impl XdpReceive {
         let state = state.map_err(|error| place.refusal("map the receiver's state", &error))?;
         let ring = map("ring").and_then(|map| Mapped::new(map, RING_RECORDS as usize));
         let ring = ring.map_err(|error| place.refusal("map the receiver's ring", &error))?;
+        let claims = map("claims").and_then(|map| Mapped::new(map, STREAMS));
+        let claims = claims.map_err(|error| place.refusal("map the expected streams", &error))?;
         let stamp = attach(place, &mut object)?;
         Ok(XdpReceive {
             state,
             ring,
+            claims,
             next: 0,
             stamp,
             _program: object,
@@ -64,17 +70,18 @@ impl XdpReceive {
         }
         // SAFETY: the lap was written after these, and the slot is not reused before `tail` moves on.
         let (received_ns, word) = unsafe { ((*record).received_ns, (*record).stream_and_sequence) };
-        let sequence = word & MASK_48;
+        let (stream, sequence) = ((word >> 48) as u16, word & MASK_48);
         Some(match last & 0xF {
             INTACT => {
                 let sent_ns = unwrap_48(last >> 16, received_ns);
                 Arrival::Intact {
+                    stream,
                     sequence,
                     sent_ns,
                     received_ns,
                 }
             }
-            CORRUPT => Arrival::Corrupt { sequence },
+            CORRUPT => Arrival::Corrupt { stream, sequence },
             _ => Arrival::Foreign,
         })
     }
@@ -101,14 +108,27 @@ fn attach(place: &Place, object: &mut Ebpf) -> Result<&'static str> {
 }
 
 impl Receive for XdpReceive {
-    fn begin(&mut self, expected: Expected) -> Result<()> {
+    fn begin(&mut self, expected: &Expected) -> Result<()> {
+        if expected.claims.len() > STREAMS {
+            return Err(EngineError(format!(
+                "streams: {} are more than the {STREAMS} that an xdp port tells apart",
+                expected.claims.len()
+            )));
+        }
         let state = self.state.at(0);
         self.state.store(offset_of!(Receiver, watching), 0);
-        // SAFETY: inside the mapping; the program reads these only while `watching`.
+        // SAFETY: inside the mappings; the program reads these only while `watching`.
         unsafe {
-            (&raw mut (*state).stream).write_volatile(expected.stream.into());
-            (&raw mut (*state).length).write_volatile(expected.length as u32);
-            (&raw mut (*state).checked_from).write_volatile(expected.checked_from as u32);
+            (&raw mut (*state).first_stream).write_volatile(expected.first.into());
+            (&raw mut (*state).streams).write_volatile(expected.claims.len() as u32);
+            for (index, claim) in expected.claims.iter().enumerate() {
+                self.claims.at(index).write_volatile(Claim {
+                    least: claim.least,
+                    most: claim.most,
+                    checked_from: claim.checked_from,
+                    unused: 0,
+                });
+            }
         }
         self.next = self.state.load(offset_of!(Receiver, head));
         self.state.store(offset_of!(Receiver, tail), self.next);

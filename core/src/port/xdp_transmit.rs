@@ -1,13 +1,13 @@
 //! Sends XDP frames from a BPF program that paces, stamps and numbers them.
 //!
 //! The kernel runs the program once a frame (BPF_PROG_TEST_RUN with live frames). This file sets
-//! the load, makes the calls and reads what was sent; it never touches a frame.
+//! the load, makes the calls and reads what was sent; it never touches a frame on its way.
 
 use std::fs::File;
 use std::io;
 use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aya::programs::{ProgramError, Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
@@ -15,10 +15,11 @@ use aya::{Ebpf, EbpfLoader};
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::histogram::Histogram;
 use crate::netns;
-use crate::port::layout::{TRANSMIT_OBJECT, Transmitter};
+use crate::port::departure_ring::{self, DepartureRing, Packed};
+use crate::port::layout::{DEPARTURES, Departure, OUTLETS, Outlet, TRANSMIT_OBJECT, Transmitter};
 use crate::port::mapped::Mapped;
 use crate::port::open::Place;
-use crate::port::{Control, EngineError, Load, Result, Transmit, features};
+use crate::port::{Control, Ended, EngineError, Load, Result, Transmit, features};
 use crate::record::Sent;
 
 /// What one page holds beside the kernel's own headroom and tailroom.
@@ -29,6 +30,8 @@ const SLEEP_GAP_NS: u64 = 100_000;
 const LEAD_NS: u64 = 150_000;
 /// Longest sleep, so that a stop is noticed.
 const NAP_NS: u64 = 20_000_000;
+/// How soon a sender that found no departure ready looks again.
+const EMPTY_NS: u64 = 100_000;
 /// Frames handed over together where they are at least this far apart: one takes 0.7 µs alone,
 /// 0.4 µs among 4 and 0.32 µs among 16 (benchmarks/README.md), and the stamps of a batch are early.
 const BATCHES: [(u64, u32); 3] = [(1000, 1), (500, 4), (0, 16)];
@@ -43,107 +46,196 @@ const CALL_NS: u64 = 10_000_000;
 
 pub struct XdpTransmit {
     program: Ebpf,
-    state: Arc<Mapped<Transmitter>>,
-    place: Place,
-    index: u32,
+    outlets: Mapped<Outlet>,
+    shared: Arc<Shared>,
+    places: Vec<Place>,
+    indices: Vec<u32>,
+    load: Option<Prepared>,
     _dispatched: File,
 }
 
-impl Control for Mapped<Transmitter> {
+/// What stays of a load while it is sent.
+struct Prepared {
+    start_ns: u64,
+    give_up_ns: u64,
+    period_ns: u64,
+    frames: u64,
+    /// As long as the longest frame, which is what the kernel copies first.
+    longest: Vec<u8>,
+}
+
+/// What the sending and the refilling thread share.
+struct Shared {
+    state: Mapped<Transmitter>,
+    departures: Arc<Mapped<Departure>>,
+    ring: Mutex<DepartureRing>,
+}
+
+impl Shared {
+    fn ring(&self) -> MutexGuard<'_, DepartureRing> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self) -> u64 {
+        self.state.load(offset_of!(Transmitter, next))
+    }
+}
+
+impl Control for Shared {
     fn offered(&self) -> u64 {
-        self.load(offset_of!(Transmitter, sequence))
+        self.next()
     }
 
     fn stop(&self) {
-        self.store(offset_of!(Transmitter, stop), 1);
+        self.state.store(offset_of!(Transmitter, stop), 1);
+    }
+
+    fn refill(&self) {
+        let filled = self.ring().fill(self.next());
+        self.state.store(offset_of!(Transmitter, filled), filled);
     }
 }
 
 impl XdpTransmit {
-    pub fn open(place: &Place) -> Result<Self> {
+    /// One sender for ports of one namespace.
+    pub fn open(places: &[Place]) -> Result<Self> {
+        let place = &places[0];
         let mut program = load(place, TRANSMIT_OBJECT, "transmit")?;
         let dispatched = dispatch(&mut program)
             .map_err(|error| place.refusal("attach a BPF program to a loopback", &error))?;
-        let map = program
-            .map("transmitter")
-            .ok_or_else(|| io::Error::other("no such map"));
-        let state = map.and_then(|map| Mapped::new(map, 1));
-        let state = state.map_err(|error| place.refusal("map the transmitter's state", &error))?;
-        let index = place.index()?;
+        let failed = |error| place.refusal("map the transmitter's state", &error);
+        let map = |name| {
+            let absent = || io::Error::other("no such map");
+            program.map(name).ok_or_else(absent).map_err(failed)
+        };
+        let departures = Mapped::new(map("departures")?, DEPARTURES as usize).map_err(failed)?;
+        let departures = Arc::new(departures);
+        let ring = DepartureRing::new(departures.clone(), map("frames")?).map_err(failed)?;
+        let state = Mapped::new(map("transmitter")?, 1).map_err(failed)?;
+        let outlets = Mapped::new(map("outlets")?, OUTLETS).map_err(failed)?;
+        if places.len() > OUTLETS {
+            return Err(EngineError(format!(
+                "one sender serves at most {} ports",
+                OUTLETS
+            )));
+        }
+        let indices = places.iter().map(Place::index).collect::<Result<_>>()?;
         Ok(XdpTransmit {
             program,
-            state: Arc::new(state),
-            place: place.clone(),
-            index,
+            outlets,
+            shared: Arc::new(Shared {
+                state,
+                departures,
+                ring: Mutex::new(ring),
+            }),
+            places: places.to_vec(),
+            indices,
+            load: None,
             _dispatched: dispatched,
         })
     }
 
-    fn read(&self) -> Transmitter {
-        // SAFETY: the program does not run now; the structure is plain integers.
-        unsafe { self.state.at(0).read_volatile() }
+    fn sent(&self, outlet: usize, start_ns: u64) -> Sent {
+        // SAFETY: the program does not run now; the structures are plain integers.
+        let outlet = unsafe { self.outlets.at(outlet).read_volatile() };
+        let relative = |time_ns: u64| time_ns.saturating_sub(start_ns);
+        Sent {
+            offered_frames: outlet.offered,
+            first_sent_ns: relative(outlet.first_sent_ns),
+            last_sent_ns: relative(outlet.last_sent_ns),
+            lag_max_ns: outlet.lag_max_ns,
+            postponed_ns: self
+                .shared
+                .state
+                .load(offset_of!(Transmitter, postponed_ns)),
+            gaps: Histogram::from_counts(&outlet.gaps).buckets(),
+        }
+    }
+
+    /// Refuses a frame that does not fit and a driver that takes none.
+    fn check(&self, packed: &Packed) -> Result<()> {
+        for (place, index) in self.places.iter().zip(&self.indices) {
+            let interface = &place.interface;
+            if packed.longest > LONGEST_FRAME {
+                return Err(EngineError(format!(
+                    "{interface}: the xdp engine sends frames of at most {} bytes; use `packet:{interface}`",
+                    LONGEST_FRAME + 4
+                )));
+            }
+            let takes = netns::within(place.namespace.as_deref(), || {
+                features::takes_xdp_frames(*index)
+            });
+            if let Ok(false) = takes {
+                return Err(EngineError(format!(
+                    "{interface}: the driver takes no XDP frames (a veth does only while its peer has an XDP program or GRO on); use `packet:{interface}`"
+                )));
+            }
+        }
+        Ok(())
     }
 }
 
 impl Transmit for XdpTransmit {
-    fn prepare(&mut self, load: &Load) -> Result<()> {
-        let interface = &self.place.interface;
-        if load.template.len() > LONGEST_FRAME {
-            return Err(EngineError(format!(
-                "{interface}: the xdp engine sends frames of at most {} bytes; use `packet:{interface}`",
-                LONGEST_FRAME + 4
-            )));
-        }
-        let takes = netns::within(self.place.namespace.as_deref(), || {
-            features::takes_xdp_frames(self.index)
-        });
-        if let Ok(false) = takes {
-            return Err(EngineError(format!(
-                "{interface}: the driver takes no XDP frames (a veth does only while its peer has an XDP program or GRO on); use `packet:{interface}`"
-            )));
-        }
-        let state = self.state.at(0);
-        // SAFETY: inside the mapping; the program does not run now. All zero is a value.
+    fn prepare(&mut self, load: Load) -> Result<()> {
+        let packed = Packed::new(&load)?;
+        self.check(&packed)?;
+        let prepared = Prepared {
+            start_ns: load.start_ns,
+            give_up_ns: load.give_up_ns,
+            period_ns: load.departures.period_ns(),
+            frames: load.departures.frames(),
+            longest: vec![0; packed.longest],
+        };
+        let state = self.shared.state.at(0);
+        // SAFETY: inside the mappings; the program does not run now. All zero is a value.
         unsafe {
             state.write_bytes(0, 1);
-            (*state).frames = load.frames;
             (*state).give_up_ns = load.give_up_ns;
-            (*state).period_ns = load.schedule.period_ns();
-            (*state).period_fraction = load.schedule.period_fraction();
-            (*state).catch_up_ns = load.schedule.catch_up_ns();
-            (*state).due_ns = load.schedule.start_ns;
-            (*state).stream_word = u64::from(load.stream) << 48;
-            (*state).length = load.template.len() as u32;
-            (*state).interface = self.index;
-            (&mut (*state).template)[..load.template.len()].copy_from_slice(load.template);
+            (*state).catch_up_ns = load.catch_up_ns();
+            for (outlet, index) in self.indices.iter().enumerate() {
+                let outlet = self.outlets.at(outlet);
+                outlet.write_bytes(0, 1);
+                (*outlet).interface = (*index).into();
+            }
         }
+        self.shared.ring().begin(load, packed);
+        self.shared.refill();
+        self.load = Some(prepared);
         Ok(())
     }
 
     fn control(&self) -> Arc<dyn Control> {
-        self.state.clone()
+        self.shared.clone()
     }
 
-    fn run(&mut self, load: &Load) -> Result<Sent> {
-        let failed = |what: &str, error: io::Error| self.place.refusal(what, &error);
-        netns::enter(self.place.namespace.as_deref())
+    fn run(&mut self) -> Result<Ended> {
+        let place = &self.places[0];
+        let failed = |what: &str, error: io::Error| place.refusal(what, &error);
+        let load = self.load.take().expect("prepared");
+        netns::enter(place.namespace.as_deref())
             .map_err(|error| failed("enter its namespace", error))?;
         let program = self.program.program("transmit").expect("loaded in `open`");
         let program: &Xdp = program.try_into().expect("it is an XDP program");
         let program = program.fd().expect("loaded in `open`").as_fd().as_raw_fd();
-        let period_ns = load.schedule.period_ns();
-        let single = period_ns > SLEEP_GAP_NS;
-        let by_rate = BATCHES.iter().find(|(gap_ns, _)| period_ns >= *gap_ns);
+        let state = &self.shared.state;
+        let single = load.period_ns > SLEEP_GAP_NS;
+        let by_rate = BATCHES.iter().find(|(gap_ns, _)| load.period_ns >= *gap_ns);
         let mut chosen = by_rate.map_or(1, |(_, batch)| *batch);
         let (mut slow, mut postponements) = (false, 0);
         loop {
-            let left = load.frames - self.state.offered();
-            let stopped = self.state.load(offset_of!(Transmitter, stop)) != 0;
-            if left == 0 || stopped || monotonic_ns() > load.give_up_ns {
+            let next = self.shared.next();
+            let left = load.frames - next;
+            let stopped = state.load(offset_of!(Transmitter, stop)) != 0;
+            let now_ns = monotonic_ns();
+            if left == 0 || stopped || now_ns > load.give_up_ns {
                 break;
             }
-            let due_ns = self.state.load(offset_of!(Transmitter, due_ns));
-            let now_ns = monotonic_ns();
+            if next == state.load(offset_of!(Transmitter, filled)) {
+                sleep_until(now_ns + EMPTY_NS);
+                continue;
+            }
+            let due_ns = departure_ring::entry(&self.shared.departures, next).due_ns
+                + state.load(offset_of!(Transmitter, postponed_ns));
             if due_ns > now_ns + LEAD_NS {
                 sleep_until((due_ns - LEAD_NS).min(now_ns + NAP_NS));
                 continue;
@@ -151,27 +243,23 @@ impl Transmit for XdpTransmit {
             let frames = if single {
                 1
             } else {
-                left.min(CALL_NS / period_ns.max(1)).max(1)
+                left.min(CALL_NS / load.period_ns.max(1)).max(1)
             };
-            let batch = self.place.batch.unwrap_or(chosen).clamp(1, LARGEST_BATCH);
-            send_live(program, load.template, frames as u32, batch)
+            let batch = place.batch.unwrap_or(chosen).clamp(1, LARGEST_BATCH);
+            send_live(program, &load.longest, frames as u32, batch)
                 .map_err(|error| failed("send XDP frames", error))?;
-            let total = self.state.load(offset_of!(Transmitter, postponements));
+            let total = state.load(offset_of!(Transmitter, postponements));
             let postponed = total > postponements;
             if postponed && slow {
                 chosen = chosen.max((chosen * SLOW_STEP).min(SLOW_BATCH));
             }
             (slow, postponements) = (postponed, total);
         }
-        let state = self.read();
-        let relative = |time_ns: u64| time_ns.saturating_sub(load.schedule.start_ns);
-        Ok(Sent {
-            offered_frames: state.sequence,
-            first_sent_ns: relative(state.first_sent_ns),
-            last_sent_ns: relative(state.last_sent_ns),
-            lag_max_ns: state.lag_max_ns,
-            postponed_ns: state.postponed_ns,
-            gaps: Histogram::from_counts(&state.gaps).buckets(),
+        Ok(Ended {
+            sent: (0..self.places.len())
+                .map(|outlet| self.sent(outlet, load.start_ns))
+                .collect(),
+            offered: self.shared.ring().offered(self.shared.next()),
         })
     }
 
@@ -213,7 +301,7 @@ pub fn load(place: &Place, object: &[u8], name: &str) -> Result<Ebpf> {
             ProgramError::LoadError {
                 io_error,
                 verifier_log,
-            } => match verifier_log.to_string().lines().last() {
+            } => match complaint(&verifier_log.to_string()) {
                 Some(last) => io::Error::other(format!("the kernel's verifier refuses it: {last}")),
                 None => io_error,
             },
@@ -222,6 +310,14 @@ pub fn load(place: &Place, object: &[u8], name: &str) -> Result<Ebpf> {
         Ok(object)
     })
     .map_err(|error| place.refusal("load a BPF program", &error))
+}
+
+/// The line of a verifier's log that says why; its statistics follow it.
+fn complaint(log: &str) -> Option<&str> {
+    let statistics = ["verification time", "stack depth", "processed"];
+    log.lines().rfind(|line| {
+        !line.trim().is_empty() && !statistics.iter().any(|start| line.starts_with(start))
+    })
 }
 
 /// The operating system's error inside one of aya's, if there is one.

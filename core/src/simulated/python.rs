@@ -159,17 +159,22 @@ impl Drop for Simulation {
 }
 
 fn check(trial: &Trial) -> Result<(), &'static str> {
-    if !(trial.frames_per_second.is_finite() && trial.frames_per_second > 0.0) {
-        return Err("frames_per_second must be above zero");
+    if trial.streams.is_empty() || trial.interval_ns == 0 {
+        return Err("streams and interval_ns must be above zero");
     }
-    if trial.frames == 0 || trial.frame_bytes == 0 || trial.interval_ns == 0 {
-        return Err("frames, frame_bytes and interval_ns must be above zero");
-    }
-    if trial.duration_ns > LONGEST_NS
-        || trial.drain_ns > LONGEST_NS
-        || trial.frames as f64 / trial.frames_per_second > LONGEST_NS as f64 / 1e9
-    {
-        return Err("a simulated trial lasts at most 100 days");
+    for stream in &trial.streams {
+        if !(stream.frames_per_second.is_finite() && stream.frames_per_second > 0.0) {
+            return Err("frames_per_second must be above zero");
+        }
+        if stream.frames == 0 || stream.frame_bytes.is_empty() || stream.frame_bytes.contains(&0) {
+            return Err("frames and frame_bytes must be above zero");
+        }
+        if trial.duration_ns > LONGEST_NS
+            || trial.drain_ns > LONGEST_NS
+            || stream.frames as f64 / stream.frames_per_second > LONGEST_NS as f64 / 1e9
+        {
+            return Err("a simulated trial lasts at most 100 days");
+        }
     }
     Ok(())
 }

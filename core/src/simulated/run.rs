@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::record::{Record, Trial};
+use crate::record::{Receiver, Record, StreamRecord, Transmitter, Trial};
 use crate::tracking::Tracker;
 use crate::watch::Watch;
 
@@ -21,10 +21,12 @@ const STAMP: &str = "virtual time, exact";
 
 /// Carries out `trial`; the same arguments give the same record.
 pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) -> Record {
-    let schedule = Schedule::new(trial, path.link_bits_per_second());
+    let stream = &trial.streams[0];
+    let frame_bytes = stream.frame_bytes[0];
+    let schedule = Schedule::new(stream, trial.duration_ns, path.link_bits_per_second());
     let frames = schedule.frames();
     let mut carrier = Carrier::new(path, receive_clock_ppm, trial, &schedule);
-    let refused = path.refuses(trial.frame_bytes);
+    let refused = path.refuses(frame_bytes);
     let mut offered = 0;
     while offered < frames && !watch.stop.load(Ordering::Relaxed) {
         let batch = offered..frames.min(offered + BATCH);
@@ -42,12 +44,25 @@ pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) ->
     }
     carrier.release_held();
     Record {
-        sent: schedule.sent(offered),
-        tracked: carrier.tracker.finish(offered),
-        tester_dropped_frames: 0,
+        streams: vec![StreamRecord {
+            stream: trial.first_stream,
+            transmit: stream.transmit,
+            receive: stream.receive,
+            offered_frames: offered,
+            tracked: carrier.tracker.finish(offered),
+        }],
+        transmitters: vec![Transmitter {
+            port: stream.transmit,
+            sent: schedule.sent(offered),
+            stamp: STAMP.into(),
+        }],
+        receivers: vec![Receiver {
+            port: stream.receive,
+            stamp: STAMP.into(),
+            ..Receiver::default()
+        }],
+        interference: None,
         interrupted: offered < frames,
-        transmit_stamp: STAMP.into(),
-        receive_stamp: STAMP.into(),
     }
 }
 
@@ -78,7 +93,8 @@ struct Faults {
 
 impl Carrier {
     fn new(path: &Path, receive_clock_ppm: f64, trial: &Trial, schedule: &Schedule) -> Self {
-        let bytes = trial.frame_bytes;
+        let stream = &trial.streams[0];
+        let bytes = stream.frame_bytes[0];
         let stall = path.device().stall.as_ref();
         // A buffer larger than the trial needs no more places than frames.
         let places = path.buffer_frames(bytes).min(2 * schedule.frames()).max(1) as usize;
@@ -86,7 +102,7 @@ impl Carrier {
         Carrier {
             latency_ps: path.latency_ps(bytes),
             output: Output::new(path.service_ps(bytes), places, stall),
-            tracker: Tracker::new(0, trial.interval_ns).tagged(trial.tag),
+            tracker: Tracker::new(0, trial.interval_ns).tagged(stream.tag),
             deadline_ps: schedule.sent_ps(schedule.frames() - 1) + trial.drain_ns * 1000,
             faults: (stall.is_some() || faults.are_possible()).then_some(faults),
         }
@@ -163,7 +179,7 @@ impl Carrier {
 impl Faults {
     fn new(path: &Path, receive_clock_ppm: f64, trial: &Trial) -> Self {
         let chance = |ratio, concern| Chance::new(ratio, trial.seed, concern);
-        let (lost, lost_for_size) = path.loss_ratios(trial.frame_bytes);
+        let (lost, lost_for_size) = path.loss_ratios(trial.streams[0].frame_bytes[0]);
         let ratios = &path.device().faults;
         Faults {
             lost: chance(lost, Concern::Loss),

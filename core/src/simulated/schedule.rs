@@ -3,7 +3,7 @@
 //! Times are rounded to a picosecond from an exact multiple of the period, so nothing adds up.
 
 use crate::histogram::Histogram;
-use crate::record::{Sent, Trial};
+use crate::record::{Sent, Stream};
 
 use super::wire_ps;
 
@@ -21,14 +21,14 @@ pub struct Schedule {
 
 impl Schedule {
     /// Asked for more than the line carries, it sends as many frames as fit into the duration.
-    pub fn new(trial: &Trial, link_bits_per_second: f64) -> Self {
-        let wire = wire_ps(trial.frame_bytes, link_bits_per_second);
-        let intended = PS_PER_S / trial.frames_per_second;
-        let fit = (trial.duration_ns as f64 * PS_PER_NS as f64 / wire).round() as u64;
+    pub fn new(stream: &Stream, duration_ns: u64, link_bits_per_second: f64) -> Self {
+        let wire = wire_ps(stream.frame_bytes[0], link_bits_per_second);
+        let intended = PS_PER_S / stream.frames_per_second;
+        let fit = (duration_ns as f64 * PS_PER_NS as f64 / wire).round() as u64;
         let frames = if intended < wire {
-            trial.frames.min(fit.max(1))
+            stream.frames.min(fit.max(1))
         } else {
-            trial.frames
+            stream.frames
         };
         Schedule {
             step: to_fixed(intended.max(wire)),
@@ -84,27 +84,28 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn trial(frames_per_second: f64, duration_ns: u64) -> Trial {
+    fn schedule(frames_per_second: f64, duration_ns: u64) -> Schedule {
         let frames = (frames_per_second * duration_ns as f64 / 1e9)
             .round()
             .max(1.0) as u64;
-        Trial {
-            frame_bytes: 64,
+        let stream = Stream {
+            transmit: 0,
+            receive: 1,
+            table: 0,
+            frame_bytes: vec![64],
             frames_per_second,
+            pacing: Default::default(),
             frames,
-            duration_ns,
-            stream: 1,
-            drain_ns: 0,
-            interval_ns: 1_000_000_000,
             tag: None,
-            seed: 0,
-        }
+            growth_bytes: 0,
+        };
+        Schedule::new(&stream, duration_ns, 1e9)
     }
 
     proptest! {
         #[test]
         fn the_gaps_are_those_between_the_stamps(rate in 1e3f64..1.4e6, duration_ns in 1u64..3_000_000) {
-            let schedule = Schedule::new(&trial(rate, duration_ns), 1e9);
+            let schedule = schedule(rate, duration_ns);
             let stamps: Vec<u64> =
                 (0..schedule.frames()).map(|k| schedule.sent_ps(k) / PS_PER_NS).collect();
             let mut gaps = Histogram::default();
@@ -119,10 +120,10 @@ mod tests {
     #[test]
     fn the_line_rate_is_reached_and_not_passed() {
         let line = 1e9 / 672.0;
-        let full = Schedule::new(&trial(line, 1_000_000_000), 1e9);
+        let full = schedule(line, 1_000_000_000);
         assert_eq!(full.frames(), 1_488_095);
         assert_eq!(full.sent_ps(1_488_094), 1_488_094 * 672_000);
-        let over = Schedule::new(&trial(2.0 * line, 1_000_000_000), 1e9);
+        let over = schedule(2.0 * line, 1_000_000_000);
         assert_eq!(over.frames(), 1_488_095);
         assert_eq!(over.sent(over.frames()).lag_max_ns, 1_488_094 * 336);
     }

@@ -1,0 +1,141 @@
+//! The account of one trial: a tracker for each stream, counts for each receiving port.
+//!
+//! It takes arrivals from ports and gives each to its stream; it neither waits nor reads a clock.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::frame_log::{Entry, FrameLog};
+use crate::port::{Arrival, Receive};
+use crate::record::{Receiver, StreamRecord, Trial};
+use crate::tracking::Tracker;
+use crate::watch::Watch;
+
+pub struct Account {
+    start_ns: u64,
+    first_stream: u16,
+    /// Of each stream, with the port that it is meant for.
+    trackers: Vec<(Tracker, usize)>,
+    receivers: Vec<Counts>,
+    forwarded: u64,
+    log: Option<Arc<FrameLog>>,
+    /// Rows that the log has not been given yet.
+    rows: Vec<Entry>,
+}
+
+/// Of one receiving port.
+#[derive(Clone, Default)]
+struct Counts {
+    foreign: u64,
+    misdirected: u64,
+    last_received_ns: u64,
+}
+
+impl Account {
+    pub fn new(start_ns: u64, trial: &Trial, receivers: usize, log: Option<Arc<FrameLog>>) -> Self {
+        let tracker = |stream: &crate::record::Stream| {
+            let tracker = Tracker::new(start_ns, trial.interval_ns).tagged(stream.tag);
+            (tracker, stream.receive)
+        };
+        Account {
+            start_ns,
+            first_stream: trial.first_stream,
+            trackers: trial.streams.iter().map(tracker).collect(),
+            receivers: vec![Counts::default(); receivers],
+            forwarded: 0,
+            log,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Takes what has arrived at all ports.
+    pub fn drain(&mut self, ports: &mut [(usize, Box<dyn Receive>)], watch: &Watch) {
+        for (place, (port, receive)) in ports.iter_mut().enumerate() {
+            receive.drain(&mut |arrival| self.take(place, *port, arrival));
+        }
+        if let Some(log) = &self.log {
+            log.append(&mut self.rows);
+        }
+        watch.forwarded.store(self.forwarded, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn take(&mut self, place: usize, port: usize, arrival: Arrival) {
+        let counts = &mut self.receivers[place];
+        match arrival {
+            Arrival::Intact {
+                stream,
+                sequence,
+                sent_ns,
+                received_ns,
+            } => {
+                counts.last_received_ns = received_ns;
+                let index = usize::from(stream.wrapping_sub(self.first_stream));
+                let (tracker, meant) = &mut self.trackers[index];
+                if *meant != port {
+                    counts.misdirected += 1;
+                    return;
+                }
+                let latency_ps = (received_ns as i64 - sent_ns as i64) * 1000;
+                let before = tracker.forwarded_frames();
+                tracker.arrive(sequence, sent_ns, latency_ps);
+                let forwarded = tracker.forwarded_frames() - before;
+                self.forwarded += forwarded;
+                if self.log.is_some() {
+                    self.rows.push(Entry::intact(
+                        stream,
+                        port,
+                        sequence,
+                        sent_ns.saturating_sub(self.start_ns),
+                        received_ns.saturating_sub(self.start_ns),
+                        forwarded == 0,
+                    ));
+                }
+            }
+            Arrival::Corrupt { stream, sequence } => {
+                let index = usize::from(stream.wrapping_sub(self.first_stream));
+                let (tracker, meant) = &mut self.trackers[index];
+                if *meant != port {
+                    counts.misdirected += 1;
+                    return;
+                }
+                tracker.corrupt(sequence);
+                if self.log.is_some() {
+                    self.rows.push(Entry::corrupt(stream, port, sequence));
+                }
+            }
+            Arrival::Foreign => counts.foreign += 1,
+        }
+    }
+
+    /// Ends watching at all ports.
+    pub fn end(&mut self, ports: &mut [(usize, Box<dyn Receive>)]) -> Vec<Receiver> {
+        let counted = ports.iter_mut().zip(&self.receivers);
+        counted
+            .map(|((port, receive), counts)| Receiver {
+                port: *port,
+                foreign_frames: counts.foreign,
+                misdirected_frames: counts.misdirected,
+                tester_dropped_frames: receive.end(),
+                last_received_ns: (counts.last_received_ns > 0)
+                    .then(|| counts.last_received_ns.saturating_sub(self.start_ns)),
+                stamp: receive.stamp().into(),
+            })
+            .collect()
+    }
+
+    /// What became of every frame; `offered` counts those of each stream.
+    pub fn finish(self, trial: &Trial, offered: &[u64]) -> Vec<StreamRecord> {
+        let streams = trial.streams.iter().zip(self.trackers).zip(offered);
+        streams
+            .enumerate()
+            .map(|(index, ((stream, (tracker, _)), offered))| StreamRecord {
+                stream: trial.first_stream.wrapping_add(index as u16),
+                transmit: stream.transmit,
+                receive: stream.receive,
+                offered_frames: *offered,
+                tracked: tracker.finish(*offered),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,175 @@
+//! The departures of all streams that one sender serves, merged in the order of their due times.
+//!
+//! Pure: what it yields is a function of the trial. It knows neither ports nor clocks.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use crate::pacing::Timetable;
+use crate::record::Trial;
+
+/// One frame that is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    pub due_ns: u64,
+    /// Index of the stream in the trial.
+    pub stream: usize,
+    pub sequence: u64,
+}
+
+/// An iterator over the departures of some of a trial's streams.
+pub struct Departures {
+    streams: Vec<Line>,
+    /// Due time and place in `streams` of each stream that has frames left.
+    queue: BinaryHeap<Reverse<(u64, usize)>>,
+    frames: u64,
+    frames_per_second: f64,
+}
+
+struct Line {
+    stream: usize,
+    timetable: Timetable,
+    sequence: u64,
+    frames: u64,
+}
+
+impl Departures {
+    /// The streams that leave by one of `ports`. Those of one port and rate are spread evenly over a period, so
+    /// that a port's frames do not leave in bunches.
+    pub fn new(trial: &Trial, ports: &[usize], start_ns: u64) -> Self {
+        let mut streams = Vec::new();
+        let chosen = |index: &usize| ports.contains(&trial.streams[*index].transmit);
+        for stream in (0..trial.streams.len()).filter(chosen) {
+            let own = &trial.streams[stream];
+            let beside = |other: &&crate::record::Stream| other.transmit == own.transmit;
+            let position = trial.streams[..stream].iter().filter(beside).count();
+            let all = trial.streams.iter().filter(beside).count();
+            let phase_ns = position as f64 / all as f64 * 1e9 / own.frames_per_second;
+            let seed = trial
+                .seed
+                .wrapping_add((stream as u64 + 1).wrapping_mul(0xA24B_AED4_963E_E407));
+            streams.push(Line {
+                stream,
+                timetable: Timetable::new(
+                    own.pacing.clone(),
+                    start_ns + phase_ns as u64,
+                    own.frames_per_second,
+                    seed,
+                ),
+                sequence: 0,
+                frames: own.frames,
+            });
+        }
+        let queue = streams
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| line.frames > 0)
+            .map(|(place, line)| Reverse((line.timetable.due_ns(), place)))
+            .collect();
+        let sum = |figure: fn(&crate::record::Stream) -> f64| {
+            streams
+                .iter()
+                .map(|line| figure(&trial.streams[line.stream]))
+                .sum::<f64>()
+        };
+        Departures {
+            frames: streams.iter().map(|line| line.frames).sum(),
+            frames_per_second: sum(|stream| stream.frames_per_second),
+            streams,
+            queue,
+        }
+    }
+
+    /// All frames of the streams.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Mean time between two departures.
+    pub fn period_ns(&self) -> u64 {
+        (1e9 / self.frames_per_second) as u64
+    }
+}
+
+impl Iterator for Departures {
+    type Item = Departure;
+
+    #[inline]
+    fn next(&mut self) -> Option<Departure> {
+        let mut first = self.queue.peek_mut()?;
+        let Reverse((due_ns, place)) = *first;
+        let line = &mut self.streams[place];
+        let departure = Departure {
+            due_ns,
+            stream: line.stream,
+            sequence: line.sequence,
+        };
+        line.sequence += 1;
+        if line.sequence < line.frames {
+            line.timetable.advance();
+            *first = Reverse((line.timetable.due_ns(), place));
+        } else {
+            PeekMut::pop(first);
+        }
+        Some(departure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Stream;
+    use proptest::prelude::*;
+
+    fn trial(rates: &[(usize, f64, u64)]) -> Trial {
+        let streams = rates.iter().map(|&(transmit, rate, frames)| Stream {
+            transmit,
+            receive: 9,
+            table: 0,
+            frame_bytes: vec![64],
+            frames_per_second: rate,
+            pacing: Default::default(),
+            frames,
+            tag: None,
+            growth_bytes: 0,
+        });
+        Trial {
+            first_stream: 1,
+            streams: streams.collect(),
+            duration_ns: 1,
+            drain_ns: 0,
+            interval_ns: 1,
+            seed: 0,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_frame_of_every_chosen_stream_departs_once_and_in_order(
+            rates in proptest::collection::vec((0usize..3, 1e3f64..1e6, 0u64..50), 1..20),
+        ) {
+            let trial = trial(&rates);
+            let all: Vec<_> = Departures::new(&trial, &[0, 2], 5).collect();
+            prop_assert!(all.windows(2).all(|pair| pair[0].due_ns <= pair[1].due_ns));
+            for (stream, own) in trial.streams.iter().enumerate() {
+                let sequences: Vec<_> =
+                    all.iter().filter(|d| d.stream == stream).map(|d| d.sequence).collect();
+                let expected = if own.transmit == 1 { 0 } else { own.frames };
+                prop_assert_eq!(sequences, (0..expected).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn streams_of_a_port_are_spread_over_a_period() {
+        let trial = trial(&[(0, 1e6, 2), (0, 1e6, 2), (1, 1e6, 2)]);
+        let due: Vec<_> = Departures::new(&trial, &[0, 1], 0)
+            .map(|departure| (departure.due_ns, departure.stream))
+            .collect();
+        assert_eq!(
+            due,
+            [(0, 0), (0, 2), (500, 1), (1000, 0), (1000, 2), (1500, 1)]
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! One row for each arrival of a trial, on its way to whoever writes them down.
+//!
+//! The accounting thread must never wait: rows are collected in chunks that a reader takes away.
+//! A reader that is too slow loses rows, and their number is told.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Rows that wait for the reader at most: 1 GiB.
+const LIMIT: usize = 1 << 25;
+
+/// As `keisoku/record/frames.py` reads it. Times are ns since the first frame was due.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub sequence: u64,
+    pub transmit_ns: u64,
+    pub receive_ns: u64,
+    pub stream: u16,
+    pub port: u16,
+    pub flags: u32,
+}
+
+/// A second or further arrival of its sequence number.
+pub const DUPLICATE: u32 = 1;
+/// Wrong bytes: sequence number and stream are what the frame claims, times are zero.
+pub const CORRUPT: u32 = 2;
+
+impl Entry {
+    pub fn intact(
+        stream: u16,
+        port: usize,
+        sequence: u64,
+        transmit_ns: u64,
+        receive_ns: u64,
+        duplicate: bool,
+    ) -> Self {
+        Entry {
+            sequence,
+            transmit_ns,
+            receive_ns,
+            stream,
+            port: port as u16,
+            flags: if duplicate { DUPLICATE } else { 0 },
+        }
+    }
+
+    pub fn corrupt(stream: u16, port: usize, sequence: u64) -> Self {
+        Entry {
+            sequence,
+            transmit_ns: 0,
+            receive_ns: 0,
+            stream,
+            port: port as u16,
+            flags: CORRUPT,
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct FrameLog {
+    /// Chunks, as they were appended.
+    waiting: Mutex<Vec<Vec<Entry>>>,
+    entries: AtomicUsize,
+    lost: AtomicU64,
+}
+
+impl FrameLog {
+    /// Hands over a chunk and leaves `entries` empty.
+    pub fn append(&self, entries: &mut Vec<Entry>) {
+        let count = entries.len();
+        if self.entries.load(Ordering::Relaxed) + count > LIMIT {
+            self.lost.fetch_add(count as u64, Ordering::Relaxed);
+            entries.clear();
+        } else if count > 0 {
+            self.entries.fetch_add(count, Ordering::Relaxed);
+            self.lock().push(std::mem::take(entries));
+        }
+    }
+
+    /// Takes away what waits, as bytes of `Entry`.
+    pub fn take(&self) -> Vec<u8> {
+        let chunks = std::mem::take(&mut *self.lock());
+        let entries = chunks.concat();
+        self.entries.fetch_sub(entries.len(), Ordering::Relaxed);
+        // SAFETY: `Entry` is plain integers without padding (8 + 8 + 8 + 2 + 2 + 4 bytes).
+        let bytes = unsafe {
+            std::slice::from_raw_parts(entries.as_ptr().cast::<u8>(), size_of_val(&*entries))
+        };
+        bytes.to_vec()
+    }
+
+    /// Rows that no reader took in time.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<Entry>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

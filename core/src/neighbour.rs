@@ -1,0 +1,339 @@
+//! Speaks ARP and IPv6 neighbour discovery at a port for hosts that only the tester knows.
+//!
+//! One thread answers who asks for a host, at once and also during a trial; `resolve` asks who has an address
+//! of the device's. For addresses that the kernel has at the port the kernel answers, and this does not. It
+//! keeps no answer longer than a question and never touches the kernel's own table.
+
+mod hosts;
+mod interface;
+mod message;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::port::{EngineError, Place, Result};
+
+use hosts::{Hosts, mac_text, parse_mac};
+use interface::Own;
+use message::{Mac, Message, Party};
+
+pub use hosts::Host;
+
+/// Between two questions; RFC 4861 §10 has 1 s, but for links that are not a tester's own.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
+/// Longest wait for a frame, after which the thread looks whether it is to end.
+const LOOK_MS: i32 = 100;
+/// No question and no answer is longer; what is cut off is no option that matters.
+const LONGEST: usize = 256;
+
+/// What was answered since the begin.
+#[derive(Default)]
+struct Answered {
+    arp: AtomicU64,
+    discovery: AtomicU64,
+    others: AtomicU64,
+}
+
+struct Shared {
+    name: String,
+    socket: OwnedFd,
+    hosts: Hosts,
+    /// For which the kernel answers.
+    own: Own,
+    answered: Answered,
+    /// Addresses that somebody waits for, and who has told of them.
+    wanted: Mutex<HashMap<IpAddr, Option<Mac>>>,
+    told: Condvar,
+    stop: AtomicBool,
+}
+
+/// Answers from `begin` to `end`.
+pub struct Neighbours {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Neighbours {
+    /// Fails if the hosts contradict each other or the kernel's addresses, or if the port cannot be opened.
+    pub fn begin(place: &Place, hosts: &[Host]) -> Result<Self> {
+        let refuse = |problem: String| EngineError(format!("{}: {problem}", place.interface));
+        let hosts = Hosts::new(hosts).map_err(refuse)?;
+        let own = Own::of(place)?;
+        for &ip in &own.ips {
+            if hosts.mac_of(ip).is_some_and(|mac| mac != own.mac) {
+                return Err(refuse(format!(
+                    "the kernel answers for {ip} with {}, not with the stream's MAC address; take the address off the interface or use that MAC address",
+                    mac_text(own.mac)
+                )));
+            }
+        }
+        let shared = Arc::new(Shared {
+            name: place.interface.clone(),
+            socket: interface::socket(place, hosts.beyond(own.mac))?,
+            hosts,
+            own,
+            answered: Answered::default(),
+            wanted: Mutex::default(),
+            told: Condvar::new(),
+            stop: AtomicBool::new(false),
+        });
+        let thread = std::thread::spawn({
+            let shared = shared.clone();
+            move || shared.listen()
+        });
+        Ok(Neighbours {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Asks at the port who has `ip`, in the name of `from`, until somebody answers or `timeout` is over.
+    pub fn resolve(&self, ip: IpAddr, from: Party, timeout: Duration) -> Result<Mac> {
+        let shared = &self.shared;
+        let question = message::ask(from, ip).ok_or_else(|| {
+            EngineError(format!("{ip} and {} are not of one IP version", from.ip))
+        })?;
+        let deadline = Instant::now() + timeout;
+        shared.wanted().entry(ip).or_insert(None);
+        let mut asked = None;
+        let outcome = loop {
+            let now = Instant::now();
+            if asked.is_none_or(|asked| now >= asked + ASK_AGAIN) {
+                if let Err(error) = shared.send(&question) {
+                    break Err(EngineError(format!(
+                        "{}: cannot ask for {ip}: {error}",
+                        shared.name
+                    )));
+                }
+                asked = Some(now);
+            }
+            let wanted = shared.wanted();
+            if let Some(Some(mac)) = wanted.get(&ip) {
+                break Ok(*mac);
+            }
+            if now >= deadline {
+                break Err(EngineError(format!(
+                    "nobody at {} answers for {ip}; is the device's port up and addressed?",
+                    shared.name
+                )));
+            }
+            let rest = ASK_AGAIN.min(deadline - now);
+            drop(shared.told.wait_timeout(wanted, rest));
+        };
+        shared.wanted().remove(&ip);
+        outcome
+    }
+
+    /// ARP requests answered, solicitations answered, questions for addresses of others.
+    pub fn answered(&self) -> (u64, u64, u64) {
+        let answered = &self.shared.answered;
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (
+            read(&answered.arp),
+            read(&answered.discovery),
+            read(&answered.others),
+        )
+    }
+
+    /// Stops answering and closes the socket.
+    pub fn end(mut self) {
+        self.stop();
+    }
+
+    fn stop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Neighbours {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn wanted(&self) -> MutexGuard<'_, HashMap<IpAddr, Option<Mac>>> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn listen(&self) {
+        let mut frame = [0; LONGEST];
+        while !self.stop.load(Ordering::Relaxed) {
+            if let Some(length) = self.receive(&mut frame) {
+                match message::read(&frame[..length]) {
+                    Some(Message::Ask { asker, target }) => self.answer(asker, target),
+                    Some(Message::Tell(party)) => self.hear(party),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    fn answer(&self, asker: Party, target: IpAddr) {
+        if self.own.ips.contains(&target) {
+            return;
+        }
+        let Some(mac) = self.hosts.mac_of(target) else {
+            self.answered.others.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let me = Party { mac, ip: target };
+        // What cannot be sent is asked for again.
+        if message::answer(me, asker).is_some_and(|frame| self.send(&frame).is_ok()) {
+            let count = match target {
+                IpAddr::V4(_) => &self.answered.arp,
+                IpAddr::V6(_) => &self.answered.discovery,
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn hear(&self, party: Party) {
+        if let Some(place) = self.wanted().get_mut(&party.ip) {
+            *place = Some(party.mac);
+            self.told.notify_all();
+        }
+    }
+
+    /// One frame; None if there was none for a while.
+    fn receive(&self, frame: &mut [u8]) -> Option<usize> {
+        let mut ready = libc::pollfd {
+            fd: self.socket.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one structure, as is said.
+        if unsafe { libc::poll(&mut ready, 1, LOOK_MS) } < 1 {
+            return None;
+        }
+        // SAFETY: the kernel writes at most the frame's length.
+        let length = unsafe {
+            libc::recv(
+                self.socket.as_raw_fd(),
+                frame.as_mut_ptr().cast(),
+                frame.len(),
+                libc::MSG_DONTWAIT,
+            )
+        };
+        usize::try_from(length).ok()
+    }
+
+    fn send(&self, frame: &[u8]) -> io::Result<()> {
+        // SAFETY: the frame outlives the call and its length is given.
+        let sent = unsafe {
+            libc::send(
+                self.socket.as_raw_fd(),
+                frame.as_ptr().cast(),
+                frame.len(),
+                0,
+            )
+        };
+        if sent < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}
+
+/// Python's `keisoku._core.Neighbours`.
+pub mod python {
+    use std::net::IpAddr;
+    use std::sync::{Arc, Mutex, PoisonError};
+    use std::time::Duration;
+
+    use pyo3::prelude::*;
+
+    use super::{Host, Party, mac_text, parse_mac};
+    use crate::port::EngineError;
+
+    mod errors {
+        pyo3::import_exception!(keisoku.errors, EngineError);
+    }
+
+    /// Answers ARP and neighbour solicitations at the port `place_json` for the hosts of `hosts_json`, a list of
+    /// `Host`. Raises EngineError if the port cannot be opened or the hosts contradict each other.
+    #[pyclass(frozen, module = "keisoku._core")]
+    pub struct Neighbours {
+        running: Mutex<Option<Arc<super::Neighbours>>>,
+    }
+
+    #[pymethods]
+    impl Neighbours {
+        #[new]
+        fn new(py: Python<'_>, place_json: &str, hosts_json: &str) -> PyResult<Self> {
+            let place =
+                serde_json::from_str(place_json).map_err(|error| refuse("place", &error))?;
+            let hosts: Vec<Host> =
+                serde_json::from_str(hosts_json).map_err(|error| refuse("hosts", &error))?;
+            let running = py.detach(|| super::Neighbours::begin(&place, &hosts));
+            Ok(Neighbours {
+                running: Mutex::new(Some(Arc::new(running.map_err(raise)?))),
+            })
+        }
+
+        /// The MAC address that answers for `ip`, asked for by the host `from_mac` and `from_ip`.
+        /// Raises EngineError if nobody answers within `timeout_s` seconds.
+        fn resolve(
+            &self,
+            py: Python<'_>,
+            ip: &str,
+            from_mac: &str,
+            from_ip: &str,
+            timeout_s: f64,
+        ) -> PyResult<String> {
+            let from = Party {
+                mac: parse_mac(from_mac).map_err(|problem| raise(EngineError(problem)))?,
+                ip: parse_ip(from_ip)?,
+            };
+            let timeout = Duration::try_from_secs_f64(timeout_s)
+                .map_err(|error| refuse("timeout_s", &error))?;
+            let (ip, running) = (parse_ip(ip)?, self.running()?);
+            let mac = py.detach(|| running.resolve(ip, from, timeout));
+            mac.map(mac_text).map_err(raise)
+        }
+
+        /// ARP requests answered, solicitations answered, questions for addresses of others.
+        fn answered(&self) -> PyResult<(u64, u64, u64)> {
+            Ok(self.running()?.answered())
+        }
+
+        /// Stops answering; closing twice is no error.
+        fn close(&self, py: Python<'_>) {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let taken = running.take();
+            drop(running);
+            py.detach(|| drop(taken));
+        }
+    }
+
+    impl Neighbours {
+        fn running(&self) -> PyResult<Arc<super::Neighbours>> {
+            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            running
+                .clone()
+                .ok_or_else(|| raise(EngineError("the neighbours are closed".into())))
+        }
+    }
+
+    fn parse_ip(text: &str) -> PyResult<IpAddr> {
+        text.parse()
+            .map_err(|_| raise(EngineError(format!("{text:?} is no IP address"))))
+    }
+
+    fn refuse(what: &str, problem: &dyn std::fmt::Display) -> PyErr {
+        raise(EngineError(format!("{what}: {problem}")))
+    }
+
+    fn raise(EngineError(message): EngineError) -> PyErr {
+        errors::EngineError::new_err(message)
+    }
+}

@@ -1,0 +1,148 @@
+//! What a responder needs of its interface: its own addresses, and a socket that sees neighbours' questions.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use super::message::{ADVERTISEMENT, Mac, SOLICITATION};
+use crate::netns;
+use crate::port::{Place, Result, packet_socket};
+
+/// Addresses for which the kernel answers by itself.
+pub struct Own {
+    pub mac: Mac,
+    pub ips: Vec<IpAddr>,
+}
+
+impl Own {
+    pub fn of(place: &Place) -> Result<Self> {
+        let name = CString::new(place.interface.as_str()).unwrap_or_default();
+        netns::within(place.namespace.as_deref(), || addresses(&name))
+            .map_err(|error| place.refusal("read the addresses", &error))
+    }
+}
+
+fn addresses(name: &CStr) -> io::Result<Own> {
+    let mut own = Own {
+        mac: [0; 6],
+        ips: Vec::new(),
+    };
+    let mut list = std::ptr::null_mut();
+    // SAFETY: the kernel's list is written to `list`, and freed below.
+    if unsafe { libc::getifaddrs(&mut list) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut at = list;
+    while !at.is_null() {
+        // SAFETY: an entry of the list, whose name is a string and whose address, if there is one, is of
+        // the type that its family says; none is used after the list is freed.
+        unsafe {
+            let (entry, address) = (&*at, (*at).ifa_addr);
+            if CStr::from_ptr(entry.ifa_name) == name && !address.is_null() {
+                match i32::from((*address).sa_family) {
+                    libc::AF_INET => {
+                        let address = &*address.cast::<libc::sockaddr_in>();
+                        let bytes = address.sin_addr.s_addr.to_ne_bytes();
+                        own.ips.push(IpAddr::V4(Ipv4Addr::from(bytes)));
+                    }
+                    libc::AF_INET6 => {
+                        let address = &*address.cast::<libc::sockaddr_in6>();
+                        let bytes = address.sin6_addr.s6_addr;
+                        own.ips.push(IpAddr::V6(Ipv6Addr::from(bytes)));
+                    }
+                    libc::AF_PACKET => {
+                        let address = &*address.cast::<libc::sockaddr_ll>();
+                        own.mac.copy_from_slice(&address.sll_addr[..6]);
+                    }
+                    _ => {}
+                }
+            }
+            at = entry.ifa_next;
+        }
+    }
+    // SAFETY: the list that getifaddrs made, of which nothing is kept.
+    unsafe { libc::freeifaddrs(list) };
+    Ok(own)
+}
+
+/// A socket that gets what neighbours ask and tell, and nothing else; with `every_mac` also what is sent to
+/// other MAC addresses than the interface's.
+pub fn socket(place: &Place, every_mac: bool) -> Result<OwnedFd> {
+    let index = place.index()?;
+    packet_socket::open(place, true, |socket| {
+        packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        attach_filter(socket)?;
+        // Solicitations go to groups that the interface itself has not joined.
+        join(socket, index, libc::PACKET_MR_ALLMULTI)?;
+        if every_mac {
+            join(socket, index, libc::PACKET_MR_PROMISC)?;
+        }
+        Ok(())
+    })
+}
+
+/// Until the socket is closed.
+fn join(socket: &OwnedFd, index: u32, kind: i32) -> io::Result<()> {
+    let membership = libc::packet_mreq {
+        mr_ifindex: index as i32,
+        mr_type: kind as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    let name = libc::PACKET_ADD_MEMBERSHIP;
+    packet_socket::set(socket, libc::SOL_PACKET, name, membership)
+}
+
+/// Lets ARP and neighbour discovery pass, so that test frames cost one run of this and no wake.
+///
+/// Tagged frames do not pass: an answer would have to bear their tag.
+fn attach_filter(socket: &OwnedFd) -> io::Result<()> {
+    const LOAD_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
+    const LOAD_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
+    const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+    const ETHERTYPE: u32 = 12;
+    const NEXT_HEADER: u32 = 20;
+    const KIND: u32 = 54;
+    const ICMPV6: u32 = libc::IPPROTO_ICMPV6 as u32;
+    let tagged = (libc::SKF_AD_OFF + libc::SKF_AD_VLAN_TAG_PRESENT) as u32;
+    let step = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    let mut program = [
+        step(LOAD_BYTE, tagged, 0, 0),
+        step(EQUAL, 0, 0, 8),
+        step(LOAD_HALF, ETHERTYPE, 0, 0),
+        step(EQUAL, libc::ETH_P_ARP as u32, 7, 0),
+        step(EQUAL, libc::ETH_P_IPV6 as u32, 0, 5),
+        step(LOAD_BYTE, NEXT_HEADER, 0, 0),
+        step(EQUAL, ICMPV6, 0, 3),
+        step(LOAD_BYTE, KIND, 0, 0),
+        step(EQUAL, u32::from(SOLICITATION), 2, 0),
+        step(EQUAL, u32::from(ADVERTISEMENT), 1, 0),
+        step(RETURN, 0, 0, 0),
+        step(RETURN, u32::MAX, 0, 0),
+    ];
+    let filter = libc::sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_mut_ptr(),
+    };
+    // SAFETY: the kernel copies the program during the call, for which `program` lives.
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const filter).cast(),
+            size_of_val(&filter) as u32,
+        )
+    };
+    if set != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}

@@ -1,0 +1,292 @@
+//! ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861) frames: read and written, nothing else.
+//!
+//! Bytes come from anybody: reading must never panic, whatever they are, and a frame that the RFCs
+//! have a host ignore is ignored. It knows no table and no socket.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+pub type Mac = [u8; 6];
+
+/// Somebody of a link layer address and an IP address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Party {
+    pub mac: Mac,
+    pub ip: IpAddr,
+}
+
+/// What a frame says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Who has `target`? The asker's address is unspecified when it asks whether it may use the target.
+    Ask { asker: Party, target: IpAddr },
+    /// Here is somebody.
+    Tell(Party),
+}
+
+const ETHERNET: usize = 14;
+const ETHERTYPE_ARP: [u8; 2] = [0x08, 0x06];
+const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xDD];
+/// Hardware Ethernet, protocol IPv4, and their addresses' lengths.
+const ARP_KIND: [u8; 6] = [0, 1, 8, 0, 6, 4];
+const ARP: usize = 28;
+const REQUEST: u8 = 1;
+const REPLY: u8 = 2;
+const IPV6: usize = 40;
+const ICMPV6: u8 = 58;
+/// RFC 4861 §7.1.1: less means that a router forwarded it, so that it is no neighbour's.
+const HOP_LIMIT: u8 = 255;
+pub const SOLICITATION: u8 = 135;
+pub const ADVERTISEMENT: u8 = 136;
+/// Type, code, checksum, flags and target (RFC 4861 §4.3, §4.4).
+const DISCOVERY: usize = 24;
+const SOURCE_LINK_LAYER: u8 = 1;
+const TARGET_LINK_LAYER: u8 = 2;
+const SOLICITED: u8 = 0x40;
+const OVERRIDE: u8 = 0x20;
+const BROADCAST: Mac = [0xFF; 6];
+const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1);
+/// Without FCS (IEEE 802.3 §3.2.7).
+const SHORTEST_FRAME: usize = 60;
+
+/// Reads a frame without FCS and without VLAN tags; None for everything that a host ignores.
+pub fn read(frame: &[u8]) -> Option<Message> {
+    let (header, payload) = frame.split_at_checked(ETHERNET)?;
+    let source = array(header, 6)?;
+    match array(header, 12)? {
+        ETHERTYPE_ARP => read_arp(payload),
+        ETHERTYPE_IPV6 => read_discovery(source, payload),
+        _ => None,
+    }
+}
+
+fn read_arp(packet: &[u8]) -> Option<Message> {
+    if array(packet, 0)? != ARP_KIND {
+        return None;
+    }
+    let address = |at| Some(Ipv4Addr::from(array::<4>(packet, at)?));
+    let [_, operation] = array(packet, 6)?;
+    let (mac, ip, target) = (array(packet, 8)?, address(14)?, address(24)?);
+    if !is_unicast(mac) || ip.is_multicast() || ip.is_broadcast() {
+        return None;
+    }
+    let sender = Party {
+        mac,
+        ip: IpAddr::V4(ip),
+    };
+    match operation {
+        // A question for one's own address is an announcement (RFC 5227 §3).
+        REQUEST if ip != target => Some(Message::Ask {
+            asker: sender,
+            target: IpAddr::V4(target),
+        }),
+        REPLY if !ip.is_unspecified() => Some(Message::Tell(sender)),
+        _ => None,
+    }
+}
+
+/// Validates as RFC 4861 §7.1.1 and §7.1.2 say.
+fn read_discovery(source_mac: Mac, packet: &[u8]) -> Option<Message> {
+    let (header, rest) = packet.split_at_checked(IPV6)?;
+    let length = usize::from(u16::from_be_bytes(array(header, 4)?));
+    let message = rest.get(..length)?;
+    let [next, hops] = array(header, 6)?;
+    let source = Ipv6Addr::from(array::<16>(header, 8)?);
+    let destination = Ipv6Addr::from(array::<16>(header, 24)?);
+    let fixed: [u8; DISCOVERY] = array(message, 0)?;
+    let target = Ipv6Addr::from(array::<16>(message, 8)?);
+    let sound = header[0] >> 4 == 6
+        && next == ICMPV6
+        && hops == HOP_LIMIT
+        && fixed[1] == 0
+        && !target.is_multicast()
+        && !source.is_multicast()
+        && checksum(source, destination, message) == 0;
+    if !sound {
+        return None;
+    }
+    let options = Options::read(message.get(DISCOVERY..)?)?;
+    match fixed[0] {
+        SOLICITATION if source.is_unspecified() => {
+            let allowed = options.source.is_none() && destination == solicited_node(target);
+            allowed.then_some(Message::Ask {
+                asker: Party {
+                    mac: source_mac,
+                    ip: IpAddr::V6(source),
+                },
+                target: IpAddr::V6(target),
+            })
+        }
+        SOLICITATION => {
+            let mac = options.source.unwrap_or(source_mac);
+            is_unicast(mac).then_some(Message::Ask {
+                asker: Party {
+                    mac,
+                    ip: IpAddr::V6(source),
+                },
+                target: IpAddr::V6(target),
+            })
+        }
+        ADVERTISEMENT => {
+            let claims_solicited = fixed[4] & SOLICITED != 0 && destination.is_multicast();
+            let mac = options.target.unwrap_or(source_mac);
+            (is_unicast(mac) && !claims_solicited).then_some(Message::Tell(Party {
+                mac,
+                ip: IpAddr::V6(target),
+            }))
+        }
+        _ => None,
+    }
+}
+
+#[derive(Default)]
+struct Options {
+    source: Option<Mac>,
+    target: Option<Mac>,
+}
+
+impl Options {
+    /// RFC 4861 §4.6: type, length in units of 8 bytes, which must not be zero.
+    fn read(mut bytes: &[u8]) -> Option<Self> {
+        let mut options = Options::default();
+        while !bytes.is_empty() {
+            let [kind, units] = array(bytes, 0)?;
+            let (option, rest) = bytes.split_at_checked(usize::from(units) * 8)?;
+            if units == 0 {
+                return None;
+            }
+            match kind {
+                SOURCE_LINK_LAYER => options.source = array(option, 2),
+                TARGET_LINK_LAYER => options.target = array(option, 2),
+                _ => {}
+            }
+            bytes = rest;
+        }
+        Some(options)
+    }
+}
+
+/// The frame by which `from` asks who has `target`; None if the two are not of one IP version.
+pub fn ask(from: Party, target: IpAddr) -> Option<Vec<u8>> {
+    match (from.ip, target) {
+        (IpAddr::V4(ip), IpAddr::V4(target)) => {
+            Some(arp(BROADCAST, REQUEST, (from.mac, ip), ([0; 6], target)))
+        }
+        (IpAddr::V6(ip), IpAddr::V6(target)) => {
+            let group = solicited_node(target);
+            let [.., a, b, c, d] = group.octets();
+            let to = ([0x33, 0x33, a, b, c, d], group);
+            let option = (SOURCE_LINK_LAYER, from.mac);
+            Some(discovery(
+                (from.mac, ip),
+                to,
+                (SOLICITATION, 0),
+                target,
+                option,
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// The frame by which `me` answers `asker`; None if the two are not of one IP version.
+pub fn answer(me: Party, asker: Party) -> Option<Vec<u8>> {
+    match (me.ip, asker.ip) {
+        (IpAddr::V4(ip), IpAddr::V4(to)) => {
+            Some(arp(asker.mac, REPLY, (me.mac, ip), (asker.mac, to)))
+        }
+        (IpAddr::V6(ip), IpAddr::V6(to)) => {
+            // RFC 4861 §7.2.4: who has no address yet is told with all others.
+            let (to, flags) = if to.is_unspecified() {
+                (([0x33, 0x33, 0, 0, 0, 1], ALL_NODES), OVERRIDE)
+            } else {
+                ((asker.mac, to), SOLICITED | OVERRIDE)
+            };
+            let option = (TARGET_LINK_LAYER, me.mac);
+            Some(discovery(
+                (me.mac, ip),
+                to,
+                (ADVERTISEMENT, flags),
+                ip,
+                option,
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn arp(to: Mac, operation: u8, sender: (Mac, Ipv4Addr), target: (Mac, Ipv4Addr)) -> Vec<u8> {
+    let mut frame = ethernet(to, sender.0, ETHERTYPE_ARP);
+    frame.extend(ARP_KIND);
+    frame.extend([0, operation]);
+    for (mac, ip) in [sender, target] {
+        frame.extend(mac);
+        frame.extend(ip.octets());
+    }
+    debug_assert_eq!(frame.len(), ETHERNET + ARP);
+    frame.resize(SHORTEST_FRAME, 0);
+    frame
+}
+
+fn discovery(
+    from: (Mac, Ipv6Addr),
+    to: (Mac, Ipv6Addr),
+    (kind, flags): (u8, u8),
+    target: Ipv6Addr,
+    (option, mac): (u8, Mac),
+) -> Vec<u8> {
+    let mut message = vec![kind, 0, 0, 0, flags, 0, 0, 0];
+    message.extend(target.octets());
+    message.extend([option, 1]);
+    message.extend(mac);
+    let sum = checksum(from.1, to.1, &message);
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    let mut frame = ethernet(to.0, from.0, ETHERTYPE_IPV6);
+    frame.extend([0x60, 0, 0, 0]);
+    frame.extend((message.len() as u16).to_be_bytes());
+    frame.extend([ICMPV6, HOP_LIMIT]);
+    frame.extend(from.1.octets());
+    frame.extend(to.1.octets());
+    frame.extend(message);
+    frame
+}
+
+fn ethernet(to: Mac, from: Mac, ethertype: [u8; 2]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(ETHERNET + IPV6 + DISCOVERY + 8);
+    frame.extend(to);
+    frame.extend(from);
+    frame.extend(ethertype);
+    frame
+}
+
+/// RFC 4291 §2.7.1.
+fn solicited_node(ip: Ipv6Addr) -> Ipv6Addr {
+    let [.., a, b, c] = ip.octets();
+    Ipv6Addr::from([0xFF, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xFF, a, b, c])
+}
+
+/// RFC 4443 §2.3 over the pseudo header of RFC 8200 §8.1: zero for a message that bears the right one.
+fn checksum(source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) -> u16 {
+    let pairs = |bytes: &[u8]| -> u64 {
+        bytes
+            .chunks(2)
+            .map(|pair| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0)))
+            .sum()
+    };
+    let addresses = pairs(&source.octets()) + pairs(&destination.octets());
+    let mut sum = addresses + pairs(message) + message.len() as u64 + u64::from(ICMPV6);
+    while sum > 0xFFFF {
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+fn is_unicast(mac: Mac) -> bool {
+    mac[0] & 1 == 0 && mac != [0; 6]
+}
+
+fn array<const LENGTH: usize>(bytes: &[u8], at: usize) -> Option<[u8; LENGTH]> {
+    bytes.get(at..)?.first_chunk().copied()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! The departures of a load in memory that the transmit program reads, and the frames they point to.
+//!
+//! Filled ahead of the program by another thread, so that the program computes nothing. It
+//! never overwrites a departure that has not left.
+
+use std::io;
+use std::mem::offset_of;
+use std::sync::Arc;
+
+use aya::maps::Map;
+
+use crate::port::layout::{DEPARTURES, Departure, FRAMES_BYTES, Frames, UNSIGNED};
+use crate::port::mapped::Mapped;
+use crate::port::{EngineError, Load, Result};
+use crate::signature::MASK_48;
+use crate::table::Table;
+
+pub struct DepartureRing {
+    departures: Arc<Mapped<Departure>>,
+    frames: Mapped<Frames>,
+    load: Option<(Load, Packed)>,
+    /// Departures written since the load began.
+    filled: u64,
+    /// Of each stream of the trial.
+    written: Vec<u64>,
+}
+
+impl DepartureRing {
+    pub fn new(departures: Arc<Mapped<Departure>>, frames: &Map) -> io::Result<Self> {
+        Ok(DepartureRing {
+            departures,
+            frames: Mapped::new(frames, 1)?,
+            load: None,
+            filled: 0,
+            written: Vec::new(),
+        })
+    }
+
+    /// A new load; the program must not run.
+    pub fn begin(&mut self, load: Load, packed: Packed) {
+        let bytes: *mut u8 = self.frames.at(0).cast();
+        for (table, offsets) in &packed.tables {
+            for (frame, offset) in table.frames().zip(offsets) {
+                // SAFETY: `Packed::new` has made sure that all frames lie inside the mapping.
+                unsafe {
+                    let place = bytes.add((offset & !UNSIGNED) as usize);
+                    place.copy_from_nonoverlapping(frame.as_ptr(), frame.len());
+                }
+            }
+        }
+        self.filled = 0;
+        self.written = vec![0; load.tables.len()];
+        self.load = Some((load, packed));
+    }
+
+    /// Writes departures until the ring is full; `next` is the first that has not left. Returns how
+    /// many have been written in all.
+    pub fn fill(&mut self, next: u64) -> u64 {
+        let Some((load, packed)) = &mut self.load else {
+            return self.filled;
+        };
+        while self.filled - next < DEPARTURES {
+            let Some(departure) = load.departures.next() else {
+                break;
+            };
+            let stream = departure.stream;
+            let (table, offsets) = &packed.tables[packed.of_stream[stream]];
+            let variant = match table.len() {
+                1 => 0,
+                variants => (departure.sequence % variants as u64) as usize,
+            };
+            let number = load.first_stream.wrapping_add(stream as u16);
+            let entry = Departure {
+                due_ns: departure.due_ns,
+                stream_and_sequence: u64::from(number) << 48 | (departure.sequence & MASK_48),
+                offset: offsets[variant],
+                length: table.frame(variant).len() as u16,
+                outlet: load.outlets[stream].unwrap_or(0) as u16,
+            };
+            let slot = self.departures.at((self.filled % DEPARTURES) as usize);
+            // SAFETY: inside the mapping; the program does not read it before `filled` is told.
+            unsafe { slot.write_volatile(entry) };
+            self.filled += 1;
+            self.written[stream] += 1;
+        }
+        self.filled
+    }
+
+    /// Of each stream, the frames that have left when `next` is the first that has not.
+    pub fn offered(&self, next: u64) -> Vec<u64> {
+        let mut offered = self.written.clone();
+        let first = self.load.as_ref().map_or(0, |(load, _)| load.first_stream);
+        for left in next..self.filled {
+            let number = (entry(&self.departures, left).stream_and_sequence >> 48) as u16;
+            offered[usize::from(number.wrapping_sub(first))] -= 1;
+        }
+        offered
+    }
+}
+
+/// Departure number `index`, which must have been written and not overwritten.
+pub fn entry(departures: &Mapped<Departure>, index: u64) -> Departure {
+    let slot = departures.at((index % DEPARTURES) as usize);
+    // SAFETY: inside the mapping; plain integers.
+    unsafe { slot.read_volatile() }
+}
+
+/// Where each frame of a load's tables lies in the map.
+pub struct Packed {
+    /// Each table once, with the `Departure::offset` of its frames.
+    tables: Vec<(Arc<Table>, Vec<u32>)>,
+    /// Which of them each stream of the trial uses.
+    of_stream: Vec<usize>,
+    pub longest: usize,
+}
+
+impl Packed {
+    /// Refuses tables that do not fit.
+    pub fn new(load: &Load) -> Result<Self> {
+        assert!(offset_of!(Frames, bytes) == 0);
+        let mut packed = Packed {
+            tables: Vec::new(),
+            of_stream: Vec::new(),
+            longest: 0,
+        };
+        let mut end = 0;
+        for (stream, table) in load.tables.iter().enumerate() {
+            if load.outlets[stream].is_none() {
+                packed.of_stream.push(0);
+                continue;
+            }
+            let known = |(other, _): &(Arc<Table>, Vec<u32>)| Arc::ptr_eq(other, table);
+            if let Some(place) = packed.tables.iter().position(known) {
+                packed.of_stream.push(place);
+                continue;
+            }
+            let mut offsets = Vec::with_capacity(table.len());
+            for frame in table.frames() {
+                offsets.push(end as u32 | if table.signed { 0 } else { UNSIGNED });
+                end += frame.len().next_multiple_of(8);
+                packed.longest = packed.longest.max(frame.len());
+            }
+            packed.of_stream.push(packed.tables.len());
+            packed.tables.push((table.clone(), offsets));
+        }
+        if end > FRAMES_BYTES {
+            return Err(EngineError(format!(
+                "frames: {} bytes of different frames are more than the {} MiB that a sender holds; use fewer variants or smaller frames",
+                end,
+                FRAMES_BYTES >> 20
+            )));
+        }
+        Ok(packed)
+    }
+}

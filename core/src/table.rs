@@ -1,0 +1,88 @@
+//! The frames of a stream, made in advance: frame n of the stream is number n modulo their count.
+//!
+//! Field modifiers and mixes of sizes are nothing but such tables (`keisoku/frame`); nothing here
+//! knows protocols.
+
+use crate::port::EngineError;
+use crate::signature::{self, balanced};
+
+/// Frames without FCS, one after the other in `bytes`.
+pub struct Table {
+    bytes: Vec<u8>,
+    /// Where each frame starts, and the end of the last.
+    bounds: Vec<usize>,
+    /// The bytes of a frame from here to its end sum to zero in ones' complement.
+    pub checked_from: usize,
+    /// False: frames are sent as they are (a replay) and no receiver knows them.
+    pub signed: bool,
+}
+
+impl Table {
+    /// Refuses frames that the tester could not sign.
+    pub fn new(
+        bytes: Vec<u8>,
+        lengths: &[u16],
+        checked_from: usize,
+        signed: bool,
+    ) -> Result<Self, EngineError> {
+        let mut bounds = vec![0];
+        for length in lengths {
+            bounds.push(bounds[bounds.len() - 1] + usize::from(*length));
+        }
+        let table = Table {
+            bytes,
+            bounds,
+            checked_from,
+            signed,
+        };
+        table.check()?;
+        Ok(table)
+    }
+
+    pub fn len(&self) -> usize {
+        self.bounds.len() - 1
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn frame(&self, index: usize) -> &[u8] {
+        &self.bytes[self.bounds[index]..self.bounds[index + 1]]
+    }
+
+    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).map(|index| self.frame(index))
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn check(&self) -> Result<(), EngineError> {
+        let refuse = |problem: String| Err(EngineError(format!("frames: {problem}")));
+        if self.is_empty() || self.bounds[self.len()] != self.bytes.len() {
+            return refuse("their lengths do not add up to their bytes".into());
+        }
+        if !self.signed {
+            return Ok(());
+        }
+        for (index, frame) in self.frames().enumerate() {
+            let Some((_, place)) = frame.split_last_chunk::<{ signature::LENGTH }>() else {
+                return refuse(format!("number {index} is shorter than a signature"));
+            };
+            let region = frame.get(self.checked_from..).unwrap_or_default();
+            if place.iter().any(|byte| *byte != 0)
+                || region.len() < signature::LENGTH
+                || !balanced(region)
+            {
+                return refuse(format!(
+                    "the bytes of number {index} from {} on must sum to zero and end in {} zero bytes",
+                    self.checked_from,
+                    signature::LENGTH
+                ));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,37 @@
+"""`keisoku query`: SQL over the trials and frames of a run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from keisoku.cli.columns import columns
+
+
+@click.command("query")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("sql")
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", help="of the answer")
+def command(run: Path, sql: str, form: str) -> None:
+    """Answers SQL about RUN: tables `trials`, and `frames` if it was measured with --frames.
+
+    \b
+    keisoku query RUN "select stream, count(*) from frames where lost group by stream"
+    keisoku query RUN "select quantile_cont(latency_ns, 0.999) from frames where trial = 4"
+    """
+    from keisoku.record.query import query  # DuckDB takes a while to load
+
+    answer = query(run, sql)
+    if form == "json":
+        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        click.echo(json.dumps(rows, indent=1, default=str))
+    elif form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(answer.columns)
+        writer.writerows(answer.rows)
+    else:
+        click.echo(columns(tuple(answer.columns), [tuple(map(str, row)) for row in answer.rows]))

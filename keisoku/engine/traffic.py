@@ -1,0 +1,167 @@
+"""How the ports of a tester share a trial's load: routes between ports, and what each route carries.
+
+Turns a trial into the streams and frames that a core carries out. It knows addresses because it was
+told; it opens nothing and sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from keisoku.errors import PlanError
+from keisoku.frame.headers import Ends, Headers
+from keisoku.frame.stack import parse
+from keisoku.frame.variants import Frames, frames
+from keisoku.plan.content import Content
+from keisoku.record.trial import Stream, Trial
+
+FIRST_SOURCE_PORT = 49_152
+"""Streams of one content differ by their source port, from here on (RFC 6335 §6: dynamic ports)."""
+_SOURCE_PORTS = 16_384
+
+
+@dataclass(frozen=True)
+class Way:
+    """What leads a frame from one port to another."""
+
+    ends: Ends
+    stacks: Mapping[str, str] = field(default_factory=dict)
+    """For short names of headers, the whole stacks that this device forwards; empty: any stack will do."""
+
+    def headers(self, named: str) -> str:
+        """The stack to send. Raises PlanError for a short name that the device does not forward."""
+        if named in self.stacks or not self.stacks or "(" in named:
+            return self.stacks.get(named, named)
+        raise PlanError(
+            "headers", f"the device forwards no plain {named} frames", f"use {' or '.join(sorted(self.stacks))}"
+        )
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way of frames from one port of the tester to another; ports are indices."""
+
+    transmit: int
+    receive: int
+    way: Way
+    back: Way
+    """For learning frames that the receiving port sends."""
+    growth_bytes: int = 0
+    """How much longer the device makes a frame on this way."""
+
+
+class Traffic:
+    """Every content on every route. The load of a trial is that of each transmitting port.
+
+    Raises PlanError for headers that a device does not forward.
+    """
+
+    def __init__(self, routes: Sequence[Route], contents: Sequence[Content], seed: int = 0) -> None:
+        self.routes, self.contents, self.seed = list(routes), list(contents), seed
+        self._made: dict[tuple[int, tuple[int, ...]], list[Frames]] = {}
+        self.least_frame_bytes = max(
+            Headers(parse(route.way.headers(content.headers)), route.way.ends).least_frame_bytes
+            for route in self.routes
+            for content in self.contents
+        )
+
+    @cached_property
+    def transmitting(self) -> list[int]:
+        """Ports that send, in order."""
+        return sorted({route.transmit for route in self.routes})
+
+    @cached_property
+    def receiving(self) -> list[int]:
+        """Ports that frames are meant for, in order."""
+        return sorted({route.receive for route in self.routes})
+
+    def streams(self, trial: Trial) -> list[Stream]:
+        """The trial's streams; each has a table of its own of the same number."""
+        found: list[Stream] = []
+        for route, content, share in self._lots():
+            for _ in range(content.streams):
+                found.append(
+                    Stream(
+                        transmit=route.transmit,
+                        receive=route.receive,
+                        table=len(found),
+                        frame_bytes=_sizes(content, trial.frame_bytes),
+                        frames_per_second=trial.frames_per_second * share,
+                        pacing=content.pacing,
+                        frames=max(1, round(trial.frames * share)),
+                        tag=trial.tag,
+                        growth_bytes=route.growth_bytes,
+                    )
+                )
+        return found
+
+    def tables(self, frame_bytes: int) -> list[Frames]:
+        """The frames of each stream. Raises PlanError for headers, modifiers or sizes that cannot be."""
+        return [
+            table
+            for number, (route, content, _) in enumerate(self._lots())
+            for table in self._frames(number, route, content, _sizes(content, frame_bytes))
+        ]
+
+    def learning(self) -> list[tuple[int, bytes]]:
+        """Frames by which a DUT learns who is where (RFC 2544 §23 c), each with the port that sends it.
+
+        First those of the receiving ends, so that the DUT knows where to send what comes along the routes.
+        """
+        named = self.contents[0].headers
+        back: dict[tuple[int, bytes], None] = {}
+        for route in self.routes:
+            short = named if named in route.back.stacks else next(iter(route.back.stacks), "ethernet")
+            headers = Headers(parse(route.back.headers(short)), route.back.ends)
+            back[route.receive, headers.frame(headers.least_frame_bytes)] = None
+        forward = {
+            (route.transmit, self._frames(number, route, content, _sizes(content, self.least_frame_bytes))[0].frame(0))
+            for number, (route, content, _) in enumerate(self._lots())
+        }
+        return [*back, *sorted(forward)]
+
+    def summary(self) -> dict[str, object]:
+        """What a record must say of it; JSON values only."""
+        return {
+            "routes": [f"{route.transmit + 1} to {route.receive + 1}" for route in self.routes],
+            "contents": [content.model_dump(mode="json") for content in self.contents],
+        }
+
+    def _lots(self) -> list[tuple[Route, Content, float]]:
+        """Each content on each route, and the share of its port's frames that each of its streams has."""
+        routes = {port: sum(route.transmit == port for route in self.routes) for port in self.transmitting}
+        weights = sum(content.weight for content in self.contents)
+        return [
+            (route, content, content.weight / weights / content.streams / routes[route.transmit])
+            for route in self.routes
+            for content in self.contents
+        ]
+
+    def _frames(self, number: int, route: Route, content: Content, sizes: tuple[int, ...]) -> list[Frames]:
+        if (number, sizes) not in self._made:
+            beside = sum(other.transmit == route.transmit for other in self.routes) * len(self.contents)
+            self._made[number, sizes] = _split(route, content, sizes, self.seed + number, beside)
+        return self._made[number, sizes]
+
+
+def _sizes(content: Content, frame_bytes: int) -> tuple[int, ...]:
+    return content.frame_bytes or (frame_bytes,)
+
+
+def _split(route: Route, content: Content, sizes: tuple[int, ...], seed: int, beside: int) -> list[Frames]:
+    """The frames of each of a content's streams on a route."""
+    headers, count, ends = route.way.headers(content.headers), content.streams, route.way.ends
+    if count == 1:
+        return [frames(headers, sizes, ends, content.modify, seed, streams=beside)]
+    layer = next((name for name in ("UDP", "TCP") if f"{name}(" in parse(headers).text), None)
+    if layer is None:
+        return [frames(headers, sizes, ends, content.modify, seed, streams=beside)] * count
+    if len(sizes) > 1 or content.modify:
+        problem = f"{count} streams of one content differ by their source port only"
+        raise PlanError("streams", problem, "leave out the mix and the modifiers, or write a [[stream]] for each")
+    own = f"{layer}.sport=increment({FIRST_SOURCE_PORT}, count={min(count, _SOURCE_PORTS)})"
+    whole = frames(headers, sizes, ends, (own,), seed, streams=beside)
+    one = whole.lengths[:1]
+    return [Frames(whole.frame(stream), one, whole.checked_from, whole.stack) for stream in range(count)]

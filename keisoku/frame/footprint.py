@@ -1,0 +1,137 @@
+"""What varying one header field does to the bytes of a frame: which bits are its own, and what each of
+them adds to each checksum. Knows no protocol: it builds frames by Scapy and looks at the difference.
+
+Every checksum of the Internet is a ones' complement sum (RFC 1071), so it changes by the sum of what
+the single bits change (RFC 1624), however headers are nested, and whatever a pseudo-header holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keisoku.errors import PlanError
+from keisoku.frame import field as fields
+from keisoku.frame.headers import Headers
+
+_CHECKSUM_NAMES = ("chksum", "cksum", "checksum")
+_CHECKSUM_BITS = 16
+
+
+@dataclass(frozen=True)
+class Target:
+    """A field of one layer of a stack."""
+
+    name: str
+    """As the user writes it: 'IP[2].dst'."""
+    layer: Any
+    field: str
+
+    def set(self, number: int) -> None:
+        """Puts a number, or the address that it stands for, into the field."""
+        field = fields.plain(self.layer.get_field(self.field), self.layer)
+        self.layer.setfieldval(self.field, fields.of_number(field, number))
+
+    @contextmanager
+    def at(self, number: int) -> Iterator[None]:
+        """Sets the field for a while."""
+        before = dict(self.layer.fields)
+        self.set(number)
+        try:
+            yield
+        finally:
+            self.layer.fields.clear()
+            self.layer.fields.update(before)
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """A 16-bit checksum that is not the user's own."""
+
+    at: int
+    """Its first byte in the frame."""
+    never_zero: bool
+    """In UDP zero means that there is none, so its other form, 0xFFFF, is sent (RFC 768)."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Where a field lies and what it does, bit by bit from the least."""
+
+    byte: NDArray[np.intp]
+    """The byte of the frame that holds each bit."""
+    value: NDArray[np.uint8]
+    """What the bit is worth in that byte."""
+    effects: NDArray[np.int64]
+    """What the bit adds to each checksum, modulo 65535: bits by checksums."""
+
+
+def checksums(headers: Headers) -> list[Checksum]:
+    """Every checksum of a stack that Scapy computes."""
+    found = []
+    for layer in headers.layers:
+        for described in layer.fields_desc:
+            field = fields.plain(described, layer)
+            name = str(described.name)
+            if name not in _CHECKSUM_NAMES or layer.getfieldval(name) is not None:
+                continue
+            if fields.kind(field) != "number" or fields.width_bits(field, layer) != _CHECKSUM_BITS:
+                continue
+            target = Target(name, layer, name)
+            with target.at(0):
+                zeros = headers.frame(headers.least_frame_bytes)
+            with target.at(0xFFFF):
+                ones = headers.frame(headers.least_frame_bytes)
+            changed = np.flatnonzero(np.frombuffer(zeros, np.uint8) != np.frombuffer(ones, np.uint8))
+            if changed.size:
+                # Checksums of the headers before it change as well; its own bytes are the last that do.
+                found.append(Checksum(int(changed[-1]) - 1, type(layer).__name__ == "UDP"))
+    return found
+
+
+def measure(headers: Headers, target: Target, sums: list[Checksum]) -> Footprint:
+    """The footprint of one field. Raises PlanError if the field cannot be varied by itself.
+
+    All fields that vary must be zero in `headers`.
+    """
+    size = headers.least_frame_bytes
+    base = headers.frame(size)
+    own = np.ones(len(base), np.bool_)
+    for checksum in sums:
+        own[checksum.at : checksum.at + 2] = False
+    before = values_at(base, sums)
+    width = fields.width_bits(fields.plain(target.layer.get_field(target.field), target.layer), target.layer)
+    at, worth, effects = [], [], []
+    for bit in range(width):
+        try:
+            with target.at(1 << bit):
+                changed = headers.frame(size)
+        except PlanError as error:  # the headers would get longer, or Scapy refuses the value
+            raise _inseparable(target, "changes the headers around it") from error
+        difference = (np.frombuffer(base, np.uint8) ^ np.frombuffer(changed, np.uint8)) * own
+        places = np.flatnonzero(difference)
+        if places.size == 0:
+            raise _inseparable(target, "has no place in these headers")
+        value = int(difference[places[0]])
+        if places.size > 1 or value & (value - 1):
+            raise _inseparable(target, "changes more than itself and checksums")
+        at.append(places[0])
+        worth.append(value)
+        effects.append((values_at(changed, sums) - before) % 0xFFFF)
+    return Footprint(
+        np.array(at, np.intp), np.array(worth, np.uint8), np.array(effects, np.int64).reshape(width, len(sums))
+    )
+
+
+def values_at(frame: bytes, sums: list[Checksum]) -> NDArray[np.int64]:
+    """The checksums of a frame."""
+    return np.array([int.from_bytes(frame[one.at : one.at + 2], "big") for one in sums], np.int64)
+
+
+def _inseparable(target: Target, reason: str) -> PlanError:
+    return PlanError("modify", f"{target.name} {reason}", "vary another field")

@@ -1,0 +1,30 @@
+"""`Bridge`: the kernel's learning bridge. Acts on the namespace of the calling thread, never on the host's own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pyroute2 import IPRoute
+
+from keisoku.lab.device import Device, Site
+
+
+class Bridge(Device):
+    """A learning bridge over all ports that speaks no protocol of its own."""
+
+    family: ClassVar[str] = "bridge"
+    title: ClassVar[str] = "Linux bridge"
+
+    def build(self, site: Site) -> None:
+        """Make the bridge."""
+        with IPRoute() as ip:
+            bridge(ip, [str(port.dut_interface) for port in site.ports])
+
+
+def bridge(ip: IPRoute, members: list[str]) -> None:
+    """Make a bridge over interfaces by name."""
+    ip.link("add", ifname="bridge", kind="bridge", br_stp_state=0, br_forward_delay=0, br_mcast_snooping=0)
+    index = ip.link_lookup(ifname="bridge")[0]
+    for member in members:
+        ip.link("set", index=ip.link_lookup(ifname=member)[0], master=index)
+    ip.link("set", index=index, state="up")

@@ -1,0 +1,243 @@
+"""`Lab`: a device under test and the tester's ports, in namespaces that go when the lab is left.
+
+It makes, holds and removes; how the wires lie is `topology`'s matter. It never touches an interface or
+a namespace that it has not made itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import signal
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Self
+
+from pyroute2 import NetlinkError
+
+from keisoku._core import Faulty
+from keisoku.errors import EngineError, PlanError
+from keisoku.lab import topology
+from keisoku.lab.available import available
+from keisoku.lab.catalogue import find_device
+from keisoku.lab.clean import clean
+from keisoku.lab.daemons import Daemons
+from keisoku.lab.device import Device, Site
+from keisoku.lab.faults import Applied, Faults
+from keisoku.lab.interface import disable_ipv6, quiet_defaults, receive_on_core, withhold_errors
+from keisoku.lab.namespace import Namespace, uninterrupted
+from keisoku.lab.passage import Passage
+from keisoku.lab.port import LabPort
+from keisoku.lab.wire import Cable, FaultyWire
+
+_UNSIGNED = -1
+
+_counter = itertools.count(1)
+
+
+class Lab:
+    """A device between tester ports; a context manager, made on entry and removed on any exit.
+
+    `device` is one, or its name (`find_device`). `mtu` is that of every interface, in bytes without the Ethernet
+    header; where the device adds headers, those of a port come on top (`LabPort.mtu_bytes`). With `own_core` the DUT
+    works on the second CPU of this process, if it has two. `faults` is for `faulty` only.
+
+    Raises PlanError for a device, ports, MTU or faults that cannot be, and where labs are not possible;
+    EngineError if making it fails, after removing what there was of it.
+    """
+
+    def __init__(
+        self,
+        device: str | Device = "bridge",
+        ports: int = 2,
+        *,
+        mtu: int = 1500,
+        own_core: bool = True,
+        faults: Faults | None = None,
+    ) -> None:
+        self.device = find_device(device) if isinstance(device, str) else device
+        _check(self.device, ports, mtu, faults)
+        self.kind = self.device.family
+        self.l3 = self.device.l3
+        self.ports: list[LabPort] = []
+        self._count = ports
+        self._mtu = mtu
+        self._own_core = own_core
+        self._faults = faults or Faults()
+        self._faulty: Faulty | None = None
+        self._daemons: Daemons | None = None
+        self._programs: dict[str, str] = {}
+        self._namespaces: list[Namespace] = []
+        self._process = os.getpid()
+        self._receive_core: dict[str, str] = {}
+        self._offloads: dict[str, dict[str, str]] = {}
+        self._handlers: dict[int, signal.Handlers] = {}
+
+    def __enter__(self) -> Self:
+        reason = available()
+        if reason:
+            raise PlanError("lab", *reason.split("; ", 1))
+        self._find_programs()
+        clean()
+        atexit.register(self.close)
+        self._catch_signals()
+        try:
+            self._create()
+        except (OSError, NetlinkError, RuntimeError) as error:
+            self.close()
+            raise EngineError(f"the lab {self.kind} cannot be made: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the lab; doing it twice is no error, and a forked child's copy does nothing."""
+        if os.getpid() != self._process:
+            return
+        try:
+            uninterrupted(self._remove)
+        finally:
+            atexit.unregister(self.close)
+            while self._handlers:
+                signal.signal(*self._handlers.popitem())
+
+    def passage(self, tx: int, rx: int) -> Passage:
+        """What the device does to a frame from one port to another, by their numbers from 1; only once made."""
+        return self.device.passage(self.ports[tx - 1], self.ports[rx - 1])
+
+    def applied(self, stream: int | None = None) -> Applied:
+        """What `faulty` did so far to the frames of one stream, or of all.
+
+        Raises EngineError if the lab is no `faulty` or is closed.
+        """
+        if self._faulty is None:
+            raise EngineError(f"the lab {self.kind} applies no faults")
+        streams = self._faulty.applied()
+        chosen = [counts for number, counts in streams.items() if number != _UNSIGNED and stream in (None, number)]
+        return sum((Applied(**counts) for counts in chosen), Applied())
+
+    def context(self) -> dict[str, object]:
+        """What a record must keep of the lab, ready for JSON."""
+        return {
+            "device": self.kind,
+            "name": self.device.name,
+            "programs": self._programs,
+            "ports": [_plain(port) for port in self.ports],
+            "mtu_bytes": self._mtu,
+            "offloads": self._offloads,
+            "dut_core": self._dut_core(),
+            "dut_receives_by": self._receive_core,
+            "namespaces": [namespace.name for namespace in self._namespaces],
+        }
+
+    def _create(self) -> None:
+        number = next(_counter)
+        prefix = f"keisoku-{self._process}" + (f"-{number}" if number > 1 else "")
+        tester = self._add_namespace(f"{prefix}-tester")
+        tester.run(withhold_errors)
+        dut = None if isinstance(self.device, Cable) else self._add_namespace(f"{prefix}-dut")
+        wires = [
+            topology.Wire(index, tester, dut, self._mtu + self.device.headroom_bytes(index))
+            for index in range(1, self._count + 1)
+        ]
+        self.ports = [wire.port(self.device.addressed(wire.number)) for wire in wires]
+        if dut is None:
+            tester.run(lambda: topology.plug_cable(self.ports))
+        else:
+            daemons = self._daemons = Daemons(dut)
+            tester.run(lambda: topology.plug(self.ports, dut))
+            dut.run(lambda: self._build_device(daemons))
+        tester.run(self._raise_tester_ports)
+        if isinstance(self.device, FaultyWire):
+            assert dut
+            ends = [str(port.dut_interface) for port in self.ports]
+            self._faulty = Faulty(str(dut.path), ends[0], ends[1], self._faults.to_json())
+
+    def _add_namespace(self, name: str) -> Namespace:
+        namespace = Namespace(name)
+        self._namespaces.append(namespace)
+        namespace.create()
+        namespace.run(quiet_defaults)
+        return namespace
+
+    def _build_device(self, daemons: Daemons) -> None:
+        if not any("ipv6" in self.device.addressed(number) for number in range(1, self._count + 1)):
+            disable_ipv6()
+        core = self._dut_core()
+        for port in self.ports:
+            name = str(port.dut_interface)
+            self._offloads[name] = topology.raise_dut_port(name)
+            self._receive_core[name] = self._receive_by(name, core)
+        self.device.build(Site(self.ports, core, daemons))
+
+    def _receive_by(self, interface: str, core: int | None) -> str:
+        if core is None:
+            return "shared"
+        # RPS on the daemon's core would starve it: softirqs go before it (docs/lab.md).
+        return "daemon" if self.device.by_daemon else receive_on_core(interface, core)
+
+    def _find_programs(self) -> None:
+        for program in self.device.programs:
+            if program.path is None:
+                problem = f"{self.kind} needs the program {program.name}, which is not installed"
+                raise PlanError("device", problem, f"install the Debian package {program.package}")
+        # The programs of a package have one version.
+        first = {program.package: program for program in reversed(self.device.programs)}
+        self._programs = {program.name: program.version() for program in first.values()}
+
+    def _raise_tester_ports(self) -> None:
+        for port in self.ports:
+            self._offloads[port.interface] = topology.raise_tester_port(port)
+        topology.settle(self.ports)
+
+    def _dut_core(self) -> int | None:
+        cores = sorted(os.sched_getaffinity(0))
+        return cores[1] if self._own_core and not isinstance(self.device, Cable) and len(cores) > 1 else None
+
+    def _remove(self) -> None:
+        if self._faulty is not None:
+            self._faulty.close()
+            self._faulty = None
+        if self._daemons is not None:
+            self._daemons.end()
+            self._daemons = None
+        while self._namespaces:
+            self._namespaces[-1].remove()
+            self._namespaces.pop()
+
+    def _catch_signals(self) -> None:
+        # SIGINT raises KeyboardInterrupt already. A handler that the program has set itself is left alone.
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _leave)
+                self._handlers[number] = signal.SIG_DFL
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _check(device: Device, ports: int, mtu: int, faults: Faults | None) -> None:
+    if ports > device.most_ports == 2:
+        raise PlanError("ports", f"{device.family} has two ports, not {ports}", "give 2, or choose bridge or router")
+    if not 2 <= ports <= device.most_ports:
+        raise PlanError("ports", f"a lab cannot have {ports} ports", f"give 2 to {device.most_ports}")
+    if not 1280 <= mtu <= 9000:
+        raise PlanError("mtu", f"{mtu} bytes cannot be set", "give 1280 (IPv6's least) to 9000")
+    if faults is not None and not isinstance(device, FaultyWire):
+        raise PlanError("faults", f"{device.family} applies none", "choose the device faulty")
+
+
+def _plain(port: LabPort) -> dict[str, object]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(port).items()}

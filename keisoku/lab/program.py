@@ -1,0 +1,50 @@
+"""`Program`: an external command that a device needs, and the Debian package it comes from.
+
+It runs to its end, in the calling thread's namespace. What stays is `daemons`' matter.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from keisoku.errors import EngineError
+
+_PATIENCE_S = 60.0
+# Debian keeps administration commands where an ordinary user's PATH does not lead.
+_ALSO = "/usr/local/sbin:/usr/sbin:/sbin"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command by its name."""
+
+    name: str
+    package: str
+
+    @property
+    def path(self) -> str | None:
+        """Where it is, None if it is absent."""
+        return shutil.which(self.name, path=f"{os.environ.get('PATH', os.defpath)}:{_ALSO}")
+
+    def run(self, *arguments: str, text: str = "") -> str:
+        """Run it with `text` as its input; return its output. Raises EngineError if it fails or complains."""
+        try:
+            done = subprocess.run(
+                [self.path or self.name, *arguments], input=text, capture_output=True, text=True, timeout=_PATIENCE_S
+            )
+        except subprocess.TimeoutExpired as error:
+            raise EngineError(f"{self.name} did not end in {_PATIENCE_S} s") from error
+        if done.returncode != 0 or done.stderr:
+            said = done.stderr.strip().splitlines()
+            raise EngineError(f"{self.name} failed: {said[0] if said else f'exit code {done.returncode}'}")
+        return done.stdout
+
+    def version(self) -> str:
+        """Its version number, or all it says of it."""
+        said = self.run("--version").splitlines()[0]
+        found = re.search(r"\d+(\.\d+)+", said)
+        return found[0] if found else said

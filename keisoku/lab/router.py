@@ -1,0 +1,45 @@
+"""`Router`: the kernel's IPv4 and IPv6 forwarding. Acts on the calling thread's namespace, never on the host's own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pyroute2 import IPRoute
+
+from keisoku.lab import interface
+from keisoku.lab.device import Device, Site
+from keisoku.lab.passage import Passage, routed
+from keisoku.lab.port import LabPort
+from keisoku.lab.topology import add_addresses
+
+
+class Router(Device):
+    """IPv4 and IPv6 forwarding between all ports, each a /24 and a /64."""
+
+    family: ClassVar[str] = "router"
+    title: ClassVar[str] = "Linux router"
+    l3: ClassVar[bool] = True
+
+    def passage(self, tx: LabPort, rx: LabPort) -> Passage:
+        """MACs and time to live change."""
+        return routed(tx, rx)
+
+    def build(self, site: Site) -> None:
+        """Give the ports addresses and forward between them."""
+        for key in ("ipv4/ip_forward", "ipv4/conf/all/forwarding", "ipv6/conf/all/forwarding"):
+            interface.set_sysctl(key, "1")
+        with IPRoute() as ip:
+            for port in site.ports:
+                assert port.dut_ipv4 and port.dut_ipv6
+                index = ip.link_lookup(ifname=port.dut_interface)[0]
+                add_addresses(ip, index, port.dut_ipv4, port.dut_ipv6)
+                know_tester(ip, index, port, port.ipv4, port.ipv6)
+
+
+def know_tester(ip: IPRoute, index: int, port: LabPort, *addresses: str) -> None:
+    """Make a tester port's addresses permanent neighbours at an interface.
+
+    The kernel probes others again after some seconds, and a probe in the middle of a trial would be a foreign frame.
+    """
+    for address in addresses:
+        ip.neigh("replace", dst=address, lladdr=port.mac, ifindex=index, state="permanent")

@@ -1,0 +1,37 @@
+"""Traffic patterns: which ports send to which (RFC 2544 §14 and §16, RFC 2889 §5). Pure."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Pattern = Literal["pair", "bidirectional", "pairs", "mesh", "many-to-one", "one-to-many"]
+
+
+def pairs(pattern: Pattern, ports: int) -> list[tuple[int, int]]:
+    """(transmitting, receiving) port indices.
+
+    `pair`: first to second. `bidirectional`: and back. `pairs`: first to second, third to fourth, …, each both ways
+    (RFC 2544 §16). `mesh`: every port to every other, port n beginning with port n + 1 (RFC 2889 §5.1).
+    `many-to-one`: all to the last; `one-to-many`: the last to all (RFC 2889 §5.2).
+    """
+    last = ports - 1
+    match pattern:
+        case "pair":
+            return [(0, 1)]
+        case "bidirectional":
+            return [(0, 1), (1, 0)]
+        case "pairs":
+            return [way for one in range(0, ports - 1, 2) for way in ((one, one + 1), (one + 1, one))]
+        case "mesh":
+            return [(port, (port + step) % ports) for port in range(ports) for step in range(1, ports)]
+        case "many-to-one":
+            return [(port, last) for port in range(last)]
+        case "one-to-many":
+            return [(last, port) for port in range(last)]
+
+
+def fits(pattern: Pattern, ports: int) -> bool:
+    """Whether a pattern can be had on so many ports."""
+    if pattern in ("pair", "bidirectional"):
+        return ports == 2
+    return ports >= 2 and (pattern != "pairs" or ports % 2 == 0)

@@ -1,0 +1,112 @@
+"""Several ports' sending as one, several streams' frames as one: the totals that methods look at.
+
+Pure. Nothing is estimated: counts are added, histograms have the same buckets and are added as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from keisoku.record.counts import Buckets, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
+
+
+def all_sent(parts: list[Sent]) -> Sent:
+    """Of all ports: gaps are those between frames of one port."""
+    if len(parts) == 1:
+        return parts[0]
+    return Sent(
+        offered_frames=sum(part.offered_frames for part in parts),
+        first_sent_ns=min(part.first_sent_ns for part in parts),
+        last_sent_ns=max(part.last_sent_ns for part in parts),
+        lag_max_ns=max(part.lag_max_ns for part in parts),
+        postponed_ns=max(part.postponed_ns for part in parts),
+        gaps=_buckets(part.gaps for part in parts),
+    )
+
+
+def all_tracked(parts: list[Tracked], strangers: int) -> Tracked:
+    """Of all streams, with the frames of nobody that their ports received.
+
+    Sequence numbers belong to streams: of several streams, ranges are left out and the gaps of all are
+    listed in order of time.
+    """
+    if len(parts) == 1:
+        only = parts[0]
+        received, foreign = only.received_frames + strangers, only.foreign_frames + strangers
+        return only.model_copy(update={"received_frames": received, "foreign_frames": foreign})
+    gaps = [gap for part in parts for gap in part.lost]
+    tagged = [part.tagged_latency_ns for part in parts if part.tagged_latency_ns is not None]
+    return Tracked(
+        received_frames=sum(part.received_frames for part in parts) + strangers,
+        forwarded_frames=sum(part.forwarded_frames for part in parts),
+        lost_frames=sum(part.lost_frames for part in parts),
+        corrupt=_ranges(part.corrupt for part in parts),
+        corrupt_arrivals=sum(part.corrupt_arrivals for part in parts),
+        duplicated=_ranges(part.duplicated for part in parts),
+        reordered=_ranges(part.reordered for part in parts),
+        foreign_frames=sum(part.foreign_frames for part in parts) + strangers,
+        lost=sorted(gaps, key=lambda gap: (gap.after_ns or 0, gap.first)),
+        lost_exact=all(part.lost_exact for part in parts),
+        latency=_latency([part.latency for part in parts if part.latency is not None]),
+        tagged_latency_ns=sum(tagged) / len(tagged) if tagged else None,
+        series=_series(part.series for part in parts),
+    )
+
+
+def _ranges(parts: Iterable[Ranges]) -> Ranges:
+    count = sum(part.count for part in parts)
+    return Ranges(count=count, ranges=[], complete=count == 0)
+
+
+def _buckets(parts: Iterable[Buckets]) -> Buckets:
+    negative, counts = 0, Counter[tuple[int, int]]()
+    for part in parts:
+        negative += part.negative
+        for lower, upper, count in zip(part.lower_ns, part.upper_ns, part.counts, strict=True):
+            counts[lower, upper] += count
+    bounds = sorted(counts)
+    return Buckets(
+        negative=negative,
+        lower_ns=[lower for lower, _ in bounds],
+        upper_ns=[upper for _, upper in bounds],
+        counts=[counts[bound] for bound in bounds],
+    )
+
+
+def _latency(parts: list[Latency]) -> Latency | None:
+    if not parts:
+        return None
+    count = sum(part.count for part in parts)
+    mean = sum(part.count * part.mean_ns for part in parts) / count
+    square = sum(part.count * (part.deviation_ns**2 + (part.mean_ns - mean) ** 2) for part in parts)
+    return Latency(
+        count=count,
+        min_ns=min(part.min_ns for part in parts),
+        max_ns=max(part.max_ns for part in parts),
+        mean_ns=mean,
+        deviation_ns=math.sqrt(square / count),
+        histogram=_buckets(part.histogram for part in parts),
+    )
+
+
+def _series(parts: Iterable[list[Interval]]) -> list[Interval]:
+    at: dict[int, list[Interval]] = {}
+    for part in parts:
+        for interval in part:
+            at.setdefault(interval.start_ns, []).append(interval)
+    return [_interval(start_ns, at[start_ns]) for start_ns in sorted(at)]
+
+
+def _interval(start_ns: int, parts: list[Interval]) -> Interval:
+    forwarded = sum(part.forwarded_frames for part in parts)
+    known = [(part.forwarded_frames, part.latency) for part in parts if part.latency is not None]
+    latency = None
+    if known:
+        latency = IntervalLatency(
+            min_ns=min(one.min_ns for _, one in known),
+            max_ns=max(one.max_ns for _, one in known),
+            mean_ns=sum(frames * one.mean_ns for frames, one in known) / sum(frames for frames, _ in known),
+        )
+    return Interval(start_ns=start_ns, forwarded_frames=forwarded, latency=latency)

@@ -1,0 +1,85 @@
+"""Every device does to a frame what its passage says, in both directions."""
+
+from __future__ import annotations
+
+import pytest
+from lab_passages import MakeTap, assert_passage, needs
+
+from keisoku.errors import PlanError
+from keisoku.lab import Lab, find_device
+from keisoku.lab.catalogue import FAMILIES
+
+pytestmark = pytest.mark.lab
+
+NAMES = [
+    "cable", "bridge", "router", "faulty", "nat", "firewall", "firewall?rules=1", "vxlan", "srv6", "ovs",
+    "ovs?flows=1", "ovs-mpls?action=push", "ovs-mpls?action=pop", "ovs-mpls?action=swap", "ovs-vxlan",
+]  # fmt: skip
+GROWTH = {"vxlan": 50, "ovs-vxlan": 50, "srv6": 64, "ovs-mpls?action=push": 4, "ovs-mpls?action=pop": -4}
+EACH = [pytest.param(name, marks=needs(*find_device(name).programs)) for name in NAMES]
+
+
+def test_every_family_is_tried() -> None:
+    assert {name.partition("?")[0] for name in NAMES} == set(FAMILIES)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_frame_comes_out_as_the_passage_says(name: str, tap: MakeTap) -> None:
+    with Lab(name) as lab:
+        assert lab.passage(1, 2).growth_bytes == GROWTH.get(name, 0) == -lab.passage(2, 1).growth_bytes
+        for length in (46, 1400):
+            assert_passage(lab, tap, 1, 2, length)
+            assert_passage(lab, tap, 2, 1, length)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_full_frame_passes_although_it_grows(name: str, tap: MakeTap) -> None:
+    with Lab(name) as lab:
+        headers_bytes = 48  # IPv6 and UDP
+        assert_passage(lab, tap, 1, 2, 1500 - headers_bytes - (4 if "swap" in name else 0))
+        assert_passage(lab, tap, 2, 1, 1500 - headers_bytes - (4 if "swap" in name else 0))
+
+
+@pytest.mark.parametrize("family", ["bridge", "router", "firewall", "ovs", "ovs?flows=10"])
+@pytest.mark.parametrize("ports", [3, 8])
+def test_every_pair_of_many_ports(family: str, ports: int, tap: MakeTap) -> None:
+    if any(program.path is None for program in find_device(family).programs):
+        pytest.skip(f"needs the Debian package {find_device(family).programs[0].package}")
+    with Lab(family, ports=ports) as lab:
+        for tx in range(1, ports + 1):
+            for rx in range(1, ports + 1):
+                if tx != rx:
+                    assert_passage(lab, tap, tx, rx)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("switch", "there is no lab device 'switch'; choose one of"),
+        ("firewal", "there is no lab device 'firewal'; choose one of firewall"),
+        ("ovs?flow=1", "ovs cannot have a parameter flow; write ovs?flows=1 to 10000"),
+        ("ovs?flows=10001", "ovs cannot have flows=10001; write"),
+        ("ovs?flows=many", "ovs cannot have flows=many; write"),
+        ("ovs?flows", "'flows' is not a list of parameters; write"),
+        ("ovs?flows=1&flows=2", "is not a list of parameters"),
+        ("ovs-mpls", "ovs-mpls cannot have no action; write ovs-mpls?action=push, pop or swap"),
+        ("ovs-mpls?action=peek", "ovs-mpls cannot have action=peek"),
+        ("bridge?rules=1", "bridge cannot have a parameter rules; write bridge alone"),
+    ],
+)
+def test_a_name_that_is_none_is_refused(name: str, said: str) -> None:
+    with pytest.raises(PlanError) as refusal:
+        find_device(name, "dut")
+    assert refusal.value.field == "dut"
+    assert said in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_device_is_found_again_by_its_name(name: str) -> None:
+    assert find_device(find_device(name).name) == find_device(name)
+
+
+def test_a_missing_program_is_told_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keisoku.lab.program.shutil.which", lambda *_, **__: None)
+    with pytest.raises(PlanError, match=r"ovs needs the program .*install the Debian package openvswitch-switch"):
+        Lab("ovs").__enter__()

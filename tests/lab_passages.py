@@ -1,0 +1,99 @@
+"""Frames sent along a lab's passages, and what comes out compared with what the device says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import scapy.contrib.mpls
+import scapy.layers.inet
+import scapy.layers.inet6
+import scapy.layers.vxlan
+from lab_frames import Tap
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import NoPayload, Packet
+
+from keisoku.lab import Lab, LabPort
+from keisoku.lab.program import Program
+
+MakeTap = Callable[[LabPort], Tap]
+_LAYERS = {
+    name: getattr(module, name)
+    for module, names in {
+        scapy.layers.inet: ("Ether", "IP", "UDP"),
+        scapy.layers.inet6: ("IPv6", "IPv6ExtHdrSegmentRouting"),
+        scapy.layers.vxlan: ("VXLAN",),
+        scapy.contrib.mpls: ("MPLS",),
+    }.items()
+    for name in names
+}
+
+
+def needs(*programs: Program) -> pytest.MarkDecorator:
+    """Skips by name where a program is absent."""
+    absent = sorted({program.package for program in programs if program.path is None})
+    return pytest.mark.skipif(bool(absent), reason=f"needs the Debian package {', '.join(absent)}")
+
+
+def stack(text: str) -> Packet:
+    """The headers of a text in Scapy's notation."""
+    return eval(text, dict(_LAYERS))
+
+
+def payload(length: int = 46) -> bytes:
+    return bytes(n * 7 & 0xFF for n in range(length))
+
+
+def assert_passage(lab: Lab, tap: MakeTap, tx: int, rx: int, length: int = 46) -> None:
+    """A frame of each kind comes out as the lab says: every header field, the length, every checksum."""
+    passage = lab.passage(tx, rx)
+    sender, receiver = tap(lab.ports[tx - 1]), tap(lab.ports[rx - 1])
+    assert set(passage.sent) == set(passage.arrives) != set()
+    for kind, sent in passage.sent.items():
+        frame = bytes(stack(sent) / payload(length))
+        assert frame[:6] == bytes.fromhex(passage.next_hop_mac.replace(":", ""))
+        sender.send(frame)
+        arrived = receiver.receive()
+        assert_like(arrived, passage.arrives[kind])
+        assert arrived.endswith(payload(length))
+        assert len(arrived) == len(frame) + passage.growth_bytes
+    sender.close()
+    receiver.close()
+
+
+def assert_like(arrived: bytes, expected: str) -> None:
+    """Every field that `expected` names has that value, layer by layer, and every checksum is right."""
+    found, wanted = Ether(arrived), stack(expected)
+    while not isinstance(wanted, NoPayload):
+        assert type(found) is type(wanted), f"{found!r} is not {wanted!r}"
+        for name, value in wanted.fields.items():
+            assert found.getfieldval(name) == value, f"{name} of {found!r} is not {value}"
+        found, wanted = found.payload, wanted.payload
+    assert_checksums(arrived)
+
+
+def assert_checksums(arrived: bytes) -> None:
+    again = Ether(arrived)
+    layer = again
+    while not isinstance(layer, NoPayload):
+        # RFC 768: zero means that the sender computed none.
+        if isinstance(layer, IP) or (isinstance(layer, UDP) and layer.chksum):
+            del layer.chksum
+        layer = layer.payload
+    assert bytes(again) == arrived
+
+
+def dropped(lab: Lab, tap: MakeTap, frame: bytes, tx: int, rx: int) -> bool:
+    """Whether the device drops `frame`; a frame that passes, sent behind it, arrives alone."""
+    sender, receiver = tap(lab.ports[tx - 1]), tap(lab.ports[rx - 1])
+    passage = lab.passage(tx, rx)
+    mark = b"behind" + bytes(40)
+    sender.send(frame)
+    sender.send(bytes(stack(passage.sent["ipv4"]) / mark))
+    before = True
+    while not (arrived := receiver.receive()).endswith(mark):
+        before = before and not arrived.endswith(frame[-16:])
+    sender.close()
+    receiver.close()
+    return before
