@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import gaps
+import lossless
 import results
 import simulated
 import throughput
@@ -24,7 +25,7 @@ from peers.compiled import compiled
 
 from keisoku.lab import available
 
-PARTS = ("throughput", "gaps", "accounting", "wire", "simulated")
+PARTS = ("throughput", "lossless", "gaps", "accounting", "wire", "simulated")
 
 
 def main() -> None:
@@ -61,6 +62,9 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
             rows = throughput.compare(bench, device)
             print(results.throughput_table(rows), flush=True)
             found[part] += rows
+    elif part == "lossless":
+        found[part] = [row for device in throughput.DEVICES[1:] for row in lossless.compare(bench, device)]
+        print(results.lossless_table(found[part]), flush=True)
     elif part == "gaps":
         found[part] = gaps.compare(bench)
         print(results.gaps_table(found[part]), flush=True)

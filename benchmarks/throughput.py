@@ -124,7 +124,7 @@ def _keisoku(bench: Bench, pair: Pair) -> Rates:
 
 
 def _peer(bench: Bench, pair: Pair, sender: Sender, swallowed: bool) -> Rates:
-    _teach(pair)
+    teach(pair)
     with (
         observer(bench.compiled, pair.far) if swallowed else nullcontext(),
         sender.running(bench.compiled, pair, bench.folder),
@@ -133,7 +133,7 @@ def _peer(bench: Bench, pair: Pair, sender: Sender, swallowed: bool) -> Rates:
         return Rates(*pair.rates(bench.seconds))
 
 
-def _teach(pair: Pair) -> None:
+def teach(pair: Pair) -> None:
     """Lets the device know where the far end is: a bridge would otherwise flood."""
 
     def send() -> None:

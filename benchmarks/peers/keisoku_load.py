@@ -22,9 +22,10 @@ class Load:
     facts: Facts
 
     @property
-    def offered_frames(self) -> int:
-        """Frames that left."""
-        return self.facts.sent.offered_frames
+    def offered_fps(self) -> float:
+        """From the first to the last frame that left."""
+        sent = self.facts.sent
+        return (sent.offered_frames - 1) * NS_PER_S / max(1, sent.last_sent_ns - sent.first_sent_ns)
 
     @property
     def lost_frames(self) -> int:
