@@ -36,8 +36,7 @@ lint: $(BUILT)
 
 bench: $(BUILT)
 	@./setup.sh bench
-	$(PY) benchmarks/wire.py
-	$(PY) benchmarks/simulated.py
+	$(PY) benchmarks/bench.py
 
 clean:
 	@if [ -x $(VENV)/bin/keisoku ]; then $(VENV)/bin/keisoku clean; fi

@@ -51,6 +51,7 @@ test)
     fi
     ;;
 bench)
-    debian "benchmarks that need them are left out" iproute2 ethtool
+    debian "benchmarks that need them are left out" iproute2 ethtool clang libbpf-dev gcc libc6-dev \
+        netsniff-ng tcpreplay iperf3
     ;;
 esac

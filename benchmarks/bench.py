@@ -1,0 +1,98 @@
+"""All benchmarks in one run: `python benchmarks/bench.py [--quick]`, or `make bench`. Needs root.
+
+Prints each table as soon as it is there, writes all figures to `results/` and the tables into README.md.
+What it makes on the host, namespaces and compiled programs, it removes on any exit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import io
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import gaps
+import lossless
+import results
+import simulated
+import throughput
+import wire
+from peers.compiled import compiled
+
+from keisoku.lab import available
+
+PARTS = ("throughput", "lossless", "gaps", "accounting", "wire", "simulated")
+
+
+def main() -> None:
+    """Runs the parts that are asked for, all by default."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--quick", action="store_true", help="a few seconds a cell; README.md stays as it is")
+    options.add_argument(
+        "--only", choices=PARTS, nargs="+", default=PARTS, help="parts to run; README.md stays as it is"
+    )
+    chosen = options.parse_args()
+    if reason := available():
+        sys.exit(f"the benchmarks need a lab: {reason}")
+    found: results.Results = {"at": results.now(), "quick": chosen.quick, "repetitions": 3 if chosen.quick else 5}
+    found["machine"] = results.machine()
+    with tempfile.TemporaryDirectory(prefix="keisoku-bench-") as folder:
+        where = Path(folder)
+        seconds = 0.5 if chosen.quick else 2.0
+        bench = throughput.Bench(compiled(where), where, seconds, found["repetitions"])
+        for part in chosen.only:
+            print(f"\n## {part}\n", flush=True)
+            run_part(part, bench, chosen.quick, found)
+            # After each part: what is measured is not lost if a later one fails.
+            path = results.write(found)
+    print(f"\nwritten: {path.name}")
+    if not chosen.quick and set(chosen.only) == set(PARTS):
+        results.publish(found, f"results/{path.name}")
+
+
+def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Results) -> None:
+    """Runs one part, prints it and keeps it."""
+    if part == "throughput":
+        found[part] = []
+        for device in throughput.DEVICES:
+            rows = throughput.compare(bench, device)
+            print(results.throughput_table(rows), flush=True)
+            found[part] += rows
+    elif part == "lossless":
+        found[part] = [row for device in throughput.DEVICES[1:] for row in lossless.compare(bench, device)]
+        print(results.lossless_table(found[part]), flush=True)
+    elif part == "gaps":
+        found[part] = gaps.compare(bench)
+        print(results.gaps_table(found[part]), flush=True)
+    elif part == "accounting":
+        if importlib.util.find_spec("accounting") is None:
+            print("left out: there is no accounting.py")
+            return
+        found[part] = importlib.import_module("accounting").measure()
+        print(results.accounting_table(found[part]), flush=True)
+    elif part == "wire":
+        found[part] = printed(wire.main, "--seconds", "0.2" if quick else "0.3")
+    else:
+        found[part] = printed(simulated.main, "2" if quick else "20")
+
+
+def printed(script: Callable[[], None], *words: str) -> list[str]:
+    """Runs a benchmark that prints, with its command line; shows and returns the lines."""
+    kept = io.StringIO()
+    before = sys.argv
+    sys.argv = [before[0], *words]
+    try:
+        with contextlib.redirect_stdout(kept):
+            script()
+    finally:
+        sys.argv = before
+        print(kept.getvalue(), end="", flush=True)
+    return kept.getvalue().splitlines()
+
+
+if __name__ == "__main__":
+    main()

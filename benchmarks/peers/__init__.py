@@ -1,0 +1,1 @@
+"""keisoku against other senders: the senders, the neutral observer, and the comparisons. Nothing here is shipped."""
