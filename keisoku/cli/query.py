@@ -17,7 +17,7 @@ from keisoku.cli.columns import columns
 @click.argument("sql")
 @click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", help="of the answer")
 def command(run: Path, sql: str, form: str) -> None:
-    """Answers SQL about RUN: tables `trials`, and `frames` if it was measured with --frames.
+    """Answers SQL about RUN: tables `trials`, `streams`, and `frames` if it was measured with --frames.
 
     \b
     keisoku query RUN "select stream, count(*) from frames where lost group by stream"

@@ -37,17 +37,19 @@ def losses(run: Run) -> tuple[list[Loss], int]:
 
 def _loss(record: TrialRecord) -> Loss:
     tracked = record.facts.tracked
+    several = len(record.facts.streams) > 1
+    listed = [(stream.stream, gap) for stream in record.facts.streams for gap in stream.tracked.lost]
     gaps = f"{digits.count(len(tracked.lost))} {'gap' if len(tracked.lost) == 1 else 'gaps'}"
     return Loss(
         record=record,
         lost=digits.count(tracked.lost_frames),
         gaps=gaps if tracked.lost_exact else f"{gaps} (neighbouring gaps merged, counts exact)",
-        first=[_range(gap) for gap in tracked.lost[:RANGES_SHOWN]],
+        first=[_range(gap, stream if several else None) for stream, gap in listed[:RANGES_SHOWN]],
     )
 
 
-def _range(gap: Gap) -> tuple[str, str, str]:
-    numbers = digits.count(gap.first)
+def _range(gap: Gap, stream: int | None) -> tuple[str, str, str]:
+    numbers = digits.count(gap.first) if stream is None else f"stream {stream}: {digits.count(gap.first)}"
     if gap.last > gap.first:
         numbers += f" … {digits.count(gap.last)}"
     when = [

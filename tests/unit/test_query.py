@@ -1,0 +1,95 @@
+"""Rows of frames as Parquet, and SQL about a run: what was written is what is answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from one_stream import facts_of
+from synthetic_runs import host_run
+
+from keisoku.cli.main import keisoku
+from keisoku.errors import EngineError, PlanError
+from keisoku.plan.plan import parse
+from keisoku.record.directory import RunDirectory
+from keisoku.record.frames import CORRUPT, DUPLICATE, ENTRY, FrameWriter
+from keisoku.record.query import query
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run of three trials, the second with rows of its frames."""
+    records = host_run().records[:3]
+    directory = RunDirectory.create(tmp_path / "run", parse({"methods": ["loss"], "dut": "sim:gs908e"}), {})
+    for record in records:
+        directory.append(record)
+    entries = np.array(
+        [(0, 100, 900, 1, 1, 0), (1, 200, 1100, 1, 1, 0), (1, 200, 1200, 1, 1, DUPLICATE), (3, 0, 0, 1, 1, CORRUPT)],
+        ENTRY,
+    )
+    lossy = records[0].facts
+    with FrameWriter(directory.frames_of(records[1].index)) as writer:
+        writer.append(entries[:2].tobytes())
+        writer.append(entries[2:].tobytes())
+        writer.finish(lossy)
+    return directory.path
+
+
+def test_counts_are_those_of_the_records(run: Path) -> None:
+    records = RunDirectory(run).records()
+    answer = query(run, "select trial, offered_frames, lost_frames, valid from trials order by trial")
+    assert answer.rows == [
+        (record.index, record.facts.sent.offered_frames, record.facts.tracked.lost_frames, record.valid)
+        for record in records
+    ]
+    assert query(run, "select count(*) from streams").rows == [(3,)]
+
+
+def test_every_frame_has_a_row(run: Path) -> None:
+    lost = RunDirectory(run).records()[0].facts.tracked.lost_frames
+    arrived = query(
+        run, "select sequence, transmit_ns, receive_ns, latency_ns, duplicate, corrupt from frames where not lost"
+    )
+    assert arrived.rows == [
+        (0, 100, 900, 800, False, False),
+        (1, 200, 1100, 900, False, False),
+        (1, 200, 1200, 1000, True, False),
+        (3, None, None, None, False, True),
+    ]
+    assert query(run, "select trial, count(*), count(receive_ns) from frames where lost group by trial").rows == [
+        (1, lost, 0)
+    ]
+
+
+def test_a_trial_that_fails_leaves_no_half_written_file(tmp_path: Path) -> None:
+    path = tmp_path / "frames" / "000000.parquet"
+    with pytest.raises(KeyboardInterrupt), FrameWriter(path):
+        raise KeyboardInterrupt
+    assert list(path.parent.iterdir()) == []
+
+
+def test_lost_frames_that_are_not_listed_cannot_have_rows(tmp_path: Path) -> None:
+    facts = host_run().records[0].facts
+    gap = facts.tracked.lost[0].model_copy(update={"last": facts.tracked.lost[0].last + 1})
+    merged = facts_of(facts.sent, facts.tracked.model_copy(update={"lost": [gap]}))
+    with (
+        pytest.raises(EngineError, match="not every lost frame has a row"),
+        FrameWriter(tmp_path / "x.parquet") as writer,
+    ):
+        writer.finish(merged)
+
+
+def test_wrong_questions_get_one_sentence(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="query"):
+        query(run, "select nothing from nowhere")
+    with pytest.raises(PlanError, match="holds no finished trial"):
+        query(tmp_path / "none", "select 1")
+
+
+@pytest.mark.parametrize(("form", "shown"), [("table", "trials\n3"), ("csv", "trials\n3\n"), ("json", '"trials": 3')])
+def test_the_command_prints_the_answer(run: Path, form: str, shown: str) -> None:
+    result = CliRunner().invoke(keisoku, ["query", str(run), "select count(*) as trials from trials", "--format", form])
+    assert result.exit_code == 0
+    assert shown in result.output
