@@ -1,6 +1,7 @@
-//! What is kept of the latencies of many frames: extremes, exact sums and a histogram.
+//! What is kept of the latencies of many frames: extremes, exact sums and the sum of squares.
 //!
-//! Times come in picoseconds so that a simulated device loses nothing to rounding.
+//! Times come in picoseconds so that a simulated device loses nothing to rounding. A frame is
+//! recorded once, in the interval it arrived in; the whole trial is the sum of its intervals.
 
 use serde::Serialize;
 
@@ -8,33 +9,49 @@ use crate::histogram::{Buckets, Histogram};
 
 const PS_PER_NS: f64 = 1000.0;
 
-/// Extremes and sums of one interval or of a whole trial.
+/// An exact sum, aligned to 8 bytes so that the fields of a frame's account fill a cache line.
 #[derive(Clone, Copy, Default)]
+#[repr(C, packed(8))]
+struct Sum(i128);
+
+/// Extremes and sums of one interval or of a whole trial.
+#[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Summary {
     count: u64,
     min_ps: i64,
     max_ps: i64,
-    sum_ps: i128,
+    sum_ps: Sum,
+}
+
+impl Default for Summary {
+    fn default() -> Self {
+        Summary {
+            count: 0,
+            min_ps: i64::MAX,
+            max_ps: i64::MIN,
+            sum_ps: Sum(0),
+        }
+    }
 }
 
 impl Summary {
-    #[inline]
-    pub fn record(&mut self, latency_ps: i64) {
-        if self.count == 0 {
-            (self.min_ps, self.max_ps) = (latency_ps, latency_ps);
-        } else {
-            self.min_ps = self.min_ps.min(latency_ps);
-            self.max_ps = self.max_ps.max(latency_ps);
-        }
-        self.count += 1;
-        self.sum_ps += i128::from(latency_ps);
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub fn add(&mut self, other: &Summary) {
+        self.count += other.count;
+        self.min_ps = self.min_ps.min(other.min_ps);
+        self.max_ps = self.max_ps.max(other.max_ps);
+        self.sum_ps.0 += other.sum_ps.0;
     }
 
     pub fn figures(&self) -> Option<Figures> {
         (self.count > 0).then(|| Figures {
             min_ns: self.min_ps as f64 / PS_PER_NS,
             max_ns: self.max_ps as f64 / PS_PER_NS,
-            mean_ns: self.sum_ps as f64 / self.count as f64 / PS_PER_NS,
+            mean_ns: self.sum_ps.0 as f64 / self.count as f64 / PS_PER_NS,
         })
     }
 }
@@ -46,15 +63,14 @@ pub struct Figures {
     pub mean_ns: f64,
 }
 
-/// All latencies of a trial.
+/// The latencies of a trial up to now: the open interval, and what spans all of them.
 #[derive(Default)]
+#[repr(C)]
 pub struct Latencies {
-    summary: Summary,
-    /// Deviations from the first value: their squares stay small enough to be exact.
-    origin_ps: i64,
+    interval: Summary,
+    /// Squares of deviations from the first value: small enough to be exact.
     squares: f64,
-    deviations: f64,
-    histogram: Histogram,
+    origin_ps: i64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -70,25 +86,42 @@ pub struct LatencyRecord {
 impl Latencies {
     #[inline]
     pub fn record(&mut self, latency_ps: i64) {
-        if self.summary.count == 0 {
-            self.origin_ps = latency_ps;
-        }
         let deviation = (latency_ps - self.origin_ps) as f64;
-        self.deviations += deviation;
         self.squares += deviation * deviation;
-        self.summary.record(latency_ps);
-        self.histogram.record(latency_ps.div_euclid(1000));
+        let interval = &mut self.interval;
+        interval.count += 1;
+        interval.min_ps = interval.min_ps.min(latency_ps);
+        interval.max_ps = interval.max_ps.max(latency_ps);
+        interval.sum_ps.0 += i128::from(latency_ps);
     }
 
-    pub fn finish(&self) -> Option<LatencyRecord> {
-        let figures = self.summary.figures()?;
-        let n = self.summary.count as f64;
-        let variance = (self.squares - self.deviations * self.deviations / n) / (n - 1.0).max(1.0);
+    /// Begins to count: `latency_ps` is the first value of the trial.
+    pub fn begin(&mut self, latency_ps: i64) {
+        self.origin_ps = latency_ps;
+    }
+
+    /// The open interval.
+    pub fn interval(&self) -> &Summary {
+        &self.interval
+    }
+
+    /// Ends the open interval and begins another.
+    pub fn take_interval(&mut self) -> Summary {
+        std::mem::take(&mut self.interval)
+    }
+
+    /// `whole` is the sum of all intervals that were taken.
+    pub fn finish(&self, whole: &Summary, histogram: &Histogram) -> Option<LatencyRecord> {
+        let figures = whole.figures()?;
+        let n = whole.count as f64;
+        let deviations = whole.sum_ps.0 - i128::from(self.origin_ps) * i128::from(whole.count);
+        let deviations = deviations as f64;
+        let variance = (self.squares - deviations * deviations / n) / (n - 1.0).max(1.0);
         Some(LatencyRecord {
-            count: self.summary.count,
+            count: whole.count,
             figures,
             deviation_ns: variance.max(0.0).sqrt() / PS_PER_NS,
-            histogram: self.histogram.buckets(),
+            histogram: histogram.buckets(),
         })
     }
 }

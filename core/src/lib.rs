@@ -4,8 +4,10 @@
 //! types in `record` and `simulated`; the interpreter lock is released in every loop.
 
 pub mod affinity;
+pub mod bitmap;
 pub mod carry;
 pub mod clock;
+pub mod extent;
 pub mod faulty;
 pub mod gaps;
 pub mod histogram;
