@@ -12,7 +12,8 @@ use _core::signature::{LENGTH, Parsed, Signature, balanced};
 use _core::tracking::Tracker;
 
 const FRAMES: u64 = 1 << 20;
-const WARM_UP: u64 = 1 << 17;
+/// Untimed, so that every stream has met its first faults.
+const WARM_UP: u64 = 1 << 21;
 /// Places for frames, as in a ring of a port.
 const SLOTS: usize = 1024;
 /// A 64-byte frame without its FCS: Ethernet, IPv4, UDP and the signature.
@@ -24,6 +25,9 @@ const SECOND_NS: u64 = 1_000_000_000;
 const STREAMS: [u64; 4] = [1, 10, 100, 1000];
 /// Arrivals after which a stream's faults repeat.
 const PERIOD: usize = 1 << 13;
+const LATENCIES: usize = 1 << 10;
+/// Frames that a port signs, or hands over, at a time.
+const BATCH: usize = 64;
 
 type Frame = [u8; FRAME_BYTES];
 
@@ -87,23 +91,21 @@ fn main() {
 
 /// What the devices do, made in advance.
 struct Inputs {
-    latencies_ps: Vec<i64>,
+    latencies_ps: Box<[i64; LATENCIES]>,
 }
 
 impl Inputs {
     /// 5 µs, spread over 1 µs, one frame of 256 delayed up to 40 µs.
     fn new() -> Self {
         let mut random = Random(7);
-        let latencies_ps = (0..1024)
-            .map(|_| {
-                let tail = if random.next() % 256 == 0 {
-                    random.next() % 40_000
-                } else {
-                    0
-                };
-                (5_000 + random.next() % 1_000 + tail) as i64 * 1000
-            })
-            .collect();
+        let latencies_ps = Box::new([0; LATENCIES].map(|_| {
+            let tail = if random.next() % 256 == 0 {
+                random.next() % 40_000
+            } else {
+                0
+            };
+            (5_000 + random.next() % 1_000 + tail) as i64 * 1000
+        }));
         Inputs { latencies_ps }
     }
 
@@ -125,6 +127,7 @@ impl Inputs {
                 }
             }
         }
+        let numbers = numbers.into_boxed_slice().try_into().expect("a period");
         Order {
             numbers,
             span: next,
@@ -134,7 +137,7 @@ impl Inputs {
 
 #[derive(Clone)]
 struct Order {
-    numbers: Vec<u64>,
+    numbers: Box<[u64; PERIOD]>,
     span: u64,
 }
 
@@ -181,32 +184,50 @@ fn loop_alone(inputs: &Inputs) -> impl FnMut() -> Duration + use<> {
     move || {
         timed(1, |arrival, stream, round| {
             let number = order.number(round + stream * 37);
-            let latency_ps = latencies_ps[arrival as usize % latencies_ps.len()];
+            let latency_ps = latencies_ps[arrival as usize % LATENCIES];
             black_box((number, latency_ps));
         })
     }
 }
 
-fn arrive(streams: u64, order: &Order, latencies_ps: &[i64]) -> Duration {
+fn arrive(streams: u64, order: &Order, latencies_ps: &[i64; LATENCIES]) -> Duration {
     let mut trackers = trackers(streams);
     timed(streams, |arrival, stream, round| {
         // Streams are at different places of the pattern, or the processor would learn it.
         let number = order.number(round + stream * 37);
-        let latency_ps = latencies_ps[arrival as usize % latencies_ps.len()];
+        let latency_ps = latencies_ps[arrival as usize % LATENCIES];
         trackers[stream as usize].arrive(number, arrival * SPACING_NS, latency_ps);
     })
 }
 
-fn whole(ring: &mut [Frame], streams: u64, order: &Order, latencies_ps: &[i64]) -> Duration {
+/// As on a wire: a batch is signed, and received once it has left.
+fn whole(
+    ring: &mut [Frame],
+    streams: u64,
+    order: &Order,
+    latencies_ps: &[i64; LATENCIES],
+) -> Duration {
     let mut trackers = trackers(streams);
+    let mut batch = [0; BATCH];
     timed(streams, |arrival, stream, round| {
         let number = order.number(round + stream * 37);
-        let frame = black_box(&mut ring[arrival as usize % SLOTS]);
-        sign(frame, stream as u16, number, arrival * SPACING_NS);
-        let latency_ps = latencies_ps[arrival as usize % latencies_ps.len()];
-        if let Some(claim) = check(black_box(frame)) {
-            let tracker = &mut trackers[usize::from(claim.stream)];
-            tracker.arrive(claim.sequence, claim.sent_ns, latency_ps);
+        let start = arrival as usize % SLOTS / BATCH * BATCH;
+        let place = arrival as usize % BATCH;
+        sign(
+            &mut ring[start + place],
+            stream as u16,
+            number,
+            arrival * SPACING_NS,
+        );
+        batch[place] = latencies_ps[arrival as usize % LATENCIES];
+        if place < BATCH - 1 {
+            return;
+        }
+        for (frame, latency_ps) in black_box(&ring[start..start + BATCH]).iter().zip(&batch) {
+            if let Some(claim) = check(frame) {
+                let tracker = &mut trackers[usize::from(claim.stream)];
+                tracker.arrive(claim.sequence, claim.sent_ns, *latency_ps);
+            }
         }
     })
 }

@@ -9,7 +9,7 @@ use crate::histogram::{Buckets, Histogram};
 
 const PS_PER_NS: f64 = 1000.0;
 
-/// An exact sum, aligned to 8 bytes so that the fields of a frame's account fill a cache line.
+/// A sum of 128 bits, aligned to 8 bytes so that the fields of a frame's account fill a cache line.
 #[derive(Clone, Copy, Default)]
 #[repr(C, packed(8))]
 struct Sum(i128);
@@ -68,9 +68,8 @@ pub struct Figures {
 #[repr(C)]
 pub struct Latencies {
     interval: Summary,
-    /// Squares of deviations from the first value: small enough to be exact.
-    squares: f64,
-    origin_ps: i64,
+    /// Modulo 2^128, which is enough: the deviations from the mean that come out of it are far smaller.
+    squares: Sum,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -86,18 +85,14 @@ pub struct LatencyRecord {
 impl Latencies {
     #[inline]
     pub fn record(&mut self, latency_ps: i64) {
-        let deviation = (latency_ps - self.origin_ps) as f64;
-        self.squares += deviation * deviation;
+        // Whole numbers: a float would have to be rounded, and its conversion waits for the frame before.
+        let latency = i128::from(latency_ps);
+        self.squares.0 = self.squares.0.wrapping_add(latency * latency);
         let interval = &mut self.interval;
         interval.count += 1;
         interval.min_ps = interval.min_ps.min(latency_ps);
         interval.max_ps = interval.max_ps.max(latency_ps);
         interval.sum_ps.0 += i128::from(latency_ps);
-    }
-
-    /// Begins to count: `latency_ps` is the first value of the trial.
-    pub fn begin(&mut self, latency_ps: i64) {
-        self.origin_ps = latency_ps;
     }
 
     /// The open interval.
@@ -113,15 +108,45 @@ impl Latencies {
     /// `whole` is the sum of all intervals that were taken.
     pub fn finish(&self, whole: &Summary, histogram: &Histogram) -> Option<LatencyRecord> {
         let figures = whole.figures()?;
+        let (n, sum) = (i128::from(whole.count), whole.sum_ps.0);
+        // About the mean, rounded to a picosecond, in exact arithmetic; then about the mean itself.
+        let mean = sum / n;
+        let about = self
+            .squares
+            .0
+            .wrapping_sub(mean.wrapping_mul(2 * sum - n * mean));
+        let rest = (sum - n * mean) as f64;
         let n = whole.count as f64;
-        let deviations = whole.sum_ps.0 - i128::from(self.origin_ps) * i128::from(whole.count);
-        let deviations = deviations as f64;
-        let variance = (self.squares - deviations * deviations / n) / (n - 1.0).max(1.0);
+        let variance = (about as f64 - rest * rest / n) / (n - 1.0).max(1.0);
         Some(LatencyRecord {
             count: whole.count,
             figures,
             deviation_ns: variance.max(0.0).sqrt() / PS_PER_NS,
             histogram: histogram.buckets(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_deviation_is_that_of_the_definition(
+            base in -1_000_000_000_000_000i64..1_000_000_000_000_000,
+            spread in proptest::collection::vec(-1_000_000i64..1_000_000, 1..100),
+        ) {
+            let mut latencies = Latencies::default();
+            spread.iter().for_each(|deviation| latencies.record(base + deviation));
+            let whole = latencies.take_interval();
+            let record = latencies.finish(&whole, &Histogram::default()).unwrap();
+            let n = spread.len() as f64;
+            let mean = spread.iter().sum::<i64>() as f64 / n;
+            let squares: f64 = spread.iter().map(|value| (*value as f64 - mean).powi(2)).sum();
+            let expected = (squares / (n - 1.0).max(1.0)).sqrt() / PS_PER_NS;
+            prop_assert!((record.deviation_ns - expected).abs() <= 1e-6 * expected + 1e-9);
+        }
     }
 }

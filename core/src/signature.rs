@@ -97,6 +97,12 @@ impl Signature {
 /// Ones' complement sum of all 16-bit words of `bytes`, an odd last byte padded with zero (RFC 1071).
 #[inline]
 pub fn ones_complement_sum(bytes: &[u8]) -> u16 {
+    u16::from_be_bytes(native_sum(bytes).to_ne_bytes())
+}
+
+/// The same with its bytes in the order of the processor.
+#[inline]
+fn native_sum(bytes: &[u8]) -> u16 {
     // 2^16 ≡ 1 modulo 0xFFFF: words may be summed at any multiple of 16 bits and in any byte order
     // (RFC 1071 §2 B), and folded last. 2^32 halves of eight bytes fit into the sum.
     let (chunks, rest) = bytes.as_chunks::<8>();
@@ -111,13 +117,13 @@ pub fn ones_complement_sum(bytes: &[u8]) -> u16 {
         let eight = u64::from_ne_bytes(*chunk);
         sum += (eight >> 32) + (eight & 0xFFFF_FFFF);
     }
-    u16::from_be_bytes(fold(sum).to_ne_bytes())
+    fold(sum)
 }
 
 /// True if a checked region (payload and signature) is as a keisoku sender made it: it sums to zero.
 #[inline]
 pub fn balanced(region: &[u8]) -> bool {
-    matches!(ones_complement_sum(region), 0 | 0xFFFF)
+    matches!(native_sum(region), 0 | 0xFFFF)
 }
 
 /// A time that was cut to 48 bits, put back beside a full one (the nearest such time).

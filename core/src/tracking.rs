@@ -176,7 +176,7 @@ impl Tracker {
         let latency_ns = whole_ns(latency_ps);
         let received_ns = sent_ns.wrapping_add_signed(latency_ns);
         if received_ns.wrapping_sub(self.interval_begin_ns) >= self.interval_width_ns {
-            self.enter_interval(received_ns, latency_ps);
+            self.enter_interval(received_ns);
         }
         self.latencies.record(latency_ps);
         self.histogram.record(latency_ns);
@@ -278,10 +278,7 @@ impl Tracker {
 
     /// The open interval ends; the one of `received_ns` begins.
     #[cold]
-    fn enter_interval(&mut self, received_ns: u64, latency_ps: i64) {
-        if self.forwarded_frames() == 0 {
-            self.latencies.begin(latency_ps);
-        }
+    fn enter_interval(&mut self, received_ns: u64) {
         self.close_interval();
         (self.interval_begin_ns, self.interval_width_ns) = self.series.interval_of(received_ns);
     }
