@@ -99,7 +99,7 @@ impl Inputs {
     fn new() -> Self {
         let mut random = Random(7);
         let latencies_ps = Box::new([0; LATENCIES].map(|_| {
-            let tail = if random.next() % 256 == 0 {
+            let tail = if random.next().is_multiple_of(256) {
                 random.next() % 40_000
             } else {
                 0

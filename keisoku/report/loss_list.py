@@ -14,6 +14,10 @@ from keisoku.report import digits
 
 RANGES_SHOWN = 12
 TRIALS_SHOWN = 40
+KEPT_AS = {
+    "bitmap": "neighbouring gaps joined, every number in the record",
+    "intervals": "neighbouring gaps joined, counts exact",
+}
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,12 @@ def losses(run: Run) -> tuple[list[Loss], int]:
 def _loss(record: TrialRecord) -> Loss:
     tracked = record.facts.tracked
     gaps = f"{digits.count(len(tracked.lost))} {'gap' if len(tracked.lost) == 1 else 'gaps'}"
+    if tracked.lost_kept_as != "list":
+        gaps += f" ({KEPT_AS[tracked.lost_kept_as]})"
     return Loss(
         record=record,
         lost=digits.count(tracked.lost_frames),
-        gaps=gaps if tracked.lost_exact else f"{gaps} (neighbouring gaps merged, counts exact)",
+        gaps=gaps,
         first=[_range(gap) for gap in tracked.lost[:RANGES_SHOWN]],
     )
 

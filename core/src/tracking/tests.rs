@@ -335,7 +335,7 @@ fn dense_loss_is_kept_exactly_as_bitmaps() {
 
 #[test]
 fn memory_stays_bounded_when_loss_outgrows_the_bitmaps() {
-    let tracked = losing(16 * gaps::BITMAP_BYTES as u64, 2);
+    let tracked = losing(10 * gaps::BITMAP_BYTES as u64, 2);
     assert_eq!(tracked.lost_kept_as, KeptAs::Intervals);
     let bitmaps: usize = tracked
         .lost
