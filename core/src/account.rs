@@ -77,10 +77,8 @@ impl Account {
                     return;
                 }
                 let latency_ps = (received_ns as i64 - sent_ns as i64) * 1000;
-                let before = tracker.forwarded_frames();
-                tracker.arrive(sequence, sent_ns, latency_ps);
-                let forwarded = tracker.forwarded_frames() - before;
-                self.forwarded += forwarded;
+                let outcome = tracker.arrive(sequence, sent_ns, latency_ps);
+                self.forwarded += u64::from(outcome.is_first());
                 if self.log.is_some() {
                     self.rows.push(Entry::intact(
                         stream,
@@ -88,7 +86,7 @@ impl Account {
                         sequence,
                         sent_ns.saturating_sub(self.start_ns),
                         received_ns.saturating_sub(self.start_ns),
-                        forwarded == 0,
+                        outcome,
                     ));
                 }
             }

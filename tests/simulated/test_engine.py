@@ -56,7 +56,7 @@ def latencies(facts: Facts) -> tuple[float, float, float]:
 
 
 def lost(facts: Facts) -> list[int]:
-    return [number for gap in facts.tracked.lost for number in range(gap.first, gap.last + 1)]
+    return [number for gap in facts.tracked.lost for number in gap.numbers()]
 
 
 @pytest.mark.parametrize("name", ["ax3630s", "lsw4-gt-8ep", "lsw3-gt-5ep", "catalyst2960g", "catalyst3750e", "gs908e"])
@@ -188,7 +188,17 @@ def test_random_loss_has_its_ratio() -> None:
     facts = measure(PLAIN + "loss = { ratio = 0.01 }", trial(64, duration_ns=200_000_000))
     offered = facts.sent.offered_frames
     assert abs(facts.tracked.lost_frames - 0.01 * offered) < 5 * sqrt(offered * 0.01 * 0.99)
-    assert facts.tracked.lost_exact
+    assert facts.tracked.lost_kept_as == "list"
+
+
+def test_dense_loss_is_still_known_by_number() -> None:
+    device = PLAIN + "loss = { ratio = 0.5 }"
+    facts = measure(device, trial(64, duration_ns=500_000_000))
+    assert facts.tracked.lost_kept_as == "bitmap"
+    numbers = lost(facts)
+    assert len(set(numbers)) == facts.tracked.lost_frames
+    again = lost(measure(device, trial(64, duration_ns=50_000_000)))
+    assert again == numbers[: len(again)]
 
 
 @pytest.mark.parametrize(("tx_port", "rx_port", "extra"), [(1, 2, 0), (1, 8, 271), (8, 1, 271), (5, 8, 0)])
