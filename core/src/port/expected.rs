@@ -152,21 +152,26 @@ mod tests {
             if cut {
                 bytes.resize(end, 0x6B);
             }
+            let claim = Claim {
+                least: length as u16,
+                most: length as u16,
+                checked_from: length.saturating_sub(18 + sequence as usize % 64) as u16,
+            };
             let expected = Expected {
-                stream,
-                length,
-                checked_from: length.saturating_sub(18 + sequence as usize % 64),
+                first: stream,
+                claims: vec![claim],
             };
             (expected, bytes)
         });
         let anything = proptest::collection::vec(any::<u8>(), 0..=LONGEST);
-        prop_oneof![ours, anything.prop_map(|bytes| (EXPECTED, bytes))]
+        prop_oneof![ours, anything.prop_map(|bytes| (expected(42), bytes))]
     }
 
     /// Never a panic; intact only what is whole, balanced and ours, whatever the bytes.
     fn fuzz((expected, bytes): &(Expected, Vec<u8>), cut: usize, received_ns: u64) {
-        let whole = bytes.len() + cut == expected.length;
-        let region = bytes.get(expected.checked_from.saturating_sub(cut)..);
+        let claim = expected.claims[expected.claims.len() - 1];
+        let whole = bytes.len().wrapping_add(cut) == usize::from(claim.most);
+        let region = bytes.get(usize::from(claim.checked_from).saturating_sub(cut)..);
         match expected.classify(bytes, cut, received_ns) {
             Arrival::Intact { sequence, .. } => {
                 assert!(whole && region.is_some_and(signature::balanced));
