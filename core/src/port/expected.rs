@@ -177,7 +177,7 @@ mod tests {
                 assert!(whole && region.is_some_and(signature::balanced));
                 assert!(sequence <= signature::MASK_48);
             }
-            Arrival::Corrupt { sequence } => assert!(sequence <= signature::MASK_48),
+            Arrival::Corrupt { sequence, .. } => assert!(sequence <= signature::MASK_48),
             Arrival::Foreign => {}
         }
     }
