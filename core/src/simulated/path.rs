@@ -2,6 +2,7 @@
 //! size decide, worked out once.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::record::Trial;
 
@@ -26,10 +27,10 @@ pub fn paths(device: &Device, ports: &[u16], trial: &Trial) -> Result<Paths, Str
         })
     };
     for stream in &trial.streams {
-        let pair = (stream.transmit, stream.receive);
-        if !found.contains_key(&pair) {
-            let path = Path::new(device.clone(), number(pair.0)?, number(pair.1)?)?;
-            found.insert(pair, path);
+        let (transmit, receive) = (stream.transmit, stream.receive);
+        if let Entry::Vacant(place) = found.entry((transmit, receive)) {
+            let path = Path::new(device.clone(), number(transmit)?, number(receive)?)?;
+            place.insert(path);
         }
     }
     Ok(found)

@@ -72,9 +72,10 @@ impl Simulation {
         let (ppm, seen) = (self.receive_clock_ppm, Arc::clone(&watch));
         thread::spawn(move || {
             let record = run(&paths, ppm, &trial, &seen);
+            // First, so that it is seen by whoever has the record.
+            seen.finished.store(true, Ordering::Release);
             // Nobody waits for it if `finish` was interrupted.
             let _ = sender.send(record);
-            seen.finished.store(true, Ordering::Release);
         });
         *place = Some(Running {
             watch,

@@ -39,6 +39,7 @@ pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) ->
             .store(carrier.tracker.forwarded_frames(), Ordering::Relaxed);
     }
     carrier.release_held();
+    let received = carrier.tracker.forwarded_frames() > 0;
     Record {
         streams: vec![StreamRecord {
             stream: trial.first_stream,
@@ -55,7 +56,7 @@ pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) ->
         receivers: vec![Receiver {
             port: stream.receive,
             stamp: STAMP.into(),
-            last_received_ns: carrier.last_received_ps.map(|time_ps| time_ps / 1000),
+            last_received_ns: received.then_some(carrier.last_received_ps / 1000),
             ..Receiver::default()
         }],
         interrupted: offered < frames,
@@ -69,7 +70,7 @@ struct Carrier {
     tracker: Tracker,
     /// Frames that come later are not waited for.
     deadline_ps: u64,
-    last_received_ps: Option<u64>,
+    last_received_ps: u64,
     disturbance: Option<Disturbance>,
 }
 
@@ -98,7 +99,7 @@ impl Carrier {
             output: Output::new(path.service_ps(bytes), places, stall),
             tracker: Tracker::new(0, trial.interval_ns).tagged(stream.tag),
             deadline_ps: schedule.sent_ps(schedule.frames() - 1) + trial.drain_ns * 1000,
-            last_received_ps: None,
+            last_received_ps: 0,
             disturbance: disturbed.then_some(Disturbance {
                 faults,
                 is_large: path.is_large(bytes),
@@ -118,7 +119,7 @@ impl Carrier {
         if let Some(start_ps) = self.output.send::<false>(sent_ps + self.latency_ps)
             && start_ps <= self.deadline_ps
         {
-            self.last_received_ps = Some(start_ps);
+            self.last_received_ps = start_ps;
             self.tracker
                 .arrive(sequence, sent_ps / 1000, (start_ps - sent_ps) as i64);
         }
@@ -173,9 +174,8 @@ impl Carrier {
                 continue;
             }
             let ahead_ps = (start_ps as f64 * own.receive_clock) as i64;
-            let received_ps = start_ps.saturating_add_signed(ahead_ps);
-            self.last_received_ps = Some(received_ps);
-            let latency_ps = received_ps as i64 - sent_ps as i64;
+            self.last_received_ps = start_ps.wrapping_add_signed(ahead_ps);
+            let latency_ps = (start_ps - sent_ps) as i64 + ahead_ps;
             self.tracker.arrive(sequence, sent_ps / 1000, latency_ps);
         }
     }
