@@ -34,7 +34,10 @@ struct Counts {
 impl Account {
     pub fn new(start_ns: u64, trial: &Trial, receivers: usize, log: Option<Arc<FrameLog>>) -> Self {
         let tracker = |stream: &crate::record::Stream| {
-            let tracker = Tracker::new(start_ns, trial.interval_ns).tagged(stream.tag);
+            let tracker = Tracker::new(start_ns, trial.interval_ns)
+                .tagged(stream.tag)
+                .planned(0, stream.frames)
+                .among(trial.streams.len());
             (tracker, stream.receive)
         };
         Account {
