@@ -183,20 +183,22 @@ impl Gaps {
         }
     }
 
-    /// Brings the list to three quarters of its limit, leaving the newest quarter as it is.
+    /// Brings the list to three quarters of its limit, in place, leaving the newest quarter as it is.
+    #[cold]
     fn make_room(&mut self) {
-        let newest = self.open.split_off(self.open.len() - self.limit / 4);
-        self.open = into_bitmaps(std::mem::take(&mut self.open));
+        let older = self.open.len() - self.limit / 4;
+        let newest = self.open[older].first;
+        into_bitmaps(&mut self.open[..older]);
+        self.open.retain(|gap| gap.count > 0);
         self.forget_oldest_bitmaps();
-        let room = |gaps: &Gaps| gaps.open.len() <= gaps.limit / 2;
-        if !room(self) {
-            self.join_neighbours();
+        let enough = self.limit * 3 / 4;
+        if self.open.len() > enough {
+            self.join_neighbours(newest);
         }
-        while !room(self) {
+        while self.open.len() > enough {
             self.grain += 1;
-            self.join_neighbours();
+            self.join_neighbours(newest);
         }
-        self.open.extend(newest);
     }
 
     /// Keeps the newest bitmaps, within their budget and few enough that joining the rest makes room.
@@ -213,24 +215,21 @@ impl Gaps {
         }
     }
 
-    /// Joins entries without bitmaps that lie in the same cell of `grain`.
-    fn join_neighbours(&mut self) {
+    /// Joins entries below `newest` that have no bitmaps and lie in the same cell of `grain`.
+    fn join_neighbours(&mut self, newest: u64) {
         let grain = self.grain.min(u64::BITS - 1);
-        let mut kept: Vec<Open> = Vec::with_capacity(self.open.len());
-        for gap in self.open.drain(..) {
-            match kept.last_mut() {
-                Some(left)
-                    if left.bitmap.is_none()
-                        && gap.bitmap.is_none()
-                        && left.first >> grain == gap.last >> grain =>
-                {
-                    left.join(&gap);
-                    self.joined = true;
-                }
-                _ => kept.push(gap),
+        let before = self.open.len();
+        self.open.dedup_by(|gap, left| {
+            let joins = gap.first < newest
+                && left.bitmap.is_none()
+                && gap.bitmap.is_none()
+                && left.first >> grain == gap.last >> grain;
+            if joins {
+                left.join(gap);
             }
-        }
-        self.open = kept;
+            joins
+        });
+        self.joined |= self.open.len() < before;
     }
 }
 
@@ -249,46 +248,27 @@ impl Open {
     }
 }
 
-/// Turns exact neighbours in a cell into one entry with a bitmap where that takes less memory.
-fn into_bitmaps(open: Vec<Open>) -> Vec<Open> {
-    let mut kept = Vec::with_capacity(open.len());
-    let mut group: Vec<Open> = Vec::new();
-    for gap in open {
-        let begins = group
-            .first()
-            .is_some_and(|first| first.first >> CELL_BITS != gap.last >> CELL_BITS);
-        if begins || gap.bitmap.is_some() || !gap.is_whole() {
-            close(&mut group, &mut kept);
+/// Turns exact neighbours in a cell into one entry with a bitmap where that takes less memory;
+/// the others of them are left with a count of zero.
+fn into_bitmaps(open: &mut [Open]) {
+    let is_exact = |gap: &Open| gap.bitmap.is_none() && gap.is_whole();
+    let groups = open.chunk_by_mut(|left, right| {
+        is_exact(left) && is_exact(right) && left.first >> CELL_BITS == right.last >> CELL_BITS
+    });
+    for group in groups {
+        let [left, others @ ..] = group else { continue };
+        let Some(last) = others.last() else { continue };
+        let numbers = last.last - left.first + 1;
+        if numbers.div_ceil(64) as usize * 8 >= size_of_val(others) {
+            continue;
         }
-        if gap.bitmap.is_some() || !gap.is_whole() {
-            kept.push(gap);
-        } else {
-            group.push(gap);
+        let mut bitmap = Bitmap::new(numbers);
+        bitmap.set(0, left.last - left.first);
+        for gap in others {
+            bitmap.set(gap.first - left.first, gap.last - left.first);
+            left.join(gap);
+            gap.count = 0;
         }
-    }
-    close(&mut group, &mut kept);
-    kept
-}
-
-/// Moves a group of exact neighbours to `kept`, as one entry if a bitmap is smaller.
-fn close(group: &mut Vec<Open>, kept: &mut Vec<Open>) {
-    let (Some(first), Some(last)) = (group.first(), group.last()) else {
-        return;
-    };
-    let start = first.first;
-    let numbers = last.last - start + 1;
-    if numbers as usize / 8 >= (group.len() - 1) * size_of::<Open>() {
-        kept.append(group);
-        return;
-    }
-    let mut bitmap = Bitmap::new(numbers);
-    group
-        .iter()
-        .for_each(|gap| bitmap.set(gap.first - start, gap.last - start));
-    let mut joined = group.drain(..);
-    if let Some(mut left) = joined.next() {
-        joined.for_each(|right| left.join(&right));
         left.bitmap = Some(bitmap);
-        kept.push(left);
     }
 }
