@@ -25,7 +25,7 @@ pub struct Expected {
 impl Expected {
     /// `cut` bytes are missing from the front of `frame` (a VLAN tag that the kernel took off).
     pub fn classify(&self, frame: &[u8], cut: usize, received_ns: u64) -> Arrival {
-        let Some((_, place)) = frame.split_last_chunk::<{ signature::LENGTH }>() else {
+        let Some((before, place)) = frame.split_last_chunk::<{ signature::LENGTH }>() else {
             return Arrival::Foreign;
         };
         let (signature, intact) = match Signature::parse(place) {
@@ -38,10 +38,11 @@ impl Expected {
             return Arrival::Foreign;
         };
         let checked_from = usize::from(claim.checked_from).saturating_sub(cut);
-        let region = frame.get(checked_from..).unwrap_or_default();
+        // The signature itself is intact, and so adds nothing to the sum.
+        let payload = before.get(checked_from..).unwrap_or_default();
         let length = frame.len() + cut;
         let whole = usize::from(claim.least) <= length && length <= usize::from(claim.most);
-        if intact && whole && signature::balanced(region) {
+        if intact && whole && signature::balanced(payload) {
             let sent_ns = signature::unwrap_48(signature.sent_ns, received_ns);
             Arrival::Intact {
                 stream: signature.stream,
