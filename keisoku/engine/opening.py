@@ -15,8 +15,8 @@ from typing import Literal
 from pyroute2 import IPRoute
 
 from keisoku.engine import Engine
+from keisoku.engine.port import HEADER_AND_FCS_BYTES, PortAddress, check, resolve_mac
 from keisoku.engine.port import Port as HostPort
-from keisoku.engine.port import PortAddress, check, resolve_mac
 from keisoku.engine.port_capture import PortCapture, Tell
 from keisoku.engine.simulated import SimulatedEngine
 from keisoku.engine.stamps import StampOffer, Wanted, choose
@@ -54,6 +54,50 @@ def open_engine(plan: Plan, tell: Tell = lambda line: None) -> Iterator[Engine]:
         stack.callback(engine.close)
         plan.check(engine.capabilities)
         yield engine
+
+
+@contextmanager
+def open_ports(
+    dut: str | None,
+    tx: str | None,
+    rx: str | None,
+    engine: Literal["xdp", "packet"] | None,
+    frame_bytes: list[int],
+    force: bool = False,
+) -> Iterator[tuple[Port, Port | None]]:
+    """A port to send by, and one to receive by if there is to be one; of a lab its first two if none are named.
+
+    Raises PlanError for ports that do not exist or cannot send frames of these sizes (bytes with FCS).
+    """
+    if dut is None:
+        if engine is not None:
+            raise PlanError("engine", "ports name their own engine", "leave it out: write --tx xdp:eth1")
+        if tx is None:
+            raise PlanError("tx", "no port to send by is given", "give --tx xdp:eth1, or --dut lab:bridge")
+        if rx == tx:
+            raise PlanError("rx", "is the sending port", "use another one, or leave it out")
+        named = [("tx", tx)] if rx is None else [("tx", tx), ("rx", rx)]
+        addresses = [(field, PortAddress.parse(text, field)) for field, text in named]
+        found = [(address, check(address, frame_bytes, force, field)) for field, address in addresses]
+        ports = [
+            host_port(address, port, receives=field == named[-1][0])
+            for (field, _), (address, port) in zip(named, found, strict=True)
+        ]
+        yield ports[0], ports[1] if rx is not None else None
+        return
+    kind, _, name = dut.partition(":")
+    if kind != "lab":
+        raise PlanError("dut", f"'{dut}' is no lab", "use lab:bridge, or ports of this host with --tx")
+    numbers = [_number("tx", tx or "1"), _number("rx", rx or "2")]
+    if numbers[0] == numbers[1]:
+        raise PlanError("rx", f"is port {numbers[1]}, as the sending one is", "use another port")
+    with Lab(find_lab_device(name, "dut"), ports=max(2, *numbers)) as lab:
+        one, other = (lab_port(lab.ports[number - 1], engine or "xdp") for number in numbers)
+        largest = one.mtu_bytes + HEADER_AND_FCS_BYTES
+        if max(frame_bytes) > largest:
+            problem = f"a frame has {max(frame_bytes)} bytes, and the lab's MTU of {one.mtu_bytes} allows {largest}"
+            raise PlanError("frame size", problem, "replay on ports of this host with a larger MTU")
+        yield one, other
 
 
 def _capture(plan: Plan, tell: Tell, stack: ExitStack) -> PortCapture | None:
