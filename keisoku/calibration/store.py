@@ -32,7 +32,7 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
     if engine.capabilities.simulated:
         return Bias(exact=True)
     if plan.calibration == "none" or "calibrate" in plan.methods:
-        return Bias()
+        return Bias(clocks=_clocks(engine))
     if plan.calibration == "auto":
         return Bias(newest(folder(), valid_for(engine)), clocks=_clocks(engine))
     calibration = read(Path(plan.calibration))
