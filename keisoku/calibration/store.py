@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 from platformdirs import user_state_path
 
 from keisoku.calibration.bias import Bias, Calibration, Point, newest, read
+from keisoku.calibration.clocks import SAME_CLOCK, Relation, relate
+from keisoku.calibration.phc import readings
 from keisoku.engine import Engine
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.plan.plan import Plan
@@ -29,9 +32,9 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
     if engine.capabilities.simulated:
         return Bias(exact=True)
     if plan.calibration == "none" or "calibrate" in plan.methods:
-        return Bias()
+        return Bias(clocks=_clocks(engine))
     if plan.calibration == "auto":
-        return Bias(newest(folder(), valid_for(engine)))
+        return Bias(newest(folder(), valid_for(engine)), clocks=_clocks(engine))
     calibration = read(Path(plan.calibration))
     if calibration.valid_for != valid_for(engine):
         different = [key for key, value in valid_for(engine).items() if calibration.valid_for.get(key) != value]
@@ -40,7 +43,19 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
             f"{plan.calibration} was made with another {', '.join(different)}",
             "run 'keisoku calibrate' here",
         )
-    return Bias(calibration)
+    return Bias(calibration, clocks=_clocks(engine))
+
+
+def _clocks(engine: Engine) -> Relation:
+    """Of the stamps of what is received to CLOCK_MONOTONIC; of several hardware clocks the least certain.
+
+    The core brings hardware stamps to CLOCK_MONOTONIC by readings like these, and does so again every few ms: no
+    drift is left, but the readings' own uncertainty is. Raises EngineError if a clock cannot be read.
+    """
+    ports = cast(Sequence[Mapping[str, object]], engine.context()["ports"])
+    indices = {port["phc"] for port in ports} - {None}
+    relations = [relate(readings(cast(int, index))) for index in indices]
+    return max(relations, key=Relation.uncertainty_ns, default=SAME_CLOCK)
 
 
 def valid_for(engine: Engine) -> dict[str, str]:

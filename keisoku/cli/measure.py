@@ -17,6 +17,7 @@ from keisoku.calibration.bias import Bias
 from keisoku.calibration.store import bias_for, keep
 from keisoku.cli.progress import Display
 from keisoku.engine.opening import open_engine
+from keisoku.engine.port_capture import next_free
 from keisoku.errors import KeisokuError
 from keisoku.plan.criterion import Verdict
 from keisoku.plan.criterion import parse as parse_criterion
@@ -39,14 +40,17 @@ def measure(
 ) -> tuple[int, list[Result]]:
     """Measures, writes the run directory, prints the result; the exit code and the results."""
     criteria = [parse_criterion(text, plan.methods) for text in plan.require]
+    if resume is not None and plan.capture is not None:
+        plan = plan.model_copy(update={"capture": next_free(plan.capture)})
     with ExitStack() as stack:
-        engine = stack.enter_context(open_engine(plan))
+        engine = stack.enter_context(open_engine(plan, tell=_tell))
         bias = bias_for(plan, engine)
         context = (
             host_context()
             | engine.context()
             | {
                 "calibration": _calibration(bias),
+                "clocks": _clocks(bias),
                 "seed": plan.seed,
                 "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
             }
@@ -124,6 +128,18 @@ def _calibration(bias: Bias) -> dict[str, object] | None:
             max(point.bias_ns for point in bias.calibration.points),
         ],
     }
+
+
+def _clocks(bias: Bias) -> dict[str, object]:
+    """How the ports' clocks are related, for the record, and what that adds to every uncertainty."""
+    clocks = bias.clocks
+    if clocks.same_clock:
+        return {"same_clock": True}
+    return {"same_clock": False, "uncertainty_ns": clocks.uncertainty_ns(), "drift_ppb": clocks.drift_ppb}
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
 
 
 def _default_directory(plan: Plan) -> Path:

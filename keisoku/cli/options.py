@@ -29,6 +29,9 @@ _SAME = (
     "headers",
     "pacing",
     "streams",
+    "frames",
+    "stamps",
+    "capture",
 )
 """Options that the plan has under the same name and form."""
 
@@ -72,6 +75,7 @@ _TRIAL = (
     click.option("--seed", type=int, help="for every random choice of a simulated device"),
     click.option("--frames", is_flag=True, default=None, help="keep a row for each frame, for 'keisoku query'"),
     click.option("--calibration", metavar="FILE", help="auto (default), none, or a calibration file"),
+    click.option("--stamps", metavar="KIND", help="of what is received: best (default), software, hardware"),
 )
 _OUTPUT = (
     click.option(
@@ -85,11 +89,27 @@ _OUTPUT = (
 )
 
 
+_CAPTURE = (
+    click.option(
+        "--capture",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="capture all frames at the tester's ports into a new pcapng file, for 'keisoku find'",
+    ),
+    click.option("--snap", type=int, metavar="BYTES", help="keep so much of each captured frame (default: all)"),
+)
+
+
 def measuring(command: F) -> F:
     """Adds the options of every measuring command."""
-    for option in reversed(_DUT + _TRIAL + output_options()):
+    for option in reversed(_DUT + _TRIAL + _CAPTURE + output_options()):
         command = option(command)
     return command
+
+
+def capture_options() -> tuple[Callable[[F], F], ...]:
+    """Where a capture goes and what it keeps."""
+    return _CAPTURE
 
 
 def output_options() -> tuple[Callable[[F], F], ...]:
@@ -100,8 +120,10 @@ def output_options() -> tuple[Callable[[F], F], ...]:
 def plan_of(method: str, given: dict[str, Any], settings: dict[str, Any]) -> Plan:
     """The plan for one method from the shared options and the method's own settings (None: not given)."""
     source: dict[str, Any] = {
-        name: given[name] for name in (*_SAME, "size", "ports", "modify") if given[name] not in (None, ())
+        name: given[name] for name in (*_SAME, "size", "ports", "modify", "snap") if given[name] not in (None, ())
     }
+    if "snap" in source:
+        source["snap_bytes"] = source.pop("snap")
     if "size" in source:
         source["frame_bytes"] = source.pop("size")
     if "ports" in source:

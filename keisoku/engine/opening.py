@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Literal
 
 from pyroute2 import IPRoute
 
 from keisoku.engine import Engine
+from keisoku.engine.port import HEADER_AND_FCS_BYTES, PortAddress, check, resolve_mac
 from keisoku.engine.port import Port as HostPort
-from keisoku.engine.port import PortAddress, check, resolve_mac
+from keisoku.engine.port_capture import PortCapture, Tell
 from keisoku.engine.simulated import SimulatedEngine, routes_between
+from keisoku.engine.stamps import StampOffer, Wanted, choose
 from keisoku.engine.traffic import Route, Traffic, Way
 from keisoku.engine.wired import Port, WiredEngine
 from keisoku.errors import PlanError
@@ -32,8 +35,8 @@ _UNADDRESSED = {"ipv4": (SOURCE_IPV4, DESTINATION_IPV4), "ipv6": (SOURCE_IPV6, D
 
 
 @contextmanager
-def open_engine(plan: Plan) -> Iterator[Engine]:
-    """The engine for `plan.dut`, or for the plan's ports.
+def open_engine(plan: Plan, tell: Tell = lambda line: None) -> Iterator[Engine]:
+    """The engine for `plan.dut`, or for the plan's ports; `tell` is given what the user must know at its end.
 
     Raises PlanError for a DUT or port that does not exist or cannot be used, EngineError if opening fails.
     """
@@ -42,9 +45,9 @@ def open_engine(plan: Plan) -> Iterator[Engine]:
         if kind == "sim":
             engine: Engine = _simulated(plan, find_device(name))
         elif kind == "lab":
-            engine = on_lab(plan, stack.enter_context(_lab(plan, name)))
+            engine = on_lab(plan, stack.enter_context(_lab(plan, name)), _capture(plan, tell, stack))
         elif plan.dut is None:
-            engine = _on_ports(plan)
+            engine = _on_ports(plan, _capture(plan, tell, stack))
         else:
             remedy = "use lab:bridge, lab:router, sim:NAME or sim:FILE.toml"
             raise PlanError("dut", f"'{plan.dut}' names no device", remedy)
@@ -53,14 +56,64 @@ def open_engine(plan: Plan) -> Iterator[Engine]:
         yield engine
 
 
-def on_lab(plan: Plan, lab: Lab) -> WiredEngine:
+@contextmanager
+def open_ports(
+    dut: str | None,
+    tx: str | None,
+    rx: str | None,
+    engine: Literal["xdp", "packet"] | None,
+    frame_bytes: list[int],
+    force: bool = False,
+) -> Iterator[tuple[Port, Port | None]]:
+    """A port to send by, and one to receive by if there is to be one; of a lab its first two if none are named.
+
+    Raises PlanError for ports that do not exist or cannot send frames of these sizes (bytes with FCS).
+    """
+    if dut is None:
+        if engine is not None:
+            raise PlanError("engine", "ports name their own engine", "leave it out: write --tx xdp:eth1")
+        if tx is None:
+            raise PlanError("tx", "no port to send by is given", "give --tx xdp:eth1, or --dut lab:bridge")
+        if rx == tx:
+            raise PlanError("rx", "is the sending port", "use another one, or leave it out")
+        named = [("tx", tx)] if rx is None else [("tx", tx), ("rx", rx)]
+        addresses = [(field, PortAddress.parse(text, field)) for field, text in named]
+        found = [(address, check(address, frame_bytes, force, field)) for field, address in addresses]
+        ports = [
+            host_port(address, port, receives=field == named[-1][0])
+            for (field, _), (address, port) in zip(named, found, strict=True)
+        ]
+        yield ports[0], ports[1] if rx is not None else None
+        return
+    kind, _, name = dut.partition(":")
+    if kind != "lab":
+        raise PlanError("dut", f"'{dut}' is no lab", "use lab:bridge, or ports of this host with --tx")
+    numbers = [_number("tx", tx or "1"), _number("rx", rx or "2")]
+    if numbers[0] == numbers[1]:
+        raise PlanError("rx", f"is port {numbers[1]}, as the sending one is", "use another port")
+    with Lab(find_lab_device(name, "dut"), ports=max(2, *numbers)) as lab:
+        one, other = (lab_port(lab.ports[number - 1], engine or "xdp") for number in numbers)
+        largest = one.mtu_bytes + HEADER_AND_FCS_BYTES
+        if max(frame_bytes) > largest:
+            problem = f"a frame has {max(frame_bytes)} bytes, and the lab's MTU of {one.mtu_bytes} allows {largest}"
+            raise PlanError("frame size", problem, "replay on ports of this host with a larger MTU")
+        yield one, other
+
+
+def _capture(plan: Plan, tell: Tell, stack: ExitStack) -> PortCapture | None:
+    """The capture that the plan wants; an engine that cannot be opened leaves no file."""
+    if plan.capture is None:
+        return None
+    capture = PortCapture(plan.capture, plan.snap_bytes, tell)
+    stack.callback(capture.close)  # the engine closes it before its ports; this is for want of an engine
+    return capture
+
+
+def on_lab(plan: Plan, lab: Lab, capture: PortCapture | None = None) -> WiredEngine:
     """The engine on a lab that is already there, on the plan's ports of it."""
     numbers = _port_numbers(plan)
     ends = [lab.ports[number - 1] for number in numbers]
-    ports = [
-        Port(plan.engine or "xdp", end.interface, end.namespace_path, end.mac, end.mtu_bytes, _peer(end))
-        for end in ends
-    ]
+    ports = [lab_port(end, plan.engine or "xdp", plan.stamps) for end in ends]
 
     def way(transmit: int, receive: int) -> Way:
         passage = lab.passage(numbers[transmit], numbers[receive])
@@ -79,7 +132,25 @@ def on_lab(plan: Plan, lab: Lab) -> WiredEngine:
         for transmit, receive in plan.pairs()
     ]
     traffic = Traffic(routes, plan.contents(), plan.seed)
-    return WiredEngine(ports, traffic, None, {"device": lab.device.title, "dut": plan.dut, "lab": lab.context()})
+    context: dict[str, object] = {"device": lab.device.title, "dut": plan.dut, "lab": lab.context()}
+    return WiredEngine(ports, traffic, None, context, capture)
+
+
+def lab_port(end: LabPort, engine: Literal["xdp", "packet"], stamps: Wanted = "best") -> Port:
+    """A lab's port as an engine opens it. A veth has no hardware: raises PlanError where its stamps are wanted."""
+    choice = choose(StampOffer(), engine, stamps)
+    return Port(engine, end.interface, end.namespace_path, end.mac, end.mtu_bytes, _peer(end), choice)
+
+
+def host_port(address: PortAddress, found: HostPort, receives: bool, stamps: Wanted = "best") -> Port:
+    """A port of this host, as `check` found it, as an engine opens it; `stamps` are those of what it receives.
+
+    Raises PlanError for stamps that it cannot take.
+    """
+    choice = choose(found.stamps, address.engine, stamps if receives else "best")
+    phc = found.stamps.phc_index if receives and choice.receive == "hardware" else None
+    path = address.namespace_path
+    return Port(address.engine, found.name, path, found.mac, found.mtu, stamps=choice, phc=phc)
 
 
 def _peer(port: LabPort) -> tuple[str, Path] | None:
@@ -97,7 +168,7 @@ def _lab(plan: Plan, name: str) -> Lab:
     return Lab(find_lab_device(name, "dut"), ports=max(2, *_port_numbers(plan)))
 
 
-def _on_ports(plan: Plan) -> WiredEngine:
+def _on_ports(plan: Plan, capture: PortCapture | None) -> WiredEngine:
     fields = plan.port_fields()
     addresses = [PortAddress.parse(text, field) for field, text in fields]
     places = [(address.namespace_path, address.interface) for address in addresses]
@@ -109,9 +180,10 @@ def _on_ports(plan: Plan) -> WiredEngine:
         for (field, _), address in zip(fields, addresses, strict=True)
     ]
     ips = _port_ips(plan, addresses)
+    receiving = {receive for _, receive in plan.pairs()}
     ports = [
-        Port(address.engine, port.name, address.namespace_path, port.mac, port.mtu)
-        for address, port in zip(addresses, found, strict=True)
+        host_port(address, port, number in receiving, plan.stamps)
+        for number, (address, port) in enumerate(zip(addresses, found, strict=True))
     ]
 
     def way(transmit: int, receive: int) -> Way:
@@ -126,9 +198,10 @@ def _on_ports(plan: Plan) -> WiredEngine:
         "device": " to ".join(text for _, text in fields),
         "drivers": [port.driver for port in found],
         "offloads": [port.offloads for port in found],
+        "stamps_offered": [port.stamps.text() for port in found],
         "gateway": plan.gateway,
     }
-    return WiredEngine(ports, Traffic(routes, plan.contents(), plan.seed), _link_speed(found), context)
+    return WiredEngine(ports, Traffic(routes, plan.contents(), plan.seed), _link_speed(found), context, capture)
 
 
 def _port_numbers(plan: Plan) -> list[int]:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from keisoku._core import Wire
 from keisoku.analysis.rates import maximum_frames_per_second
+from keisoku.capture import CapturePort
 from keisoku.engine import Capabilities, FrameSink, Progress
+from keisoku.engine.port_capture import PortCapture
 from keisoku.engine.port_counters import read_counters
+from keisoku.engine.stamps import StampChoice
 from keisoku.engine.traffic import Traffic
 from keisoku.errors import EngineError
 from keisoku.record.interference import PortCounters
@@ -44,23 +47,50 @@ class Port:
     mtu_bytes: int
     peer: tuple[str, Path] | None = None
     """The lab device's end of the veth, and its namespace."""
+    stamps: StampChoice | None = None
+    """Who stamps its frames, and why; None: the engine's software."""
+    phc: int | None = None
+    """Number of the hardware clock that stamps what it receives, /dev/ptpN; None: software does."""
 
     def counters(self) -> PortCounters:
         """The kernel's counters of it. Raises EngineError if it is gone."""
         return read_counters(self.engine, self.interface, self.namespace, self.peer)
 
-    def place(self) -> dict[str, object]:
-        """As `core/src/wire.rs` reads it."""
+    def place(self, capture_bytes: int = 0) -> dict[str, object]:
+        """As `core/src/port/open.rs` reads it; `capture_bytes` of each frame are kept for a capture."""
         namespace = None if self.namespace is None else str(self.namespace)
-        return {"engine": self.engine, "interface": self.interface, "namespace": namespace}
+        return {
+            "engine": self.engine,
+            "interface": self.interface,
+            "namespace": namespace,
+            "capture_bytes": capture_bytes,
+            "phc": self.phc,
+        }
+
+    @property
+    def receive_stamp(self) -> str:
+        """Which clock and which point; calibrations are told apart by it."""
+        if self.phc is None:
+            return _STAMPS[self.engine]
+        return f"hardware clock ptp{self.phc} at the port, brought to CLOCK_MONOTONIC"
+
+    def captured(self, transmits: bool, receives: bool) -> CapturePort:
+        """As it appears in a capture."""
+        duties = [duty for duty, has in (("transmits", transmits), ("receives", receives)) if has]
+        return CapturePort(self.interface, self.namespace, " and ".join(duties))
 
 
+_REFUSED = "hardware refused: "
+"""How a receiver says so (`core/src/stamping/received.rs`)."""
 _TAKE_S = 0.05
 """How often rows of frames are taken from the core, which keeps 33 million."""
 
 
 class WiredEngine:
-    """Streams between ports of this host. Raises EngineError if a port cannot be opened."""
+    """Streams between ports of this host, and a capture of all of them if there is to be one.
+
+    Raises EngineError if a port cannot be opened.
+    """
 
     def __init__(
         self,
@@ -68,11 +98,13 @@ class WiredEngine:
         traffic: Traffic,
         link_bits_per_second: float | None,
         context: dict[str, object],
+        capture: PortCapture | None = None,
     ) -> None:
         self._ports, self._traffic, self._context = ports, traffic, context
         self._link_bits_per_second = link_bits_per_second
-        places = json.dumps([port.place() for port in ports])
-        self._wire = Wire(places, traffic.transmitting, traffic.receiving)
+        self._capture = capture
+        places = [port.place(capture.kept_bytes if capture else 0) for port in ports]
+        self._wire = Wire(json.dumps(places), traffic.transmitting, traffic.receiving)
         self._running: _Running | None = None
         self._warm = False
 
@@ -80,8 +112,8 @@ class WiredEngine:
     def capabilities(self) -> Capabilities:
         """The largest frame is what every port's MTU allows: Ethernet header and FCS are not in it."""
         senders = [self._ports[port].engine for port in self._traffic.transmitting]
-        receivers = [self._ports[port].engine for port in self._traffic.receiving]
-        engines = list(dict.fromkeys(senders + receivers))
+        receivers = [self._ports[port] for port in self._traffic.receiving]
+        engines = list(dict.fromkeys(senders + [port.engine for port in receivers]))
         return Capabilities(
             engine="-".join(engines),
             link_bits_per_second=self._link_bits_per_second,
@@ -89,7 +121,7 @@ class WiredEngine:
             max_frame_bytes=min(port.mtu_bytes for port in self._ports) + 18,
             simulated=False,
             transmit_stamp=", ".join(_STAMPS[engine] for engine in dict.fromkeys(senders)),
-            receive_stamp=", ".join(_STAMPS[engine] for engine in dict.fromkeys(receivers)),
+            receive_stamp=", ".join(dict.fromkeys(port.receive_stamp for port in receivers)),
         )
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
@@ -99,7 +131,9 @@ class WiredEngine:
         load = self._load(trial, stream, seed)
         warm_up = None if self._warm else self._load(self._warm_up(), _WARM_UP_STREAM, 0)
         self._warm = True
-        self._running = _Running(self._ports, self._wire, trial, load, self._traffic.learning(), warm_up, frames)
+        self._running = _Running(
+            self._ports, self._wire, trial, load, self._traffic.learning(), warm_up, frames, self._begin_capture
+        )
         self._running.start()
 
     def wait(self, seconds: float) -> Progress:
@@ -129,11 +163,15 @@ class WiredEngine:
         return running.outcome(), time.monotonic() - running.began_s
 
     def close(self) -> None:
-        """Stops what runs, detaches programs, closes sockets."""
+        """Stops what runs, completes the capture, detaches programs, closes sockets."""
         self.stop()
         if self._running is not None:
             self._running.join()
-        self._wire.close()
+        try:
+            if self._capture is not None:
+                self._capture.close()
+        finally:
+            self._wire.close()
 
     def context(self) -> dict[str, object]:
         """Ports, and what the caller knows of the device between them."""
@@ -145,6 +183,8 @@ class WiredEngine:
                 "mtu_bytes": port.mtu_bytes,
                 "transmits": number in self._traffic.transmitting,
                 "receives": number in self._traffic.receiving,
+                "stamps": None if port.stamps is None else asdict(port.stamps),
+                "phc": port.phc,
             }
             for number, port in enumerate(self._ports)
         ]
@@ -153,6 +193,7 @@ class WiredEngine:
             "link_bits_per_second": self._link_bits_per_second,
             "ports": ends,
             "traffic": self._traffic.summary(),
+            "capture": None if self._capture is None else self._capture.context(),
         }
         return self._context | own
 
@@ -160,6 +201,14 @@ class WiredEngine:
         if self._running is None:
             raise EngineError("no trial was started")
         return self._running
+
+    def _begin_capture(self) -> None:
+        if self._capture is not None:
+            sending, receiving = self._traffic.transmitting, self._traffic.receiving
+            ports = enumerate(self._ports)
+            self._capture.begin(
+                self._wire, [port.captured(number in sending, number in receiving) for number, port in ports]
+            )
 
     def _load(self, trial: Trial, first_stream: int, seed: int) -> _Load:
         tables = self._traffic.tables(trial.frame_bytes)
@@ -200,10 +249,12 @@ class _Running(threading.Thread):
         learning: list[tuple[int, bytes]],
         warm_up: _Load | None,
         frames: FrameSink | None,
+        begin_capture: Callable[[], None],
     ) -> None:
         super().__init__(name="keisoku-trial", daemon=True)
         self._ports, self._wire, self._trial, self._load = ports, wire, trial, load
         self._learning, self._warm_up, self._frames = learning, warm_up, frames
+        self._begin_capture = begin_capture
         self._stopped = threading.Event()
         self.loading = threading.Event()
         self._facts: Facts | None = None
@@ -219,12 +270,15 @@ class _Running(threading.Thread):
             self._learn()
             if self._warm_up is not None:
                 self._carry(self._warm_up, threading.Event(), None)
+            # Not before: a file full of the warm-up's frames would be no evidence of anything.
+            self._begin_capture()
             if not self._stopped.is_set():
                 before = [port.counters() for port in self._ports]
                 facts = json.loads(self._carry(self._load, self.loading, self._frames))
                 after = [port.counters() for port in self._ports]
                 changes = {number: after[number].since(before[number]) for number in range(len(before))}
                 self._facts = Facts.model_validate(facts | {"counters": changes})
+                self._check_stamps(self._facts)
             self._stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
         except EngineError as error:
             self._error = error
@@ -248,6 +302,14 @@ class _Running(threading.Thread):
         for port, frame in self._learning:
             self._wire.learn(port, frame, LEARNING_FRAMES)
         self._stopped.wait(self._trial.phases.learning_wait_ns / NS_PER_S)
+
+    def _check_stamps(self, facts: Facts) -> None:
+        """Calibrations rely on the stamps that were chosen: what a driver refuses after all is never passed off."""
+        for receiver in facts.receivers:
+            if self._ports[receiver.port].phc is not None and _REFUSED in receiver.stamp:
+                reason = receiver.stamp.partition(_REFUSED)[2]
+                name = self._ports[receiver.port].interface
+                raise EngineError(f"{name}: the driver refused hardware stamps: {reason}; give --stamps software")
 
     def _carry(self, load: _Load, begun: threading.Event, frames: FrameSink | None) -> str:
         self._wire.start(load.trial, load.tables, frames is not None)

@@ -68,6 +68,12 @@ class Plan(Settings):
     """'auto' (the newest that fits), 'none', or a calibration file."""
     frames: bool = False
     """Keep a row for each frame of each trial."""
+    stamps: Literal["best", "software", "hardware"] = "best"
+    """Who stamps what is received; 'best': the hardware where driver and engine can."""
+    capture: Path | None = None
+    """A pcapng file to be made of all frames at the tester's ports."""
+    snap_bytes: int = Field(0, ge=0, le=65_535)
+    """How much of each frame the capture keeps; 0: all."""
     require: tuple[str, ...] = ()
     force: bool = False
     """Use a port even if it carries the default route."""
@@ -116,6 +122,13 @@ class Plan(Settings):
             raise PlanError(
                 sorted(alone)[0], "is given beside a list of streams", "write it into each [[stream]] instead"
             )
+        simulated = self.dut is not None and self.dut.startswith("sim:")
+        if simulated and self.capture is not None:
+            raise PlanError("capture", "a simulated device has no wire to capture", "leave it out, or use a lab")
+        if simulated and self.stamps != "best":
+            raise PlanError("stamps", "a simulated device has exact ones", "leave it out")
+        if self.capture is None and self.snap_bytes:
+            raise PlanError("snap_bytes", "nothing is captured", "name a file with --capture, or leave it out")
         if self.dut is not None and self.gateway is not None:
             raise PlanError("gateway", "a device named by --dut needs none", "leave it out, or give --tx and --rx")
         if self.dut is None and self.engine is not None:

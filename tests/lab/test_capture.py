@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from command_line import keisoku, start
+from command_line import keisoku, start, trials
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lab_frames import Tap, headers, signed
@@ -310,3 +310,76 @@ def test_the_commands_capture_and_find(faulty: Lab, tmp_path: Path, tap: Callabl
     keisoku("find", "dut.pcapng", "--sequence", "x", cwd=tmp_path).refused("sequence", "5,12-20")
     keisoku("find", "nothing.pcapng", "--sequence", "1", cwd=tmp_path).refused("nothing.pcapng")
     keisoku("capture", "d1", "--out", "x.pcapng", cwd=tmp_path).refused("d1")
+
+
+def port_uri(engine: str, port: LabPort) -> str:
+    return f"{engine}:{port.interface}@{port.namespace_path.name}"
+
+
+@pytest.mark.parametrize("engine", ["xdp", "packet"])
+def test_the_frames_that_a_run_lost_are_looked_up_in_its_capture(faulty: Lab, tmp_path: Path, engine: str) -> None:
+    tx, rx = (port_uri(engine, port) for port in faulty.ports)
+    done = keisoku(
+        "latency", "--tx", tx, "--rx", rx, "--size", "128", "--rate", "5k", "--trials", "1",
+        "--duration", "0.2s", "--waits", "0.05s", "--capture", "run.pcapng", "--out", "run", cwd=tmp_path,
+    )  # fmt: skip
+    assert "capture: run.pcapng: t1 " in done.stderr
+    assert "LOST" not in done.stderr
+    context = json.loads((tmp_path / "run" / "context.json").read_text())
+    assert context["capture"] == {"file": str(tmp_path / "run.pcapng"), "snap_bytes": 0}
+    records = trials(tmp_path / "run")
+    assert records
+    for record in records:
+        (stream,) = record["facts"]["streams"]
+        ranges = [(gap["first"], gap["last"]) for gap in stream["tracked"]["lost"]]
+        assert set(LOST) <= set(spread(ranges))
+        wanted = ",".join(f"{first}-{last}" for first, last in ranges)
+        looked = ["--stream", str(stream["stream"]), "--sequence", wanted, "--json"]
+        found = json.loads(keisoku("find", "run.pcapng", *looked, cwd=tmp_path).stdout)
+        assert [port["description"].partition(",")[0] for port in found["ports"]] == ["transmits", "receives"]
+        assert found["ports"][0]["streams"][str(stream["stream"])] == stream["offered_frames"]
+        assert found["never_seen"] == [
+            {"port": 0, "ranges": [], "doubt": None},
+            {"port": 1, "ranges": [list(one) for one in ranges], "doubt": None},
+        ]
+
+
+def test_an_interrupted_run_leaves_a_whole_capture(cable: Lab, tmp_path: Path) -> None:
+    tx, rx = (port_uri("xdp", port) for port in cable.ports)
+    child = start(
+        "latency", "--tx", tx, "--rx", rx, "--size", "64", "--rate", "1k", "--waits", "0.05s",
+        "--capture", "run.pcapng", "--snap", "40", "--out", "run", cwd=tmp_path,
+    )  # fmt: skip
+    path = tmp_path / "run.pcapng"
+    while not (path.exists() and path.stat().st_size):
+        assert child.poll() is None
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode == 2
+    assert "capture: run.pcapng: t1 " in errors
+    assert "interrupted: finished trials are kept" in errors
+    found = find(path, "0", stream=1)
+    assert not found.ends_early
+    assert [port.dropped for port in found.ports] == [0, 0]
+    resumed = start("run", "--resume", "run", cwd=tmp_path)
+    second = tmp_path / "run-2.pcapng"
+    while not (second.exists() and second.stat().st_size):
+        assert resumed.poll() is None
+        time.sleep(0.01)
+    resumed.send_signal(signal.SIGINT)
+    assert "capture: run-2.pcapng: t1 " in resumed.communicate(timeout=60)[1]
+
+
+def test_a_run_s_capture_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / "there.pcapng").write_text("mine")
+    lab = ["loss", "--dut", "lab:cable"]
+    keisoku(*lab, "--capture", "there.pcapng", cwd=tmp_path).refused(
+        "capture", "there.pcapng", "nothing is overwritten"
+    )
+    assert (tmp_path / "there.pcapng").read_text() == "mine"
+    keisoku(*lab, "--capture", "none/a.pcapng", cwd=tmp_path).refused("capture", "none/a.pcapng")
+    keisoku(*lab, "--snap", "64", cwd=tmp_path).refused("snap", "--capture")
+    keisoku(*lab, "--stamps", "hardware", "--capture", "a.pcapng", cwd=tmp_path).refused("stamps", "hardware")
+    keisoku("loss", "--dut", "sim:gs908e", "--capture", "a.pcapng", cwd=tmp_path).refused("capture", "simulated")
+    assert [path.name for path in tmp_path.iterdir()] == ["there.pcapng"]

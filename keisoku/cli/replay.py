@@ -1,0 +1,120 @@
+"""`keisoku replay`: sends a capture from a port, and says how exactly."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from keisoku.capture import replay
+from keisoku.cli.measure import FAILED, MEASURED
+from keisoku.cli.options import capture_options, fps
+from keisoku.engine.opening import open_ports
+from keisoku.engine.playback import Played, play
+from keisoku.engine.port_capture import PortCapture
+from keisoku.errors import PlanError
+
+_FCS_BYTES = 4
+
+
+def _captured(command: Any) -> Any:
+    for option in reversed(capture_options()):
+        command = option(command)
+    return command
+
+
+@click.command("replay")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--tx", metavar="PORT", help="port to send by: xdp:eth1, packet:eth1; with --dut its number (default 1)")
+@click.option("--rx", metavar="PORT", help="port that counts what arrives, likewise (default: the sending one, or 2)")
+@click.option("--dut", metavar="URI", help="lab:bridge, lab:router, …")
+@click.option("--engine", type=click.Choice(["xdp", "packet"]), help="how a lab's ports are driven (default: xdp)")
+@click.option("--interface", metavar="NAME", help="which of the FILE's interfaces, if several have frames")
+@click.option("--scale", type=float, default=1.0, metavar="FACTOR", help="2: in half the time (default: 1)")
+@click.option("--rate", metavar="RATE", help="a fixed rate instead of the file's timing, such as 100k")
+@click.option("--times", type=int, default=1, metavar="N", help="the whole file so often (default: 1)")
+@click.option("--force", is_flag=True, help="use a port even if it carries the default route")
+@click.option("--json", "as_json", is_flag=True, help="print what was sent and seen as JSON")
+@_captured
+def command(
+    file: Path,
+    tx: str | None,
+    rx: str | None,
+    dut: str | None,
+    engine: Literal["xdp", "packet"] | None,
+    interface: str | None,
+    scale: float,
+    rate: str | None,
+    times: int,
+    force: bool,
+    as_json: bool,
+    capture: Path | None,
+    snap: int | None,
+) -> None:
+    """Sends the frames of FILE (pcapng or pcap) with their own timing, as they are.
+
+    Addresses in them are those of the network where they were captured.
+
+    \b
+    keisoku replay office.pcap --tx xdp:eth1 --rx xdp:eth2 --scale 2
+    keisoku replay run.pcapng --interface t1 --dut lab:bridge --rate 100k --times 10
+    """
+    fixed = fps("--rate", rate)
+    recording = replay(file, scale, frames_per_second=fixed, port=interface)
+    if capture is None and snap:
+        raise PlanError("snap", "nothing is captured", "name a file with --capture, or leave it out")
+    sizes = [int(recording.lengths.max()) + _FCS_BYTES]
+    between_ns = None if fixed is None else round(1e9 / fixed)
+    with ExitStack() as stack:
+        transmit, receive = stack.enter_context(open_ports(dut, tx, rx, engine, sizes, force))
+        taken = None
+        if capture is not None:
+            taken = stack.enter_context(closing(PortCapture(capture, snap or 0, _tell)))
+        played = play(recording, transmit, receive, times=times, between_ns=between_ns, capture=taken)
+    if as_json:
+        click.echo(json.dumps(_plain(played), indent=1))
+    else:
+        _print(played)
+    sys.exit(MEASURED if played.complete else FAILED)
+
+
+def _print(played: Played) -> None:
+    sent, receiver = played.transmitter.sent, played.receiver
+    ports = {number: counters.port for number, counters in played.counters.items()}
+    rate = "" if played.frames_per_second is None else f", {played.frames_per_second:,.0f} frames/s"
+    short = "" if played.complete else "  INCOMPLETE"
+    click.echo(f"sent      {sent.offered_frames:,} of {played.intended_frames:,} frames by {ports[0]}{rate}{short}")
+    click.echo(
+        f"timing    at most {_time(sent.lag_max_ns)} late; the schedule was postponed by {_time(sent.postponed_ns)}"
+    )
+    arrived = f"{receiver.foreign_frames:,} frames at {ports[receiver.port]}, whoever sent them"
+    dropped = receiver.tester_dropped_frames
+    click.echo(f"arrived   {arrived}" + (f"; {dropped:,} more the tester itself dropped" if dropped else ""))
+    for counters in played.counters.values():
+        moved = {
+            name: count for name, count in counters.model_dump(exclude={"port", "engine", "driver"}).items() if count
+        }
+        click.echo(f"kernel    {counters.port}: " + (", ".join(f"{n} {c:,}" for n, c in moved.items()) or "no change"))
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _time(ns: int) -> str:
+    return f"{ns / 1e6:,.3f} ms"
+
+
+def _plain(played: Played) -> dict[str, object]:
+    return {
+        "intended_frames": played.intended_frames,
+        "due_ns": played.due_ns,
+        "frames_per_second": played.frames_per_second,
+        "transmitter": played.transmitter.model_dump(mode="json"),
+        "receiver": played.receiver.model_dump(mode="json"),
+        "counters": [counters.model_dump(mode="json") for counters in played.counters.values()],
+    }
