@@ -71,8 +71,9 @@ def assert_adds_up(run: Path) -> None:
     records = trials(run)
     assert records
     for record in records:
-        intention, sent, tracked = record["trial"], record["facts"]["sent"], record["facts"]["tracked"]
-        offered = sent["offered_frames"]
+        intention, facts = record["trial"], record["facts"]
+        (stream,) = facts["streams"]
+        tracked, offered = stream["tracked"], stream["offered_frames"]
         intended = max(1, round(intention["frames_per_second"] * intention["duration_ns"] / 1e9))
         assert offered <= intended
         assert offered == tracked["forwarded_frames"] + tracked["lost_frames"] + tracked["corrupt"]["count"]

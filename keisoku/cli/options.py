@@ -22,6 +22,7 @@ _SAME = (
     "rx",
     "engine",
     "gateway",
+    "address",
     "force",
     "seed",
     "calibration",
@@ -40,7 +41,8 @@ _DUT = (
     click.option("--tx", metavar="PORT", help="transmitting port: xdp:eth1, packet:eth1; with --dut its number"),
     click.option("--rx", metavar="PORT", help="receiving port, likewise"),
     click.option("--engine", metavar="NAME", help="how a lab's ports are driven: xdp (default) or packet"),
-    click.option("--gateway", metavar="IP", help="address of a routing DUT on the transmitting side"),
+    click.option("--gateway", metavar="IP,…", help="a routing DUT's address at the first port, at the second, …"),
+    click.option("--address", metavar="IP,…", help="the tester's own at each port, answered by itself"),
     click.option("--ports", metavar="PORTS", help="all ports of a pattern: 1,2,3,4 or xdp:eth1,xdp:eth2,…"),
     click.option(
         "--pattern", metavar="NAME", help="pair (default), bidirectional, pairs, mesh, many-to-one, one-to-many"

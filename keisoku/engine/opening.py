@@ -8,14 +8,12 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 
-from pyroute2 import IPRoute
-
 from keisoku.engine import Engine
-from keisoku.engine.port import HEADER_AND_FCS_BYTES, PortAddress, check, resolve_mac
+from keisoku.engine.hosts import Hosts
+from keisoku.engine.port import HEADER_AND_FCS_BYTES, PortAddress, check
 from keisoku.engine.port import Port as HostPort
 from keisoku.engine.port_capture import PortCapture, Tell
 from keisoku.engine.simulated import SimulatedEngine, routes_between
@@ -26,7 +24,6 @@ from keisoku.errors import PlanError
 from keisoku.frame.headers import DESTINATION_IPV4, DESTINATION_IPV6, SOURCE_IPV4, SOURCE_IPV6
 from keisoku.lab import Lab, LabPort
 from keisoku.lab.catalogue import find_device as find_lab_device
-from keisoku.lab.namespace import within
 from keisoku.plan.device import Device, find_device
 from keisoku.plan.plan import Plan
 
@@ -47,7 +44,7 @@ def open_engine(plan: Plan, tell: Tell = lambda line: None) -> Iterator[Engine]:
         elif kind == "lab":
             engine = on_lab(plan, stack.enter_context(_lab(plan, name)), _capture(plan, tell, stack))
         elif plan.dut is None:
-            engine = _on_ports(plan, _capture(plan, tell, stack))
+            engine = _on_ports(plan, stack, _capture(plan, tell, stack))
         else:
             remedy = "use lab:bridge, lab:router, sim:NAME or sim:FILE.toml"
             raise PlanError("dut", f"'{plan.dut}' names no device", remedy)
@@ -168,7 +165,7 @@ def _lab(plan: Plan, name: str) -> Lab:
     return Lab(find_lab_device(name, "dut"), ports=max(2, *_port_numbers(plan)))
 
 
-def _on_ports(plan: Plan, capture: PortCapture | None) -> WiredEngine:
+def _on_ports(plan: Plan, stack: ExitStack, capture: PortCapture | None) -> WiredEngine:
     fields = plan.port_fields()
     addresses = [PortAddress.parse(text, field) for field, text in fields]
     places = [(address.namespace_path, address.interface) for address in addresses]
@@ -179,26 +176,32 @@ def _on_ports(plan: Plan, capture: PortCapture | None) -> WiredEngine:
         check(address, plan.all_frame_bytes, plan.force, field)
         for (field, _), address in zip(fields, addresses, strict=True)
     ]
-    ips = _port_ips(plan, addresses)
     receiving = {receive for _, receive in plan.pairs()}
     ports = [
         host_port(address, port, number in receiving, plan.stamps)
         for number, (address, port) in enumerate(zip(addresses, found, strict=True))
     ]
 
-    def way(transmit: int, receive: int) -> Way:
-        tx, rx = ports[transmit], ports[receive]
-        next_hop = rx.mac
-        if plan.gateway is not None and (transmit, receive) in plan.pairs():
-            next_hop = resolve_mac(tx.interface, tx.namespace, _gateway(plan))
-        return Way(tx.mac, next_hop, rx.mac, {version: (own[transmit], own[receive]) for version, own in ips.items()})
+    hosts = stack.enter_context(Hosts(ports, plan.address, plan.gateway))
+    versions = {
+        str(content.ip_version): int(content.ip_version[-1]) for content in plan.contents() if content.ip_version
+    }
 
-    routes = [Route(tx, rx, way(tx, rx), way(rx, tx)) for tx, rx in plan.pairs()]
+    def way(transmit: int, receive: int, back: bool = False) -> Way:
+        known = {
+            name: (hosts.source(transmit, version), hosts.source(receive, version))
+            for name, version in versions.items()
+        }
+        next_hop_mac = ports[receive].mac if back else hosts.next_hop(transmit, receive)
+        return Way(ports[transmit].mac, next_hop_mac, ports[receive].mac, known)
+
+    routes = [Route(tx, rx, way(tx, rx), way(rx, tx, back=True)) for tx, rx in plan.pairs()]
     context: dict[str, object] = {
         "device": " to ".join(text for _, text in fields),
         "drivers": [port.driver for port in found],
         "offloads": [port.offloads for port in found],
         "stamps_offered": [port.stamps.text() for port in found],
+        "address": plan.address,
         "gateway": plan.gateway,
     }
     return WiredEngine(ports, Traffic(routes, plan.contents(), plan.seed), _link_speed(found), context, capture)
@@ -212,50 +215,6 @@ def _port_numbers(plan: Plan) -> list[int]:
         if number in numbers[:place]:
             raise PlanError(fields[place][0], f"is port {number}, as another one is", "use another port")
     return numbers
-
-
-def _port_ips(plan: Plan, addresses: list[PortAddress]) -> dict[str, list[str | None]]:
-    """The ports' own addresses of the versions that the headers need; RFC 2544's on ports that have none."""
-    found: dict[str, list[str | None]] = {}
-    for version in {content.ip_version for content in plan.contents()}:
-        if version is None:
-            continue
-        own = [_own_ip(address, _FAMILIES[version]) for address in addresses]
-        if plan.gateway is not None and None in own:
-            bare = addresses[own.index(None)]
-            raise PlanError(
-                "gateway",
-                f"{bare} has no {version} address, so no router can deliver to it",
-                f"give it one with `ip address add ADDRESS dev {bare.interface}`",
-            )
-        defaults = _UNADDRESSED[version]
-        found[version] = [ip or defaults[min(place, 1)] for place, ip in enumerate(own)]
-    return found
-
-
-def _own_ip(address: PortAddress, family: int) -> str | None:
-    def read() -> str | None:
-        with IPRoute() as ip:
-            index = ip.link_lookup(ifname=address.interface)[0]
-            found = [entry.get("address") for entry in ip.get_addr(family=family, index=index)]
-        usable = [str(text) for text in found if text and not ip_address(text).is_link_local]
-        return usable[0] if usable else None
-
-    path = address.namespace_path
-    return read() if path is None else within(path, read)
-
-
-def _gateway(plan: Plan) -> str:
-    wanted = {"ipv4": 4, "ipv6": 6}.get(plan.ip_version or "")
-    try:
-        version = ip_address(str(plan.gateway)).version
-    except ValueError:
-        version = None
-    if wanted is None or version != wanted:
-        raise PlanError(
-            "gateway", f"'{plan.gateway}' is no address for {plan.headers} headers", "give the DUT's address"
-        )
-    return str(plan.gateway)
 
 
 def _link_speed(ports: list[HostPort]) -> float | None:

@@ -60,8 +60,10 @@ class Plan(Settings):
     """Streams of different headers, sizes or shares; in place of the four keys above."""
     mix: tuple[int, ...] | None = None
     """Sizes of consecutive frames, in turn; `frame_bytes` is then their mean."""
-    gateway: str | None = None
-    """IP address of a routing DUT on the transmitting side; its MAC address is resolved."""
+    address: tuple[str, ...] = ()
+    """The tester's own IP address at each port, for which it answers itself; FIRST-LAST for many hosts."""
+    gateway: tuple[str, ...] = ()
+    """IP address of a routing DUT at the first port, at the second and so on; its MAC address is resolved."""
     frame_bytes: tuple[int, ...] = RFC2544_SIZES
     seed: int = Field(1, ge=0, lt=2**63)
     calibration: str = "auto"
@@ -96,6 +98,11 @@ class Plan(Settings):
         sizes = mix("frame_bytes", text)
         return source | {"mix": sizes, "frame_bytes": (round(sum(sizes) / len(sizes)),)}
 
+    @field_validator("address", "gateway", mode="before")
+    @classmethod
+    def _list(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
     @field_validator("pacing", mode="before")
     @classmethod
     def _pacing(cls, value: Any) -> Any:
@@ -129,8 +136,9 @@ class Plan(Settings):
             raise PlanError("stamps", "a simulated device has exact ones", "leave it out")
         if self.capture is None and self.snap_bytes:
             raise PlanError("snap_bytes", "nothing is captured", "name a file with --capture, or leave it out")
-        if self.dut is not None and self.gateway is not None:
-            raise PlanError("gateway", "a device named by --dut needs none", "leave it out, or give --tx and --rx")
+        for field, given in (("address", self.address), ("gateway", self.gateway)):
+            if self.dut is not None and given:
+                raise PlanError(field, "a device named by --dut needs none", "leave it out, or give --tx and --rx")
         if self.dut is None and self.engine is not None:
             raise PlanError("engine", "ports name their own engine", "leave it out: write --tx xdp:eth1")
         if self.latency.tag_after_s >= self.latency.trial_s:

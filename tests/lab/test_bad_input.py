@@ -82,11 +82,11 @@ def test_a_port_that_cannot_be_used(
 
 def test_a_port_with_somebody_elses_program_keeps_it(ports: None, tmp_path: Path) -> None:
     path = str(FOLDER / PORTS)
-    tx, rx = (
-        json.dumps({"engine": engine, "interface": name, "namespace": path})
+    places = [
+        {"engine": engine, "interface": name, "namespace": path}
         for engine, name in (("packet", "good"), ("xdp", "good-peer"))
-    )
-    other = Wire(tx, rx)
+    ]
+    other = Wire(json.dumps(places), [0], [1])
     try:
         before = state()
         assert "prog/xdp" in before[0]
@@ -120,7 +120,7 @@ def test_missing_privilege_for_a_lab(tmp_path: Path, command: list[str]) -> None
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--dut", "lab:router", "--headers", "ethernet"], ["headers: ", "router", "use ipv4 or ipv6"]),
+        (["--dut", "lab:router", "--headers", "ethernet"], ["headers: ", "ethernet", "use ipv4 or ipv6"]),
         (["--dut", "lab:bridge", "--size", "1519"], ["frame size: ", "1519", "MTU", "at most 1518"]),
         (["--dut", "lab:bridge", "--rx", "1"], ["rx: ", "port 1", "use another port"]),
         (["--dut", "lab:bridge", "--tx", "99"], ["ports: ", "99", "give 2 to 32"]),
@@ -189,7 +189,7 @@ def wait_for_trial(child: Child, index: int) -> None:
 
     with within(FOLDER / f"keisoku-{child.pid}-dut", listen) as tap:
         tap.settimeout(30)
-        stream = index + 1
+        stream = index * 4096 + 1  # each trial has 4096 numbers for its streams
         while (identity(tap.recv(2048)) or (None,))[0] != stream:
             pass
 

@@ -114,7 +114,7 @@ def test_ports_are_named_by_uri(tmp_path: Path, device: str, engines: tuple[str,
         assert done.code == 0, done.stdout + done.stderr
         assert_adds_up(tmp_path / "run")
         context = json.loads((tmp_path / "run" / "context.json").read_text())
-        assert context["gateway"] == gateway
+        assert context["gateway"] == ([gateway] if gateway else [])
         assert context["engine"] == "-".join(engines)
         assert tx.namespace_path.exists(), "a lab of somebody else stays"
 

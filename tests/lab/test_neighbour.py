@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from command_line import keisoku, trials
 from lab_frames import Tap, identity, signed
 from pyroute2 import IPRoute
 from scapy.layers.inet import IP, UDP
@@ -106,7 +107,7 @@ def test_a_router_resolves_a_hundred_hosts_and_forwards_a_frame_to_each(
 
 def test_hosts_are_resolved_at_a_port_with_a_receive_program(router: Lab, tap: Callable[[LabPort], Tap]) -> None:
     sender, receiver = tap(router.ports[0]), tap(router.ports[1])
-    wire = Wire(place(router.ports[0], "xdp"), place(router.ports[1], "xdp"))
+    wire = Wire(f"[{place(router.ports[0], 'xdp')}, {place(router.ports[1], 'xdp')}]", [0], [1])
     try:
         with answering(router.ports[1], {"mac": FOREIGN_MAC, "first": FIRST[4]}) as neighbours:
             frame = to_host(router, 4, 1)
@@ -177,3 +178,18 @@ def test_what_cannot_be_answered_for_is_refused_by_name(router: Lab) -> None:
             neighbours.resolve("198.18.2.99", "02", "198.18.2.77", 0.1)
     with pytest.raises(EngineError, match="closed"):
         neighbours.answered()
+
+
+def test_a_run_answers_for_addresses_that_no_interface_has(router: Lab, tmp_path: Path) -> None:
+    tx, rx = router.ports
+    done = keisoku(
+        "loss", "--tx", f"xdp:{tx.interface}@{tx.namespace_path.name}",
+        "--rx", f"xdp:{rx.interface}@{rx.namespace_path.name}", "--size", "64", "--duration", "0.1", "--waits", "0.2",
+        "--maximum", "2000", "--calibration", "none", "--address", "198.18.1.77,198.18.2.77-198.18.2.80",
+        "--gateway", str(tx.dut_ipv4), "--modify", "IP.dst=increment(198.18.2.77, count=4)", "--out", "run",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.code == 0, done.stdout + done.stderr
+    first = trials(tmp_path / "run")[0]
+    offered = first["facts"]["streams"][0]["offered_frames"]
+    assert first["facts"]["streams"][0]["tracked"]["forwarded_frames"] == offered > 0
