@@ -105,7 +105,7 @@ def record(
                 reordered=NONE,
                 foreign_frames=0,
                 lost=gaps,
-                lost_exact=True,
+                lost_kept_as="list",
                 tagged_latency_ns=None,
                 latency=latency(values_ns),
                 series=series,

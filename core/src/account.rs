@@ -34,7 +34,10 @@ struct Counts {
 impl Account {
     pub fn new(start_ns: u64, trial: &Trial, receivers: usize, log: Option<Arc<FrameLog>>) -> Self {
         let tracker = |stream: &crate::record::Stream| {
-            let tracker = Tracker::new(start_ns, trial.interval_ns).tagged(stream.tag);
+            let tracker = Tracker::new(start_ns, trial.interval_ns)
+                .tagged(stream.tag)
+                .planned(0, stream.frames)
+                .among(trial.streams.len());
             (tracker, stream.receive)
         };
         Account {
@@ -77,10 +80,8 @@ impl Account {
                     return;
                 }
                 let latency_ps = (received_ns as i64 - sent_ns as i64) * 1000;
-                let before = tracker.forwarded_frames();
-                tracker.arrive(sequence, sent_ns, latency_ps);
-                let forwarded = tracker.forwarded_frames() - before;
-                self.forwarded += forwarded;
+                let outcome = tracker.arrive(sequence, sent_ns, latency_ps);
+                self.forwarded += u64::from(outcome.is_first());
                 if self.log.is_some() {
                     self.rows.push(Entry::intact(
                         stream,
@@ -88,7 +89,7 @@ impl Account {
                         sequence,
                         sent_ns.saturating_sub(self.start_ns),
                         received_ns.saturating_sub(self.start_ns),
-                        forwarded == 0,
+                        outcome,
                     ));
                 }
             }

@@ -55,6 +55,7 @@ impl Departures {
                     own.pacing.clone(),
                     start_ns + phase_ns as u64,
                     own.frames_per_second,
+                    own.frames,
                     seed,
                 ),
                 sequence: 0,
@@ -89,6 +90,13 @@ impl Departures {
     /// Mean time between two departures.
     pub fn period_ns(&self) -> u64 {
         (1e9 / self.frames_per_second) as u64
+    }
+
+    /// A sender later than this does not catch up but postpones what is left: a device under test must
+    /// not lose frames to a burst that nobody asked for. RFC 2544 §21 knows bursts of 64, and a scheduler's
+    /// hiccup must not shift the schedule.
+    pub fn catch_up_ns(&self) -> u64 {
+        1_000_000.max(64 * (self.period_ns() + 1))
     }
 }
 

@@ -3,7 +3,9 @@
 //! The accounting thread must never wait: rows are collected in chunks that a reader takes away.
 //! A reader that is too slow loses rows, and their number is told.
 
+use crate::tracking::Outcome;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Rows that wait for the reader at most: 1 GiB.
@@ -25,6 +27,8 @@ pub struct Entry {
 pub const DUPLICATE: u32 = 1;
 /// Wrong bytes: sequence number and stream are what the frame claims, times are zero.
 pub const CORRUPT: u32 = 2;
+/// Overtaken by a later frame of its stream.
+pub const REORDERED: u32 = 4;
 
 impl Entry {
     pub fn intact(
@@ -33,7 +37,7 @@ impl Entry {
         sequence: u64,
         transmit_ns: u64,
         receive_ns: u64,
-        duplicate: bool,
+        outcome: Outcome,
     ) -> Self {
         Entry {
             sequence,
@@ -41,7 +45,11 @@ impl Entry {
             receive_ns,
             stream,
             port: port as u16,
-            flags: if duplicate { DUPLICATE } else { 0 },
+            flags: match outcome {
+                Outcome::Duplicate => DUPLICATE,
+                Outcome::Reordered => REORDERED,
+                _ => 0,
+            },
         }
     }
 

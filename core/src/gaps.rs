@@ -1,112 +1,274 @@
 //! Which sequence numbers are missing, as intervals with the times around them.
 //!
-//! Exact until more than `LIMIT` intervals are open; then neighbours are merged, each
-//! keeping its exact count, and `exact` turns false. Memory is bounded for any trial.
+//! A list of exact gaps while they are few. When there are more than the limit, dense stretches of
+//! older ones become bitmaps: still exact, but with the times around the stretch only. What neither list
+//! nor bitmaps can hold becomes wider intervals that keep exact counts. `finish` says which it was.
+//! Memory is bounded for any trial.
 
 use serde::Serialize;
 
-/// Intervals kept apart before neighbours are merged.
-pub const LIMIT: usize = 1 << 17;
+use crate::bitmap::Bitmap;
 
-/// Missing sequence numbers `first..=last`, sent after one time and before another.
-#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
+/// Entries of a trial's list, of 64 bytes each.
+pub const LIMIT: usize = 1 << 17;
+/// Bytes of a trial's bitmaps: 33 million sequence numbers.
+pub const BITMAP_BYTES: usize = 1 << 22;
+/// A bitmap covers at most an aligned cell of 2^15 numbers, 4 KiB.
+const CELL_BITS: u32 = 15;
+const NEVER: u64 = u64::MAX;
+
+/// Missing sequence numbers from `first` to `last`, sent after one time and before another.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct Gap {
     pub first: u64,
     pub last: u64,
-    /// `last - first + 1`, or fewer where gaps had to be merged.
+    /// `last - first + 1`: all of them; or fewer where gaps had to be joined.
     pub count: u64,
     /// Transmit time of the frame received before the gap; `None` at the very start.
     pub after_ns: Option<u64>,
     /// Transmit time of the frame that revealed the gap; `None` at the very end.
     pub before_ns: Option<u64>,
+    /// Of joined gaps, which are missing, if that is still known: base64 of bytes in which bit k
+    /// of byte k / 8, counted from the least significant one, stands for `first + k`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bitmap: Option<String>,
 }
 
-#[derive(Default)]
+/// The weakest form in which a part of the loss is kept.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptAs {
+    /// Every gap by itself, with the times around it.
+    List,
+    /// Every number, but some only in bitmaps.
+    Bitmap,
+    /// Some gaps were joined to intervals that keep their count only; whether a frame that comes as
+    /// late as that is a second one is then assumed by the count.
+    Intervals,
+}
+
+/// One entry, in one cache line.
+struct Open {
+    first: u64,
+    last: u64,
+    count: u64,
+    after_ns: u64,
+    before_ns: u64,
+    /// Frames that had arrived when the gap was noticed; of joined gaps, the last of them.
+    noticed_at: u64,
+    bitmap: Option<Bitmap>,
+}
+
 pub struct Gaps {
     /// Ascending and apart. New ones come at the end and late frames are mostly recent, so a
     /// vector beats a tree: a device that loses every second frame costs little more than none.
-    open: Vec<Gap>,
+    open: Vec<Open>,
     missing: u64,
-    inexact: bool,
+    limit: usize,
+    bitmap_bytes: usize,
+    /// Aligned cells of 2^grain numbers within which neighbours are joined without a bitmap.
+    grain: u32,
+    joined: bool,
 }
 
 impl Gaps {
+    pub fn new(limit: usize, bitmap_bytes: usize) -> Self {
+        Gaps {
+            open: Vec::new(),
+            missing: 0,
+            limit,
+            bitmap_bytes,
+            grain: CELL_BITS,
+            joined: false,
+        }
+    }
+
     /// Sequence numbers missing now.
     pub fn missing(&self) -> u64 {
         self.missing
     }
 
-    pub fn is_exact(&self) -> bool {
-        !self.inexact
-    }
-
-    /// `first..=last` did not come; they follow every number added before.
-    pub fn add(&mut self, first: u64, last: u64, after_ns: Option<u64>, before_ns: Option<u64>) {
+    /// `first..=last` did not come; they follow every number added before. Noticed after `noticed_at` frames.
+    pub fn add(
+        &mut self,
+        first: u64,
+        last: u64,
+        after_ns: Option<u64>,
+        before_ns: Option<u64>,
+        noticed_at: u64,
+    ) {
         let count = last - first + 1;
         self.missing += count;
-        self.open.push(Gap {
+        self.open.push(Open {
             first,
             last,
             count,
-            after_ns,
-            before_ns,
+            after_ns: after_ns.unwrap_or(NEVER),
+            before_ns: before_ns.unwrap_or(NEVER),
+            noticed_at,
+            bitmap: None,
         });
-        if self.open.len() > LIMIT {
-            self.merge_neighbours();
+        if self.open.len() > self.limit {
+            self.make_room();
         }
     }
 
-    /// `sequence` came after all. False if it was not missing.
-    pub fn fill(&mut self, sequence: u64) -> bool {
+    /// `sequence` came after all: after how many frames its gap was noticed. `None` if it was not missing.
+    pub fn fill(&mut self, sequence: u64) -> Option<u64> {
         let place = self.open.partition_point(|gap| gap.last < sequence);
-        let Some(&gap) = self.open.get(place).filter(|gap| gap.first <= sequence) else {
-            return false;
-        };
-        self.missing -= 1;
-        // Of a merged gap it is no longer known which numbers are missing: only the count falls.
-        let exact = gap.count == gap.last - gap.first + 1;
-        match (gap.count, exact) {
-            (1, _) => drop(self.open.remove(place)),
-            (_, false) => self.open[place].count -= 1,
-            (_, true) => self.split(place, sequence),
+        let gap = self
+            .open
+            .get_mut(place)
+            .filter(|gap| gap.first <= sequence)?;
+        let noticed_at = gap.noticed_at;
+        let whole = gap.is_whole();
+        let bitmap = gap.bitmap.as_mut();
+        let joined = bitmap.is_some();
+        if bitmap.is_some_and(|bitmap| !bitmap.take(sequence - gap.first)) {
+            return None;
         }
-        true
+        if gap.count == 1 {
+            self.open.remove(place);
+        } else if whole && !joined {
+            self.split(place, sequence);
+        } else {
+            // Of joined gaps without a bitmap it is no longer known which numbers are missing.
+            gap.count -= 1;
+        }
+        self.missing -= 1;
+        Some(noticed_at)
     }
 
-    pub fn into_list(self) -> Vec<Gap> {
-        self.open
+    pub fn finish(self) -> (Vec<Gap>, KeptAs) {
+        let kept_as = if self.joined {
+            KeptAs::Intervals
+        } else if self.open.iter().any(|gap| gap.bitmap.is_some()) {
+            KeptAs::Bitmap
+        } else {
+            KeptAs::List
+        };
+        let time = |time_ns| (time_ns != NEVER).then_some(time_ns);
+        let gaps = self.open.into_iter().map(|gap| Gap {
+            first: gap.first,
+            last: gap.last,
+            count: gap.count,
+            after_ns: time(gap.after_ns),
+            before_ns: time(gap.before_ns),
+            bitmap: gap.bitmap.map(|bitmap| bitmap.to_base64()),
+        });
+        (gaps.collect(), kept_as)
     }
 
     fn split(&mut self, place: usize, sequence: u64) {
-        let gap = self.open[place];
-        let part = |first, last| Gap {
-            first,
-            last,
-            count: last - first + 1,
-            ..gap
-        };
+        let gap = &mut self.open[place];
         if sequence == gap.first {
-            self.open[place] = part(sequence + 1, gap.last);
+            gap.first += 1;
+            gap.count -= 1;
         } else if sequence == gap.last {
-            self.open[place] = part(gap.first, sequence - 1);
+            gap.last -= 1;
+            gap.count -= 1;
         } else {
-            self.open[place] = part(gap.first, sequence - 1);
-            self.open.insert(place + 1, part(sequence + 1, gap.last));
+            let right = Open {
+                first: sequence + 1,
+                count: gap.last - sequence,
+                bitmap: None,
+                ..*gap
+            };
+            gap.last = sequence - 1;
+            gap.count = sequence - gap.first;
+            self.open.insert(place + 1, right);
+            if self.open.len() > self.limit {
+                self.make_room();
+            }
         }
     }
 
-    fn merge_neighbours(&mut self) {
-        self.inexact = true;
-        let pairs = self.open.chunks(2).map(|pair| {
-            let (left, right) = (pair[0], pair[pair.len() - 1]);
-            let count = pair.iter().map(|gap| gap.count).sum();
-            Gap {
-                last: right.last,
-                count,
-                before_ns: right.before_ns,
-                ..left
+    /// Brings the list to three quarters of its limit, in place, leaving the newest quarter as it is.
+    #[cold]
+    fn make_room(&mut self) {
+        let older = self.open.len() - self.limit / 4;
+        let newest = self.open[older].first;
+        into_bitmaps(&mut self.open[..older]);
+        self.open.retain(|gap| gap.count > 0);
+        self.forget_oldest_bitmaps();
+        let enough = self.limit * 3 / 4;
+        if self.open.len() > enough {
+            self.join_neighbours(newest);
+        }
+        while self.open.len() > enough {
+            self.grain += 1;
+            self.join_neighbours(newest);
+        }
+    }
+
+    /// Keeps the newest bitmaps, within their budget and few enough that joining the rest makes room.
+    fn forget_oldest_bitmaps(&mut self) {
+        let (mut bytes, mut bitmaps) = (0, 0);
+        for gap in self.open.iter_mut().rev() {
+            let Some(bitmap) = &gap.bitmap else { continue };
+            bytes += bitmap.bytes();
+            bitmaps += 1;
+            if bytes > self.bitmap_bytes || bitmaps > self.limit / 8 {
+                gap.bitmap = None;
+                self.joined = true;
             }
+        }
+    }
+
+    /// Joins entries below `newest` that have no bitmaps and lie in the same cell of `grain`.
+    fn join_neighbours(&mut self, newest: u64) {
+        let grain = self.grain.min(u64::BITS - 1);
+        let before = self.open.len();
+        self.open.dedup_by(|gap, left| {
+            let joins = gap.first < newest
+                && left.bitmap.is_none()
+                && gap.bitmap.is_none()
+                && left.first >> grain == gap.last >> grain;
+            if joins {
+                left.join(gap);
+            }
+            joins
         });
-        self.open = pairs.collect();
+        self.joined |= self.open.len() < before;
+    }
+}
+
+impl Open {
+    /// True if every number from `first` to `last` is missing.
+    fn is_whole(&self) -> bool {
+        self.count == self.last - self.first + 1
+    }
+
+    /// Takes in `right`, the next one; counts only.
+    fn join(&mut self, right: &Open) {
+        self.last = right.last;
+        self.count += right.count;
+        self.before_ns = right.before_ns;
+        self.noticed_at = right.noticed_at;
+    }
+}
+
+/// Turns exact neighbours in a cell into one entry with a bitmap where that takes less memory;
+/// the others of them are left with a count of zero.
+fn into_bitmaps(open: &mut [Open]) {
+    let is_exact = |gap: &Open| gap.bitmap.is_none() && gap.is_whole();
+    let groups = open.chunk_by_mut(|left, right| {
+        is_exact(left) && is_exact(right) && left.first >> CELL_BITS == right.last >> CELL_BITS
+    });
+    for group in groups {
+        let [left, others @ ..] = group else { continue };
+        let Some(last) = others.last() else { continue };
+        let numbers = last.last - left.first + 1;
+        if numbers.div_ceil(64) as usize * 8 >= size_of_val(others) {
+            continue;
+        }
+        let mut bitmap = Bitmap::new(numbers);
+        bitmap.set(0, left.last - left.first);
+        for gap in others {
+            bitmap.set(gap.first - left.first, gap.last - left.first);
+            left.join(gap);
+            gap.count = 0;
+        }
+        left.bitmap = Some(bitmap);
     }
 }

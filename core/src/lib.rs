@@ -5,10 +5,12 @@
 
 pub mod account;
 pub mod affinity;
+pub mod bitmap;
 pub mod capture;
 pub mod carry;
 pub mod clock;
 pub mod departures;
+pub mod extent;
 pub mod faulty;
 pub mod frame_log;
 pub mod gaps;

@@ -13,7 +13,8 @@ pub enum Pacing {
     Constant,
     /// RFC 2544 §21: frames of a burst follow each other by `gap_ns`, or as fast as the port sends.
     Bursts { burst_frames: u64, gap_ns: u64 },
-    /// Independent, exponentially distributed gaps.
+    /// A Poisson process of which it is known how many frames fall into the trial: their due times are
+    /// independent and evenly distributed over it, so that the mean rate is exact.
     Poisson,
     /// These gaps in turn, again and again; the rate is theirs.
     Gaps { gaps_ns: Vec<u64> },
@@ -45,23 +46,49 @@ pub struct Timetable {
     period: u128,
     next: u128,
     sequence: u64,
+    frames: u64,
+    /// When the last period ends.
+    end: u128,
     random: u64,
 }
 
 impl Timetable {
     /// `frames_per_second` must be positive and finite; `seed` feeds random gaps.
-    pub fn new(pacing: Pacing, start_ns: u64, frames_per_second: f64, seed: u64) -> Self {
+    pub fn new(
+        pacing: Pacing,
+        start_ns: u64,
+        frames_per_second: f64,
+        frames: u64,
+        seed: u64,
+    ) -> Self {
         let period_ns = 1e9 / frames_per_second;
         let whole = period_ns.floor();
         // The fraction is scaled apart from the whole: neither loses bits to the other.
         let fraction = ((period_ns - whole) * FRACTIONS).round();
-        Timetable {
+        let period = ((whole as u128) << 32) + fraction as u128;
+        let start = u128::from(start_ns) << 32;
+        let mut timetable = Timetable {
             pacing,
-            period: ((whole as u128) << 32) + fraction as u128,
-            next: u128::from(start_ns) << 32,
+            period,
+            next: start,
             sequence: 0,
+            frames,
+            end: start + period * u128::from(frames),
             random: seed,
+        };
+        if timetable.pacing == Pacing::Poisson {
+            timetable.next += timetable.random_gap();
         }
+        timetable
+    }
+
+    /// To the earliest of the frames that are left, of times evenly distributed over what is left.
+    fn random_gap(&mut self) -> u128 {
+        let left = self.frames.saturating_sub(self.sequence).max(1);
+        // Never zero, so that the logarithm is finite.
+        let uniform = ((draw(&mut self.random) >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        let share = -f64::exp_m1(uniform.ln() / left as f64);
+        (self.end.saturating_sub(self.next) as f64 * share) as u128
     }
 
     /// When the next frame is due; `advance` moves on to the one after it.
@@ -87,11 +114,7 @@ impl Timetable {
                     gap
                 }
             }
-            Pacing::Poisson => {
-                // Never zero, so that the logarithm is finite.
-                let uniform = ((draw(&mut self.random) >> 11) + 1) as f64 / (1u64 << 53) as f64;
-                (self.period as f64 * -uniform.ln()) as u128
-            }
+            Pacing::Poisson => self.random_gap(),
             Pacing::Gaps { gaps_ns } => {
                 let place = (self.sequence - 1) % gaps_ns.len() as u64;
                 u128::from(gaps_ns[place as usize]) << 32
@@ -115,7 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn due(pacing: Pacing, rate: f64, frames: usize) -> Vec<u64> {
-        let mut timetable = Timetable::new(pacing, 1000, rate, 7);
+        let mut timetable = Timetable::new(pacing, 1000, rate, frames as u64, 7);
         let next = || {
             let due_ns = timetable.due_ns();
             timetable.advance();
@@ -166,6 +189,15 @@ mod tests {
         assert!((mean - 1000.0).abs() < 12.0, "mean {mean}");
         assert!((deviation - 1000.0).abs() < 30.0, "deviation {deviation}");
         assert!((long - (-2.0f64).exp()).abs() < 0.004, "share {long}");
+    }
+
+    #[test]
+    fn all_random_frames_fall_into_the_trial() {
+        for frames in [1, 2, 10, 1000] {
+            let due = due(Pacing::Poisson, 1e6, frames);
+            assert!(due.windows(2).all(|pair| pair[0] <= pair[1]));
+            assert!(*due.last().unwrap() <= 1000 + 1000 * frames as u64);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+/// Ranges of a trial.
 pub const LIMIT: usize = 1 << 16;
 
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
@@ -13,11 +14,15 @@ pub struct Ranges {
     pub ranges: Vec<(u64, u64)>,
     /// False once there was more than could be listed.
     pub complete: bool,
+    #[serde(skip)]
+    limit: usize,
 }
 
 impl Ranges {
-    pub fn new() -> Self {
+    /// Lists at most `limit` ranges.
+    pub fn new(limit: usize) -> Self {
         Ranges {
+            limit,
             complete: true,
             ..Ranges::default()
         }
@@ -29,7 +34,7 @@ impl Ranges {
             && *last + 1 == sequence
         {
             *last = sequence;
-        } else if self.ranges.len() < LIMIT {
+        } else if self.ranges.len() < self.limit {
             self.ranges.push((sequence, sequence));
         } else {
             self.complete = false;

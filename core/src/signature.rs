@@ -42,10 +42,11 @@ pub enum Parsed {
 impl Signature {
     /// Writes the signature; its nine words then sum to zero in ones' complement,
     /// so it leaves every checksum above it as it was over 18 zero bytes.
+    #[inline]
     pub fn emit(&self, bytes: &mut [u8; LENGTH]) {
         let word = (u64::from(self.stream) << 48) | (self.sequence & MASK_48);
         let time = self.sent_ns & MASK_48;
-        let balance = !fold(u64::from(MAGIC) + sum_words(word) + sum_words(time << 16));
+        let balance = !sum(word, time << 16);
         bytes[field::MAGIC].copy_from_slice(&MAGIC.to_be_bytes());
         bytes[field::STREAM_AND_SEQUENCE].copy_from_slice(&word.to_be_bytes());
         bytes[field::TIME_AND_BALANCE]
@@ -53,6 +54,7 @@ impl Signature {
     }
 
     /// Reads the place of a signature; never panics, whatever the bytes.
+    #[inline]
     pub fn parse(bytes: &[u8; LENGTH]) -> Parsed {
         let [m0, m1, rest @ ..] = *bytes;
         let magic = u16::from_be_bytes([m0, m1]);
@@ -84,7 +86,7 @@ impl Signature {
             sequence: word & MASK_48,
             sent_ns: time >> 16,
         };
-        if fold(u64::from(magic) + sum_words(word) + sum_words(time)) == 0xFFFF {
+        if sum(word, time) == 0xFFFF {
             Parsed::Intact(signature)
         } else {
             Parsed::Broken(signature)
@@ -93,27 +95,35 @@ impl Signature {
 }
 
 /// Ones' complement sum of all 16-bit words of `bytes`, an odd last byte padded with zero (RFC 1071).
+#[inline]
 pub fn ones_complement_sum(bytes: &[u8]) -> u16 {
-    let mut chunks = bytes.chunks_exact(8);
-    let mut sum: u128 = 0;
-    for chunk in &mut chunks {
-        let mut eight = [0; 8];
-        eight.copy_from_slice(chunk);
-        sum += u128::from(u64::from_be_bytes(eight));
+    u16::from_be_bytes(native_sum(bytes).to_ne_bytes())
+}
+
+/// The same with its bytes in the order of the processor.
+#[inline]
+fn native_sum(bytes: &[u8]) -> u16 {
+    // 2^16 ≡ 1 modulo 0xFFFF: words may be summed at any multiple of 16 bits and in any byte order
+    // (RFC 1071 §2 B), and folded last. 2^32 halves of eight bytes fit into the sum.
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    let (pairs, last) = rest.as_chunks::<2>();
+    let mut sum = last
+        .first()
+        .map_or(0, |byte| u64::from(u16::from_ne_bytes([*byte, 0])));
+    for pair in pairs {
+        sum += u64::from(u16::from_ne_bytes(*pair));
     }
-    let mut tail = [0; 8];
-    let rest = chunks.remainder();
-    tail[..rest.len()].copy_from_slice(rest);
-    sum += u128::from(u64::from_be_bytes(tail));
-    // 2^16 ≡ 1 modulo 0xFFFF, so words may be summed at any multiple of 16 bits and folded last.
-    let low = sum as u64;
-    let high = (sum >> 64) as u64;
-    fold(sum_words(low) + sum_words(high))
+    for chunk in chunks {
+        let eight = u64::from_ne_bytes(*chunk);
+        sum += (eight >> 32) + (eight & 0xFFFF_FFFF);
+    }
+    fold(sum)
 }
 
 /// True if a checked region (payload and signature) is as a keisoku sender made it: it sums to zero.
+#[inline]
 pub fn balanced(region: &[u8]) -> bool {
-    matches!(ones_complement_sum(region), 0 | 0xFFFF)
+    matches!(native_sum(region), 0 | 0xFFFF)
 }
 
 /// A time that was cut to 48 bits, put back beside a full one (the nearest such time).
@@ -122,15 +132,20 @@ pub fn unwrap_48(cut: u64, near: u64) -> u64 {
     near.wrapping_add_signed(difference)
 }
 
-fn sum_words(value: u64) -> u64 {
-    (value >> 48) + (value >> 32 & 0xFFFF) + (value >> 16 & 0xFFFF) + (value & 0xFFFF)
+/// The nine words of a signature, the balance among them, as three numbers of the same remainder.
+#[inline]
+fn sum(word: u64, time: u64) -> u16 {
+    let (sum, carry) = word.overflowing_add(time);
+    let (sum, again) = sum.overflowing_add(u64::from(MAGIC) + u64::from(carry));
+    fold(sum + u64::from(again))
 }
 
-fn fold(mut sum: u64) -> u16 {
-    while sum > 0xFFFF {
-        sum = (sum & 0xFFFF) + (sum >> 16);
-    }
-    sum as u16
+/// The remainder modulo 0xFFFF; zero only of zero.
+#[inline]
+fn fold(sum: u64) -> u16 {
+    // A number plus its halves exchanged has in its upper half their sum with the carry brought round.
+    let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
+    (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
 #[cfg(test)]

@@ -1,17 +1,32 @@
 //! A device under test that exists only in virtual time: a function of plan and seed.
 //!
-//! `device` is what the user described, `path` the way through it that one trial takes,
-//! `schedule` the tester's sender, `output` the device's output port, `chance` its seeded
-//! faults; `run` puts every frame through them and `python` is the door. Nothing here reads
-//! a clock; times are integer picoseconds since the first frame was due.
+//! `device` is what the user described, `path` the way through it from one port to another,
+//! `faults` what befalls frames by `chance`, `server` a wire. A trial of one constant stream of one
+//! size is for `steady`, with its `schedule` and its `output`; any other is for `traffic`, with a
+//! `sender` for each transmitting port, a `lane` for each stream and an `outlet` with its
+//! `shared_output` for each receiving one. `run` chooses and `python` is the door. Nothing here
+//! reads a clock; times are integer picoseconds since the first frame was due.
 
 pub mod chance;
 pub mod device;
+pub mod faults;
+pub mod lane;
+pub mod outlet;
 pub mod output;
 pub mod path;
 pub mod python;
 pub mod run;
 pub mod schedule;
+pub mod sender;
+pub mod senders;
+pub mod server;
+pub mod shared_output;
+pub mod steady;
+pub mod traffic;
+
+/// Frames between two looks at the watch: a few milliseconds.
+const BATCH: u64 = 1 << 15;
+const STAMP: &str = "virtual time, exact";
 
 /// Preamble, start delimiter and inter-frame gap: what a frame costs on the wire beside itself.
 pub const WIRE_OVERHEAD_BYTES: u32 = 20;

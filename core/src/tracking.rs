@@ -6,28 +6,70 @@
 
 use serde::Serialize;
 
-use crate::gaps::{Gap, Gaps};
+use crate::extent::Extents;
+use crate::gaps::{self, Gap, Gaps, KeptAs};
+use crate::histogram::Histogram;
 use crate::latency::{Latencies, LatencyRecord};
-use crate::ranges::Ranges;
-use crate::series::{Interval, Series};
+use crate::ranges::{self, Ranges};
+use crate::series::{self, Interval, Series};
 
-/// Claims of corrupt frames that are kept until the end.
+/// Claims of corrupt frames that wait until they can be judged.
 const CLAIM_LIMIT: usize = 1 << 16;
+/// However many streams a trial has, each may list so many of anything.
+const LEAST: usize = 1 << 9;
+const NO_TAG: u64 = u64::MAX;
 
+/// What an arriving frame turned out to be; the numbers are those of per-frame records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Outcome {
+    /// The first arrival of its number, and no greater one came before.
+    InOrder = 0,
+    /// The first arrival of its number, but overtaken (RFC 4737 §3, type-P-reordered).
+    Reordered = 1,
+    /// A second or further arrival of its number.
+    Duplicate = 2,
+    /// Ours, with wrong bytes (`corrupt`).
+    Corrupt = 3,
+    /// Not of this stream (`foreign`), or with a number that it did not send.
+    Foreign = 4,
+}
+
+impl Outcome {
+    /// True if the frame counts as forwarded.
+    pub fn is_first(self) -> bool {
+        matches!(self, Outcome::InOrder | Outcome::Reordered)
+    }
+}
+
+/// What a frame touches lies in the first two cache lines, so that a thousand streams in turn are as
+/// quick as one: hence the order of the fields.
+#[repr(C, align(64))]
 pub struct Tracker {
-    start_ns: u64,
     next: u64,
-    last_sent_ns: Option<u64>,
+    tag: u64,
+    interval_begin_ns: u64,
+    interval_width_ns: u64,
+    histogram: Histogram,
+    latencies: Latencies,
+    last_sent_ns: u64,
+
+    first: u64,
+    end: u64,
+    start_ns: u64,
+    /// Forwarded in intervals before the open one.
+    closed: u64,
+    /// Arrivals that were not forwarded.
+    others: u64,
     gaps: Gaps,
     duplicated: Ranges,
     reordered: Ranges,
+    extents: Extents,
+    corrupt: Ranges,
     claims: Vec<u64>,
-    received: u64,
-    forwarded: u64,
+    claim_limit: usize,
     corrupt_arrivals: u64,
     foreign: u64,
-    latencies: Latencies,
-    tag: Option<u64>,
     tagged_latency_ps: Option<i64>,
     series: Series,
 }
@@ -49,11 +91,12 @@ pub struct Tracked {
     pub duplicated: Ranges,
     /// Arrivals with a smaller sequence number than one before them (RFC 4737, type-P-reordered).
     pub reordered: Ranges,
+    /// How far out of order those were.
+    pub reordering_extent: Extents,
     /// Frames that this stream did not send.
     pub foreign_frames: u64,
     pub lost: Vec<Gap>,
-    /// False if there were so many gaps that neighbours were merged.
-    pub lost_exact: bool,
+    pub lost_kept_as: KeptAs,
     pub latency: Option<LatencyRecord>,
     pub tagged_latency_ns: Option<f64>,
     pub series: Vec<Interval>,
@@ -63,98 +106,141 @@ impl Tracker {
     /// `start_ns`: when the first frame is due, on the clock of `sent_ns`.
     pub fn new(start_ns: u64, interval_ns: u64) -> Self {
         Tracker {
-            start_ns,
             next: 0,
-            last_sent_ns: None,
-            gaps: Gaps::default(),
-            duplicated: Ranges::new(),
-            reordered: Ranges::new(),
+            tag: NO_TAG,
+            interval_begin_ns: start_ns,
+            interval_width_ns: 0,
+            histogram: Histogram::default(),
+            latencies: Latencies::default(),
+            last_sent_ns: 0,
+            first: 0,
+            end: u64::MAX,
+            start_ns,
+            closed: 0,
+            others: 0,
+            gaps: Gaps::new(gaps::LIMIT, gaps::BITMAP_BYTES),
+            duplicated: Ranges::new(ranges::LIMIT),
+            reordered: Ranges::new(ranges::LIMIT),
+            extents: Extents::default(),
+            corrupt: Ranges::new(ranges::LIMIT),
             claims: Vec::new(),
-            received: 0,
-            forwarded: 0,
+            claim_limit: CLAIM_LIMIT,
             corrupt_arrivals: 0,
             foreign: 0,
-            latencies: Latencies::default(),
-            tag: None,
             tagged_latency_ps: None,
-            series: Series::new(interval_ns),
+            series: Series::new(start_ns, interval_ns),
         }
     }
 
     /// Keeps the latency of one frame (RFC 2544 §26.2).
     pub fn tagged(self, tag: Option<u64>) -> Self {
-        Tracker { tag, ..self }
+        Tracker {
+            tag: tag.unwrap_or(NO_TAG),
+            ..self
+        }
     }
 
-    /// An intact frame of the stream arrived.
-    #[inline]
-    pub fn arrive(&mut self, sequence: u64, sent_ns: u64, latency_ps: i64) {
-        self.received += 1;
-        if sequence == self.next {
-            self.next += 1;
-            self.last_sent_ns = Some(sent_ns);
-        } else if !self.out_of_sequence(sequence, sent_ns) {
-            return;
+    /// Divides what may be listed, and so the memory, among the streams of a trial.
+    pub fn among(self, streams: usize) -> Self {
+        let share = |limit: usize| (limit / streams.max(1)).max(LEAST);
+        Tracker {
+            gaps: Gaps::new(share(gaps::LIMIT), share(gaps::BITMAP_BYTES)),
+            duplicated: Ranges::new(share(ranges::LIMIT)),
+            reordered: Ranges::new(share(ranges::LIMIT)),
+            corrupt: Ranges::new(share(ranges::LIMIT)),
+            claim_limit: share(CLAIM_LIMIT),
+            series: self.series.limited_to(share(series::LIMIT)),
+            ..self
         }
-        self.forwarded += 1;
+    }
+
+    /// The stream counts from `first`, and plans `frames`: frames that claim numbers further ahead are foreign.
+    pub fn planned(self, first: u64, frames: u64) -> Self {
+        Tracker {
+            next: first,
+            first,
+            end: first.saturating_add(frames),
+            ..self
+        }
+    }
+
+    /// An intact frame of the stream arrived. Of `sequence` the lower 48 bits count: the nearest
+    /// number to the one expected next that ends in them.
+    #[inline]
+    pub fn arrive(&mut self, sequence: u64, sent_ns: u64, latency_ps: i64) -> Outcome {
+        let ahead = ahead_48(sequence, self.next);
+        let sequence = self.next.wrapping_add_signed(ahead);
+        let outcome = if ahead == 0 {
+            self.next += 1;
+            self.last_sent_ns = sent_ns;
+            Outcome::InOrder
+        } else {
+            match self.out_of_sequence(sequence, ahead, sent_ns) {
+                first @ (Outcome::InOrder | Outcome::Reordered) => first,
+                other => return other,
+            }
+        };
+        let latency_ns = whole_ns(latency_ps);
+        let received_ns = sent_ns.wrapping_add_signed(latency_ns);
+        if received_ns.wrapping_sub(self.interval_begin_ns) >= self.interval_width_ns {
+            self.enter_interval(received_ns);
+        }
         self.latencies.record(latency_ps);
-        if Some(sequence) == self.tag {
+        self.histogram.record(latency_ns);
+        if sequence == self.tag {
             self.tagged_latency_ps = Some(latency_ps);
         }
-        let received_ns = sent_ns.wrapping_add_signed(latency_ps / 1000);
-        self.series
-            .record(received_ns.saturating_sub(self.start_ns), latency_ps);
+        outcome
     }
 
-    /// A frame of ours with wrong bytes arrived; it claims to be `sequence`.
+    /// A frame of ours with wrong bytes arrived; it claims to be `sequence`, of which the lower 48 bits count.
     pub fn corrupt(&mut self, sequence: u64) {
-        self.received += 1;
+        self.others += 1;
         self.corrupt_arrivals += 1;
-        if self.claims.len() < CLAIM_LIMIT {
-            self.claims.push(sequence);
+        if self.claims.len() >= self.claim_limit {
+            self.settle_claims();
+        }
+        if self.claims.len() < self.claim_limit {
+            let claim = self.next.wrapping_add_signed(ahead_48(sequence, self.next));
+            self.claims.push(claim);
         }
     }
 
     pub fn foreign(&mut self) {
-        self.received += 1;
+        self.others += 1;
         self.foreign += 1;
     }
 
     /// Frames forwarded up to now, for live counters.
     pub fn forwarded_frames(&self) -> u64 {
-        self.forwarded
+        self.closed + self.latencies.interval().count()
     }
 
-    /// Ends the trial: `offered` frames were sent, with sequence numbers below `offered`.
+    /// Ends the trial: `offered` frames were sent.
     pub fn finish(mut self, offered: u64) -> Tracked {
-        if self.next < offered {
-            self.gaps.add(
-                self.next,
-                offered - 1,
-                self.relative(self.last_sent_ns),
-                None,
-            );
+        let end = self.first + offered;
+        if self.next < end {
+            let (after, noticed_at) = (self.last_sent(), self.forwarded_frames());
+            self.gaps.add(self.next, end - 1, after, None, noticed_at);
+            self.next = end;
         }
-        // A corrupt frame's claim is believed only where a frame is missing.
-        let mut corrupt = Ranges::new();
-        self.claims.sort_unstable();
-        for claim in std::mem::take(&mut self.claims) {
-            if self.gaps.fill(claim) {
-                corrupt.push(claim);
-            }
-        }
+        self.settle_claims();
+        self.close_interval();
+        let lost_frames = self.gaps.missing();
+        let (lost, lost_kept_as) = self.gaps.finish();
         Tracked {
-            received_frames: self.received,
-            forwarded_frames: self.forwarded,
-            lost_frames: self.gaps.missing(),
-            corrupt,
+            received_frames: self.closed + self.others,
+            forwarded_frames: self.closed,
+            lost_frames,
+            corrupt: self.corrupt,
             corrupt_arrivals: self.corrupt_arrivals,
             duplicated: self.duplicated,
             reordered: self.reordered,
+            reordering_extent: self.extents,
             foreign_frames: self.foreign,
-            lost_exact: self.gaps.is_exact(),
-            lost: self.gaps.into_list(),
-            latency: self.latencies.finish(),
+            lost,
+            lost_kept_as,
+            latency: self.latencies.finish(&self.series.whole(), &self.histogram),
             tagged_latency_ns: self
                 .tagged_latency_ps
                 .map(|latency| latency as f64 / 1000.0),
@@ -162,121 +248,102 @@ impl Tracker {
         }
     }
 
-    /// True if this is the first arrival of `sequence`.
+    /// `sequence` is not the next number but `ahead` of it.
     #[cold]
-    fn out_of_sequence(&mut self, sequence: u64, sent_ns: u64) -> bool {
-        if sequence > self.next {
-            let (after, before) = (
-                self.relative(self.last_sent_ns),
-                self.relative(Some(sent_ns)),
-            );
-            self.gaps.add(self.next, sequence - 1, after, before);
+    fn out_of_sequence(&mut self, sequence: u64, ahead: i64, sent_ns: u64) -> Outcome {
+        let forwarded = self.forwarded_frames();
+        if ahead > 0 {
+            if sequence >= self.end {
+                self.foreign();
+                return Outcome::Foreign;
+            }
+            let before = Some(sent_ns.saturating_sub(self.start_ns));
+            let after = self.last_sent();
+            self.gaps
+                .add(self.next, sequence - 1, after, before, forwarded);
             self.next = sequence + 1;
-            self.last_sent_ns = Some(sent_ns);
-            return true;
+            self.last_sent_ns = sent_ns;
+            return Outcome::InOrder;
         }
-        let first = self.gaps.fill(sequence);
-        if first {
-            &mut self.reordered
-        } else {
-            &mut self.duplicated
+        if ahead.unsigned_abs() > self.next - self.first {
+            self.foreign();
+            return Outcome::Foreign;
         }
-        .push(sequence);
-        first
+        match self.gaps.fill(sequence) {
+            Some(noticed_at) => {
+                self.reordered.push(sequence);
+                self.extents.record(forwarded - noticed_at);
+                Outcome::Reordered
+            }
+            None => {
+                self.others += 1;
+                self.duplicated.push(sequence);
+                Outcome::Duplicate
+            }
+        }
     }
 
-    fn relative(&self, time_ns: Option<u64>) -> Option<u64> {
-        time_ns.map(|time| time.saturating_sub(self.start_ns))
+    /// The open interval ends; the one of `received_ns` begins.
+    #[cold]
+    fn enter_interval(&mut self, received_ns: u64) {
+        self.close_interval();
+        (self.interval_begin_ns, self.interval_width_ns) = self.series.interval_of(received_ns);
+    }
+
+    fn close_interval(&mut self) {
+        let interval = self.latencies.take_interval();
+        if interval.count() > 0 {
+            self.closed += interval.count();
+            self.series.add(self.interval_begin_ns, &interval);
+        }
+    }
+
+    /// Believes a corrupt frame's claim where a frame is missing, and keeps claims of what is not yet due.
+    /// An intact copy that comes later still counts as a duplicate.
+    #[cold]
+    fn settle_claims(&mut self) {
+        self.claims.sort_unstable();
+        let due = self.claims.partition_point(|claim| *claim < self.next);
+        for claim in self.claims.drain(..due) {
+            if self.gaps.fill(claim).is_some() {
+                self.corrupt.push(claim);
+            }
+        }
+    }
+
+    /// When the latest frame in order was sent, `None` before the first.
+    fn last_sent(&self) -> Option<u64> {
+        (self.next > self.first).then(|| self.last_sent_ns.saturating_sub(self.start_ns))
+    }
+}
+
+/// Rounded down, as `div_euclid` does, but quicker for what is common.
+#[inline]
+fn whole_ns(latency_ps: i64) -> i64 {
+    match u64::try_from(latency_ps) {
+        Ok(latency_ps) => (latency_ps / 1000) as i64,
+        Err(_) => latency_ps.div_euclid(1000),
+    }
+}
+
+/// How far the nearest number that ends in the lower 48 bits of `cut` is ahead of `near`.
+#[inline]
+fn ahead_48(cut: u64, near: u64) -> i64 {
+    (cut.wrapping_sub(near) << 16) as i64 >> 16
+}
+
+#[cfg(test)]
+mod layout {
+    use std::mem::offset_of;
+
+    use super::Tracker;
+
+    #[test]
+    fn what_every_frame_touches_lies_in_two_cache_lines() {
+        assert_eq!(offset_of!(Tracker, latencies), 64);
+        assert_eq!(offset_of!(Tracker, first), 128);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
-
-    use super::*;
-    use proptest::prelude::*;
-
-    /// What the tracker must find, in the plainest words: sets over the whole list of arrivals.
-    fn reference(offered: u64, arrivals: &[u64]) -> (BTreeSet<u64>, u64, u64) {
-        let mut seen = BTreeMap::new();
-        let (mut duplicated, mut reordered, mut highest) = (0, 0, None);
-        for &sequence in arrivals {
-            let times = seen.entry(sequence).or_insert(0);
-            *times += 1;
-            if *times > 1 {
-                duplicated += 1;
-            } else if Some(sequence) < highest {
-                reordered += 1;
-            }
-            highest = highest.max(Some(sequence));
-        }
-        let lost = (0..offered)
-            .filter(|sequence| !seen.contains_key(sequence))
-            .collect();
-        (lost, duplicated, reordered)
-    }
-
-    fn listed(gaps: &[Gap]) -> BTreeSet<u64> {
-        gaps.iter().flat_map(|gap| gap.first..=gap.last).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn it_agrees_with_the_reference_on_any_arrivals(
-            offered in 1u64..200,
-            picks in proptest::collection::vec(any::<prop::sample::Index>(), 0..300),
-        ) {
-            let arrivals: Vec<u64> =
-                picks.iter().map(|pick| pick.index(offered as usize) as u64).collect();
-            let mut tracker = Tracker::new(0, 1_000_000_000);
-            for &sequence in &arrivals {
-                tracker.arrive(sequence, sequence * 1000, 5_000);
-            }
-            let tracked = tracker.finish(offered);
-            let (lost, duplicated, reordered) = reference(offered, &arrivals);
-            prop_assert_eq!(tracked.lost_frames, lost.len() as u64);
-            prop_assert_eq!(listed(&tracked.lost), lost);
-            prop_assert_eq!(tracked.duplicated.count, duplicated);
-            prop_assert_eq!(tracked.reordered.count, reordered);
-            prop_assert_eq!(tracked.forwarded_frames + tracked.lost_frames, offered);
-            prop_assert_eq!(
-                tracked.received_frames,
-                tracked.forwarded_frames + tracked.duplicated.count
-            );
-        }
-    }
-
-    #[test]
-    fn a_corrupt_claim_is_believed_only_where_a_frame_is_missing() {
-        let mut tracker = Tracker::new(0, 1);
-        for sequence in [0, 1, 3, 4] {
-            tracker.arrive(sequence, 0, 0);
-        }
-        tracker.corrupt(2);
-        tracker.corrupt(3);
-        tracker.corrupt(1 << 40);
-        let tracked = tracker.finish(6);
-        assert_eq!(tracked.corrupt.ranges, [(2, 2)]);
-        assert_eq!(tracked.corrupt_arrivals, 3);
-        assert_eq!((tracked.lost_frames, tracked.forwarded_frames), (1, 4));
-        assert_eq!(tracked.lost[0].first, 5);
-    }
-
-    #[test]
-    fn memory_stays_bounded_when_every_second_frame_is_lost() {
-        let mut tracker = Tracker::new(0, 1_000_000_000);
-        let offered = 8 * crate::gaps::LIMIT as u64;
-        for sequence in (0..offered).step_by(2) {
-            tracker.arrive(sequence, sequence, 0);
-        }
-        let tracked = tracker.finish(offered);
-        assert_eq!(tracked.lost_frames, offered / 2);
-        assert!(!tracked.lost_exact);
-        assert!(tracked.lost.len() <= crate::gaps::LIMIT);
-        assert_eq!(
-            tracked.lost.iter().map(|gap| gap.count).sum::<u64>(),
-            offered / 2
-        );
-    }
-}
+mod tests;

@@ -16,7 +16,7 @@ from pyroute2 import IPRoute
 from keisoku.engine import Engine
 from keisoku.engine.port import Port as HostPort
 from keisoku.engine.port import PortAddress, check, resolve_mac
-from keisoku.engine.simulated import SimulatedEngine
+from keisoku.engine.simulated import SimulatedEngine, routes_between
 from keisoku.engine.traffic import Route, Traffic, Way
 from keisoku.engine.wired import Port, WiredEngine
 from keisoku.errors import PlanError
@@ -89,8 +89,8 @@ def _peer(port: LabPort) -> tuple[str, Path] | None:
 
 
 def _simulated(plan: Plan, device: Device) -> SimulatedEngine:
-    tx, rx = _port_numbers(plan)
-    return SimulatedEngine(device, tx, rx)
+    traffic = Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed)
+    return SimulatedEngine(device, _port_numbers(plan), traffic)
 
 
 def _lab(plan: Plan, name: str) -> Lab:

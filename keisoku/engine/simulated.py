@@ -6,37 +6,53 @@ facts. It never waits for anything but the computation.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from math import inf
 
 from keisoku._core import Simulation
 from keisoku.engine import Capabilities, FrameSink, Progress
+from keisoku.engine.traffic import Route, Traffic, Way
 from keisoku.errors import EngineError, PlanError
+from keisoku.plan.content import SHORT_NAMES, Content
 from keisoku.plan.device import Device
-from keisoku.record.trial import NS_PER_S, Facts, Stream, Trial
+from keisoku.record.trial import NS_PER_S, Facts, Trial
 
 _STAMP = "virtual time, exact"
-_MIN_FRAME_BYTES = 64
 _MAX_FRAME_BYTES = 16_384
 
 
-class SimulatedEngine:
-    """A tester with two ports on a simulated device.
+def routes_between(pairs: Iterable[tuple[int, int]]) -> list[Route]:
+    """Routes of a simulated device, whose ends have locally administered addresses; `pairs` are of port indices."""
+    return [Route(one, other, _way(one, other), _way(other, one)) for one, other in pairs]
 
-    `receive_clock_ppm` is how much faster the tester's receiving clock runs than its sending one.
-    Raises PlanError for a port that the device does not have.
+
+class SimulatedEngine:
+    """A tester on some ports of a simulated device.
+
+    `ports` are the device's, numbered from 1; `traffic` counts them from 0 in this order, and is one stream from
+    the first to the second if absent. `receive_clock_ppm` is how much faster the tester's receiving clock runs than
+    its sending one. Raises PlanError for a port that the device does not have.
     """
 
-    def __init__(self, device: Device, tx_port: int = 1, rx_port: int = 2, receive_clock_ppm: float = 0.0) -> None:
-        for field, port in (("tx port", tx_port), ("rx port", rx_port)):
+    def __init__(
+        self,
+        device: Device,
+        ports: Sequence[int] = (1, 2),
+        traffic: Traffic | None = None,
+        receive_clock_ppm: float = 0.0,
+    ) -> None:
+        for place, port in enumerate(ports):
             if not 1 <= port <= device.ports:
-                raise PlanError(field, f"{device.name} has no port {port}", f"use 1 to {device.ports}")
-        if tx_port == rx_port:
-            raise PlanError("rx port", f"is port {tx_port}, as the tx port is", "use another port")
+                raise PlanError("ports", f"{device.name} has no port {port}", f"use 1 to {device.ports}")
+            if port in ports[:place]:
+                raise PlanError("ports", f"port {port} is given twice", "use another port")
         self._device = device
-        self._ports = (tx_port, rx_port)
+        self._ports = list(ports)
+        self._traffic = traffic or Traffic(routes_between([(0, 1)]), [Content()])
         self._receive_clock_ppm = receive_clock_ppm
-        self._simulation = Simulation(device.model_json(), tx_port, rx_port, receive_clock_ppm)
+        self._simulation = Simulation(device.model_json(), self._ports, receive_clock_ppm)
         self._trial: Trial | None = None
+        self._intended_frames = 0
 
     @property
     def capabilities(self) -> Capabilities:
@@ -44,7 +60,7 @@ class SimulatedEngine:
         return Capabilities(
             engine="simulated",
             link_bits_per_second=self._device.link_bits_per_second,
-            min_frame_bytes=_MIN_FRAME_BYTES,
+            min_frame_bytes=self._traffic.least_frame_bytes,
             max_frame_bytes=_MAX_FRAME_BYTES,
             simulated=True,
             transmit_stamp=_STAMP,
@@ -52,22 +68,31 @@ class SimulatedEngine:
         )
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
-        """Begins computing a trial. Raises PlanError for a size or rate that no tester could send."""
+        """Begins computing a trial; `stream` is the number of its first one.
+
+        Raises PlanError for a size or rate that no tester could send, or for fields that cannot be varied.
+        """
         if frames is not None:
             raise PlanError("frames", "a simulated device keeps no row for each frame", "leave out --frames")
-        if not _MIN_FRAME_BYTES <= trial.frame_bytes <= _MAX_FRAME_BYTES:
-            problem = f"{trial.frame_bytes} byte cannot be sent"
-            raise PlanError("frame size", problem, f"use {_MIN_FRAME_BYTES} to {_MAX_FRAME_BYTES}")
         if not 0 < trial.frames_per_second < inf:
             raise PlanError("rate", f"{trial.frames_per_second:g} frames/s is no rate", "use a positive number")
         if trial.duration_ns <= 0:
             raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
+        streams = self._traffic.streams(trial)
+        least = self._traffic.least_frame_bytes
+        for size in sorted({size for one in streams for size in one.frame_bytes}):
+            if not least <= size <= _MAX_FRAME_BYTES:
+                raise PlanError("frame size", f"{size} byte cannot be sent", f"use {least} to {_MAX_FRAME_BYTES}")
+        if any(content.modify or content.headers not in SHORT_NAMES for content in self._traffic.contents):
+            # Nobody sends these frames, but what no tester could send is refused here as well.
+            self._traffic.tables(trial.frame_bytes)
         try:
-            self._simulation.start(trial.load([_stream(trial)], stream, seed))
+            self._simulation.start(trial.load(streams, stream, seed))
         except ValueError as error:
             raise PlanError("trial", str(error), "correct its rate or its duration") from error
         except RuntimeError as error:
             raise EngineError(str(error)) from error
+        self._intended_frames = sum(one.frames for one in streams)
         self._trial = trial
 
     def wait(self, seconds: float) -> Progress:
@@ -80,7 +105,7 @@ class SimulatedEngine:
             offered_frames=offered,
             forwarded_frames=forwarded,
             finished=finished,
-            elapsed_s=expected_s if finished else expected_s * min(1.0, offered / self._trial.frames),
+            elapsed_s=expected_s if finished else expected_s * min(1.0, offered / self._intended_frames),
             expected_s=expected_s,
         )
 
@@ -111,8 +136,8 @@ class SimulatedEngine:
             "engine": "simulated",
             "link_bits_per_second": self._device.link_bits_per_second,
             "model": self._device.model_dump(mode="json", by_alias=True),
-            "tx_port": self._ports[0],
-            "rx_port": self._ports[1],
+            "ports": self._ports,
+            "traffic": self._traffic.summary(),
             "receive_clock_ppm": self._receive_clock_ppm,
         }
 
@@ -123,12 +148,9 @@ def _phases_s(trial: Trial) -> float:
     return (learning_ns + phases.drain_ns + phases.rest_ns) / NS_PER_S
 
 
-def _stream(trial: Trial) -> Stream:
-    return Stream(
-        transmit=0,
-        receive=1,
-        frame_bytes=(trial.frame_bytes,),
-        frames_per_second=trial.frames_per_second,
-        frames=trial.frames,
-        tag=trial.tag,
-    )
+def _way(one: int, other: int) -> Way:
+    return Way(_mac(one), _mac(other), _mac(other))
+
+
+def _mac(port: int) -> str:
+    return f"02:00:00:00:{port >> 8:02x}:{port & 0xFF:02x}"

@@ -20,6 +20,8 @@ from keisoku.record.trial import Stream, Trial
 FIRST_SOURCE_PORT = 49_152
 """Streams of one content differ by their source port, from here on (RFC 6335 §6: dynamic ports)."""
 _SOURCE_PORTS = 16_384
+LEAST_FRAME_BYTES = {"ethernet": 64, "ipv4": 64, "ipv6": 84}
+"""Of the short names, so that a simulated run need not wait a second for Scapy to tell."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,7 @@ class Traffic:
     def __init__(self, routes: Sequence[Route], contents: Sequence[Content], seed: int = 0) -> None:
         self.routes, self.contents, self.seed = list(routes), list(contents), seed
         self._made: dict[tuple[int, tuple[int, ...]], list[Frames]] = {}
-        self.least_frame_bytes = max(
-            Headers(parse(route.way.headers(content.headers)), route.way.ends(content)).least_frame_bytes
-            for route in self.routes
-            for content in self.contents
-        )
+        self.least_frame_bytes = max(_least(route.way, content) for route in self.routes for content in self.contents)
 
     @cached_property
     def transmitting(self) -> list[int]:
@@ -153,6 +151,11 @@ class Traffic:
             beside = sum(other.transmit == route.transmit for other in self.routes) * len(self.contents)
             self._made[number, sizes] = _split(route, content, sizes, self.seed + number, beside)
         return self._made[number, sizes]
+
+
+def _least(way: Way, content: Content) -> int:
+    headers = way.headers(content.headers)
+    return LEAST_FRAME_BYTES.get(headers) or Headers(parse(headers), way.ends(content)).least_frame_bytes
 
 
 def _sizes(content: Content, frame_bytes: int) -> tuple[int, ...]:

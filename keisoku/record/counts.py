@@ -5,6 +5,9 @@ Mirrors the types of `core/src` of the same names. Holds facts only; never compu
 
 from __future__ import annotations
 
+from base64 import b64decode
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -61,14 +64,33 @@ class Ranges(_Model):
     complete: bool
 
 
+class Extents(_Model):
+    """Reordering extents (RFC 4737 §4.2.1) in frames; element k counts those of 2^k to 2^(k+1) - 1."""
+
+    max_frames: int = 0
+    by_power_of_two: list[int] = []
+
+
 class Gap(_Model):
     """Missing sequence numbers, sent after `after_ns` and before `before_ns`."""
 
     first: int
     last: int
     count: int
+    """All from first to last, or fewer where gaps had to be joined."""
     after_ns: int | None
     before_ns: int | None
+    bitmap: str | None = None
+    """Of joined gaps, which are missing: base64; bit k of byte k / 8, least significant first, is `first + k`."""
+
+    def numbers(self) -> list[int]:
+        """The missing sequence numbers. Raises ValueError of joined gaps that kept their count only."""
+        if self.bitmap is not None:
+            octets = enumerate(b64decode(self.bitmap))
+            return [self.first + 8 * place + k for place, octet in octets for k in range(8) if octet >> k & 1]
+        if self.count != self.last - self.first + 1:
+            raise ValueError(f"which {self.count} of {self.first} to {self.last} are missing was not kept")
+        return list(range(self.first, self.last + 1))
 
 
 class IntervalLatency(_Model):
@@ -97,9 +119,11 @@ class Tracked(_Model):
     corrupt_arrivals: int
     duplicated: Ranges
     reordered: Ranges
+    reordering_extent: Extents = Extents()
     foreign_frames: int
     lost: list[Gap]
-    lost_exact: bool
+    lost_kept_as: Literal["list", "bitmap", "intervals"]
+    """Weakest form in `lost`: each gap with its times, bitmaps of dense stretches, or counts in intervals."""
     latency: Latency | None
     tagged_latency_ns: float | None
     series: list[Interval]

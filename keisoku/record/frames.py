@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from keisoku.errors import EngineError
 from keisoku.record.trial import Facts
@@ -43,7 +44,6 @@ SCHEMA = pa.schema(
     ]
 )
 _ROWS_OF_A_GROUP = 1 << 18
-_LOST_ROWS_AT_ONCE = 1 << 20
 
 
 class FrameWriter:
@@ -87,13 +87,11 @@ class FrameWriter:
         self._flush()
         for stream in facts.streams:
             for gap in stream.tracked.lost:
-                if gap.count != gap.last - gap.first + 1:
-                    raise EngineError(
-                        "frames: more gaps than are listed, so not every lost frame has a row; shorten the trial"
-                    )
-                for first in range(gap.first, gap.last + 1, _LOST_ROWS_AT_ONCE):
-                    last = min(first + _LOST_ROWS_AT_ONCE - 1, gap.last)
-                    self._write(_lost(stream.stream, first, last))
+                try:
+                    numbers = np.array(gap.numbers(), np.uint64)
+                except ValueError as error:
+                    raise EngineError(f"frames: not every lost frame has a row: {error}; shorten the trial") from error
+                self._write(_lost(stream.stream, numbers))
         self._writer.close()
         self._partial.rename(self._path)
 
@@ -122,12 +120,12 @@ def _arrived(entries: np.ndarray[tuple[int], np.dtype[np.void]]) -> pa.Table:
     )
 
 
-def _lost(stream: int, first: int, last: int) -> pa.Table:
-    count = last - first + 1
+def _lost(stream: int, numbers: NDArray[np.uint64]) -> pa.Table:
+    count = len(numbers)
     return pa.table(
         {
             "stream": pa.array(np.full(count, stream, np.uint16)),
-            "sequence": pa.array(np.arange(first, last + 1, dtype=np.uint64)),
+            "sequence": pa.array(numbers),
             "transmit_ns": pa.nulls(count, pa.int64()),
             "receive_ns": pa.nulls(count, pa.int64()),
             "port": pa.nulls(count, pa.uint16()),

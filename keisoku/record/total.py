@@ -8,8 +8,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from itertools import zip_longest
 
-from keisoku.record.counts import Buckets, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
+from keisoku.record.counts import Buckets, Extents, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
+
+KEPT_AS = ("list", "bitmap", "intervals")
+"""Forms of a list of losses, from the strongest to the weakest."""
 
 
 def all_sent(parts: list[Sent]) -> Sent:
@@ -46,12 +50,21 @@ def all_tracked(parts: list[Tracked], strangers: int) -> Tracked:
         corrupt_arrivals=sum(part.corrupt_arrivals for part in parts),
         duplicated=_ranges(part.duplicated for part in parts),
         reordered=_ranges(part.reordered for part in parts),
+        reordering_extent=_extents(part.reordering_extent for part in parts),
         foreign_frames=sum(part.foreign_frames for part in parts) + strangers,
         lost=sorted(gaps, key=lambda gap: (gap.after_ns or 0, gap.first)),
-        lost_exact=all(part.lost_exact for part in parts),
+        lost_kept_as=max((part.lost_kept_as for part in parts), key=KEPT_AS.index),
         latency=_latency([part.latency for part in parts if part.latency is not None]),
         tagged_latency_ns=sum(tagged) / len(tagged) if tagged else None,
         series=_series(part.series for part in parts),
+    )
+
+
+def _extents(parts: Iterable[Extents]) -> Extents:
+    every = list(parts)
+    columns = zip_longest(*(part.by_power_of_two for part in every), fillvalue=0)
+    return Extents(
+        max_frames=max(part.max_frames for part in every), by_power_of_two=[sum(column) for column in columns]
     )
 
 

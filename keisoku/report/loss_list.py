@@ -15,6 +15,10 @@ from keisoku.report import digits
 
 RANGES_SHOWN = 12
 TRIALS_SHOWN = 40
+KEPT_AS = {
+    "bitmap": "neighbouring gaps joined, every number in the record",
+    "intervals": "neighbouring gaps joined, counts exact",
+}
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,12 @@ def _loss(record: TrialRecord) -> Loss:
     several = len(record.facts.streams) > 1
     listed = [(stream.stream, gap) for stream in record.facts.streams for gap in stream.tracked.lost]
     gaps = f"{digits.count(len(tracked.lost))} {'gap' if len(tracked.lost) == 1 else 'gaps'}"
+    if tracked.lost_kept_as != "list":
+        gaps += f" ({KEPT_AS[tracked.lost_kept_as]})"
     return Loss(
         record=record,
         lost=digits.count(tracked.lost_frames),
-        gaps=gaps if tracked.lost_exact else f"{gaps} (neighbouring gaps merged, counts exact)",
+        gaps=gaps,
         first=[_range(gap, stream if several else None) for stream, gap in listed[:RANGES_SHOWN]],
     )
 

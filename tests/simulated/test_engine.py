@@ -10,6 +10,7 @@ import pytest
 from keisoku.engine import Engine
 from keisoku.engine.simulated import SimulatedEngine
 from keisoku.errors import EngineError, PlanError
+from keisoku.plan.content import Content
 from keisoku.plan.device import Device, find_device, parse_device
 from keisoku.record.trial import Facts, Phases, Trial
 
@@ -32,10 +33,17 @@ def trial(frame_bytes: int = 64, load: float = 1.0, duration_ns: int = 10_000_00
     return Trial.model_validate(values)
 
 
-def measure(device: Device | str, wanted: Trial, seed: int = 1, **ports: float) -> Facts:
+def measure(
+    device: Device | str,
+    wanted: Trial,
+    seed: int = 1,
+    tx_port: int = 1,
+    rx_port: int = 2,
+    receive_clock_ppm: float = 0.0,
+) -> Facts:
     """Facts of one trial, in which the counts must add up whatever the device did."""
     model = parse_device(device, "test") if isinstance(device, str) else device
-    engine = SimulatedEngine(model, **ports)  # type: ignore[arg-type]
+    engine = SimulatedEngine(model, (tx_port, rx_port), receive_clock_ppm=receive_clock_ppm)
     engine.start(wanted, stream=7, seed=seed)
     facts, _ = engine.finish()
     tracked = facts.tracked
@@ -56,7 +64,7 @@ def latencies(facts: Facts) -> tuple[float, float, float]:
 
 
 def lost(facts: Facts) -> list[int]:
-    return [number for gap in facts.tracked.lost for number in range(gap.first, gap.last + 1)]
+    return [number for gap in facts.tracked.lost for number in gap.numbers()]
 
 
 @pytest.mark.parametrize("name", ["ax3630s", "lsw4-gt-8ep", "lsw3-gt-5ep", "catalyst2960g", "catalyst3750e", "gs908e"])
@@ -86,6 +94,7 @@ def test_the_sender_keeps_its_schedule() -> None:
     assert (facts.sent.first_sent_ns, facts.sent.last_sent_ns) == (0, 7439 * 1344)
     assert facts.sent.gaps.counts == [7439]
     assert facts.tester_dropped_frames == 0 and not facts.interrupted
+    assert facts.receivers[0].last_received_ns == 7439 * 1344 + 1323
 
 
 @pytest.mark.parametrize("size", [64, 65, 128, 333, 1518, 9018])
@@ -188,7 +197,17 @@ def test_random_loss_has_its_ratio() -> None:
     facts = measure(PLAIN + "loss = { ratio = 0.01 }", trial(64, duration_ns=200_000_000))
     offered = facts.sent.offered_frames
     assert abs(facts.tracked.lost_frames - 0.01 * offered) < 5 * sqrt(offered * 0.01 * 0.99)
-    assert facts.tracked.lost_exact
+    assert facts.tracked.lost_kept_as == "list"
+
+
+def test_dense_loss_is_still_known_by_number() -> None:
+    device = PLAIN + "loss = { ratio = 0.5 }"
+    facts = measure(device, trial(64, duration_ns=500_000_000))
+    assert facts.tracked.lost_kept_as == "bitmap"
+    numbers = lost(facts)
+    assert len(set(numbers)) == facts.tracked.lost_frames
+    again = lost(measure(device, trial(64, duration_ns=50_000_000)))
+    assert again == numbers[: len(again)]
 
 
 @pytest.mark.parametrize(("tx_port", "rx_port", "extra"), [(1, 2, 0), (1, 8, 271), (8, 1, 271), (5, 8, 0)])
@@ -303,10 +322,10 @@ def test_capabilities_are_the_testers_not_the_devices() -> None:
 
 def test_what_cannot_be_done_is_refused() -> None:
     device = find_device("gs908e")
-    with pytest.raises(PlanError, match="rx port: gs908e has no port 9; use 1 to 8"):
-        SimulatedEngine(device, rx_port=9)
-    with pytest.raises(PlanError, match="rx port: is port 3, as the tx port is"):
-        SimulatedEngine(device, tx_port=3, rx_port=3)
+    with pytest.raises(PlanError, match="ports: gs908e has no port 9; use 1 to 8"):
+        SimulatedEngine(device, (1, 9))
+    with pytest.raises(PlanError, match="ports: port 3 is given twice; use another port"):
+        SimulatedEngine(device, (3, 3))
     engine = SimulatedEngine(device)
     with pytest.raises(EngineError, match="no trial was started"):
         engine.finish()
@@ -320,13 +339,14 @@ def test_what_cannot_be_done_is_refused() -> None:
         engine.start(trial(64, duration_ns=0), stream=1, seed=1)
     with pytest.raises(PlanError, match="trial: a simulated trial lasts at most 100 days"):
         engine.start(trial(64, frames_per_second=1.0, duration_ns=10**16), stream=1, seed=1)
-    with pytest.raises(PlanError, match="trial: frames, frame_bytes and interval_ns must be above zero"):
+    with pytest.raises(PlanError, match="trial: streams and interval_ns must be above zero"):
         engine.start(trial(64, interval_ns=0), stream=1, seed=1)
 
 
 def test_the_context_is_enough_to_compute_the_record_again() -> None:
-    context = SimulatedEngine(find_device("lsw4-gt-8ep"), rx_port=8).context()
+    context = SimulatedEngine(find_device("lsw4-gt-8ep"), (1, 8)).context()
     described = context["model"]
     assert isinstance(described, dict)
     assert described["name"] == "lsw4-gt-8ep" and described["pair"][0]["to_ports"] == [5, 6, 7, 8]
-    assert (context["tx_port"], context["rx_port"]) == (1, 8)
+    assert context["ports"] == [1, 8]
+    assert context["traffic"] == {"routes": ["1 to 2"], "contents": [Content().model_dump(mode="json")]}

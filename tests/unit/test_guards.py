@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from keisoku.record.counts import Buckets
 from keisoku.record.interference import Core, Interference, Lateness, PortCounters, Thread, Throttling
-from keisoku.record.trial import Buckets
 from keisoku.record.validity import disturbed, port_drops, unsettled
 
 S = 1_000_000_000

@@ -20,7 +20,7 @@ def facts(offered: int = 100_000, forwarded: int = 100_000, lost: int = 0, last_
     )  # fmt: skip
     tracked = Tracked(
         received_frames=forwarded, forwarded_frames=forwarded, lost_frames=lost, corrupt=NONE, corrupt_arrivals=0,
-        duplicated=NONE, reordered=NONE, foreign_frames=0, lost=[], lost_exact=True, latency=None,
+        duplicated=NONE, reordered=NONE, foreign_frames=0, lost=[], lost_kept_as="list", latency=None,
         tagged_latency_ns=None, series=[],
     )  # fmt: skip
     return facts_of(sent, tracked, **more)

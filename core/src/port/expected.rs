@@ -61,6 +61,10 @@ impl Expected {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Longer than any frame of a trial.
+    const LONGEST: usize = 9216;
 
     fn expected(checked_from: u16) -> Expected {
         let claim = Claim {
@@ -119,6 +123,79 @@ mod tests {
                     sequence: 9
                 }
             );
+        }
+    }
+
+    /// A frame of ours of any length, then cut, lengthened and with bits flipped, or no frame of ours at all.
+    fn wire() -> impl Strategy<Value = (Expected, Vec<u8>)> {
+        let flips = proptest::collection::vec((any::<prop::sample::Index>(), 0u32..8), 0..4);
+        let ours = (
+            18..=LONGEST,
+            any::<u16>(),
+            any::<u64>(),
+            flips,
+            0..=LONGEST,
+            any::<bool>(),
+        );
+        let ours = ours.prop_map(|(length, stream, sequence, flips, end, cut)| {
+            let mut bytes = vec![0; length];
+            let place = bytes.last_chunk_mut().unwrap();
+            Signature {
+                stream,
+                sequence,
+                sent_ns: sequence,
+            }
+            .emit(place);
+            for (place, bit) in flips {
+                bytes[place.index(length)] ^= 1 << bit;
+            }
+            if cut {
+                bytes.resize(end, 0x6B);
+            }
+            let claim = Claim {
+                least: length as u16,
+                most: length as u16,
+                checked_from: length.saturating_sub(18 + sequence as usize % 64) as u16,
+            };
+            let expected = Expected {
+                first: stream,
+                claims: vec![claim],
+            };
+            (expected, bytes)
+        });
+        let anything = proptest::collection::vec(any::<u8>(), 0..=LONGEST);
+        prop_oneof![ours, anything.prop_map(|bytes| (expected(42), bytes))]
+    }
+
+    /// Never a panic; intact only what is whole, balanced and ours, whatever the bytes.
+    fn fuzz((expected, bytes): &(Expected, Vec<u8>), cut: usize, received_ns: u64) {
+        let claim = expected.claims[expected.claims.len() - 1];
+        let whole = bytes.len().wrapping_add(cut) == usize::from(claim.most);
+        let region = bytes.get(usize::from(claim.checked_from).saturating_sub(cut)..);
+        match expected.classify(bytes, cut, received_ns) {
+            Arrival::Intact { sequence, .. } => {
+                assert!(whole && region.is_some_and(signature::balanced));
+                assert!(sequence <= signature::MASK_48);
+            }
+            Arrival::Corrupt { sequence, .. } => assert!(sequence <= signature::MASK_48),
+            Arrival::Foreign => {}
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn any_bytes_are_classified_without_a_panic(wire in wire(), cut in prop_oneof![Just(0usize), Just(4), any::<usize>().prop_map(|cut| cut >> 1)], received_ns: u64) {
+            fuzz(&wire, cut, received_ns);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500_000))]
+        #[test]
+        #[ignore = "minutes: part of the soak"]
+        fn half_a_million_frames_are_classified_without_a_panic(wire in wire(), cut in 0usize..8, received_ns: u64) {
+            fuzz(&wire, cut, received_ns);
         }
     }
 }

@@ -52,15 +52,6 @@ pub struct Load {
     pub give_up_ns: u64,
 }
 
-impl Load {
-    /// A sender later than this does not catch up but postpones what is left: a device under test must
-    /// not lose frames to a burst that nobody asked for. RFC 2544 §21 knows bursts of 64, and a scheduler's
-    /// hiccup must not shift the schedule.
-    pub fn catch_up_ns(&self) -> u64 {
-        1_000_000.max(64 * (self.departures.period_ns() + 1))
-    }
-}
-
 /// What a sender did.
 pub struct Ended {
     /// By port.

@@ -156,7 +156,7 @@ impl Transmit for PacketTransmit {
 
     fn run(&mut self) -> Result<Ended> {
         let mut load = self.load.take().expect("prepared");
-        let catch_up_ns = load.catch_up_ns();
+        let catch_up_ns = load.departures.catch_up_ns();
         let mut outlets: Vec<Outlet> = self.sockets.iter().map(|_| Outlet::default()).collect();
         let mut offered = vec![0; load.tables.len()];
         let mut waiting = None;

@@ -199,7 +199,7 @@ impl Transmit for XdpTransmit {
         unsafe {
             state.write_bytes(0, 1);
             (*state).give_up_ns = load.give_up_ns;
-            (*state).catch_up_ns = load.catch_up_ns();
+            (*state).catch_up_ns = load.departures.catch_up_ns();
             for (outlet, index) in self.indices.iter().enumerate() {
                 let outlet = self.outlets.at(outlet);
                 outlet.write_bytes(0, 1);

@@ -15,6 +15,8 @@ pub enum Concern {
     Duplicate = 4,
     Reorder = 5,
     Corrupt = 6,
+    /// Which of several inputs is served first.
+    Arbitration = 7,
 }
 
 #[derive(Clone, Copy, Debug)]

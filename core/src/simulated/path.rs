@@ -1,10 +1,40 @@
-//! The way through a device that one trial takes: everything that its two ports and its frame
+//! The way through a device from one port to another: everything that the two ports and a frame's
 //! size decide, worked out once.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use crate::record::Trial;
 
 use super::device::{Device, Jitter, Loss, Mode};
 use super::wire_ps;
 
 const ETHERNET_HEADER_BYTES: u32 = 14;
+
+/// By indices of the tester's transmitting and receiving port.
+pub type Paths = BTreeMap<(usize, usize), Path>;
+
+/// The paths of all streams of a trial, `ports` being the device's ports that the tester is plugged into.
+/// An error names what is wrong.
+pub fn paths(device: &Device, ports: &[u16], trial: &Trial) -> Result<Paths, String> {
+    let mut found = Paths::new();
+    let number = |index: usize| {
+        ports.get(index).copied().ok_or_else(|| {
+            format!(
+                "streams: the tester has {} ports, no index {index}",
+                ports.len()
+            )
+        })
+    };
+    for stream in &trial.streams {
+        let (transmit, receive) = (stream.transmit, stream.receive);
+        if let Entry::Vacant(place) = found.entry((transmit, receive)) {
+            let path = Path::new(device.clone(), number(transmit)?, number(receive)?)?;
+            place.insert(path);
+        }
+    }
+    Ok(found)
+}
 
 /// A device seen from one input port to one output port.
 #[derive(Clone, Debug)]
@@ -93,14 +123,15 @@ impl Path {
             || self.buffer_frames(frame_bytes) == 0
     }
 
-    /// Probability of being lost at random, and of being lost for the frame's size.
-    pub fn loss_ratios(&self, frame_bytes: u32) -> (f64, f64) {
-        let is_large = self
-            .loss
+    pub fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
+    /// True if frames of this size are lost for their size as well.
+    pub fn is_large(&self, frame_bytes: u32) -> bool {
+        self.loss
             .above_frame_bytes
-            .is_some_and(|limit| frame_bytes > limit);
-        let above_ratio = self.loss.above_ratio.unwrap_or(1.0);
-        (self.loss.ratio, if is_large { above_ratio } else { 0.0 })
+            .is_some_and(|limit| frame_bytes > limit)
     }
 
     pub fn jitter(&self) -> Option<&Jitter> {

@@ -13,7 +13,8 @@ use pyo3::prelude::*;
 
 use crate::record::{Record, Trial};
 
-use super::path::Path;
+use super::device::Device;
+use super::path::paths;
 use super::run::run;
 use crate::watch::Watch;
 
@@ -24,10 +25,12 @@ const LOOK: Duration = Duration::from_micros(200);
 /// 100 days: picoseconds stay within 63 bits.
 const LONGEST_NS: u64 = 100 * 86_400 * 1_000_000_000;
 
-/// A device between a sending and a receiving port of the tester.
+/// A device with some of its ports plugged into the tester.
 #[pyclass(frozen, module = "keisoku._core")]
 pub struct Simulation {
-    path: Path,
+    device: Device,
+    /// The device's numbers of the tester's ports, by the latter's index.
+    ports: Vec<u16>,
     receive_clock_ppm: f64,
     trial: Mutex<Option<Running>>,
 }
@@ -40,17 +43,11 @@ struct Running {
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (device_json, tx_port, rx_port, receive_clock_ppm = 0.0))]
-    fn new(
-        device_json: &str,
-        tx_port: u16,
-        rx_port: u16,
-        receive_clock_ppm: f64,
-    ) -> PyResult<Self> {
-        let device = serde_json::from_str(device_json).map_err(to_value_error)?;
-        let path = Path::new(device, tx_port, rx_port).map_err(PyValueError::new_err)?;
+    #[pyo3(signature = (device_json, ports, receive_clock_ppm = 0.0))]
+    fn new(device_json: &str, ports: Vec<u16>, receive_clock_ppm: f64) -> PyResult<Self> {
         Ok(Simulation {
-            path,
+            device: serde_json::from_str(device_json).map_err(to_value_error)?,
+            ports,
             receive_clock_ppm,
             trial: Mutex::new(None),
         })
@@ -60,6 +57,7 @@ impl Simulation {
     fn start(&self, trial_json: &str) -> PyResult<()> {
         let trial: Trial = serde_json::from_str(trial_json).map_err(to_value_error)?;
         check(&trial).map_err(PyValueError::new_err)?;
+        let paths = paths(&self.device, &self.ports, &trial).map_err(PyValueError::new_err)?;
         let mut place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
         if place
             .as_ref()
@@ -71,16 +69,13 @@ impl Simulation {
         }
         let watch = Arc::new(Watch::default());
         let (sender, receiver) = channel();
-        let (path, ppm, seen) = (
-            self.path.clone(),
-            self.receive_clock_ppm,
-            Arc::clone(&watch),
-        );
+        let (ppm, seen) = (self.receive_clock_ppm, Arc::clone(&watch));
         thread::spawn(move || {
-            let record = run(&path, ppm, &trial, &seen);
+            let record = run(&paths, ppm, &trial, &seen);
+            // First, so that it is seen by whoever has the record.
+            seen.finished.store(true, Ordering::Release);
             // Nobody waits for it if `finish` was interrupted.
             let _ = sender.send(record);
-            seen.finished.store(true, Ordering::Release);
         });
         *place = Some(Running {
             watch,
@@ -158,22 +153,34 @@ impl Drop for Simulation {
     }
 }
 
-fn check(trial: &Trial) -> Result<(), &'static str> {
+/// Refuses what cannot be computed, naming the field.
+fn check(trial: &Trial) -> Result<(), String> {
     if trial.streams.is_empty() || trial.interval_ns == 0 {
-        return Err("streams and interval_ns must be above zero");
+        return Err("streams and interval_ns must be above zero".into());
+    }
+    if usize::from(trial.first_stream) + trial.streams.len() > usize::from(u16::MAX) {
+        return Err(format!(
+            "streams: {} do not fit behind number {}",
+            trial.streams.len(),
+            trial.first_stream
+        ));
     }
     for stream in &trial.streams {
         if !(stream.frames_per_second.is_finite() && stream.frames_per_second > 0.0) {
-            return Err("frames_per_second must be above zero");
+            return Err("frames_per_second must be above zero".into());
         }
         if stream.frames == 0 || stream.frame_bytes.is_empty() || stream.frame_bytes.contains(&0) {
-            return Err("frames and frame_bytes must be above zero");
+            return Err("frames and frame_bytes must be above zero".into());
         }
+        if stream.growth_bytes != 0 {
+            return Err("growth_bytes: a simulated device changes no frame".into());
+        }
+        stream.pacing.check()?;
         if trial.duration_ns > LONGEST_NS
             || trial.drain_ns > LONGEST_NS
             || stream.frames as f64 / stream.frames_per_second > LONGEST_NS as f64 / 1e9
         {
-            return Err("a simulated trial lasts at most 100 days");
+            return Err("a simulated trial lasts at most 100 days".into());
         }
     }
     Ok(())

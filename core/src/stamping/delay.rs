@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+use crate::histogram::Histogram;
 use crate::latency::{Latencies, LatencyRecord};
 
 /// Driver's stamp minus the frame's, over the frames sampled in a trial.
@@ -11,6 +12,7 @@ use crate::latency::{Latencies, LatencyRecord};
 pub struct Delays {
     asked: u64,
     delays: Latencies,
+    histogram: Histogram,
 }
 
 /// As a record keeps it.
@@ -28,14 +30,15 @@ impl Delays {
     }
 
     pub fn record(&mut self, sent_ns: u64, driver_ns: u64) {
-        self.delays
-            .record((driver_ns as i64 - sent_ns as i64) * 1000);
+        let delay_ns = driver_ns as i64 - sent_ns as i64;
+        self.delays.record(delay_ns * 1000);
+        self.histogram.record(delay_ns);
     }
 
     pub fn finish(&self) -> TransmitDelay {
         TransmitDelay {
             asked_frames: self.asked,
-            delay: self.delays.finish(),
+            delay: self.delays.finish(self.delays.interval(), &self.histogram),
         }
     }
 }

@@ -1,0 +1,50 @@
+//! A fixed stretch of sequence numbers, one bit each.
+//!
+//! It knows nothing of what a set bit means.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+pub struct Bitmap {
+    words: Box<[u64]>,
+}
+
+impl Bitmap {
+    /// `length` numbers, none of them set.
+    pub fn new(length: u64) -> Self {
+        Bitmap {
+            words: vec![0; length.div_ceil(64) as usize].into_boxed_slice(),
+        }
+    }
+
+    /// Memory it takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.words)
+    }
+
+    /// Sets `first..=last`.
+    pub fn set(&mut self, first: u64, last: u64) {
+        for number in first..=last {
+            self.words[(number / 64) as usize] |= 1 << (number % 64);
+        }
+    }
+
+    /// Clears `number`; true if it was set.
+    pub fn take(&mut self, number: u64) -> bool {
+        let word = &mut self.words[(number / 64) as usize];
+        let bit = 1 << (number % 64);
+        let was_set = *word & bit != 0;
+        *word &= !bit;
+        was_set
+    }
+
+    /// Whole words, least significant byte and bit first.
+    pub fn to_base64(&self) -> String {
+        let bytes: Vec<u8> = self
+            .words
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        STANDARD.encode(bytes)
+    }
+}

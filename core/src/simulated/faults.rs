@@ -1,0 +1,80 @@
+//! What befalls the frames of one stream at random: loss, jitter and the faults of a bad device.
+//!
+//! Each draw belongs to a frame's sequence number. It decides; it moves no frame.
+
+use super::chance::{self, Chance, Concern, Stream};
+use super::device::Distribution;
+use super::path::Path;
+
+/// Keeps the draws of a trial's streams apart.
+const STREAM_STEP: u64 = 0xD1B5_4A32_D192_ED03;
+
+pub struct Faults {
+    lost: Chance,
+    lost_for_size: Chance,
+    pub corrupt: Chance,
+    pub duplicate: Chance,
+    pub reorder: Chance,
+    jitter: Option<(Distribution, u64, Stream)>,
+}
+
+impl Faults {
+    /// Of stream number `stream` of a trial; the first one's draws are those of the trial's seed itself.
+    pub fn new(path: &Path, trial_seed: u64, stream: usize) -> Self {
+        let seed = trial_seed.wrapping_add((stream as u64).wrapping_mul(STREAM_STEP));
+        let chance = |ratio, concern| Chance::new(ratio, seed, concern);
+        let loss = path.loss();
+        let ratios = &path.device().faults;
+        Faults {
+            lost: chance(loss.ratio, Concern::Loss),
+            lost_for_size: chance(
+                loss.above_frame_bytes
+                    .map_or(0.0, |_| loss.above_ratio.unwrap_or(1.0)),
+                Concern::LossAbove,
+            ),
+            corrupt: chance(ratios.corrupt_ratio, Concern::Corrupt),
+            duplicate: chance(ratios.duplicate_ratio, Concern::Duplicate),
+            reorder: chance(ratios.reorder_ratio, Concern::Reorder),
+            jitter: path.jitter().map(|jitter| {
+                let spread_ps = (jitter.spread_ns * 1000.0).round() as u64;
+                (
+                    jitter.distribution,
+                    spread_ps,
+                    Stream::new(seed, Concern::Jitter),
+                )
+            }),
+        }
+    }
+
+    pub fn are_possible(&self) -> bool {
+        [
+            self.lost,
+            self.lost_for_size,
+            self.corrupt,
+            self.duplicate,
+            self.reorder,
+        ]
+        .iter()
+        .any(Chance::is_possible)
+            || self.jitter.is_some()
+    }
+
+    /// `is_large`: above the size from which frames are lost for it.
+    #[inline]
+    pub fn lose(&self, sequence: u64, is_large: bool) -> bool {
+        self.lost.hits(sequence) || is_large && self.lost_for_size.hits(sequence)
+    }
+
+    #[inline]
+    pub fn jitter_ps(&self, sequence: u64) -> i64 {
+        match &self.jitter {
+            None => 0,
+            Some((Distribution::Uniform, width_ps, stream)) => {
+                chance::uniform(stream, sequence, *width_ps) as i64
+            }
+            Some((Distribution::Normal, deviation_ps, stream)) => {
+                chance::normal(stream, sequence, *deviation_ps)
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! A device's output port with everything that comes to it from any input, and the receiver behind it.
+//!
+//! Frames wait here for their turn: they reach the port in order of ready time, which is not that of departure.
+//! It neither sends nor loses a frame by chance.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::lane::{Class, Lane};
+use super::shared_output::SharedOutput;
+
+pub struct Outlet {
+    /// Index of the tester's port behind it.
+    pub port: usize,
+    pub last_received_ps: Option<u64>,
+    output: SharedOutput,
+    /// No frame is ready sooner after it was sent.
+    least_latency_ps: u64,
+    queue: BinaryHeap<Reverse<Queued>>,
+    /// Frames that leave so late that the trial may be over before, in order.
+    late: VecDeque<Arrival>,
+    /// How long after the last frame of all was sent frames are waited for.
+    drain_ps: u64,
+    receive_clock: f64,
+}
+
+/// A frame on its way to an output.
+#[derive(Clone, Copy)]
+pub struct Queued {
+    pub ready_ps: u64,
+    /// Decides between inputs whose frames are ready at once, then the order in which they came.
+    pub turn: u64,
+    pub frame: Frame,
+    pub class: u32,
+}
+
+#[derive(Clone, Copy)]
+pub struct Frame {
+    pub stream: u32,
+    pub sequence: u64,
+    pub sent_ps: u64,
+}
+
+struct Arrival {
+    start_ps: u64,
+    frame: Frame,
+}
+
+impl Outlet {
+    pub fn new(
+        port: usize,
+        output: SharedOutput,
+        least_latency_ps: u64,
+        drain_ps: u64,
+        receive_clock_ppm: f64,
+    ) -> Self {
+        Outlet {
+            port,
+            last_received_ps: None,
+            output,
+            least_latency_ps,
+            queue: BinaryHeap::new(),
+            late: VecDeque::new(),
+            drain_ps,
+            receive_clock: receive_clock_ppm * 1e-6,
+        }
+    }
+
+    #[inline]
+    pub fn push(&mut self, queued: Queued) {
+        self.queue.push(Reverse(queued));
+    }
+
+    /// Serves what no frame that is sent at `now_ps` or later can come before.
+    #[inline]
+    pub fn serve(&mut self, now_ps: u64, lanes: &mut [Lane], classes: &[Class]) {
+        self.deliver(now_ps, lanes);
+        while let Some(Reverse(first)) = self.queue.peek()
+            && first.ready_ps < now_ps + self.least_latency_ps
+        {
+            let first = *first;
+            self.queue.pop();
+            self.send(first, now_ps, lanes, classes);
+        }
+    }
+
+    /// Serves all that is left. The last frame of all was sent at `now_ps`.
+    pub fn finish(&mut self, now_ps: u64, lanes: &mut [Lane], classes: &[Class]) {
+        self.deliver(now_ps, lanes);
+        while let Some(Reverse(first)) = self.queue.pop() {
+            self.send(first, now_ps, lanes, classes);
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, queued: Queued, now_ps: u64, lanes: &mut [Lane], classes: &[Class]) {
+        let Queued {
+            ready_ps, frame, ..
+        } = queued;
+        let class = &classes[queued.class as usize];
+        for _ in 0..lanes[frame.stream as usize].copies(frame.sequence) {
+            let Some(start_ps) = self.output.send(ready_ps, class.frame_bytes, class.service)
+            else {
+                continue;
+            };
+            let arrival = Arrival { start_ps, frame };
+            if start_ps > now_ps + self.drain_ps {
+                self.late.push_back(arrival);
+            } else {
+                self.receive(&arrival, lanes);
+            }
+        }
+    }
+
+    /// Those late frames that come in time after all, now that it is `now_ps`.
+    #[inline]
+    fn deliver(&mut self, now_ps: u64, lanes: &mut [Lane]) {
+        while let Some(arrival) = self.late.front()
+            && arrival.start_ps <= now_ps + self.drain_ps
+        {
+            let arrival = self.late.pop_front().expect("it is at the front");
+            self.receive(&arrival, lanes);
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, arrival: &Arrival, lanes: &mut [Lane]) {
+        let Arrival { start_ps, frame } = arrival;
+        let ahead_ps = (*start_ps as f64 * self.receive_clock) as i64;
+        let received_ps = start_ps.saturating_add_signed(ahead_ps);
+        if lanes[frame.stream as usize].receive(frame, received_ps) {
+            self.last_received_ps = Some(received_ps);
+        }
+    }
+}
+
+impl Ord for Queued {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.ready_ps, self.turn).cmp(&(other.ready_ps, other.turn))
+    }
+}
+
+impl PartialOrd for Queued {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Queued {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Queued {}

@@ -1,0 +1,131 @@
+//! A port of the tester that sends: the departures of its streams, no faster than its line takes them.
+//!
+//! As a real sender (`core/src/port`), it sends late what it cannot send in time, and postpones what is left when
+//! it is too late to catch up. It knows no device.
+
+use crate::departures::Departures;
+use crate::histogram::Histogram;
+use crate::record::{Sent, Trial};
+
+use super::server::{Server, Service};
+use super::wire_ps;
+
+/// Frames that are due later than this after the end of a trial, or than 0.5 % of it, are not sent.
+const SLACK_NS: u64 = 10_000_000;
+/// What the arithmetic of rates may add to a full line.
+const ROUNDING: f64 = 1e-9;
+
+pub struct Sender {
+    departures: Departures,
+    line: Server,
+    /// Of a port that is asked for more than its line carries: what it may send.
+    budget: Option<Budget>,
+    give_up_ns: u64,
+    catch_up_ns: u64,
+    postponed_ns: u64,
+    sent: Sent,
+    gaps: Histogram,
+}
+
+/// Frames that fit into the trial's duration, one behind the other.
+struct Budget {
+    spent: Server,
+    duration_ps: u64,
+}
+
+/// A frame on its way to the line.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving {
+    /// Index of the stream in the trial.
+    pub stream: usize,
+    pub sequence: u64,
+    pub class: u32,
+    pub sent_ps: u64,
+    due_ns: u64,
+}
+
+impl Sender {
+    pub fn new(trial: &Trial, port: usize, link_bits_per_second: f64) -> Self {
+        let departures = Departures::new(trial, &[port], 0);
+        let own = || trial.streams.iter().filter(|one| one.transmit == port);
+        let busy: f64 = own()
+            .map(|stream| {
+                let sizes = stream.frame_bytes.iter();
+                let wire: f64 = sizes
+                    .map(|bytes| wire_ps(*bytes, link_bits_per_second))
+                    .sum();
+                wire / stream.frame_bytes.len() as f64 * stream.frames_per_second / 1e12
+            })
+            .sum();
+        let slack_ns = SLACK_NS.max(trial.duration_ns / 200);
+        Sender {
+            line: Server::default(),
+            budget: (busy > 1.0 + ROUNDING).then(|| Budget {
+                spent: Server::default(),
+                duration_ps: trial.duration_ns * 1000,
+            }),
+            give_up_ns: trial.duration_ns + slack_ns,
+            catch_up_ns: departures.catch_up_ns(),
+            postponed_ns: 0,
+            sent: Sent::default(),
+            gaps: Histogram::default(),
+            departures,
+        }
+    }
+
+    /// The frame of the next departure; nothing when the port is done. `class` tells of a stream's next frame
+    /// its class and what it needs on the line.
+    #[inline]
+    pub fn next(&mut self, mut class: impl FnMut(usize) -> (u32, Service)) -> Option<Leaving> {
+        let departure = self.departures.next()?;
+        let (class, wire) = class(departure.stream);
+        let due_ns = departure.due_ns + self.postponed_ns;
+        let has_room = self.budget.as_mut().is_none_or(|own| own.spend(wire));
+        if due_ns > self.give_up_ns || !has_room {
+            return None;
+        }
+        let sent_ps = self.line.start::<false>(due_ns * 1000, wire);
+        let lag_ns = sent_ps / 1000 - due_ns;
+        if lag_ns > self.catch_up_ns {
+            self.postponed_ns += lag_ns;
+        }
+        Some(Leaving {
+            stream: departure.stream,
+            sequence: departure.sequence,
+            class,
+            sent_ps,
+            due_ns,
+        })
+    }
+
+    /// The frame has left.
+    #[inline]
+    pub fn count(&mut self, leaving: &Leaving) {
+        let stamp_ns = leaving.sent_ps / 1000;
+        let sent = &mut self.sent;
+        if sent.offered_frames == 0 {
+            sent.first_sent_ns = stamp_ns;
+        } else {
+            self.gaps.record((stamp_ns - sent.last_sent_ns) as i64);
+        }
+        sent.offered_frames += 1;
+        sent.last_sent_ns = stamp_ns;
+        sent.lag_max_ns = sent.lag_max_ns.max(stamp_ns - leaving.due_ns);
+    }
+
+    pub fn finish(self) -> Sent {
+        Sent {
+            postponed_ns: self.postponed_ns,
+            gaps: self.gaps.buckets(),
+            ..self.sent
+        }
+    }
+}
+
+impl Budget {
+    /// False if the line would carry less than half of the frame before the end. There is always room for one.
+    fn spend(&mut self, wire: Service) -> bool {
+        let start_ps = self.spent.start::<false>(0, wire);
+        start_ps == 0 || start_ps + wire.ps() / 2 <= self.duration_ps
+    }
+}

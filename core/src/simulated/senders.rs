@@ -1,0 +1,78 @@
+//! All sending ports of the tester: their frames in the order in which they are sent.
+
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeSet, BinaryHeap};
+
+use crate::record::{Transmitter, Trial};
+
+use super::STAMP;
+use super::sender::{Leaving, Sender};
+use super::server::Service;
+
+pub struct Senders {
+    ports: Vec<(usize, Sender)>,
+    /// What each port sends next.
+    leaving: Vec<Option<Leaving>>,
+    /// Time and place of those, the earliest first.
+    order: BinaryHeap<Reverse<(u64, usize)>>,
+}
+
+impl Senders {
+    /// `class` tells the class of a stream's next frame and what that needs on the line; it is asked once a frame.
+    pub fn new(
+        trial: &Trial,
+        link_bits_per_second: f64,
+        mut class: impl FnMut(usize) -> (u32, Service),
+    ) -> Self {
+        let ports: BTreeSet<usize> = trial.streams.iter().map(|stream| stream.transmit).collect();
+        let mut ports: Vec<_> = ports
+            .into_iter()
+            .map(|port| (port, Sender::new(trial, port, link_bits_per_second)))
+            .collect();
+        let leaving: Vec<Option<Leaving>> = ports
+            .iter_mut()
+            .map(|(_, sender)| sender.next(&mut class))
+            .collect();
+        let timed = leaving.iter().enumerate();
+        let order = timed
+            .filter_map(|(place, next)| Some(Reverse((next.as_ref()?.sent_ps, place))))
+            .collect();
+        Senders {
+            ports,
+            leaving,
+            order,
+        }
+    }
+
+    /// The next frame of all.
+    #[inline]
+    pub fn next(&mut self, class: impl FnMut(usize) -> (u32, Service)) -> Option<Leaving> {
+        let mut first = self.order.peek_mut()?;
+        let Reverse((_, place)) = *first;
+        let (_, sender) = &mut self.ports[place];
+        let now = self.leaving[place].take()?;
+        sender.count(&now);
+        self.leaving[place] = sender.next(class);
+        match &self.leaving[place] {
+            Some(next) => *first = Reverse((next.sent_ps, place)),
+            None => drop(PeekMut::pop(first)),
+        }
+        Some(now)
+    }
+
+    pub fn are_done(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    pub fn finish(self) -> Vec<Transmitter> {
+        let ports = self.ports.into_iter();
+        ports
+            .map(|(port, sender)| Transmitter {
+                port,
+                sent: sender.finish(),
+                stamp: STAMP.into(),
+            })
+            .collect()
+    }
+}

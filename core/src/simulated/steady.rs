@@ -1,0 +1,183 @@
+//! The commonest trial, made fast: one stream of one size at a constant rate.
+//!
+//! The loop allocates nothing. It is compiled twice, so that a device without randomness,
+//! stalls or clock differences pays for none of them. Anything else is for `traffic`.
+
+use std::sync::atomic::Ordering;
+
+use crate::record::{Receiver, Record, StreamRecord, Transmitter, Trial};
+use crate::tracking::Tracker;
+use crate::watch::Watch;
+
+use super::faults::Faults;
+use super::output::Output;
+use super::path::Path;
+use super::schedule::Schedule;
+use super::{BATCH, STAMP};
+
+/// Carries out the only stream of `trial`.
+pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) -> Record {
+    let stream = &trial.streams[0];
+    let frame_bytes = stream.frame_bytes[0];
+    let schedule = Schedule::new(stream, trial.duration_ns, path.link_bits_per_second());
+    let frames = schedule.frames();
+    let mut carrier = Carrier::new(path, receive_clock_ppm, trial, &schedule);
+    let refused = path.refuses(frame_bytes);
+    let mut offered = 0;
+    while offered < frames && !watch.stop.load(Ordering::Relaxed) {
+        let batch = offered..frames.min(offered + BATCH);
+        offered = batch.end;
+        if refused {
+        } else if carrier.is_plain() {
+            batch.for_each(|sequence| carrier.carry_plain(sequence, schedule.sent_ps(sequence)));
+        } else {
+            batch.for_each(|sequence| carrier.carry(sequence, schedule.sent_ps(sequence)));
+        }
+        watch.offered.store(offered, Ordering::Relaxed);
+        watch
+            .forwarded
+            .store(carrier.tracker.forwarded_frames(), Ordering::Relaxed);
+    }
+    carrier.release_held();
+    let received = carrier.tracker.forwarded_frames() > 0;
+    Record {
+        streams: vec![StreamRecord {
+            stream: trial.first_stream,
+            transmit: stream.transmit,
+            receive: stream.receive,
+            offered_frames: offered,
+            tracked: carrier.tracker.finish(offered),
+        }],
+        transmitters: vec![Transmitter {
+            port: stream.transmit,
+            sent: schedule.sent(offered),
+            stamp: STAMP.into(),
+        }],
+        receivers: vec![Receiver {
+            port: stream.receive,
+            stamp: STAMP.into(),
+            last_received_ns: received.then_some(carrier.last_received_ps / 1000),
+            ..Receiver::default()
+        }],
+        interference: None,
+        interrupted: offered < frames,
+    }
+}
+
+/// The device and the receiver behind it, during one trial.
+struct Carrier {
+    latency_ps: u64,
+    output: Output,
+    tracker: Tracker,
+    /// Frames that come later are not waited for.
+    deadline_ps: u64,
+    last_received_ps: u64,
+    disturbance: Option<Disturbance>,
+}
+
+/// What a plain device does not have.
+struct Disturbance {
+    faults: Faults,
+    is_large: bool,
+    /// The latest time a frame reached the output: later ones do not overtake it.
+    ready_ps: u64,
+    held: Option<(u64, u64)>,
+    /// How much faster the receiver's clock runs than the sender's.
+    receive_clock: f64,
+}
+
+impl Carrier {
+    fn new(path: &Path, receive_clock_ppm: f64, trial: &Trial, schedule: &Schedule) -> Self {
+        let stream = &trial.streams[0];
+        let bytes = stream.frame_bytes[0];
+        let stall = path.device().stall.as_ref();
+        // A buffer larger than the trial needs no more places than frames.
+        let places = path.buffer_frames(bytes).min(2 * schedule.frames()).max(1) as usize;
+        let faults = Faults::new(path, trial.seed, 0);
+        let disturbed = stall.is_some() || faults.are_possible() || receive_clock_ppm != 0.0;
+        Carrier {
+            latency_ps: path.latency_ps(bytes),
+            output: Output::new(path.service_ps(bytes), places, stall),
+            tracker: Tracker::new(0, trial.interval_ns).tagged(stream.tag),
+            deadline_ps: schedule.sent_ps(schedule.frames() - 1) + trial.drain_ns * 1000,
+            last_received_ps: 0,
+            disturbance: disturbed.then_some(Disturbance {
+                faults,
+                is_large: path.is_large(bytes),
+                ready_ps: 0,
+                held: None,
+                receive_clock: receive_clock_ppm * 1e-6,
+            }),
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        self.disturbance.is_none()
+    }
+
+    #[inline(always)]
+    fn carry_plain(&mut self, sequence: u64, sent_ps: u64) {
+        if let Some(start_ps) = self.output.send::<false>(sent_ps + self.latency_ps)
+            && start_ps <= self.deadline_ps
+        {
+            self.last_received_ps = start_ps;
+            self.tracker
+                .arrive(sequence, sent_ps / 1000, (start_ps - sent_ps) as i64);
+        }
+    }
+
+    fn carry(&mut self, sequence: u64, sent_ps: u64) {
+        let Some(own) = &mut self.disturbance else {
+            return;
+        };
+        if own.faults.lose(sequence, own.is_large) {
+            return;
+        }
+        let jitter_ps = own.faults.jitter_ps(sequence);
+        let ready_ps = (sent_ps + self.latency_ps).saturating_add_signed(jitter_ps);
+        own.ready_ps = own.ready_ps.max(ready_ps).max(sent_ps);
+        if own.held.is_none() && own.faults.reorder.hits(sequence) {
+            own.held = Some((sequence, sent_ps));
+            return;
+        }
+        self.leave(sequence, sent_ps);
+        self.release_held();
+    }
+
+    /// The frame that was held back follows the one that has passed it.
+    #[inline]
+    fn release_held(&mut self) {
+        if let Some((sequence, sent_ps)) = self.disturbance.as_mut().and_then(|own| own.held.take())
+        {
+            self.leave(sequence, sent_ps);
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self, sequence: u64, sent_ps: u64) {
+        let Some(own) = &self.disturbance else {
+            return;
+        };
+        let copies = if own.faults.duplicate.hits(sequence) {
+            2
+        } else {
+            1
+        };
+        for _ in 0..copies {
+            let Some(start_ps) = self.output.send::<true>(own.ready_ps) else {
+                continue;
+            };
+            if start_ps > self.deadline_ps {
+                continue;
+            }
+            if own.faults.corrupt.hits(sequence) {
+                self.tracker.corrupt(sequence);
+                continue;
+            }
+            let ahead_ps = (start_ps as f64 * own.receive_clock) as i64;
+            self.last_received_ps = start_ps.wrapping_add_signed(ahead_ps);
+            let latency_ps = (start_ps - sent_ps) as i64 + ahead_ps;
+            self.tracker.arrive(sequence, sent_ps / 1000, latency_ps);
+        }
+    }
+}
