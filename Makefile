@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 BUILT := $(VENV)/.built
 RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(wildcard core/src/*.rs core/src/*/*.rs core/bpf/*)
 
-.PHONY: setup demo test bench lint clean
+.PHONY: setup demo test soak bench lint clean
 
 setup: $(BUILT)
 
@@ -33,6 +33,12 @@ lint: $(BUILT)
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
+
+# An hour at the highest load without loss, and property tests too long for `make test`; SOAK='--minutes 5' is shorter.
+soak: $(BUILT)
+	@./setup.sh test
+	cargo test --release --locked --quiet -- --ignored
+	$(PY) tests/soak.py $(SOAK)
 
 bench: $(BUILT)
 	@./setup.sh bench

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import io
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import accounting
+import frames
 import gaps
 import lossless
 import results
@@ -25,7 +26,7 @@ from peers.compiled import compiled
 
 from keisoku.lab import available
 
-PARTS = ("throughput", "lossless", "gaps", "accounting", "wire", "simulated")
+PARTS = ("throughput", "lossless", "gaps", "accounting", "frames", "wire", "simulated")
 
 
 def main() -> None:
@@ -69,11 +70,10 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
         found[part] = gaps.compare(bench)
         print(results.gaps_table(found[part]), flush=True)
     elif part == "accounting":
-        if importlib.util.find_spec("accounting") is None:
-            print("left out: there is no accounting.py")
-            return
-        found[part] = importlib.import_module("accounting").measure()
-        print(results.accounting_table(found[part]), flush=True)
+        found[part] = accounting.measure()
+        print(accounting.table(found[part]), flush=True)
+    elif part == "frames":
+        found[part] = printed(frames.main, "--seconds", "3" if quick else "10")
     elif part == "wire":
         found[part] = printed(wire.main, "--seconds", "0.2" if quick else "0.3")
     else:

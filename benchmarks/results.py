@@ -16,6 +16,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import accounting
+
 _HERE = Path(__file__).parent
 _BEGIN, _END = "<!-- bench: begin -->", "<!-- bench: end -->"
 _PACKAGES = ("netsniff-ng", "tcpreplay", "iperf3")
@@ -84,7 +86,7 @@ def tables(results: Results, file: str) -> str:
         ("Throughput, 64-byte frames", "throughput", throughput_table),
         ("Highest load without loss, 64-byte frames", "lossless", lossless_table),
         ("Gaps between frames", "gaps", gaps_table),
-        ("Accounting in memory", "accounting", accounting_table),
+        ("Accounting in memory", "accounting", accounting.table),
     ):
         if results.get(key):
             parts.append(f"### {title}\n\n{shape(results[key])}")
@@ -140,11 +142,6 @@ def gaps_table(rows: list[dict[str, Any]]) -> str:
         for row in rows
     )
     return _table(heads, cells)
-
-
-def accounting_table(figures: dict[str, Any]) -> str:
-    """Whatever `accounting.measure` returns."""
-    return _table(["what", "figure"], ([str(name), str(value)] for name, value in figures.items()))
 
 
 def _million(rates: list[float]) -> str:
