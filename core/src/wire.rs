@@ -103,7 +103,9 @@ impl Wire {
 
     /// The rows of arrivals since the last call, as bytes of `frame_log::Entry`, and how many were lost.
     fn take_frames(&self, py: Python<'_>) -> (Vec<u8>, u64) {
-        match self.lock().log.clone() {
+        // The lock must be free before the interpreter's is waited for: `progress` takes them in that order.
+        let log = self.lock().log.clone();
+        match log {
             Some(log) => py.detach(|| (log.take(), log.lost())),
             None => (Vec::new(), 0),
         }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from types import FrameType
 
 import click
 
@@ -15,6 +13,7 @@ from keisoku.cli import (
     clean,
     devices,
     find,
+    interruption,
     lab,
     latency,
     loss,
@@ -61,10 +60,7 @@ for module in (
 
 def main() -> None:
     """Runs the command; every error a user can cause or meet is one sentence and exit code 2."""
-    # A terminated run cleans up like an interrupted one; what the caller ignores (nohup) stays ignored.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+    interruption.install()  # a terminated run cleans up like an interrupted one
     try:
         keisoku(standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -79,7 +75,3 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("keisoku: interrupted", err=True)
         sys.exit(FAILED)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

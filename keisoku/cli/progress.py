@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from keisoku.cli.interruption import check
 from keisoku.engine import Progress
 from keisoku.record.trial import Trial, TrialRecord
 
@@ -61,6 +62,7 @@ class Display:
 
     def trial_finished(self, record: TrialRecord) -> None:
         """One line a trial, also on a terminal: what came of it."""
+        check()
         tracked = record.facts.tracked
         verdict = (
             f"invalid: {'; '.join(record.invalid_because)}" if not record.valid else f"lost {tracked.lost_frames:,}"

@@ -33,6 +33,9 @@ from keisoku.record.trial import Constant, Pacing
 
 MethodName = Literal["throughput", "latency", "loss", "sweep", "calibrate"]
 
+_OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
+"""Keys that stand for a list of streams with one entry."""
+
 
 class Plan(Settings):
     """What the user wants measured; the TOML file of `keisoku run` has exactly these keys."""
@@ -124,7 +127,7 @@ class Plan(Settings):
                 f"{self.pattern} cannot be had on {len(self.port_fields())} ports",
                 "list the ports: pair and bidirectional have 2, pairs an even number, the others 2 or more",
             )
-        alone = {"headers", "modify", "pacing", "streams", "mix"} & self.model_fields_set
+        alone = _OF_ONE_STREAM & self.model_fields_set
         if self.stream and alone:
             raise PlanError(
                 sorted(alone)[0], "is given beside a list of streams", "write it into each [[stream]] instead"
@@ -202,7 +205,8 @@ class Plan(Settings):
 
     def to_toml(self) -> str:
         """The plan as TOML, without what is not set; `parse` reads it back to an equal plan."""
-        return tomlkit.dumps(self.model_dump(mode="json", exclude_none=True))
+        alone = _OF_ONE_STREAM if self.stream else set()
+        return tomlkit.dumps(self.model_dump(mode="json", exclude_none=True, exclude=alone))
 
 
 def parse(source: dict[str, Any]) -> Plan:

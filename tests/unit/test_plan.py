@@ -1,5 +1,6 @@
 """Plans: defaults are the standard's, what is written is read back, what is wrong is named."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,14 @@ def test_the_examples_are_plans() -> None:
     for example in examples:
         plan = read(example)
         assert tomlkit.parse(plan.to_toml())["methods"]
+
+
+def test_a_plan_of_several_streams_is_read_back() -> None:
+    plan = parse(
+        {
+            "methods": ["loss"],
+            "dut": "lab:bridge",
+            "stream": [{"headers": "ipv6", "frame_bytes": "64:1,512:1", "weight": 2, "pacing": "bursts:16"}, {}],
+        }
+    )
+    assert parse(tomllib.loads(plan.to_toml())) == plan
