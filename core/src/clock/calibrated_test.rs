@@ -6,9 +6,9 @@ use super::*;
 
 /// Time passes by reads alone, so every test is exact.
 struct Fake {
-    /// Since the machine started.
-    elapsed_ns: f64,
-    monotonic_ns: f64,
+    /// Since the machine started. Whole ps: sums of floats drift by tens of ppm over as many reads as a calibration takes.
+    elapsed_ps: u64,
+    monotonic_ps: u64,
     ticks_per_ns: f64,
     /// What NTP makes of the counter's rate.
     slew: f64,
@@ -19,8 +19,8 @@ struct Fake {
 impl Fake {
     fn new(ticks_per_ns: f64, read_ns: impl FnMut() -> f64 + 'static) -> Self {
         Fake {
-            elapsed_ns: 0.0,
-            monotonic_ns: 4.0e12,
+            elapsed_ps: 0,
+            monotonic_ps: 4_000_000_000_000_000,
             ticks_per_ns,
             slew: 0.0,
             read_ns: Box::new(read_ns),
@@ -29,8 +29,14 @@ impl Fake {
     }
 
     fn pass(&mut self, ns: f64) {
-        self.elapsed_ns += ns;
-        self.monotonic_ns += ns * (1.0 + self.slew);
+        let ps = (ns * 1000.0) as u64;
+        self.elapsed_ps += ps;
+        self.monotonic_ps =
+            (self.monotonic_ps + ps).saturating_add_signed((ps as f64 * self.slew) as i64);
+    }
+
+    fn true_ns(&self) -> f64 {
+        self.monotonic_ps as f64 / 1000.0
     }
 }
 
@@ -38,9 +44,9 @@ impl Counter for Fake {
     fn ticks(&mut self) -> u64 {
         let half_ns = (self.read_ns)() / 2.0;
         self.pass(half_ns);
-        let ticks = 1e15 + self.elapsed_ns * self.ticks_per_ns;
+        let ticks = (self.elapsed_ps as f64 / 1000.0 * self.ticks_per_ns) as u64;
         self.pass(half_ns);
-        (ticks as u64).wrapping_add(self.skipped_ticks)
+        (1_000_000_000_000_000 + ticks).wrapping_add(self.skipped_ticks)
     }
 
     fn unordered_ticks(&mut self) -> u64 {
@@ -50,17 +56,17 @@ impl Counter for Fake {
     fn monotonic_ns(&mut self) -> u64 {
         let half_ns = (self.read_ns)() / 2.0;
         self.pass(half_ns);
-        let now_ns = self.monotonic_ns;
+        let now_ns = self.monotonic_ps / 1000;
         self.pass(half_ns);
-        now_ns as u64
+        now_ns
     }
 }
 
 /// How far a stamp is outside the time that its read took.
 fn error_ns(clock: &mut Clock<Fake>) -> f64 {
-    let before_ns = clock.counter.monotonic_ns;
+    let before_ns = clock.counter.true_ns();
     let now_ns = clock.now_ns() as f64;
-    let after_ns = clock.counter.monotonic_ns;
+    let after_ns = clock.counter.true_ns();
     (before_ns - now_ns).max(now_ns - after_ns).max(0.0)
 }
 

@@ -1,8 +1,8 @@
 //! The line that brings readings of another clock to CLOCK_MONOTONIC, and how well it is known.
 //!
 //! A reading says: the source showed `source` while CLOCK_MONOTONIC was between `low_ns` and `high_ns`. A
-//! source shows whole units, rounded down, and a unit may be 42 ns long (24 MHz). All that is kept are such bounds; they are carried on by the bounds of the rate and intersected
-//! with each new reading. It reads no clock.
+//! source shows whole units, rounded down, and a unit may be 42 ns long (24 MHz). All that is kept are such bounds; they
+//! are carried on by the bounds of the rate and intersected with each new reading. It reads no clock.
 
 /// A source's value between two readings of CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct Map {
     /// Far end of the baseline, and the reading that will be it.
     first: Reading,
     next: Reading,
-    /// Latest reading, its bounds intersected with those carried on from before.
+    /// Latest reading, when its unit began: its bounds intersected with those carried on from before.
     anchor: Reading,
     /// ns per unit of the source: least, most.
     rate: (f64, f64),
@@ -63,11 +63,12 @@ impl Map {
         if second.source <= first.source || second.low_ns <= first.high_ns {
             return None;
         }
+        let rate = rate(&first, &second);
         let mut map = Map {
             first,
             next: second,
-            anchor: second,
-            rate: rate(&first, &second),
+            anchor: began(second, rate),
+            rate,
             base_ns: 0,
             step: 0,
         };
@@ -82,7 +83,8 @@ impl Map {
         }
         if reading.source < self.anchor.source {
             let by_ns = (self.anchor.source - reading.source) as f64 * self.rate.1;
-            (self.first, self.next, self.anchor) = (reading, reading, reading);
+            (self.first, self.next) = (reading, reading);
+            self.anchor = began(reading, self.rate);
             self.draw();
             return Taken::Stepped { by_ns };
         }
@@ -106,13 +108,15 @@ impl Map {
             self.lengthen(reading);
             Taken::Agreed
         } else if by_ns > STEP_NS + SLEW * units * self.rate.1 {
-            (self.first, self.next, self.anchor) = (reading, reading, reading);
+            (self.first, self.next) = (reading, reading);
+            self.anchor = began(reading, self.rate);
             Taken::Stepped { by_ns }
         } else {
             // The old rate is worth nothing now: only the way from the last anchor tells the new one.
             let before = self.anchor;
-            (self.first, self.next, self.anchor) = (before, reading, reading);
             self.rate = rate(&before, &reading);
+            (self.first, self.next) = (before, reading);
+            self.anchor = began(reading, self.rate);
             Taken::Missed { by_ns }
         };
         self.draw();
@@ -163,6 +167,14 @@ impl Map {
     fn draw(&mut self) {
         self.base_ns = self.anchor.low_ns.midpoint(self.anchor.high_ns);
         self.step = (self.rate.0.midpoint(self.rate.1) * FRACTIONS).round() as u64;
+    }
+}
+
+/// The unit that a reading found may have begun up to its whole length before.
+fn began(reading: Reading, rate: (f64, f64)) -> Reading {
+    Reading {
+        low_ns: reading.low_ns.saturating_sub(rate.1.ceil() as u64),
+        ..reading
     }
 }
 
