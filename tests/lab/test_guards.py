@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,8 +33,8 @@ BEYOND_ANY_PORT_FPS = 1e7
 TRIES = 5
 
 
-def place(port: LabPort, engine: str) -> str:
-    return json.dumps({"engine": engine, "interface": port.interface, "namespace": str(port.namespace_path)})
+def place(port: LabPort, engine: str) -> dict[str, str]:
+    return {"engine": engine, "interface": port.interface, "namespace": str(port.namespace_path)}
 
 
 def counters(lab: Lab, engine: str) -> list[PortCounters]:
@@ -52,20 +53,27 @@ def counters(lab: Lab, engine: str) -> list[PortCounters]:
 
 def overload(lab: Lab, engine: str) -> tuple[Facts, list[PortCounters]]:
     """All that the first port can send; the facts, and how the two ports' counters changed."""
-    trial = {
-        "frame_bytes": 64,
+    stream = {
+        "transmit": 0,
+        "receive": 1,
+        "table": 0,
+        "frame_bytes": [64],
         "frames_per_second": BEYOND_ANY_PORT_FPS,
         "frames": FRAMES,
+    }
+    trial = {
+        "first_stream": 3,
+        "streams": [stream],
         "duration_ns": 20_000_000_000,
-        "stream": 3,
         "drain_ns": 100_000_000,
         "interval_ns": 1_000_000_000,
         "seed": 0,
     }
+    frame = HEADER + bytes(46)
     before = counters(lab, engine)
-    wire = Wire(place(lab.ports[0], engine), place(lab.ports[1], engine))
+    wire = Wire(json.dumps([place(port, engine) for port in lab.ports]), [0], [1])
     try:
-        wire.start(json.dumps(trial), HEADER + bytes(46), len(HEADER))
+        wire.start(json.dumps(trial), [(frame, struct.pack("=H", len(frame)), len(HEADER), True)])
         facts = Facts.model_validate_json(wire.finish())
     finally:
         wire.close()
