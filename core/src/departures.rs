@@ -35,14 +35,16 @@ struct Line {
 }
 
 impl Departures {
-    /// The streams that leave by one of `ports`. Those of one port and rate are spread evenly over a period, so
-    /// that a port's frames do not leave in bunches.
+    /// The streams that leave by one of `ports`. Those of one port, rate and start are spread evenly over a period,
+    /// so that a port's frames do not leave in bunches.
     pub fn new(trial: &Trial, ports: &[usize], start_ns: u64) -> Self {
         let mut streams = Vec::new();
         let chosen = |index: &usize| ports.contains(&trial.streams[*index].transmit);
         for stream in (0..trial.streams.len()).filter(chosen) {
             let own = &trial.streams[stream];
-            let beside = |other: &&crate::record::Stream| other.transmit == own.transmit;
+            let beside = |other: &&crate::record::Stream| {
+                (other.transmit, other.start_ns) == (own.transmit, own.start_ns)
+            };
             let position = trial.streams[..stream].iter().filter(beside).count();
             let all = trial.streams.iter().filter(beside).count();
             let phase_ns = position as f64 / all as f64 * 1e9 / own.frames_per_second;
@@ -53,7 +55,7 @@ impl Departures {
                 stream,
                 timetable: Timetable::new(
                     own.pacing.clone(),
-                    start_ns + phase_ns as u64,
+                    start_ns + own.start_ns + phase_ns as u64,
                     own.frames_per_second,
                     own.frames,
                     seed,
@@ -139,6 +141,7 @@ mod tests {
             frames_per_second: rate,
             pacing: Default::default(),
             frames,
+            start_ns: 0,
             tag: None,
             growth_bytes: 0,
         });
@@ -179,5 +182,15 @@ mod tests {
             due,
             [(0, 0), (0, 2), (500, 1), (1000, 0), (1000, 2), (1500, 1)]
         );
+    }
+
+    #[test]
+    fn a_stream_begins_when_it_is_to() {
+        let mut trial = trial(&[(0, 1e6, 2), (0, 1e6, 2)]);
+        trial.streams[1].start_ns = 1700;
+        let due: Vec<_> = Departures::new(&trial, &[0], 10)
+            .map(|departure| (departure.due_ns, departure.stream))
+            .collect();
+        assert_eq!(due, [(10, 0), (1010, 0), (1710, 1), (2710, 1)]);
     }
 }

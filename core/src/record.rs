@@ -41,6 +41,9 @@ pub struct Stream {
     pub pacing: Pacing,
     /// Frames to send: the rate times the duration, rounded.
     pub frames: u64,
+    /// When the first frame is due, after the start of the trial.
+    #[serde(default)]
+    pub start_ns: u64,
     /// Sequence number of the frame whose latency RFC 2544 §26.2 asks for.
     #[serde(default)]
     pub tag: Option<u64>,

@@ -8,22 +8,18 @@ import click
 
 from keisoku import __version__
 from keisoku.cli import (
-    calibrate,
     capture,
     clean,
     devices,
     find,
     interruption,
     lab,
-    latency,
-    loss,
     ports,
+    procedures,
     query,
     replay,
     report,
     run,
-    sweep,
-    throughput,
 )
 from keisoku.cli.measure import FAILED
 from keisoku.errors import KeisokuError
@@ -38,12 +34,9 @@ def keisoku() -> None:
     """
 
 
+for command in procedures.commands():
+    keisoku.add_command(command)
 for module in (
-    throughput,
-    latency,
-    loss,
-    sweep,
-    calibrate,
     run,
     report,
     query,

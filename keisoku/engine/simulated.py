@@ -85,7 +85,7 @@ class SimulatedEngine:
                 raise PlanError("frame size", f"{size} byte cannot be sent", f"use {least} to {_MAX_FRAME_BYTES}")
         if any(content.modify or content.headers not in SHORT_NAMES for content in self._traffic.contents):
             # Nobody sends these frames, but what no tester could send is refused here as well.
-            self._traffic.tables(trial.frame_bytes)
+            self._traffic.tables(trial)
         try:
             self._simulation.start(trial.load(streams, stream, seed))
         except ValueError as error:

@@ -15,11 +15,13 @@ from keisoku.frame.headers import Ends, Headers
 from keisoku.frame.stack import parse
 from keisoku.frame.variants import Frames, frames
 from keisoku.plan.content import Content
-from keisoku.record.trial import Stream, Trial
+from keisoku.record.trial import Flow, Stream, Trial
 
 FIRST_SOURCE_PORT = 49_152
 """Streams of one content differ by their source port, from here on (RFC 6335 §6: dynamic ports)."""
 _SOURCE_PORTS = 16_384
+_LEARNED = 256
+"""Of a content whose destination varies, so many frames are shown to the DUT before the load: it must resolve them."""
 LEAST_FRAME_BYTES = {"ethernet": 64, "ipv4": 64, "ipv6": 84}
 """Of the short names, so that a simulated run need not wait a second for Scapy to tell."""
 
@@ -63,15 +65,26 @@ class Route:
     """How much longer the device makes a frame on this way."""
 
 
+@dataclass(frozen=True)
+class _Lot:
+    """One content on one route: what a stream or some are made of."""
+
+    route: Route
+    content: Content
+    share: float
+    """Of its port's load, for each of its streams."""
+    flow: Flow | None = None
+
+
 class Traffic:
-    """Every content on every route. The load of a trial is that of each transmitting port.
+    """Every content on every route, or the flows that a trial names. The load of a trial is that of a port.
 
     Raises PlanError for headers that a device does not forward.
     """
 
     def __init__(self, routes: Sequence[Route], contents: Sequence[Content], seed: int = 0) -> None:
         self.routes, self.contents, self.seed = list(routes), list(contents), seed
-        self._made: dict[tuple[int, tuple[int, ...]], list[Frames]] = {}
+        self._made: dict[tuple[int, int, int, Content, tuple[int, ...], int], list[Frames]] = {}
         self.least_frame_bytes = max(_least(route.way, content) for route in self.routes for content in self.contents)
 
     @cached_property
@@ -87,30 +100,29 @@ class Traffic:
     def streams(self, trial: Trial) -> list[Stream]:
         """The trial's streams; each has a table of its own of the same number."""
         found: list[Stream] = []
-        for route, content, share in self._lots():
-            for _ in range(content.streams):
+        for lot in self._lots(trial.flows):
+            flow = lot.flow
+            for _ in range(lot.content.streams):
                 found.append(
                     Stream(
-                        transmit=route.transmit,
-                        receive=route.receive,
+                        transmit=lot.route.transmit,
+                        receive=lot.route.receive,
                         table=len(found),
-                        frame_bytes=_sizes(content, trial.frame_bytes),
-                        frames_per_second=trial.frames_per_second * share,
-                        pacing=content.pacing,
-                        frames=max(1, round(trial.frames * share)),
+                        frame_bytes=_sizes(lot.content, trial.frame_bytes),
+                        frames_per_second=trial.frames_per_second * lot.share,
+                        pacing=lot.content.pacing,
+                        frames=max(1, round(trial.frames * lot.share)) if flow is None else trial.frames_in(flow),
+                        start_ns=0 if flow is None else flow.start_ns,
                         tag=trial.tag,
-                        growth_bytes=route.growth_bytes,
+                        growth_bytes=lot.route.growth_bytes,
                     )
                 )
         return found
 
-    def tables(self, frame_bytes: int) -> list[Frames]:
+    def tables(self, trial: Trial) -> list[Frames]:
         """The frames of each stream. Raises PlanError for headers, modifiers or sizes that cannot be."""
-        return [
-            table
-            for number, (route, content, _) in enumerate(self._lots())
-            for table in self._frames(number, route, content, _sizes(content, frame_bytes))
-        ]
+        lots = self._lots(trial.flows)
+        return [table for number in range(len(lots)) for table in self._frames(number, lots, trial.frame_bytes)]
 
     def learning(self) -> list[tuple[int, bytes]]:
         """Frames by which a DUT learns who is where (RFC 2544 §23 c), each with the port that sends it.
@@ -123,9 +135,12 @@ class Traffic:
             short = named if named in route.back.stacks else next(iter(route.back.stacks), "ethernet")
             headers = Headers(parse(route.back.headers(short)), route.back.ends(Content(headers=short)))
             back[route.receive, headers.frame(headers.least_frame_bytes)] = None
+        lots = self._lots(())
         forward = {
-            (route.transmit, self._frames(number, route, content, _sizes(content, self.least_frame_bytes))[0].frame(0))
-            for number, (route, content, _) in enumerate(self._lots())
+            (lot.route.transmit, frames.frame(variant))
+            for number, lot in enumerate(lots)
+            for frames in self._frames(number, lots, self.least_frame_bytes)[:1]
+            for variant in range(min(frames.count, _LEARNED) if _leads_elsewhere(lot.content) else 1)
         }
         return [*back, *sorted(forward)]
 
@@ -136,26 +151,45 @@ class Traffic:
             "contents": [content.model_dump(mode="json") for content in self.contents],
         }
 
-    def _lots(self) -> list[tuple[Route, Content, float]]:
-        """Each content on each route, and the share of its port's frames that each of its streams has."""
+    def _lots(self, flows: Sequence[Flow]) -> list[_Lot]:
+        """Each flow; without any, each content on each route."""
+        if flows:
+            return [_Lot(self._route(flow), _content(self.contents[0], flow), flow.share, flow) for flow in flows]
         routes = {port: sum(route.transmit == port for route in self.routes) for port in self.transmitting}
         weights = sum(content.weight for content in self.contents)
         return [
-            (route, content, content.weight / weights / content.streams / routes[route.transmit])
+            _Lot(route, content, content.weight / weights / content.streams / routes[route.transmit])
             for route in self.routes
             for content in self.contents
         ]
 
-    def _frames(self, number: int, route: Route, content: Content, sizes: tuple[int, ...]) -> list[Frames]:
-        if (number, sizes) not in self._made:
-            beside = sum(other.transmit == route.transmit for other in self.routes) * len(self.contents)
-            self._made[number, sizes] = _split(route, content, sizes, self.seed + number, beside)
-        return self._made[number, sizes]
+    def _route(self, flow: Flow) -> Route:
+        return next(route for route in self.routes if (route.transmit, route.receive) == (flow.transmit, flow.receive))
+
+    def _frames(self, number: int, lots: Sequence[_Lot], frame_bytes: int) -> list[Frames]:
+        lot = lots[number]
+        sizes = _sizes(lot.content, frame_bytes)
+        beside = sum(other.route.transmit == lot.route.transmit for other in lots)
+        key = (number, lot.route.transmit, lot.route.receive, lot.content, sizes, beside)
+        if key not in self._made:
+            self._made[key] = _split(lot.route, lot.content, sizes, self.seed + number, beside)
+        return self._made[key]
 
 
 def _least(way: Way, content: Content) -> int:
     headers = way.headers(content.headers)
     return LEAST_FRAME_BYTES.get(headers) or Headers(parse(headers), way.ends(content)).least_frame_bytes
+
+
+def _leads_elsewhere(content: Content) -> bool:
+    """Whether a modifier changes a frame's destination."""
+    return any(modifier.partition("=")[0].strip().endswith(".dst") for modifier in content.modify)
+
+
+def _content(content: Content, flow: Flow) -> Content:
+    """What a flow says itself, and the plan's content for the rest."""
+    own = flow.model_dump(include={"frame_bytes", "pacing", "headers", "modify"}, exclude_none=True)
+    return Content.model_validate(content.model_dump(exclude={"streams"}) | own)
 
 
 def _sizes(content: Content, frame_bytes: int) -> tuple[int, ...]:

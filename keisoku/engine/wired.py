@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -211,7 +212,7 @@ class WiredEngine:
             )
 
     def _load(self, trial: Trial, first_stream: int, seed: int) -> _Load:
-        tables = self._traffic.tables(trial.frame_bytes)
+        tables = self._traffic.tables(trial)
         return _Load(
             trial.load(self._traffic.streams(trial), first_stream, seed),
             [(table.bytes_, table.lengths.tobytes(), table.checked_from, True) for table in tables],
@@ -299,8 +300,9 @@ class _Running(threading.Thread):
     def _learn(self) -> None:
         if not self._trial.phases.learning:
             return
+        frames = Counter(port for port, _ in self._learning)
         for port, frame in self._learning:
-            self._wire.learn(port, frame, LEARNING_FRAMES)
+            self._wire.learn(port, frame, max(1, LEARNING_FRAMES // frames[port]))
         self._stopped.wait(self._trial.phases.learning_wait_ns / NS_PER_S)
 
     def _check_stamps(self, facts: Facts) -> None:

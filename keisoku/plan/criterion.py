@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from keisoku.errors import PlanError
+from keisoku.plan.procedure import PROCEDURES
 from keisoku.plan.units import RATE_UNITS, quantity
 from keisoku.record.result import Quantity, Result
 
@@ -21,13 +22,6 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "<": operator.lt,
     ">": operator.gt,
-}
-_DEFAULT_FIGURE = {
-    "throughput": "throughput",
-    "latency": "mean",
-    "loss": "loss",
-    "sweep": "latency",
-    "calibrate": "bias",
 }
 _UNITS = {
     "frames/s": RATE_UNITS,
@@ -93,7 +87,7 @@ def parse(text: str, methods: Sequence[str]) -> Criterion:
         text.strip(),
         method,
         int(size) if size else None,
-        figure or _DEFAULT_FIGURE[method],
+        figure or PROCEDURES[method].figure,
         comparison,
         limit,
     )

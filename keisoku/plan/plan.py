@@ -18,6 +18,7 @@ from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
 from keisoku.plan.content import Content, pacing
 from keisoku.plan.pattern import Pattern, fits, pairs
+from keisoku.plan.procedure import PROCEDURES
 from keisoku.plan.settings import (
     RFC2544_SIZES,
     CalibrateSettings,
@@ -31,8 +32,6 @@ from keisoku.plan.settings import (
 from keisoku.plan.units import frame_sizes
 from keisoku.record.trial import Constant, Pacing
 
-MethodName = Literal["throughput", "latency", "loss", "sweep", "calibrate"]
-
 _OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
 """Keys that stand for a list of streams with one entry."""
 
@@ -40,7 +39,8 @@ _OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
 class Plan(Settings):
     """What the user wants measured; the TOML file of `keisoku run` has exactly these keys."""
 
-    methods: tuple[MethodName, ...] = Field(min_length=1)
+    methods: tuple[str, ...] = Field(min_length=1)
+    """Names of procedures (`keisoku/plan/procedure.py`)."""
     dut: str | None = None
     """'lab:bridge', 'sim:gs908e', 'sim:FILE.toml'; or None with `tx` and `rx`."""
     tx: str | None = None
@@ -50,8 +50,8 @@ class Plan(Settings):
     """For `dut = "lab:…"`: how the lab's ports are driven; xdp if not given."""
     ports: tuple[str, ...] = ()
     """For patterns of more than two ports, in place of `tx` and `rx`: all of them."""
-    pattern: Pattern = "pair"
-    """Which ports send to which."""
+    pattern: Pattern | None = None
+    """Which ports send to which; a pair if not given. Some methods choose themselves."""
     headers: str = "ipv4"
     """Header stack of all streams: ethernet, ipv4, ipv6, or one in Scapy's notation."""
     modify: tuple[str, ...] = ()
@@ -111,8 +111,19 @@ class Plan(Settings):
     def _pacing(cls, value: Any) -> Any:
         return pacing("pacing", value) if isinstance(value, str) else value
 
+    @field_validator("methods")
+    @classmethod
+    def _known(cls, methods: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = next((method for method in methods if method not in PROCEDURES), None)
+        if unknown is not None:
+            raise PlanError("methods", f"there is no method '{unknown}'", f"use {', '.join(PROCEDURES)}")
+        return methods
+
     @model_validator(mode="after")
     def _coherent(self) -> Plan:
+        own = next((method for method in self.methods if PROCEDURES[method].own_flows), None)
+        if own and self.pattern is not None:
+            raise PlanError("pattern", f"{own} has one of its own", "leave it out; list the ports with --ports")
         if not self.frame_bytes:
             raise PlanError("frame_bytes", "no frame size is given", "give at least one, such as 64")
         if self.dut is None and not self.ports and (self.tx is None or self.rx is None):
@@ -121,10 +132,10 @@ class Plan(Settings):
             )
         if self.ports and (self.tx is not None or self.rx is not None):
             raise PlanError("ports", "all ports are given, and tx or rx as well", "give either")
-        if not fits(self.pattern, len(self.port_fields())):
+        if not fits(self._pattern(), len(self.port_fields())):
             raise PlanError(
                 "pattern",
-                f"{self.pattern} cannot be had on {len(self.port_fields())} ports",
+                f"{self._pattern()} cannot be had on {len(self.port_fields())} ports",
                 "list the ports: pair and bidirectional have 2, pairs an even number, the others 2 or more",
             )
         alone = _OF_ONE_STREAM & self.model_fields_set
@@ -160,7 +171,12 @@ class Plan(Settings):
 
     def pairs(self) -> list[tuple[int, int]]:
         """Which port sends to which, as indices of `port_fields`."""
-        return pairs(self.pattern, len(self.port_fields()))
+        return pairs(self._pattern(), len(self.port_fields()))
+
+    def _pattern(self) -> Pattern:
+        if any(PROCEDURES[method].own_flows for method in self.methods):
+            return "mesh"
+        return self.pattern or "pair"
 
     def contents(self) -> tuple[Content, ...]:
         """What the streams on each way consist of."""

@@ -6,7 +6,9 @@ differs from the standard is found by comparing with these defaults (`method/dev
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from keisoku.record.trial import NS_PER_S, Phases
 
@@ -17,7 +19,7 @@ RFC2544_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
 class Settings(BaseModel):
     """Base: unknown keys are errors, values never change."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class PhaseSettings(Settings):
@@ -46,7 +48,7 @@ class ThroughputSettings(Settings):
     search_s: float | None = Field(None, gt=0)
     """Length of the trials of the search; the same as `trial_s` if not given."""
     resolution_percent: float = Field(0.1, gt=0, le=50)
-    """The search ends when lossless and lossy load are this close, relative to the latter."""
+    """The search ends when lossless and lossy load are this close, relative to the latter (default 0.1)."""
     maximum_fps: float | None = Field(None, gt=0)
     """Search below this load even if the link could carry more."""
 
@@ -56,9 +58,18 @@ class LatencySettings(Settings):
 
     trial_s: float = Field(120.0, gt=0)
     tag_after_s: float = Field(60.0, ge=0)
+    """When the tagged frame leaves; half way through a trial that is shorter than 120 s."""
     trials: int = Field(20, ge=1)
+    """Repetitions (default 20)."""
     rate_fps: float | None = Field(None, gt=0)
     """Load to measure at; the throughput of each size if not given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tag_of_a_short_trial(cls, source: Any) -> Any:
+        if isinstance(source, dict) and "tag_after_s" not in source and isinstance(source.get("trial_s"), int | float):
+            return source | {"tag_after_s": min(60.0, source["trial_s"] / 2)}
+        return source
 
 
 class LossSettings(Settings):
@@ -66,6 +77,7 @@ class LossSettings(Settings):
 
     trial_s: float = Field(60.0, gt=0)
     step_percent: float = Field(10.0, gt=0, le=10)
+    """Step between loads (default and at most 10)."""
     maximum_fps: float | None = Field(None, gt=0)
     """What 100 % means; the theoretical maximum of the link if not given."""
 
@@ -74,6 +86,7 @@ class SweepSettings(Settings):
     """E1: each size at the smallest gap, one latency value a second, least-squares line."""
 
     samples: int = Field(10, ge=1)
+    """Latency samples of each size (default 10)."""
     sample_s: float = Field(1.0, gt=0)
     rate_fps: float | None = Field(None, gt=0)
     """Load for every size; the smallest gap (100 % of the link) if not given."""
@@ -84,5 +97,6 @@ class CalibrateSettings(Settings):
 
     trial_s: float = Field(1.0, gt=0)
     trials: int = Field(5, ge=2)
+    """Repetitions of each size and load (default 5)."""
     loads_percent: tuple[float, ...] = (1.0, 10.0, 50.0, 90.0)
     """Loads as shares of what the tester can offer on the cable."""

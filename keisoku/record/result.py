@@ -25,6 +25,8 @@ class Row(_Model):
     """All figures of one frame size (or of one load, where a method has several for a size)."""
 
     frame_bytes: int
+    case: str = ""
+    """Which row of several of one size this is, for people: '1 to 5', 'bursts of 64'."""
     figures: dict[str, Quantity]
     """Keyed by the name that `--require` uses: 'throughput', 'mean', 'min', 'max', 'loss', …"""
     trial: int | None = None
@@ -48,7 +50,7 @@ class Result(_Model):
     """One method's answer for one device."""
 
     method: str
-    """'throughput', 'latency', 'loss', 'sweep' or 'calibrate'."""
+    """Name of the procedure (`keisoku/plan/procedure.py`)."""
     rows: list[Row]
     line: Line | None = None
     deviations: list[str] = []

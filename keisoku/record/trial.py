@@ -78,12 +78,34 @@ class Stream(_Model):
     frames_per_second: float
     pacing: Pacing = Constant()
     frames: int
+    start_ns: int = 0
     tag: int | None = None
     growth_bytes: int = 0
 
 
+class Flow(_Model):
+    """What one port sends to another in a trial whose method says itself which port sends to which."""
+
+    transmit: int
+    receive: int
+    """Indices of the plan's ports."""
+    share: float = Field(1.0, gt=0)
+    """Of the trial's load of a port."""
+    start_ns: int = Field(0, ge=0)
+    """After the start of the trial."""
+    duration_ns: int | None = Field(None, gt=0)
+    """To the end of the trial if not given."""
+    frame_bytes: tuple[int, ...] | None = None
+    """Sizes in turn; the trial's if not given."""
+    pacing: Pacing | None = None
+    """The plan's if not given, and so below."""
+    headers: str | None = None
+    modify: tuple[str, ...] | None = None
+    """Fields that vary, as in a plan."""
+
+
 class Trial(_Model):
-    """A load for a fixed time: the intention. How ports and streams share it is the plan's traffic."""
+    """A load for a fixed time: the intention. How ports and streams share it is the plan's traffic, or `flows`."""
 
     purpose: str
     """Why a method wants it, for people: 'search', 'final', 'latency 3 of 20'."""
@@ -97,11 +119,23 @@ class Trial(_Model):
     interval_ns: int = NS_PER_S
     tag: int | None = None
     """Sequence number of the frame that RFC 2544 §26.2 tags."""
+    flows: tuple[Flow, ...] = ()
+    """What is sent, in place of the plan's pattern; empty: the plan's. Facts have a stream for each, in this order."""
 
     @property
     def frames(self) -> int:
-        """Frames for each transmitting port to send: at least one."""
+        """Frames for each transmitting port to send if it sends all the time: at least one."""
         return max(1, round(self.frames_per_second * self.duration_ns / NS_PER_S))
+
+    def frames_of(self, port: int) -> int:
+        """Frames for this port to send."""
+        own = [flow for flow in self.flows if flow.transmit == port]
+        return sum(self.frames_in(flow) for flow in own) if self.flows else self.frames
+
+    def frames_in(self, flow: Flow) -> int:
+        """Frames of one of its flows: at least one."""
+        duration_ns = flow.duration_ns or self.duration_ns - flow.start_ns
+        return max(1, round(self.frames_per_second * flow.share * duration_ns / NS_PER_S))
 
     def load(self, streams: Sequence[Stream], first_stream: int, seed: int = 0) -> str:
         """The load as `core/src/record.rs` reads it; `seed` feeds random pacing and a simulated device's choices."""
@@ -216,7 +250,7 @@ class TrialRecord(_Model):
     @property
     def intended_frames(self) -> int:
         """Frames that all ports together were to send."""
-        return self.trial.frames * len(self.facts.transmitters)
+        return sum(self.trial.frames_of(transmitter.port) for transmitter in self.facts.transmitters)
 
     @property
     def offered_share(self) -> float:

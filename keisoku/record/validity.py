@@ -33,7 +33,7 @@ def reasons(trial: Trial, facts: Facts) -> list[str]:
     if facts.interrupted:
         found.append("the trial was interrupted")
     else:
-        found += [reason for port in facts.transmitters for reason in _offered(trial, port.sent)]
+        found += [reason for port in facts.transmitters for reason in _offered(trial, port.port, port.sent)]
     if facts.tester_dropped_frames:
         found.append(f"the tester itself dropped {facts.tester_dropped_frames} received frames")
     for stream in facts.streams:
@@ -49,9 +49,10 @@ def reasons(trial: Trial, facts: Facts) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _offered(trial: Trial, sent: Sent) -> list[str]:
-    if sent.offered_frames < trial.frames * (1 - TOLERANCE):
-        return [f"the tester offered {sent.offered_frames} of {trial.frames} frames"]
+def _offered(trial: Trial, port: int, sent: Sent) -> list[str]:
+    frames = trial.frames_of(port)
+    if sent.offered_frames < frames * (1 - TOLERANCE):
+        return [f"the tester offered {sent.offered_frames} of {frames} frames"]
     if sent.last_sent_ns > trial.duration_ns + max(LATE_NS, TOLERANCE * trial.duration_ns):
         late = 100 * (sent.last_sent_ns / trial.duration_ns - 1)
         return [f"the tester needed {late:.1f} % longer than intended"]

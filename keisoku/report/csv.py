@@ -57,13 +57,13 @@ def _result_rows(result: Result) -> Iterable[Sequence[object]]:
     units = {name: row.figures[name].unit for row in result.rows for name in row.figures}
     columns = [f"{name}_{UNITS.get(units[name], units[name])}" for name in names]
     head = [cell for column in columns for cell in (column, f"{column}_uncertainty_k2")]
-    yield ["frame_bytes", *head, "trial", "remark"]
+    yield ["frame_bytes", "case", *head, "trial", "remark"]
     for row in result.rows:
         cells: list[object] = []
         for name in names:
             figure = row.figures.get(name)
             cells += ["", ""] if figure is None else [figure.value, _uncertainty(figure)]
-        yield [row.frame_bytes, *cells, "" if row.trial is None else row.trial, row.remark]
+        yield [row.frame_bytes, row.case, *cells, "" if row.trial is None else row.trial, row.remark]
 
 
 def _uncertainty(figure: Quantity) -> object:
@@ -122,7 +122,7 @@ def _trial_rows(records: Iterable[TrialRecord]) -> Iterable[Sequence[object]]:
             trial.duration_ns,
             trial.frames_per_second,
             record.offered_fps,
-            trial.frames,
+            record.intended_frames,
             sent.offered_frames,
             tracked.forwarded_frames,
             tracked.lost_frames,

@@ -14,23 +14,6 @@ from keisoku.record.result import Result, Row
 from keisoku.record.run import Run
 from keisoku.record.trial import TrialRecord
 
-METHODS = {
-    "throughput": "Throughput",
-    "latency": "Latency",
-    "loss": "Frame loss rate",
-    "sweep": "Frame size sweep",
-    "calibrate": "Calibration",
-}
-"""Methods in the order of a report, and their names in it."""
-
-STANDARDS = {
-    "throughput": "RFC 2544 §26.1",
-    "latency": "RFC 2544 §26.2",
-    "loss": "RFC 2544 §26.3",
-    "sweep": "every size at the smallest gap",
-    "calibrate": "the tester on a bare cable",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Device:

@@ -15,11 +15,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 import keisoku
+from keisoku.plan.procedure import PROCEDURES
 from keisoku.record.run import Run
 from keisoku.record.trial import NS_PER_S
 from keisoku.report import digits, statement
 from keisoku.report.accounting import accounts
-from keisoku.report.device import METHODS, STANDARDS, Device, devices
+from keisoku.report.device import Device, devices
 from keisoku.report.histogram_plot import histogram_plot
 from keisoku.report.loss_list import losses
 from keisoku.report.loss_plot import loss_plot
@@ -68,7 +69,7 @@ def render_html(runs: Sequence[Run], criteria: Sequence[tuple[str, bool, str]] =
         criteria=[Criterion(*criterion) for criterion in criteria],
         summaries={device.name: summary(device) for device in found},
         conclusion=conclusion(found),
-        sections=[section for method in METHODS if (section := _section(found, method))],
+        sections=[section for method in PROCEDURES if (section := _section(found, method))],
         time=time_plot(found),
         losses={device.name: losses(device.run) for device in found},
         lossy=any(losses(device.run)[0] for device in found),
@@ -108,8 +109,8 @@ def _section(found: Sequence[Device], method: str) -> dict[str, Any] | None:
         plots = [loss_plot(found)]
     return {
         "method": method,
-        "title": METHODS[method],
-        "standard": STANDARDS[method],
+        "title": PROCEDURES[method].title,
+        "standard": PROCEDURES[method].standard,
         "plots": [plot for plot in plots if plot],
         "tables": [
             (device, method_table(result), line_table(result.line) if result.line else None)

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import tomlkit
 
-from keisoku.report.device import METHODS, Device
+from keisoku.plan.procedure import PROCEDURES
+from keisoku.report.device import Device
 
 COVERAGE = (
     "A figure reads value ± U, with the expanded uncertainty U = 2u: a coverage factor of k = 2, about 95 % "
@@ -61,7 +62,7 @@ def _said(devices: Sequence[Device], kind: Literal["deviations", "remarks"]) -> 
         (
             text,
             ", ".join(
-                METHODS.get(method, method) + ("" if set(names) == ran[method] else f" ({', '.join(names)})")
+                PROCEDURES[method].title + ("" if set(names) == ran[method] else f" ({', '.join(names)})")
                 for method, names in where.items()
             ),
         )

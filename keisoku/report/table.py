@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keisoku.plan.procedure import PROCEDURES
 from keisoku.record.result import Line, Quantity, Result
 from keisoku.report import digits
-from keisoku.report.device import METHODS
 
 COLUMNS = {
     "throughput": "Throughput",
@@ -62,6 +62,9 @@ def method_table(result: Result) -> Table:
     rows = sorted(result.rows, key=lambda row: (row.frame_bytes, row.figures.get("load", _NO_LOAD).value))
     names = sorted({name for row in rows for name in row.figures}, key=_order)
     heads, columns, marks = [Head("Frame size", "byte")], [[str(row.frame_bytes) for row in rows]], set()
+    if any(row.case for row in rows):
+        heads.append(Head("Case", ""))
+        columns.append([row.case for row in rows])
     for name in names:
         unit, cells = digits.column([row.figures.get(name) for row in rows])
         heads.append(Head(COLUMNS.get(name, name), unit))
@@ -70,7 +73,7 @@ def method_table(result: Result) -> Table:
     if any(row.remark for row in rows):
         heads.append(Head("Remark", ""))
         columns.append([row.remark for row in rows])
-    title = METHODS.get(result.method, result.method)
+    title = PROCEDURES[result.method].title
     return Table(title, heads, [list(row) for row in zip(*columns, strict=True)], sorted(marks))
 
 

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from keisoku.plan.procedure import PROCEDURES
 from keisoku.record.result import Result
-from keisoku.report.device import METHODS
 from keisoku.report.digits import MARKS
 from keisoku.report.table import Table, line_table, method_table
 
@@ -41,13 +41,13 @@ def _print(console: Console, line: str | Text) -> None:
 
 
 def _order(result: Result) -> int:
-    return list(METHODS).index(result.method) if result.method in METHODS else len(METHODS)
+    return list(PROCEDURES).index(result.method)
 
 
 def _rich(table: Table) -> RichTable:
     shown = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for head in table.heads:
-        words = head.title in ("Remark", "Line")
+        words = head.title in ("Remark", "Line", "Case")
         title = Text(head.title, style="bold")
         if head.unit:
             title.append(f"\n{head.unit}", style="dim")

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from keisoku.plan.procedure import PROCEDURES
 from keisoku.record.result import Row
 from keisoku.record.trial import NS_PER_S, TrialRecord
 from keisoku.report import digits
-from keisoku.report.device import METHODS, Device
+from keisoku.report.device import Device
 from keisoku.report.plot import Plot, axis, device_colour, hover, label
 
 TRIALS_MAX = 60
@@ -70,7 +71,7 @@ def _rows(device: Device) -> Iterator[tuple[str, Row]]:
 def _choice(method: str, row: Row) -> str:
     load = row.figures.get("load")
     at = f" at {load.value:.4g} % load" if load and method == "loss" else ""
-    return f"{METHODS[method]} · {row.frame_bytes} byte{at}"
+    return f"{PROCEDURES[method].title} · {row.frame_bytes} byte{at}"
 
 
 def _add_trial(plot: Plot, choice: str, device: Device, record: TrialRecord, divisor: float) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from keisoku.cli.loss import command
+from keisoku.cli.main import keisoku
 from keisoku.cli.options import plan_of
 from keisoku.plan.plan import Plan, parse
+
+command = keisoku.commands["loss"]
 
 
 def plan(**typed: Any) -> Plan:

@@ -10,7 +10,11 @@ use super::{steady, traffic};
 /// Carries out `trial`, of whose every stream `paths` knows the way.
 pub fn run(paths: &Paths, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) -> Record {
     match &trial.streams[..] {
-        [only] if only.pacing == Pacing::Constant && only.frame_bytes.len() == 1 => {
+        [only]
+            if only.pacing == Pacing::Constant
+                && only.frame_bytes.len() == 1
+                && only.start_ns == 0 =>
+        {
             let path = &paths[&(only.transmit, only.receive)];
             steady::run(path, receive_clock_ppm, trial, watch)
         }

@@ -99,6 +99,7 @@ mod tests {
             frames,
             tag: None,
             growth_bytes: 0,
+            start_ns: 0,
         };
         Schedule::new(&stream, duration_ns, 1e9)
     }
