@@ -14,6 +14,7 @@ mod layout;
 mod mapped;
 mod open;
 mod packet_receive;
+pub(crate) mod packet_ring;
 pub(crate) mod packet_socket;
 mod packet_transmit;
 #[cfg(bpf)]
