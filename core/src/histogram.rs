@@ -8,10 +8,10 @@ use serde::Serialize;
 
 /// 2^7 buckets for each doubling: a relative width of at most 1/128.
 const SUB_BITS: u32 = 7;
-const SUB: usize = 1 << SUB_BITS;
+pub const SUB: usize = 1 << SUB_BITS;
 /// The largest exponent: 2^47 ns is 39 hours; anything longer falls into the last bucket.
 const OCTAVES: usize = 47 - SUB_BITS as usize;
-const BUCKETS: usize = (OCTAVES + 1) * SUB;
+pub const BUCKETS: usize = (OCTAVES + 1) * SUB;
 
 /// Counts of values in ns.
 #[derive(Clone, Default)]
@@ -28,9 +28,17 @@ pub struct Histogram {
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
 pub struct Buckets {
     pub negative: u64,
-    pub lower_ns: Vec<u64>,
-    pub upper_ns: Vec<u64>,
+    pub lower_ns: Vec<i64>,
+    pub upper_ns: Vec<i64>,
     pub counts: Vec<u64>,
+}
+
+impl Buckets {
+    pub fn push(&mut self, lower_ns: i64, upper_ns: i64, count: u64) {
+        self.lower_ns.push(lower_ns);
+        self.upper_ns.push(upper_ns);
+        self.counts.push(count);
+    }
 }
 
 impl Histogram {
@@ -77,9 +85,7 @@ impl Histogram {
             .zip(&self.counts)
             .filter(|(_, count)| **count > 0)
         {
-            buckets.lower_ns.push(lower(bucket));
-            buckets.upper_ns.push(lower(bucket + 1));
-            buckets.counts.push(count);
+            buckets.push(lower(bucket) as i64, lower(bucket + 1) as i64, count);
         }
         buckets
     }
@@ -103,14 +109,16 @@ impl Histogram {
     }
 }
 
+/// The bucket of a value.
 #[inline]
-fn index(value: u64) -> usize {
+pub fn index(value: u64) -> usize {
     // Below 2 * SUB each value has its own bucket; above, the top SUB_BITS + 1 bits choose it.
     let octave = (63 - (value | SUB as u64).leading_zeros()) - SUB_BITS;
     (octave as usize) * SUB + (value >> octave) as usize
 }
 
-fn lower(index: usize) -> u64 {
+/// The least value of a bucket.
+pub fn lower(index: usize) -> u64 {
     if index < 2 * SUB {
         return index as u64;
     }
@@ -160,6 +168,6 @@ mod tests {
         let buckets = histogram.buckets();
         assert_eq!(buckets.negative, 1);
         assert_eq!(buckets.counts, [1, 1]);
-        assert_eq!(buckets.lower_ns, [0, lower(BUCKETS - 1)]);
+        assert_eq!(buckets.lower_ns, [0, lower(BUCKETS - 1) as i64]);
     }
 }

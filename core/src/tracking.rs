@@ -6,12 +6,13 @@
 
 use serde::Serialize;
 
-use crate::extent::Extents;
 use crate::gaps::{self, Gap, Gaps, KeptAs};
 use crate::histogram::Histogram;
 use crate::latency::{Latencies, LatencyRecord};
 use crate::ranges::{self, Ranges};
+use crate::reordering::{self, Late, Reordering, ReorderingRecord};
 use crate::series::{self, Interval, Series};
+use crate::variation::{self, Variation, VariationRecord};
 
 /// Claims of corrupt frames that wait until they can be judged.
 const CLAIM_LIMIT: usize = 1 << 16;
@@ -42,7 +43,7 @@ impl Outcome {
     }
 }
 
-/// What a frame touches lies in the first two cache lines, so that a thousand streams in turn are as
+/// What a frame touches lies in the first three cache lines, so that a thousand streams in turn are as
 /// quick as one: hence the order of the fields.
 #[repr(C, align(64))]
 pub struct Tracker {
@@ -53,6 +54,7 @@ pub struct Tracker {
     histogram: Histogram,
     latencies: Latencies,
     last_sent_ns: u64,
+    variation: Variation,
 
     first: u64,
     end: u64,
@@ -64,7 +66,7 @@ pub struct Tracker {
     gaps: Gaps,
     duplicated: Ranges,
     reordered: Ranges,
-    extents: Extents,
+    reordering: Reordering,
     corrupt: Ranges,
     claims: Vec<u64>,
     claim_limit: usize,
@@ -91,13 +93,15 @@ pub struct Tracked {
     pub duplicated: Ranges,
     /// Arrivals with a smaller sequence number than one before them (RFC 4737, type-P-reordered).
     pub reordered: Ranges,
-    /// How far out of order those were.
-    pub reordering_extent: Extents,
+    /// What that means for a receiver; absent if there were none.
+    pub reordering: Option<ReorderingRecord>,
     /// Frames that this stream did not send.
     pub foreign_frames: u64,
     pub lost: Vec<Gap>,
     pub lost_kept_as: KeptAs,
     pub latency: Option<LatencyRecord>,
+    /// Of consecutive frames' latencies.
+    pub variation: Option<VariationRecord>,
     pub tagged_latency_ns: Option<f64>,
     pub series: Vec<Interval>,
 }
@@ -113,6 +117,7 @@ impl Tracker {
             histogram: Histogram::default(),
             latencies: Latencies::default(),
             last_sent_ns: 0,
+            variation: Variation::new(variation::LIMIT),
             first: 0,
             end: u64::MAX,
             start_ns,
@@ -121,7 +126,7 @@ impl Tracker {
             gaps: Gaps::new(gaps::LIMIT, gaps::BITMAP_BYTES),
             duplicated: Ranges::new(ranges::LIMIT),
             reordered: Ranges::new(ranges::LIMIT),
-            extents: Extents::default(),
+            reordering: Reordering::new(0, reordering::THRESHOLD),
             corrupt: Ranges::new(ranges::LIMIT),
             claims: Vec::new(),
             claim_limit: CLAIM_LIMIT,
@@ -148,6 +153,7 @@ impl Tracker {
             duplicated: Ranges::new(share(ranges::LIMIT)),
             reordered: Ranges::new(share(ranges::LIMIT)),
             corrupt: Ranges::new(share(ranges::LIMIT)),
+            variation: Variation::new(share(variation::LIMIT).next_power_of_two()),
             claim_limit: share(CLAIM_LIMIT),
             series: self.series.limited_to(share(series::LIMIT)),
             ..self
@@ -160,6 +166,7 @@ impl Tracker {
             next: first,
             first,
             end: first.saturating_add(frames),
+            reordering: Reordering::new(first, reordering::THRESHOLD),
             ..self
         }
     }
@@ -173,9 +180,10 @@ impl Tracker {
         let outcome = if ahead == 0 {
             self.next += 1;
             self.last_sent_ns = sent_ns;
+            self.variation.follow(latency_ps);
             Outcome::InOrder
         } else {
-            match self.out_of_sequence(sequence, ahead, sent_ns) {
+            match self.out_of_sequence(sequence, ahead, sent_ns, latency_ps) {
                 first @ (Outcome::InOrder | Outcome::Reordered) => first,
                 other => return other,
             }
@@ -226,6 +234,7 @@ impl Tracker {
         }
         self.settle_claims();
         self.close_interval();
+        let reordering = self.reordering.finish(self.closed);
         let lost_frames = self.gaps.missing();
         let (lost, lost_kept_as) = self.gaps.finish();
         Tracked {
@@ -235,12 +244,13 @@ impl Tracker {
             corrupt: self.corrupt,
             corrupt_arrivals: self.corrupt_arrivals,
             duplicated: self.duplicated,
+            reordering: (self.reordered.count > 0).then_some(reordering),
             reordered: self.reordered,
-            reordering_extent: self.extents,
             foreign_frames: self.foreign,
             lost,
             lost_kept_as,
             latency: self.latencies.finish(&self.series.whole(), &self.histogram),
+            variation: self.variation.finish(),
             tagged_latency_ns: self
                 .tagged_latency_ps
                 .map(|latency| latency as f64 / 1000.0),
@@ -250,8 +260,15 @@ impl Tracker {
 
     /// `sequence` is not the next number but `ahead` of it.
     #[cold]
-    fn out_of_sequence(&mut self, sequence: u64, ahead: i64, sent_ns: u64) -> Outcome {
+    fn out_of_sequence(
+        &mut self,
+        sequence: u64,
+        ahead: i64,
+        sent_ns: u64,
+        latency_ps: i64,
+    ) -> Outcome {
         let forwarded = self.forwarded_frames();
+        let received_ns = sent_ns.wrapping_add_signed(whole_ns(latency_ps));
         if ahead > 0 {
             if sequence >= self.end {
                 self.foreign();
@@ -261,6 +278,8 @@ impl Tracker {
             let after = self.last_sent();
             self.gaps
                 .add(self.next, sequence - 1, after, before, forwarded);
+            self.variation.skip(self.next, sequence, latency_ps);
+            self.reordering.skip(sequence, forwarded, received_ns);
             self.next = sequence + 1;
             self.last_sent_ns = sent_ns;
             return Outcome::InOrder;
@@ -270,9 +289,17 @@ impl Tracker {
             return Outcome::Foreign;
         }
         match self.gaps.fill(sequence) {
-            Some(noticed_at) => {
+            Some(filled) => {
                 self.reordered.push(sequence);
-                self.extents.record(forwarded - noticed_at);
+                self.variation.fill(sequence, latency_ps);
+                self.reordering.fill(&Late {
+                    sequence,
+                    next: self.next,
+                    arrivals: forwarded,
+                    noticed_at: filled.noticed_at,
+                    missing_above: filled.missing_above,
+                    received_ns,
+                });
                 Outcome::Reordered
             }
             None => {
@@ -339,9 +366,9 @@ mod layout {
     use super::Tracker;
 
     #[test]
-    fn what_every_frame_touches_lies_in_two_cache_lines() {
+    fn what_every_frame_touches_lies_in_three_cache_lines() {
         assert_eq!(offset_of!(Tracker, latencies), 64);
-        assert_eq!(offset_of!(Tracker, first), 128);
+        assert_eq!(offset_of!(Tracker, variation), 128);
     }
 }
 
