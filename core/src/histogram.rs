@@ -8,10 +8,10 @@ use serde::Serialize;
 
 /// 2^7 buckets for each doubling: a relative width of at most 1/128.
 const SUB_BITS: u32 = 7;
-pub const SUB: usize = 1 << SUB_BITS;
+const SUB: usize = 1 << SUB_BITS;
 /// The largest exponent: 2^47 ns is 39 hours; anything longer falls into the last bucket.
 const OCTAVES: usize = 47 - SUB_BITS as usize;
-pub const BUCKETS: usize = (OCTAVES + 1) * SUB;
+const BUCKETS: usize = (OCTAVES + 1) * SUB;
 
 /// Counts of values in ns.
 #[derive(Clone, Default)]
@@ -90,6 +90,16 @@ impl Histogram {
         buckets
     }
 
+    /// What was recorded since `earlier` was as this is.
+    pub fn buckets_since(&self, earlier: &Histogram) -> Buckets {
+        let mut since = self.clone();
+        since.negative -= earlier.negative;
+        for (bucket, count) in (earlier.first..).zip(&earlier.counts) {
+            since.counts[bucket - since.first] -= count;
+        }
+        since.buckets()
+    }
+
     /// Makes the octaves from those that exist to that of `bucket`.
     fn make_room(&mut self, bucket: usize) {
         let octave = bucket / SUB * SUB;
@@ -109,16 +119,14 @@ impl Histogram {
     }
 }
 
-/// The bucket of a value.
 #[inline]
-pub fn index(value: u64) -> usize {
+fn index(value: u64) -> usize {
     // Below 2 * SUB each value has its own bucket; above, the top SUB_BITS + 1 bits choose it.
     let octave = (63 - (value | SUB as u64).leading_zeros()) - SUB_BITS;
     (octave as usize) * SUB + (value >> octave) as usize
 }
 
-/// The least value of a bucket.
-pub fn lower(index: usize) -> u64 {
+fn lower(index: usize) -> u64 {
     if index < 2 * SUB {
         return index as u64;
     }

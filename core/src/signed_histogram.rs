@@ -1,17 +1,26 @@
-//! A histogram of differences: the buckets of `histogram` for either sign, about a middle one for less than 1 ns.
+//! A log-linear histogram of differences, of either sign: exact to 1 ns below 64 ns, to 1/32 above.
 //!
 //! One array, so that the sign costs no branch, which jitter would make the processor guess wrong every
-//! second time. It has as many octaves as the greatest difference needs. It counts and never interprets.
+//! second time; and a small one, because differences scatter more than latencies and a thousand streams should fit
+//! into a cache. It has as many octaves as the greatest difference needs. It counts and never interprets.
 
-use crate::histogram::{BUCKETS, Buckets, SUB, index, lower};
+use crate::histogram::Buckets;
+
+/// 2^5 buckets for each doubling.
+const SUB_BITS: u32 = 5;
+const SUB: usize = 1 << SUB_BITS;
+/// 2^47 ns is 39 hours; anything longer falls into the last bucket.
+const BUCKETS: usize = (48 - SUB_BITS as usize) * SUB;
 
 /// Counts of differences in ps.
 #[derive(Default)]
 #[repr(C)]
 pub struct SignedHistogram {
     /// Element `middle` counts -1 ns to 1 ns, `middle + k` bucket k, `middle - k` its mirror image.
-    counts: Box<[u64]>,
+    counts: Box<[u32]>,
     middle: usize,
+    /// Counts that 32 bits did not hold: distance from the middle, for each 2^32.
+    carried: Vec<isize>,
 }
 
 impl SignedHistogram {
@@ -24,25 +33,32 @@ impl SignedHistogram {
             .middle
             .wrapping_add_signed((bucket ^ sign as isize) - sign as isize);
         match self.counts.get_mut(place) {
-            Some(count) => *count += 1,
+            Some(count) => {
+                *count = count.wrapping_add(1);
+                if *count == 0 {
+                    self.carry(place);
+                }
+            }
             None => self.record_far(difference_ps),
         }
     }
 
     /// How many were recorded.
     pub fn count(&self) -> u64 {
-        self.counts.iter().sum()
+        let kept: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
+        kept + ((self.carried.len() as u64) << 32)
     }
 
     /// In ascending order. A negative value may equal its bucket's upper edge instead of the lower one.
     pub fn buckets(&self) -> Buckets {
         let mut buckets = Buckets::default();
-        for (place, &count) in self
-            .counts
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-        {
+        for (place, &count) in self.counts.iter().enumerate() {
+            let from_middle = place as isize - self.middle as isize;
+            let carried = self.carried.iter().filter(|own| **own == from_middle);
+            let count = u64::from(count) + ((carried.count() as u64) << 32);
+            if count == 0 {
+                continue;
+            }
             let bucket = place.abs_diff(self.middle);
             let (near, far) = (lower(bucket) as i64, lower(bucket + 1) as i64);
             match place.cmp(&self.middle) {
@@ -52,6 +68,11 @@ impl SignedHistogram {
             }
         }
         buckets
+    }
+
+    #[cold]
+    fn carry(&mut self, place: usize) {
+        self.carried.push(place as isize - self.middle as isize);
     }
 
     #[cold]
@@ -69,8 +90,25 @@ impl SignedHistogram {
         } else {
             self.middle + bucket
         };
-        self.counts[place] += 1;
+        self.counts[place] = self.counts[place].wrapping_add(1);
+        if self.counts[place] == 0 {
+            self.carry(place);
+        }
     }
+}
+
+#[inline]
+fn index(value: u64) -> usize {
+    let octave = (63 - (value | SUB as u64).leading_zeros()) - SUB_BITS;
+    (octave as usize) * SUB + (value >> octave) as usize
+}
+
+fn lower(index: usize) -> u64 {
+    if index < 2 * SUB {
+        return index as u64;
+    }
+    let octave = index / SUB - 1;
+    ((index % SUB + SUB) as u64) << octave
 }
 
 #[cfg(test)]
@@ -118,5 +156,15 @@ mod tests {
                 .unwrap()],
             3
         );
+    }
+    #[test]
+    fn more_than_32_bits_hold_are_counted() {
+        let mut histogram = SignedHistogram::default();
+        histogram.record(-5000);
+        histogram.counts[histogram.middle - 5] = u32::MAX;
+        histogram.record(-5000);
+        histogram.record(-5000);
+        assert_eq!(histogram.count(), (1 << 32) + 1);
+        assert_eq!(histogram.buckets().counts, [(1 << 32) + 1]);
     }
 }

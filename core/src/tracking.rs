@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::gaps::{self, Gap, Gaps, KeptAs};
-use crate::histogram::Histogram;
+use crate::histogram::{Buckets, Histogram};
 use crate::latency::{Latencies, LatencyRecord};
 use crate::ranges::{self, Ranges};
 use crate::reordering::{self, Late, Reordering, ReorderingRecord};
@@ -73,6 +73,8 @@ pub struct Tracker {
     corrupt_arrivals: u64,
     foreign: u64,
     tagged_latency_ps: Option<i64>,
+    /// What had arrived before the tagged frame.
+    before_tag: Option<Histogram>,
     series: Series,
 }
 
@@ -103,6 +105,8 @@ pub struct Tracked {
     /// Of consecutive frames' latencies.
     pub variation: Option<VariationRecord>,
     pub tagged_latency_ns: Option<f64>,
+    /// Latencies from the arrival of the tagged frame on, or, if it was lost, of the next one.
+    pub latency_since_tag: Option<Buckets>,
     pub series: Vec<Interval>,
 }
 
@@ -133,6 +137,7 @@ impl Tracker {
             corrupt_arrivals: 0,
             foreign: 0,
             tagged_latency_ps: None,
+            before_tag: None,
             series: Series::new(start_ns, interval_ns),
         }
     }
@@ -193,11 +198,12 @@ impl Tracker {
         if received_ns.wrapping_sub(self.interval_begin_ns) >= self.interval_width_ns {
             self.enter_interval(received_ns);
         }
-        self.latencies.record(latency_ps);
-        self.histogram.record(latency_ns);
         if sequence == self.tag {
             self.tagged_latency_ps = Some(latency_ps);
+            self.begin_tagged();
         }
+        self.latencies.record(latency_ps);
+        self.histogram.record(latency_ns);
         outcome
     }
 
@@ -251,6 +257,9 @@ impl Tracker {
             lost_kept_as,
             latency: self.latencies.finish(&self.series.whole(), &self.histogram),
             variation: self.variation.finish(),
+            latency_since_tag: self
+                .before_tag
+                .map(|before| self.histogram.buckets_since(&before)),
             tagged_latency_ns: self
                 .tagged_latency_ps
                 .map(|latency| latency as f64 / 1000.0),
@@ -276,6 +285,9 @@ impl Tracker {
             }
             let before = Some(sent_ns.saturating_sub(self.start_ns));
             let after = self.last_sent();
+            if (self.next..sequence).contains(&self.tag) {
+                self.begin_tagged();
+            }
             self.gaps
                 .add(self.next, sequence - 1, after, before, forwarded);
             self.variation.skip(self.next, sequence, latency_ps);
@@ -336,6 +348,13 @@ impl Tracker {
                 self.corrupt.push(claim);
             }
         }
+    }
+
+    /// From here on frames are those that RFC 8219 §7.2 tags; once.
+    #[cold]
+    fn begin_tagged(&mut self) {
+        self.before_tag
+            .get_or_insert_with(|| self.histogram.clone());
     }
 
     /// When the latest frame in order was sent, `None` before the first.
