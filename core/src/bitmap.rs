@@ -38,6 +38,14 @@ impl Bitmap {
         was_set
     }
 
+    /// How many numbers from `first` on are set.
+    pub fn count_from(&self, first: u64) -> u64 {
+        let skip = (first / 64) as usize;
+        let partly = self.words.get(skip).map_or(0, |word| word >> (first % 64));
+        let whole = self.words.iter().skip(skip + 1);
+        u64::from(partly.count_ones()) + whole.map(|word| u64::from(word.count_ones())).sum::<u64>()
+    }
+
     /// Whole words, least significant byte and bit first.
     pub fn to_base64(&self) -> String {
         let bytes: Vec<u8> = self

@@ -1,15 +1,16 @@
-//! How far out of order frames came: the reordering extent of RFC 4737 §4.2.1.
+//! Distances in frames, such as the reordering extents of RFC 4737 §4.2.
 //!
 //! The extent of a late frame is the number of frames that arrived since the first one that
 //! overtook it, that one included. It counts; what an extent means for a receiver belongs to the analysis.
 
 use serde::Serialize;
 
-/// Extents of the reordered frames of a stream.
+/// Extents of the reordered frames of a stream, or other distances in frames.
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
 pub struct Extents {
     /// The largest one; 0 if nothing was reordered.
     pub max_frames: u64,
+    pub sum_frames: u64,
     /// Element k counts frames with an extent of 2^k to 2^(k+1) - 1.
     pub by_power_of_two: Vec<u64>,
 }
@@ -18,6 +19,7 @@ impl Extents {
     /// `frames` must not be zero.
     pub fn record(&mut self, frames: u64) {
         self.max_frames = self.max_frames.max(frames);
+        self.sum_frames += frames;
         let power = frames.ilog2() as usize;
         if power >= self.by_power_of_two.len() {
             self.by_power_of_two.resize(power + 1, 0);
@@ -36,7 +38,7 @@ mod tests {
         for frames in [1, 1, 2, 3, 4, 9] {
             extents.record(frames);
         }
-        assert_eq!(extents.max_frames, 9);
+        assert_eq!((extents.max_frames, extents.sum_frames), (9, 20));
         assert_eq!(extents.by_power_of_two, [2, 2, 1, 1]);
     }
 }

@@ -59,6 +59,18 @@ struct Open {
     bitmap: Option<Bitmap>,
 }
 
+/// A number that was missing and came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filled {
+    /// After how many frames its gap was noticed.
+    pub noticed_at: u64,
+    /// Numbers above it that are still missing; `None` if that is not known, or long to count.
+    pub missing_above: Option<u64>,
+}
+
+/// Gaps above a late number that are looked through to count what is missing.
+const LOOKED_THROUGH: usize = 1 << 10;
+
 pub struct Gaps {
     /// Ascending and apart. New ones come at the end and late frames are mostly recent, so a
     /// vector beats a tree: a device that loses every second frame costs little more than none.
@@ -113,8 +125,8 @@ impl Gaps {
         }
     }
 
-    /// `sequence` came after all: after how many frames its gap was noticed. `None` if it was not missing.
-    pub fn fill(&mut self, sequence: u64) -> Option<u64> {
+    /// `sequence` came after all. `None` if it was not missing.
+    pub fn fill(&mut self, sequence: u64) -> Option<Filled> {
         let place = self.open.partition_point(|gap| gap.last < sequence);
         let gap = self
             .open
@@ -122,11 +134,20 @@ impl Gaps {
             .filter(|gap| gap.first <= sequence)?;
         let noticed_at = gap.noticed_at;
         let whole = gap.is_whole();
+        let missing_here = match &gap.bitmap {
+            Some(bitmap) => Some(bitmap.count_from(sequence - gap.first + 1)),
+            None => whole.then(|| gap.last - sequence),
+        };
         let bitmap = gap.bitmap.as_mut();
         let joined = bitmap.is_some();
         if bitmap.is_some_and(|bitmap| !bitmap.take(sequence - gap.first)) {
             return None;
         }
+        let later = &self.open[place + 1..];
+        let missing_above = missing_here
+            .filter(|_| later.len() <= LOOKED_THROUGH)
+            .map(|here| here + later.iter().map(|gap| gap.count).sum::<u64>());
+        let gap = &mut self.open[place];
         if gap.count == 1 {
             self.open.remove(place);
         } else if whole && !joined {
@@ -136,7 +157,10 @@ impl Gaps {
             gap.count -= 1;
         }
         self.missing -= 1;
-        Some(noticed_at)
+        Some(Filled {
+            noticed_at,
+            missing_above,
+        })
     }
 
     pub fn finish(self) -> (Vec<Gap>, KeptAs) {

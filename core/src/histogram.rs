@@ -28,9 +28,17 @@ pub struct Histogram {
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
 pub struct Buckets {
     pub negative: u64,
-    pub lower_ns: Vec<u64>,
-    pub upper_ns: Vec<u64>,
+    pub lower_ns: Vec<i64>,
+    pub upper_ns: Vec<i64>,
     pub counts: Vec<u64>,
+}
+
+impl Buckets {
+    pub fn push(&mut self, lower_ns: i64, upper_ns: i64, count: u64) {
+        self.lower_ns.push(lower_ns);
+        self.upper_ns.push(upper_ns);
+        self.counts.push(count);
+    }
 }
 
 impl Histogram {
@@ -77,11 +85,19 @@ impl Histogram {
             .zip(&self.counts)
             .filter(|(_, count)| **count > 0)
         {
-            buckets.lower_ns.push(lower(bucket));
-            buckets.upper_ns.push(lower(bucket + 1));
-            buckets.counts.push(count);
+            buckets.push(lower(bucket) as i64, lower(bucket + 1) as i64, count);
         }
         buckets
+    }
+
+    /// What was recorded since `earlier` was as this is.
+    pub fn buckets_since(&self, earlier: &Histogram) -> Buckets {
+        let mut since = self.clone();
+        since.negative -= earlier.negative;
+        for (bucket, count) in (earlier.first..).zip(&earlier.counts) {
+            since.counts[bucket - since.first] -= count;
+        }
+        since.buckets()
     }
 
     /// Makes the octaves from those that exist to that of `bucket`.
@@ -160,6 +176,6 @@ mod tests {
         let buckets = histogram.buckets();
         assert_eq!(buckets.negative, 1);
         assert_eq!(buckets.counts, [1, 1]);
-        assert_eq!(buckets.lower_ns, [0, lower(BUCKETS - 1)]);
+        assert_eq!(buckets.lower_ns, [0, lower(BUCKETS - 1) as i64]);
     }
 }

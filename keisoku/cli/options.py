@@ -66,7 +66,7 @@ _TRIAL = (
     click.option(
         "--size",
         metavar="BYTES",
-        help="sizes with FCS: 64,1518, 64-1518:64, or a mix: imix, 64:7,1518:1 (default: RFC 2544's)",
+        help="sizes with FCS: 64,1518, 64-1518:64, rfc8219, or a mix: imix, 64:7,1518:1 (default: RFC 2544's)",
     ),
     click.option("--duration", metavar="TIME", help="length of a trial (default: the RFC's)"),
     click.option(

@@ -12,8 +12,11 @@ from collections.abc import Callable, Generator, Mapping
 from keisoku.calibration.bias import Bias
 from keisoku.engine import Capabilities
 from keisoku.method.calibrate import calibrate
+from keisoku.method.delay import delay
+from keisoku.method.delay_variation import delay_variation
 from keisoku.method.latency import latency
 from keisoku.method.loss import loss
+from keisoku.method.reordering import reordering
 from keisoku.method.setting import Setting
 from keisoku.method.sweep import sweep
 from keisoku.method.throughput import throughput
@@ -27,6 +30,9 @@ METHODS: dict[str, Callable[[Setting], Method]] = {
     "throughput": throughput,
     "latency": latency,
     "loss": loss,
+    "delay": delay,
+    "delay_variation": delay_variation,
+    "reordering": reordering,
     "sweep": sweep,
     "calibrate": calibrate,
 }

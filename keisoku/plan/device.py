@@ -108,6 +108,8 @@ class Faults(_Section):
     duplicate_ratio: Ratio = 0.0
     reorder_ratio: Ratio = 0.0
     """Frames that are held back until the next one has passed them."""
+    reorder_above_fps: Annotated[float, Field(gt=0)] | None = None
+    """Only while frames of a stream follow each other faster than this."""
     corrupt_ratio: Ratio = 0.0
 
 

@@ -19,6 +19,7 @@ from keisoku.frame.imix import is_mix, mix
 from keisoku.plan.content import Content, pacing
 from keisoku.plan.pattern import Pattern, fits, pairs
 from keisoku.plan.procedure import PROCEDURES
+from keisoku.plan.rfc8219_settings import DelaySettings, DelayVariationSettings, ReorderingSettings
 from keisoku.plan.settings import (
     RFC2544_SIZES,
     CalibrateSettings,
@@ -86,6 +87,9 @@ class Plan(Settings):
     throughput: ThroughputSettings = ThroughputSettings()
     latency: LatencySettings = LatencySettings()
     loss: LossSettings = LossSettings()
+    delay: DelaySettings = DelaySettings()
+    delay_variation: DelayVariationSettings = DelayVariationSettings()
+    reordering: ReorderingSettings = ReorderingSettings()
     sweep: SweepSettings = SweepSettings()
     calibrate: CalibrateSettings = CalibrateSettings()
 
@@ -155,6 +159,12 @@ class Plan(Settings):
                 raise PlanError(field, "a device named by --dut needs none", "leave it out, or give --tx and --rx")
         if self.dut is None and self.engine is not None:
             raise PlanError("engine", "ports name their own engine", "leave it out: write --tx xdp:eth1")
+        if self.delay.tag_after_s >= self.delay.trial_s:
+            raise PlanError(
+                "delay.tag_after_s",
+                "frames would be tagged after the end of the trial",
+                "choose a time below delay.trial_s",
+            )
         if self.latency.tag_after_s >= self.latency.trial_s:
             raise PlanError(
                 "latency.tag_after_s",

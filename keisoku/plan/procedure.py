@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keisoku.plan.rfc8219_settings import DelaySettings, DelayVariationSettings, ReorderingSettings
 from keisoku.plan.settings import (
     CalibrateSettings,
     LatencySettings,
@@ -71,6 +72,35 @@ PROCEDURES: dict[str, Procedure] = {
             "loss",
             LossSettings,
             "Frame loss at 100 %, 90 %, … of the maximum load, until two successive trials without any.",
+        ),
+        Procedure(
+            "delay",
+            "Typical and worst-case latency",
+            "RFC 8219 §7.2",
+            "typical",
+            DelaySettings,
+            "Median and 99.9th percentile of the latency of every frame after 60 s, medians of 20 trials.",
+            "keisoku delay --dut lab:bridge --size 64 --rate 50kpps --trials 3 --duration 2s --waits 0.1s",
+            sizes="rfc8219",
+        ),
+        Procedure(
+            "delay_variation",
+            "Delay variation",
+            "RFC 8219 §7.3",
+            "pdv",
+            DelayVariationSettings,
+            "PDV and IPDV over all frames, medians of 20 trials.",
+            "keisoku delay-variation --dut lab:bridge --size 64 --rate 50kpps --trials 3 --duration 2s --waits 0.1s",
+            sizes="rfc8219",
+        ),
+        Procedure(
+            "reordering",
+            "Reordering",
+            "RFC 4737, RFC 5236",
+            "reordered",
+            ReorderingSettings,
+            "How often, how far and how late frames are reordered, at several loads.",
+            "keisoku reordering --dut lab:bridge --size 64 --maximum 200kpps --duration 2s --waits 0.1s",
         ),
         Procedure(
             "sweep",

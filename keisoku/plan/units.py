@@ -13,6 +13,15 @@ RATE_UNITS |= {
     for unit in ("pps", "fps", "frames/s")
 }
 TIME_UNITS_NS = {"": 1e9, "ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
+NAMED_SIZES = {
+    "rfc2544": (64, 128, 256, 512, 1024, 1280, 1518),
+    "rfc5180": (64, 128, 256, 512, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216),
+    "rfc8219": (64, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216),
+    "rfc8219-translation": (84, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216),
+    "rfc8239": (64, 128, 256, 512, 1024, 1518, 4096, 8000, 9216),
+}
+"""RFC 2544 §9.1; RFC 5180 §5.1.1 with its notes; RFC 8219 §5.1.1, where 84 replaces 64 in the direction from
+IPv6 to IPv4 of a translator; RFC 8239 §2.2 "the most common" for reports."""
 _QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([^\s\d]*)\s*")
 
 
@@ -41,7 +50,9 @@ def duration_ns(field: str, text: str) -> int:
 
 
 def frame_sizes(field: str, text: str) -> list[int]:
-    """Sizes in bytes: '64,128,1518', or a range 'FIRST-LAST:STEP' (last included), in order, each once."""
+    """Sizes in bytes: '64,128,1518', a range 'FIRST-LAST:STEP' (last included) or 'rfc8219', in order, each once."""
+    if text.strip().lower() in NAMED_SIZES:
+        return list(NAMED_SIZES[text.strip().lower()])
     sizes: set[int] = set()
     for part in str(text).replace(" ", "").split(","):
         match = re.fullmatch(r"(\d+)(?:-(\d+):(\d+))?", part)

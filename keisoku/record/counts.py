@@ -35,6 +35,17 @@ class Latency(_Model):
     histogram: Buckets
 
 
+class Variation(_Model):
+    """D(i) − D(i−1) over all pairs of consecutive frames that both arrived, signed (RFC 3393, RFC 8219 §7.3.2)."""
+
+    count: int
+    min_ns: float
+    max_ns: float
+    mean_ns: float
+    histogram: Buckets
+    """Of either sign; the one about zero is from −1 to 1."""
+
+
 class DriverDelay(_Model):
     """Of a sample of frames: the driver's stamp minus the one in the frame."""
 
@@ -65,10 +76,46 @@ class Ranges(_Model):
 
 
 class Extents(_Model):
-    """Reordering extents (RFC 4737 §4.2.1) in frames; element k counts those of 2^k to 2^(k+1) - 1."""
+    """Distances such as reordering extents (RFC 4737 §4.2) in frames; element k counts those of 2^k to 2^(k+1) - 1."""
 
     max_frames: int = 0
+    sum_frames: int = 0
     by_power_of_two: list[int] = []
+
+
+class Times(_Model):
+    """Times in ns and how many there were; mean and maximum are 0 if none."""
+
+    count: int
+    max_ns: int
+    mean_ns: float
+    histogram: Buckets
+
+
+class Reordering(_Model):
+    """What reordered frames mean for a receiver (RFC 4737, RFC 5236), in frames; see `core/src/reordering.rs`."""
+
+    extent: Extents
+    byte_offset: Extents
+    """In frames: those with greater numbers that arrived before a reordered one."""
+    late_time: Times
+    discontinuities: int
+    gap: Extents
+    """Between discontinuities."""
+    gap_time: Times
+    in_order_frames: int
+    run_squares: int
+    """Sum of the squared lengths of reordering-free runs; their number is that of reordered frames."""
+    n_reordered: list[int]
+    """Element k counts frames that are (k + 1)-reordered."""
+    threshold_frames: int
+    """Of displacement and of occupancy."""
+    displacement: list[tuple[int, int]]
+    """Displacement (early is negative) and frames: RFC 5236's FD."""
+    occupancy: list[tuple[int, int]]
+    """Buffer occupancy and arrivals: RFC 5236's FB."""
+    discarded_frames: int
+    """Displaced beyond the threshold."""
 
 
 class Gap(_Model):
@@ -119,11 +166,15 @@ class Tracked(_Model):
     corrupt_arrivals: int
     duplicated: Ranges
     reordered: Ranges
-    reordering_extent: Extents = Extents()
+    reordering: Reordering | None = None
+    """None if nothing was reordered."""
     foreign_frames: int
     lost: list[Gap]
     lost_kept_as: Literal["list", "bitmap", "intervals"]
     """Weakest form in `lost`: each gap with its times, bitmaps of dense stretches, or counts in intervals."""
     latency: Latency | None
+    variation: Variation | None = None
     tagged_latency_ns: float | None
+    latency_since_tag: Buckets | None = None
+    """Of frames that arrived from the tagged one on."""
     series: list[Interval]

@@ -23,6 +23,7 @@ UNITS = {
     "bit/s": "bits_per_second",
     "%": "percent",
     "byte": "bytes",
+    "frames": "frames",
 }
 
 

@@ -92,6 +92,8 @@ pub struct Faults {
     pub duplicate_ratio: f64,
     /// A frame that is held back until the next one has passed it.
     pub reorder_ratio: f64,
+    /// Only while frames of a stream follow each other faster than this.
+    pub reorder_above_fps: Option<f64>,
     pub corrupt_ratio: f64,
 }
 

@@ -14,7 +14,9 @@ pub struct Faults {
     lost_for_size: Chance,
     pub corrupt: Chance,
     pub duplicate: Chance,
-    pub reorder: Chance,
+    reorder: Chance,
+    /// Frames that follow the one before sooner than this may be reordered.
+    reorder_within_ps: u64,
     jitter: Option<(Distribution, u64, Stream)>,
 }
 
@@ -35,6 +37,9 @@ impl Faults {
             corrupt: chance(ratios.corrupt_ratio, Concern::Corrupt),
             duplicate: chance(ratios.duplicate_ratio, Concern::Duplicate),
             reorder: chance(ratios.reorder_ratio, Concern::Reorder),
+            reorder_within_ps: ratios
+                .reorder_above_fps
+                .map_or(u64::MAX, |fps| (1e12 / fps).round() as u64),
             jitter: path.jitter().map(|jitter| {
                 let spread_ps = (jitter.spread_ns * 1000.0).round() as u64;
                 (
@@ -63,6 +68,15 @@ impl Faults {
     #[inline]
     pub fn lose(&self, sequence: u64, is_large: bool) -> bool {
         self.lost.hits(sequence) || is_large && self.lost_for_size.hits(sequence)
+    }
+
+    /// `spacing_ps`: since the stream's frame before was sent.
+    #[inline]
+    pub fn reorders(&self, sequence: u64, spacing_ps: u64) -> bool {
+        let always = self.reorder_within_ps == u64::MAX;
+        // No frame comes before the first.
+        let is_soon = always || sequence > 0 && spacing_ps < self.reorder_within_ps;
+        is_soon && self.reorder.hits(sequence)
     }
 
     #[inline]

@@ -43,6 +43,8 @@ pub struct Lane {
     pub faults: Option<Faults>,
     /// A frame that is held back until the next one has passed it, and its class.
     pub held: Option<(Frame, u32)>,
+    /// When its frame before was sent.
+    pub sent_ps: u64,
     /// Of consecutive frames, a cycle.
     classes: Vec<u32>,
     place: usize,
@@ -66,6 +68,7 @@ impl Lane {
             outlet,
             faults: faults.are_possible().then_some(faults),
             held: None,
+            sent_ps: 0,
             classes,
             place: 0,
             offered: 0,

@@ -81,6 +81,8 @@ struct Disturbance {
     is_large: bool,
     /// The latest time a frame reached the output: later ones do not overtake it.
     ready_ps: u64,
+    /// When the frame before was sent.
+    sent_ps: u64,
     held: Option<(u64, u64)>,
     /// How much faster the receiver's clock runs than the sender's.
     receive_clock: f64,
@@ -105,6 +107,7 @@ impl Carrier {
                 faults,
                 is_large: path.is_large(bytes),
                 ready_ps: 0,
+                sent_ps: 0,
                 held: None,
                 receive_clock: receive_clock_ppm * 1e-6,
             }),
@@ -130,13 +133,15 @@ impl Carrier {
         let Some(own) = &mut self.disturbance else {
             return;
         };
+        let spacing_ps = sent_ps - own.sent_ps;
+        own.sent_ps = sent_ps;
         if own.faults.lose(sequence, own.is_large) {
             return;
         }
         let jitter_ps = own.faults.jitter_ps(sequence);
         let ready_ps = (sent_ps + self.latency_ps).saturating_add_signed(jitter_ps);
         own.ready_ps = own.ready_ps.max(ready_ps).max(sent_ps);
-        if own.held.is_none() && own.faults.reorder.hits(sequence) {
+        if own.held.is_none() && own.faults.reorders(sequence, spacing_ps) {
             own.held = Some((sequence, sent_ps));
             return;
         }

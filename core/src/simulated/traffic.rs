@@ -164,13 +164,14 @@ impl Device {
         let way = &mut self.ways[lane.way];
         let mut ready_ps = sent_ps + kind.latency_ps;
         let mut released = None;
+        let spacing_ps = sent_ps - std::mem::replace(&mut lane.sent_ps, sent_ps);
         if let Some(faults) = &lane.faults {
             if faults.lose(frame.sequence, kind.is_large) {
                 return;
             }
             let jitter_ps = faults.jitter_ps(frame.sequence);
             ready_ps = ready_ps.saturating_add_signed(jitter_ps).max(sent_ps);
-            if lane.held.is_none() && faults.reorder.hits(frame.sequence) {
+            if lane.held.is_none() && faults.reorders(frame.sequence, spacing_ps) {
                 way.ready_ps = way.ready_ps.max(ready_ps);
                 lane.held = Some((frame, class));
                 return;

@@ -9,6 +9,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::signature::MASK_48;
 
+mod order;
+
 /// One frame that the tester saw.
 #[derive(Clone, Copy, Debug)]
 enum Seen {
@@ -210,7 +212,9 @@ fn agrees(first: u64, offered: u64, arrivals: &[Seen], limit: usize) -> Result<(
         .map(|interval| interval.forwarded_frames)
         .sum();
     prop_assert_eq!(frames, tracked.forwarded_frames);
-    let extents = &tracked.reordering_extent;
+    let extents = &tracked
+        .reordering
+        .map_or_else(Default::default, |found| found.extent);
     if limit == gaps::LIMIT {
         prop_assert_eq!(
             extents.max_frames,

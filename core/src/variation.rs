@@ -1,0 +1,144 @@
+//! Inter-packet delay variation: D(i) - D(i-1), with its sign (RFC 3393 §2, RFC 5481 §4.1, RFC 8219 §7.3.2).
+//!
+//! A pair is two frames of consecutive sequence numbers that both arrived, in whatever order. Frames in order
+//! need only the latency of the one before. Frames beside a missing number are remembered in case it
+//! comes late: in a table that forgets those more than `LIMIT` numbers back, so that memory is bounded. Such a
+//! pair is left out. It never takes a magnitude.
+
+use serde::Serialize;
+
+use crate::histogram::Buckets;
+use crate::signed_histogram::SignedHistogram;
+
+/// A frame that comes late by at most so many numbers finds its neighbours. A power of two.
+pub const LIMIT: usize = 1 << 12;
+const NONE_PS: i64 = i64::MIN;
+const PS_PER_NS: f64 = 1000.0;
+
+#[repr(C)]
+pub struct Variation {
+    /// Latency of the frame with the greatest number up to now.
+    previous_ps: i64,
+    min_ps: i64,
+    max_ps: i64,
+    histogram: SignedHistogram,
+    /// Latency of the first frame after the latest gap: the sum over a run without gaps is last minus first.
+    run_ps: i64,
+    sum_ps: i128,
+    /// Frames beside missing ones, by the lower bits of their numbers; empty until a frame is missing.
+    edges: Box<[Edge]>,
+    limit: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Edge {
+    sequence: u64,
+    latency_ps: i64,
+}
+
+/// Over all pairs of frames with consecutive numbers that both arrived.
+#[derive(Clone, Debug, Serialize)]
+pub struct VariationRecord {
+    pub count: u64,
+    pub min_ns: f64,
+    pub max_ns: f64,
+    pub mean_ns: f64,
+    pub histogram: Buckets,
+}
+
+impl Variation {
+    /// `limit` must be a power of two.
+    pub fn new(limit: usize) -> Self {
+        Variation {
+            previous_ps: NONE_PS,
+            min_ps: i64::MAX,
+            max_ps: i64::MIN,
+            histogram: SignedHistogram::default(),
+            run_ps: 0,
+            sum_ps: 0,
+            edges: Box::default(),
+            limit,
+        }
+    }
+
+    /// The frame after the one with the greatest number arrived.
+    #[inline]
+    pub fn follow(&mut self, latency_ps: i64) {
+        if self.previous_ps == NONE_PS {
+            self.run_ps = latency_ps;
+        } else {
+            self.pair(latency_ps - self.previous_ps);
+        }
+        self.previous_ps = latency_ps;
+    }
+
+    /// Numbers from `expected` on are missing before `sequence`, which arrived.
+    pub fn skip(&mut self, expected: u64, sequence: u64, latency_ps: i64) {
+        if self.previous_ps != NONE_PS {
+            self.remember(expected - 1, self.previous_ps);
+            self.sum_ps += i128::from(self.previous_ps - self.run_ps);
+        }
+        self.remember(sequence, latency_ps);
+        (self.previous_ps, self.run_ps) = (latency_ps, latency_ps);
+    }
+
+    /// A frame that was missing arrived.
+    pub fn fill(&mut self, sequence: u64, latency_ps: i64) {
+        if let Some(before_ps) = sequence.checked_sub(1).and_then(|before| self.find(before)) {
+            self.late_pair(latency_ps - before_ps);
+        }
+        if let Some(after_ps) = self.find(sequence + 1) {
+            self.late_pair(after_ps - latency_ps);
+        }
+        self.remember(sequence, latency_ps);
+    }
+
+    pub fn finish(self) -> Option<VariationRecord> {
+        let count = self.histogram.count();
+        let last_run_ps = match self.previous_ps {
+            NONE_PS => 0,
+            previous_ps => i128::from(previous_ps - self.run_ps),
+        };
+        (count > 0).then(|| VariationRecord {
+            count,
+            min_ns: self.min_ps as f64 / PS_PER_NS,
+            max_ns: self.max_ps as f64 / PS_PER_NS,
+            mean_ns: (self.sum_ps + last_run_ps) as f64 / count as f64 / PS_PER_NS,
+            histogram: self.histogram.buckets(),
+        })
+    }
+
+    #[inline]
+    fn pair(&mut self, difference_ps: i64) {
+        self.min_ps = self.min_ps.min(difference_ps);
+        self.max_ps = self.max_ps.max(difference_ps);
+        self.histogram.record(difference_ps);
+    }
+
+    fn late_pair(&mut self, difference_ps: i64) {
+        self.sum_ps += i128::from(difference_ps);
+        self.pair(difference_ps);
+    }
+
+    fn remember(&mut self, sequence: u64, latency_ps: i64) {
+        if self.edges.is_empty() {
+            let unused = Edge {
+                sequence: u64::MAX,
+                latency_ps: 0,
+            };
+            self.edges = vec![unused; self.limit].into_boxed_slice();
+        }
+        let place = sequence as usize & (self.edges.len() - 1);
+        self.edges[place] = Edge {
+            sequence,
+            latency_ps,
+        };
+    }
+
+    fn find(&self, sequence: u64) -> Option<i64> {
+        let place = sequence as usize & (self.edges.len().checked_sub(1)?);
+        Some(self.edges[place])
+            .filter(|edge| edge.sequence == sequence)
+            .map(|edge| edge.latency_ps)
+    }
+}

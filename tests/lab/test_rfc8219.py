@@ -1,0 +1,97 @@
+"""RFC 8219 and RFC 4737 on the lab's devices: what a bridge and a device that swaps known frames do to real ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from keisoku.calibration.bias import Bias
+from keisoku.engine.opening import on_lab
+from keisoku.lab import Faults, Lab
+from keisoku.method import begin
+from keisoku.plan.plan import Plan, parse
+from keisoku.record.result import Result
+from keisoku.record.trial import TrialRecord
+from keisoku.record.validity import reasons
+
+pytestmark = pytest.mark.lab
+
+_WAITS = {"learning_wait_s": 0.02, "drain_s": 0.1, "rest_s": 0.0}
+
+
+def plan_for(device: str, method: str, **settings: object) -> Plan:
+    return parse(
+        {"methods": [method], "dut": f"lab:{device}", "frame_bytes": [128], "phases": _WAITS, method: settings}
+    )
+
+
+def carry_out(plan: Plan, lab: Lab) -> tuple[Result, list[TrialRecord]]:
+    engine = on_lab(plan, lab)
+    records: list[TrialRecord] = []
+    reply = None
+    try:
+        method = begin(plan.methods[0], plan, engine.capabilities, Bias(), {})
+        while True:
+            try:
+                trial = method.send(reply)  # type: ignore[arg-type]
+            except StopIteration as stop:
+                return stop.value, records
+            # Another method's frames of the trial before cannot be mistaken for this one's.
+            engine.start(trial, stream=1 + len(records), seed=plan.seed)
+            facts, seconds = engine.finish()
+            reply = TrialRecord(
+                index=len(records),
+                method=plan.methods[0],
+                trial=trial,
+                facts=facts,
+                started_at="",
+                engine_seconds=seconds,
+                invalid_because=reasons(trial, facts),
+            )
+            records.append(reply)
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("method", ["delay", "delay_variation"])
+def test_a_bridge_has_a_delay_and_a_signed_variation(method: str) -> None:
+    plan = plan_for("bridge", method, trial_s=0.3, trials=3, rate_fps=4000)
+    with Lab("bridge") as lab:
+        result, records = carry_out(plan, lab)
+    (row,) = result.rows
+    usable = [record for record in records if record.valid]
+    if not usable:
+        pytest.skip("the machine kept the tester from sending what it should")
+    figures = {name: figure.value for name, figure in row.figures.items()}
+    if method == "delay":
+        assert 0 < figures["typical_p1"] <= figures["typical"] <= figures["typical_p99"]
+        assert figures["typical"] <= figures["worst_case"]
+        return
+    assert figures["ipdv_min"] < 0 < figures["ipdv_max"]
+    assert figures["ipdv_min"] <= figures["ipdv_median"] <= figures["ipdv_max"]
+    for record in usable:
+        tracked = record.facts.tracked
+        assert tracked.variation is not None and tracked.latency is not None
+        if tracked.lost_frames == 0:
+            assert tracked.variation.count == tracked.forwarded_frames - 1
+        assert sum(tracked.variation.histogram.counts) == tracked.variation.count
+        width = tracked.latency.max_ns - tracked.latency.min_ns
+        assert -width <= tracked.variation.min_ns <= tracked.variation.max_ns <= width
+
+
+def test_known_swaps_are_what_is_reordered() -> None:
+    swaps = tuple(range(10, 700, 23))
+    plan = plan_for("faulty", "reordering", trial_s=0.2, loads_percent=(50, 100), maximum_fps=4000)
+    with Lab("faulty", faults=Faults(swap=swaps)) as lab:
+        result, records = carry_out(plan, lab)
+    for record in records:
+        tracked = record.facts.tracked
+        own = [number for number in swaps if number + 1 < record.facts.sent.offered_frames]
+        assert tracked.reordered.count == len(own)
+        assert [first for first, _ in tracked.reordered.ranges] == own
+        found = tracked.reordering
+        assert found is not None
+        assert found.extent.max_frames == 1 and found.extent.sum_frames == len(own)
+        assert found.n_reordered == [len(own)]
+        assert dict(found.displacement)[1] == dict(found.displacement)[-1] == len(own)
+        assert found.gap.sum_frames == own[-1] - own[0]
+    assert [row.case for row in result.rows] == ["100 %", "50 %"] or any(not record.valid for record in records)
