@@ -19,6 +19,13 @@ from keisoku.frame.imix import is_mix, mix
 from keisoku.plan.content import Content, pacing
 from keisoku.plan.pattern import Pattern, fits, pairs
 from keisoku.plan.procedure import PROCEDURES
+from keisoku.plan.rfc8239_settings import (
+    BufferingSettings,
+    HeadOfLineSettings,
+    IncastSettings,
+    LineRateSettings,
+    MicroburstSettings,
+)
 from keisoku.plan.settings import (
     RFC2544_SIZES,
     CalibrateSettings,
@@ -87,6 +94,11 @@ class Plan(Settings):
     latency: LatencySettings = LatencySettings()
     loss: LossSettings = LossSettings()
     sweep: SweepSettings = SweepSettings()
+    line_rate: LineRateSettings = LineRateSettings()
+    buffering: BufferingSettings = BufferingSettings()
+    microburst: MicroburstSettings = MicroburstSettings()
+    head_of_line: HeadOfLineSettings = HeadOfLineSettings()
+    incast: IncastSettings = IncastSettings()
     calibrate: CalibrateSettings = CalibrateSettings()
 
     @model_validator(mode="before")
