@@ -13,6 +13,7 @@ from keisoku.method.rfc8239 import FullRate, flows_trial, reliably
 from keisoku.method.setting import Setting
 from keisoku.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
 
+NOT_EMPTY = "the output was not empty when the load began: rest longer between trials"
 _ALONE_FRAMES = 16
 _ALONE_SHARE = 0.01
 _GRAIN = 0.05
@@ -40,6 +41,8 @@ class Backlog:
     """Forwarded frames less those that had left when the last was sent: the same by counts alone."""
     lost_frames: int
     max_latency_ns: float
+    head_start_ns: float
+    """Wait of the frame that waited least: the first one's, which finds an empty output."""
 
     @property
     def frames(self) -> int:
@@ -47,9 +50,9 @@ class Backlog:
         return self.frames_of(self.wait_ns)
 
     @property
-    def drain_ns(self) -> float:
-        """Time in which what was held leaves."""
-        return self.frames * self.service_ns
+    def began_empty(self) -> bool:
+        """False if frames of an earlier trial, or of others, were in the buffer when the load began."""
+        return self.head_start_ns < self.service_ns
 
     def frames_of(self, wait_ns: float) -> int:
         """Frames held, the newest of which waits so long.
@@ -112,6 +115,9 @@ def backlog(record: TrialRecord, output: int, alone: Unqueued) -> Backlog | None
         counted_frames=forwarded - (last_ns - first_ns) / service_ns,
         lost_frames=sum(stream.tracked.lost_frames for stream in streams),
         max_latency_ns=max(latency.max_ns for _, latency in latencies),
+        head_start_ns=min(
+            latency.min_ns - alone.least_ns[stream.transmit, stream.receive] for stream, latency in latencies
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from keisoku.method import rfc8239
-from keisoku.method.backlog import Backlog, Unqueued, backlog, unqueued
+from keisoku.method.backlog import NOT_EMPTY, Backlog, Unqueued, backlog, unqueued
 from keisoku.method.frame_search import Bracket, search_frames
 from keisoku.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
 from keisoku.method.setting import Setting
@@ -175,8 +175,11 @@ class _Congestion:
         if ends:
             step = max(bracket.failed - bracket.passed for bracket in found.inflections if bracket.failed is not None)
             figures["extra"] = Quantity(value=_mean(ends), unit="frames", uncertainty=float(step))
-        remark = "frames were lost without a queue: the output was not congested" if frames < 3 else ""
-        return Row(frame_bytes=size, case=self._case(output), figures=figures, trial=record.index, remark=remark)
+        remarks = [] if all(top.began_empty for top in tops) else [NOT_EMPTY]
+        if frames < 3:
+            remarks.append("frames were lost without a queue: the output was not congested")
+        case, remark = self._case(output), "; ".join(remarks)
+        return Row(frame_bytes=size, case=case, figures=figures, trial=record.index, remark=remark)
 
     def _nothing(self, output: int, reason: str) -> Row:
         return Row(frame_bytes=self.frame_bytes, case=self._case(output), figures={}, remark=reason)

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from keisoku.method import rfc8239
-from keisoku.method.backlog import Backlog, Unqueued, backlog, unqueued
+from keisoku.method.backlog import NOT_EMPTY, Backlog, Unqueued, backlog, unqueued
 from keisoku.method.frame_search import Bracket, search_frames
 from keisoku.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
 from keisoku.method.setting import Setting
@@ -128,7 +128,7 @@ class _Bursts:
             one = 1 + alone.scatter_ns / service_ns
             figures["buffer"] = Quantity(value=frames * size, unit="byte", uncertainty=one * size)
             figures["buffer_time"] = Quantity(value=frames * service_ns, unit="ns", uncertainty=one * service_ns)
-        remarks = []
+        remarks = [] if all(held.began_empty for held in self.held) else [NOT_EMPTY]
         last = self.brackets[-1]
         if last.by_tester:
             remarks.append("limited by the tester: " + "; ".join(self.spoiled))
@@ -141,7 +141,7 @@ class _Bursts:
                 figures["max"] = self.setting.bias.corrected(
                     latency.max_ns, size, self.passed.offered_fps, single_frame=True
                 )
-            starts = [transmitter.sent.first_sent_ns for transmitter in self.passed.facts.transmitters]
+            starts = [sender.sent.first_sent_ns for sender in rfc8239.senders(self.passed)]
             if max(starts) > min(starts):
                 remarks.append(f"bursts began within {(max(starts) - min(starts)) / 1000:.3g} µs of each other")
         return self._row_of(figures, "; ".join(remarks))

@@ -12,7 +12,7 @@ from keisoku.errors import PlanError
 from keisoku.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
 from keisoku.method.setting import Setting
 from keisoku.plan.rfc8239_settings import RFC8239_SIZES
-from keisoku.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
+from keisoku.record.trial import NS_PER_S, Constant, Flow, Transmitter, Trial, TrialRecord
 
 _PROBE_S = 0.2
 """How long the tester shows what it can offer: its best rate does not depend on more."""
@@ -77,11 +77,13 @@ def full_rate(
     beyond = FullRate(CEILING_WITHOUT_LINK_FPS, "tester")
     record = yield flows_trial(setting, f"maximum {frame_bytes} byte", frame_bytes, beyond, _PROBE_S, flows)
     # What a port offers against what it was asked for tells its full rate; the slowest port is everybody's.
-    shares = [
-        transmitter.sent.offered_frames / record.trial.frames_of(transmitter.port)
-        for transmitter in record.facts.transmitters
-    ]
+    shares = [sender.sent.offered_frames / record.trial.frames_of(sender.port) for sender in senders(record)]
     return FullRate(TESTER_MARGIN * CEILING_WITHOUT_LINK_FPS * min(shares), "tester")
+
+
+def senders(record: TrialRecord) -> list[Transmitter]:
+    """The ports that had something to send: an engine may also report those that had nothing."""
+    return [sender for sender in record.facts.transmitters if record.trial.frames_of(sender.port)]
 
 
 def reliably(trial: Trial) -> Generator[Trial, TrialRecord, TrialRecord]:
@@ -103,7 +105,8 @@ def deviations(setting: Setting, full: Sequence[FullRate], all_sizes: bool = Fal
         found.append("RFC 8239 §2.2: 100 % is a rate that was given, not the line rate")
     if any(rate.source == "tester" for rate in full):
         found.append(
-            "RFC 8239 §2.2: the link has no rate: 100 % is the most that the tester could offer on all ports at once"
+            "RFC 8239 §2.2: the link has no rate: 100 % is the most that the tester could offer on all ports at once;"
+            " what holds frames then is a port's receive queue or the host's queue for a CPU, not a port's buffer"
         )
     if not setting.plan.phases.learning:
         found.append("RFC 8239 §1.1: no learning frames were sent, the DUT may have flooded")

@@ -8,12 +8,25 @@ from typing import Any
 import pytest
 from simulated_trials import carry_out, device, plan
 
+from keisoku.calibration.bias import Bias
+from keisoku.engine.simulated import SimulatedEngine, routes_between
+from keisoku.engine.traffic import Traffic
 from keisoku.errors import PlanError
+from keisoku.method import begin
+from keisoku.record.counts import Buckets, Latency, Sent
 from keisoku.record.result import Result, Row
-from keisoku.record.trial import Facts, Trial, TrialRecord
+from keisoku.record.trial import Facts, Transmitter, Trial, TrialRecord
+from keisoku.record.validity import reasons
 
-LINE_64 = 1e9 / (84 * 8)
 LINE_512 = 1e9 / (532 * 8)
+NOTHING_SENT: dict[str, Any] = {
+    "offered_frames": 0,
+    "first_sent_ns": 0,
+    "last_sent_ns": 0,
+    "lag_max_ns": 0,
+    "postponed_ns": 0,
+    "gaps": Buckets(),
+}
 BUFFERED = "[output]\nbuffer_bytes = 20_000"
 
 
@@ -106,6 +119,62 @@ def test_an_output_that_holds_all_of_it_has_no_buffer_size() -> None:
     row = only(measured("buffering", BUFFERED, cases=["port"], outputs="last", trial_s=1e-3))
     assert not row.figures
     assert "did not become constant" in row.remark
+
+
+@pytest.mark.parametrize("method", ["buffering", "microburst"])
+def test_frames_that_were_in_the_buffer_before_are_noticed(method: str) -> None:
+    def later(latency: Latency | None) -> Latency | None:
+        if latency is None:
+            return None
+        return latency.model_copy(update={"min_ns": latency.min_ns + 9000, "max_ns": latency.max_ns + 9000})
+
+    def full_before(index: int, trial: Trial, facts: Facts) -> Facts:
+        if "alone" in trial.purpose:
+            return facts
+        streams = [
+            one.model_copy(update={"tracked": one.tracked.model_copy(update={"latency": later(one.tracked.latency)})})
+            for one in facts.streams
+        ]
+        return facts.model_copy(update={"streams": streams})
+
+    own = plan(method, ports=["1", "2", "3"], frame_bytes=[512], **{method: {"outputs": "last"}})
+    result, _ = carry_out(own, device(f"ports = 3\n{BUFFERED}"), full_before)
+    assert all("was not empty" in row.remark for row in result.rows)
+
+
+def test_without_a_link_rate_full_is_what_the_tester_offers_on_the_ports_that_send() -> None:
+    own = plan("microburst", ports=["1", "2", "3"], frame_bytes=[512], microburst={"outputs": "last"})
+    traffic = Traffic(routes_between(own.pairs()), own.contents())
+    engine = SimulatedEngine(device(f"ports = 3\n{BUFFERED}"), [1, 2, 3], traffic)
+    unrated = engine.capabilities.model_copy(update={"link_bits_per_second": None})
+    method = begin("microburst", own, unrated, Bias(exact=True), {})
+    trial = next(method)
+    offered = []
+    while True:
+        engine.start(trial, stream=1, seed=1)
+        facts, seconds = engine.finish()
+        # Real engines report every port, also one that has nothing to send.
+        idle = Transmitter(port=2, sent=Sent(**NOTHING_SENT), stamp="")
+        facts = facts.model_copy(update={"transmitters": [*facts.transmitters, idle]})
+        record = TrialRecord(
+            index=0,
+            method="microburst",
+            trial=trial,
+            facts=facts,
+            started_at="",
+            engine_seconds=seconds,
+            invalid_because=reasons(trial, facts),
+        )
+        offered.append(record.offered_fps)
+        try:
+            trial = method.send(record)
+        except StopIteration as stop:
+            result = stop.value
+            break
+    assert offered[0] == pytest.approx(LINE_512, rel=1e-4)
+    assert trial.frames_per_second == pytest.approx(0.97 * LINE_512, rel=1e-3)
+    assert value(only(result), "buffer") == 19_968
+    assert any("the link has no rate" in deviation for deviation in result.deviations)
 
 
 def test_the_size_that_fills_the_buffer_best_is_named() -> None:
