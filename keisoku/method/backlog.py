@@ -65,8 +65,8 @@ class Backlog:
 
 def unqueued(
     setting: Setting, frame_bytes: int, full: FullRate, flows: Sequence[Flow]
-) -> Generator[Trial, TrialRecord, Unqueued | None]:
-    """Each flow's latency while nothing else is sent, one flow after the other; None if the tester cannot tell."""
+) -> Generator[Trial, TrialRecord, Unqueued | str]:
+    """Each flow's latency while nothing else is sent, one flow after the other; or why there is none."""
     each_s = _ALONE_FRAMES / (_ALONE_SHARE * full.fps)
     each_ns = math.ceil(each_s * NS_PER_S)
     alone = [
@@ -87,8 +87,10 @@ def unqueued(
         for stream in record.facts.streams
         if stream.tracked.latency is not None
     }
-    if not record.valid or len(known) < len({(flow.transmit, flow.receive) for flow in flows}):
-        return None
+    if not record.valid:
+        return "; ".join(record.invalid_because)
+    if len(known) < len({(flow.transmit, flow.receive) for flow in flows}):
+        return "a flow that is sent alone does not arrive"
     scatter = max(latency.max_ns - latency.min_ns for latency in known.values())
     return Unqueued({way: latency.min_ns for way, latency in known.items()}, scatter)
 

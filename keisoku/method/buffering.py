@@ -87,9 +87,10 @@ class _Congestion:
     def measure(self) -> Generator[Trial, TrialRecord, list[Row]]:
         """Rows of all outputs of the case."""
         found = {output: _Found() for output in self.case.outputs}
-        self.alone = yield from unqueued(self.setting, self.frame_bytes, self.full, self.case.flows)
-        if self.alone is None:
-            return [self._nothing(output, "the tester could not measure the flows one by one") for output in found]
+        alone = yield from unqueued(self.setting, self.frame_bytes, self.full, self.case.flows)
+        if isinstance(alone, str):
+            return [self._nothing(output, alone) for output in found]
+        self.alone = alone
         long: dict[int, int] = {}
         for output in found:
             longest = yield from self._fill(output)

@@ -61,7 +61,7 @@ def _flows(setting: Setting, others: Sequence[int], output: int, full: FullRate)
     share = settings.burst_frames / settings.period_s / full.fps
     left = LINE_RATE_PERCENT / 100 - share * len(bursting)
     if left <= 0:
-        problem = f"bursts of {settings.burst_frames} frames from {len(bursting)} ports load the receiver by itself"
+        problem = f"bursts of {settings.burst_frames} frames from {len(bursting)} ports alone overload the receiver"
         raise PlanError("incast.burst_frames", problem, "use smaller bursts, or a longer period")
     line = left if settings.steady_percent is None else settings.steady_percent / 100
     found = [Flow(transmit=port, receive=output, share=line / len(steady), pacing=Constant()) for port in steady]

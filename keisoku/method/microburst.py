@@ -69,8 +69,8 @@ class _Bursts:
         """All repetitions."""
         settings = self.setting.plan.microburst
         alone = yield from unqueued(self.setting, self.frame_bytes, self.full, self.flows)
-        if alone is None:
-            return self._row_of({}, "the tester could not measure the flows one by one")
+        if isinstance(alone, str):
+            return self._row_of({}, alone)
         fps = self.full.fps * settings.intensity_percent / 100
         most = max(1, int(fps * settings.trial_s))
         for _ in range(settings.repeats):

@@ -177,6 +177,12 @@ def test_without_a_link_rate_full_is_what_the_tester_offers_on_the_ports_that_se
     assert any("the link has no rate" in deviation for deviation in result.deviations)
 
 
+def test_a_flow_that_never_arrives_is_named() -> None:
+    row = only(measured("buffering", "max_frame_bytes = 256", cases=["port"], outputs="last"))
+    assert not row.figures
+    assert row.remark == "a flow that is sent alone does not arrive"
+
+
 def test_the_size_that_fills_the_buffer_best_is_named() -> None:
     result = measured("buffering", BUFFERED, sizes=(64, 1518), cases=["port"], outputs="last", repeats=1)
     assert [value(row, "buffer") for row in result.rows] == [19_968, 19_734]
@@ -290,7 +296,7 @@ def test_incast_bursts_larger_than_the_buffer_lose_what_does_not_fit() -> None:
 
 
 def test_bursts_that_leave_no_room_are_refused() -> None:
-    with pytest.raises(PlanError, match="load the receiver"):
+    with pytest.raises(PlanError, match="alone overload"):
         measured("incast", "", burst_frames=10_000, period_s=0.01)
     with pytest.raises(PlanError, match="none sends bursts"):
         measured("incast", "", steady_ports=2)
