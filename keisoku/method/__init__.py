@@ -11,12 +11,17 @@ from collections.abc import Callable, Generator, Mapping
 
 from keisoku.calibration.bias import Bias
 from keisoku.engine import Capabilities
+from keisoku.method.buffering import buffering
 from keisoku.method.calibrate import calibrate
 from keisoku.method.delay import delay
 from keisoku.method.delay_variation import delay_variation
+from keisoku.method.head_of_line import head_of_line
+from keisoku.method.incast import incast
 from keisoku.method.latency import latency
+from keisoku.method.line_rate import line_rate
 from keisoku.method.loss import loss
 from keisoku.method.reordering import reordering
+from keisoku.method.microburst import microburst
 from keisoku.method.setting import Setting
 from keisoku.method.sweep import sweep
 from keisoku.method.throughput import throughput
@@ -34,6 +39,11 @@ METHODS: dict[str, Callable[[Setting], Method]] = {
     "delay_variation": delay_variation,
     "reordering": reordering,
     "sweep": sweep,
+    "line_rate": line_rate,
+    "buffering": buffering,
+    "microburst": microburst,
+    "head_of_line": head_of_line,
+    "incast": incast,
     "calibrate": calibrate,
 }
 

@@ -20,6 +20,13 @@ from keisoku.plan.content import Content, pacing
 from keisoku.plan.pattern import Pattern, fits, pairs
 from keisoku.plan.procedure import PROCEDURES
 from keisoku.plan.rfc8219_settings import DelaySettings, DelayVariationSettings, ReorderingSettings
+from keisoku.plan.rfc8239_settings import (
+    BufferingSettings,
+    HeadOfLineSettings,
+    IncastSettings,
+    LineRateSettings,
+    MicroburstSettings,
+)
 from keisoku.plan.settings import (
     RFC2544_SIZES,
     CalibrateSettings,
@@ -91,6 +98,11 @@ class Plan(Settings):
     delay_variation: DelayVariationSettings = DelayVariationSettings()
     reordering: ReorderingSettings = ReorderingSettings()
     sweep: SweepSettings = SweepSettings()
+    line_rate: LineRateSettings = LineRateSettings()
+    buffering: BufferingSettings = BufferingSettings()
+    microburst: MicroburstSettings = MicroburstSettings()
+    head_of_line: HeadOfLineSettings = HeadOfLineSettings()
+    incast: IncastSettings = IncastSettings()
     calibrate: CalibrateSettings = CalibrateSettings()
 
     @model_validator(mode="before")

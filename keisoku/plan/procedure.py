@@ -8,6 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keisoku.plan.rfc8219_settings import DelaySettings, DelayVariationSettings, ReorderingSettings
+from keisoku.plan.rfc8239_settings import (
+    RFC8239_SIZES,
+    BufferingSettings,
+    HeadOfLineSettings,
+    IncastSettings,
+    LineRateSettings,
+    MicroburstSettings,
+)
 from keisoku.plan.settings import (
     CalibrateSettings,
     LatencySettings,
@@ -43,6 +51,8 @@ class Procedure:
     dut: str | None = None
     """The device if neither device nor ports are named."""
 
+
+_RFC8239_SIZES = ",".join(map(str, RFC8239_SIZES))
 
 PROCEDURES: dict[str, Procedure] = {
     procedure.name: procedure
@@ -113,6 +123,61 @@ PROCEDURES: dict[str, Procedure] = {
             duration="sample_s",
             sizes="64-1518:128",
             simulated_sizes="64-16384:510",
+        ),
+        Procedure(
+            "line_rate",
+            "Line rate",
+            "RFC 8239 §2",
+            "line_share",
+            LineRateSettings,
+            "Forwarding, latency and jitter with every port at 99.98 % of its rate, as pairs and as a full mesh.",
+            "keisoku line-rate --dut sim:lsw4-gt-8ep --ports 1,2,3,4 --size 64,1518 --duration 1s",
+            own_flows=True,
+            simulated_sizes=_RFC8239_SIZES,
+        ),
+        Procedure(
+            "buffering",
+            "Buffer",
+            "RFC 8239 §3",
+            "buffer",
+            BufferingSettings,
+            "How much an output holds, by the inflection of the maximum latency under a known congestion.",
+            "keisoku buffering --dut sim:gs908e --ports 1,2,3,4 --size 64,1518",
+            own_flows=True,
+            simulated_sizes=_RFC8239_SIZES,
+        ),
+        Procedure(
+            "microburst",
+            "Microburst",
+            "RFC 8239 §4",
+            "microburst",
+            MicroburstSettings,
+            "The largest burst from all other ports at once that an output takes without loss.",
+            "keisoku microburst --dut lab:bridge --ports 1,2,3 --size 64 --outputs last --waits 0.1s",
+            own_flows=True,
+            simulated_sizes=_RFC8239_SIZES,
+        ),
+        Procedure(
+            "head_of_line",
+            "Head-of-line blocking",
+            "RFC 8239 §5",
+            "loss",
+            HeadOfLineSettings,
+            "Whether a congested output hinders frames from the same input to another output.",
+            "keisoku head-of-line --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8 --size 512 --duration 0.1s",
+            own_flows=True,
+            simulated_sizes=_RFC8239_SIZES,
+        ),
+        Procedure(
+            "incast",
+            "Incast",
+            "RFC 8239 §6, stateless frames",
+            "goodput",
+            IncastSettings,
+            "Goodput and latency of each flow when steady load and synchronised bursts meet at one receiver.",
+            "keisoku incast --dut lab:bridge --ports 1,2,3,4 --size 64 --maximum 20kpps --period 0.1s --waits 0.2s",
+            own_flows=True,
+            simulated_sizes=_RFC8239_SIZES,
         ),
         Procedure(
             "calibrate",

@@ -243,8 +243,9 @@ class TrialRecord(_Model):
 
     @cached_property
     def offered_fps(self) -> float:
-        """Offered load of a port in frames/s (RFC 2285 §3.5.2), first to last stamp; of ports, their mean."""
-        rates = [_offered_fps(transmitter.sent, self.trial) for transmitter in self.facts.transmitters]
+        """Offered load of a port in frames/s (RFC 2285 §3.5.2), first to last stamp; of ports that send, their mean."""
+        sending = [one for one in self.facts.transmitters if self.trial.frames_of(one.port)]
+        rates = [_offered_fps(transmitter.sent, self.trial) for transmitter in sending]
         return sum(rates) / len(rates)
 
     @property
