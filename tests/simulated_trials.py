@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from keisoku.calibration.bias import Bias
-from keisoku.engine.simulated import SimulatedEngine
+from keisoku.engine.simulated import SimulatedEngine, routes_between
+from keisoku.engine.traffic import Traffic
 from keisoku.method import begin
 from keisoku.plan.device import Device, parse_device
 from keisoku.plan.plan import Plan, parse
@@ -28,8 +29,14 @@ def carry_out(
     device: Device,
     spoil: Callable[[int, Trial, Facts], Facts] = lambda index, trial, facts: facts,
 ) -> tuple[Result, list[TrialRecord]]:
-    """The last method's result and all trials; `spoil` may change what the tester says it did."""
+    """The last method's result and all trials; `spoil` may change what the tester says it did.
+
+    The tester has the plan's ports, or the device's first two.
+    """
     engine = SimulatedEngine(device)
+    if plan.ports:
+        traffic = Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed)
+        engine = SimulatedEngine(device, [int(port) for port in plan.ports], traffic)
     records: list[TrialRecord] = []
     results: dict[str, Result] = {}
     for name in plan.methods:

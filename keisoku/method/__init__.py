@@ -11,7 +11,14 @@ from collections.abc import Callable, Generator, Mapping
 
 from keisoku.calibration.bias import Bias
 from keisoku.engine import Capabilities
+from keisoku.method.address_caching import address_caching
+from keisoku.method.address_learning import address_learning
+from keisoku.method.broadcast import broadcast
 from keisoku.method.calibrate import calibrate
+from keisoku.method.congestion import congestion
+from keisoku.method.errored_frames import errored_frames
+from keisoku.method.forward_pressure import forward_pressure
+from keisoku.method.forwarding import forwarding
 from keisoku.method.latency import latency
 from keisoku.method.loss import loss
 from keisoku.method.setting import Setting
@@ -28,6 +35,13 @@ METHODS: dict[str, Callable[[Setting], Method]] = {
     "latency": latency,
     "loss": loss,
     "sweep": sweep,
+    "forwarding": forwarding,
+    "congestion": congestion,
+    "forward_pressure": forward_pressure,
+    "address_caching": address_caching,
+    "address_learning": address_learning,
+    "errored_frames": errored_frames,
+    "broadcast": broadcast,
     "calibrate": calibrate,
 }
 
