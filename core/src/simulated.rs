@@ -10,6 +10,7 @@
 pub mod address_table;
 pub mod bridge;
 pub mod chance;
+pub mod classes;
 pub mod device;
 pub mod faults;
 pub mod inputs;

@@ -11,7 +11,8 @@ use crate::watch::Watch;
 
 use super::bridge::{Addresses, Bridge, Verdict};
 use super::chance::{Concern, Stream};
-use super::device::Distribution;
+use super::classes::Classes;
+use super::faults::Faults;
 use super::inputs::{Inputs, Waiting};
 use super::lane::{Class, Lane};
 use super::outlet::{Frame, Outlet, Queued};
@@ -92,6 +93,8 @@ struct Device {
     bridge: Option<Bridge>,
     /// Of each way and size.
     class_of: BTreeMap<((usize, usize), u32), u32>,
+    /// Of each stream, what leads its frames to ports that it is not meant for.
+    elsewhere: BTreeMap<(usize, usize), Elsewhere>,
     /// Where a frame that waits for its output blocks others.
     inputs: Option<Inputs>,
     arbitration: Stream,
@@ -99,10 +102,16 @@ struct Device {
     count: u64,
 }
 
+/// From a stream's input port to an output port that it is not meant for.
+struct Elsewhere {
+    way: usize,
+    outlet: usize,
+    faults: Faults,
+}
+
 /// From an input port to an output port.
 struct Way {
     input: usize,
-    output: usize,
     /// The latest time a frame reached the output: later ones do not overtake it.
     ready_ps: u64,
 }
@@ -145,6 +154,21 @@ impl Device {
             let link = model.link_bits_per_second;
             Some(Inputs::new(model.input.as_ref()?, ports, link, trial.seed))
         });
+        let mut elsewhere = BTreeMap::new();
+        for (number, stream) in trial.streams.iter().enumerate() {
+            for (way, (pair, path)) in paths.iter().enumerate() {
+                if addresses.is_some() && pair.0 == stream.transmit && pair.1 != stream.receive {
+                    // Chances differ from those of every stream on its own way.
+                    let draws = (pair.1 + 1) * trial.streams.len() + number;
+                    let to = Elsewhere {
+                        way,
+                        outlet: ports.partition_point(|other| *other < pair.1),
+                        faults: Faults::new(path, trial.seed, draws),
+                    };
+                    elsewhere.insert((number, pair.1), to);
+                }
+            }
+        }
         let bridge = addresses.map(|own| {
             let table = model.and_then(|model| model.address_table.as_ref());
             Bridge::new(table, own)
@@ -171,13 +195,13 @@ impl Device {
                 .iter()
                 .map(|pair| Way {
                     input: pair.0,
-                    output: pair.1,
                     ready_ps: 0,
                 })
                 .collect(),
             classes: classes.all,
             bridge,
             class_of: classes.index,
+            elsewhere,
             inputs,
             arbitration: Stream::new(trial.seed, Concern::Arbitration),
             count: 0,
@@ -271,27 +295,18 @@ impl Device {
     /// A frame goes to a port that it is not meant for. It keeps its order there and is never held back.
     fn copy(&mut self, leaving: &Leaving, port: usize) {
         let sent_ps = leaving.sent_ps;
-        let lane = &self.lanes[leaving.stream];
         let frame_bytes = self.classes[leaving.class as usize].frame_bytes;
         // Both are there: with addresses, paths lead to all ports.
-        let pair = (lane.input, port);
-        let class = self.class_of[&(pair, frame_bytes)];
-        let way = self
-            .ways
-            .partition_point(|own| (own.input, own.output) < pair);
-        let outlet = self.outlets.partition_point(|own| own.port < port);
+        let to = &self.elsewhere[&(leaving.stream, port)];
+        let (way, outlet) = (to.way, to.outlet);
+        let class = self.class_of[&((self.ways[way].input, port), frame_bytes)];
         let kind = &self.classes[class as usize];
         let mut ready_ps = sent_ps + kind.latency_ps;
-        if let Some(faults) = &lane.faults {
-            if faults.lose(leaving.sequence, kind.is_large) {
-                return;
-            }
-            let jitter_ps = faults.jitter_ps(leaving.sequence);
-            ready_ps = ready_ps.saturating_add_signed(jitter_ps).max(sent_ps);
-        }
-        if kind.refused {
+        if kind.refused || to.faults.lose(leaving.sequence, kind.is_large) {
             return;
         }
+        let jitter_ps = to.faults.jitter_ps(leaving.sequence);
+        ready_ps = ready_ps.saturating_add_signed(jitter_ps).max(sent_ps);
         self.serve(outlet, sent_ps);
         self.ways[way].ready_ps = self.ways[way].ready_ps.max(ready_ps);
         let frame = Frame {
@@ -389,34 +404,5 @@ impl Device {
 
     fn forwarded_frames(&self) -> u64 {
         self.lanes.iter().map(Lane::forwarded_frames).sum()
-    }
-}
-
-/// Each size on each way once.
-#[derive(Default)]
-struct Classes {
-    all: Vec<Class>,
-    index: BTreeMap<((usize, usize), u32), u32>,
-}
-
-impl Classes {
-    fn of(&mut self, path: &Path, pair: (usize, usize), frame_bytes: u32) -> u32 {
-        *self.index.entry((pair, frame_bytes)).or_insert_with(|| {
-            self.all.push(Class::new(path, frame_bytes));
-            self.all.len() as u32 - 1
-        })
-    }
-
-    /// After this time at the soonest a frame to `port` is ready.
-    fn least_latency_ps(&self, port: usize, path: &Path) -> u64 {
-        let shortens = |jitter: &super::device::Jitter| jitter.distribution == Distribution::Normal;
-        if path.jitter().is_some_and(shortens) {
-            return 0;
-        }
-        let to_port = self.index.iter().filter(|((pair, _), _)| pair.1 == port);
-        to_port
-            .map(|(_, class)| self.all[*class as usize].latency_ps)
-            .min()
-            .unwrap_or(0)
     }
 }
