@@ -29,7 +29,10 @@ def carry_out(
     device: Device,
     spoil: Callable[[int, Trial, Facts], Facts] = lambda index, trial, facts: facts,
 ) -> tuple[Result, list[TrialRecord]]:
-    """The last method's result and all trials, on the plan's ports or the first two; `spoil` may change what the tester says it did."""
+    """The last method's result and all trials; `spoil` may change what the tester says it did.
+
+    The tester has the plan's ports, or the device's first two.
+    """
     engine = SimulatedEngine(device)
     if plan.ports:
         traffic = Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed)

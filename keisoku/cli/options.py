@@ -44,9 +44,7 @@ _DUT = (
     click.option("--gateway", metavar="IP,…", help="a routing DUT's address at the first port, at the second, …"),
     click.option("--address", metavar="IP,…", help="the tester's own at each port, answered by itself"),
     click.option("--ports", metavar="PORTS", help="all ports of a pattern: 1,2,3,4 or xdp:eth1,xdp:eth2,…"),
-    click.option(
-        "--pattern", metavar="NAME", help="pair (default), bidirectional, pairs, mesh, many-to-one, one-to-many"
-    ),
+    click.option("--pattern", metavar="NAME", help="pair (default), bidirectional, pairs, mesh, partial-mesh, …"),
     click.option(
         "--headers",
         metavar="STACK",

@@ -6,7 +6,7 @@ Time passes only inside engines. Nothing here knows which engines there are.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,6 +15,10 @@ from keisoku.record.trial import Facts, Trial
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Ability = Literal["short_gap", "undersize", "crc", "dribble", "alignment"]
+"""Gaps of 88 bits, and the kinds of errored frames that a NIC does not send (RFC 2889 §5.6, §5.9)."""
 
 
 class Capabilities(_Model):
@@ -30,6 +34,8 @@ class Capabilities(_Model):
     transmit_stamp: str
     """Which clock and which point of the way out."""
     receive_stamp: str
+    abilities: frozenset[Ability] = frozenset()
+    """What only some testers can do."""
 
 
 class Progress(_Model):

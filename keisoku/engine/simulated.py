@@ -6,6 +6,7 @@ facts. It never waits for anything but the computation.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from math import inf
 
@@ -13,6 +14,7 @@ from keisoku._core import Simulation
 from keisoku.engine import Capabilities, FrameSink, Progress
 from keisoku.engine.traffic import Route, Traffic, Way
 from keisoku.errors import EngineError, PlanError
+from keisoku.frame.addresses import macs
 from keisoku.plan.content import SHORT_NAMES, Content
 from keisoku.plan.device import Device
 from keisoku.record.trial import NS_PER_S, Facts, Trial
@@ -87,13 +89,33 @@ class SimulatedEngine:
             # Nobody sends these frames, but what no tester could send is refused here as well.
             self._traffic.tables(trial)
         try:
-            self._simulation.start(trial.load(streams, stream, seed))
+            self._simulation.start(trial.load(streams, stream, seed), self._addresses(trial))
         except ValueError as error:
             raise PlanError("trial", str(error), "correct its rate or its duration") from error
         except RuntimeError as error:
             raise EngineError(str(error)) from error
         self._intended_frames = sum(one.frames for one in streams)
         self._trial = trial
+
+    def _addresses(self, trial: Trial) -> str | None:
+        """What the core must know where the device looks at addresses: those in the frames, and those learned before.
+
+        A device without a table knows every address: it only looks whether a frame is for all.
+        """
+        content = self._traffic.contents[0]
+        modify = [text for flow in trial.flows for text in flow.modify or content.modify]
+        modify += [text for content in self._traffic.contents for text in content.modify if not trial.flows]
+        table = self._device.address_table
+        if table is None and not any(text.strip().startswith("Ether.dst") for text in modify):
+            return None
+        learned = self._traffic.receiving if trial.phases.learning else []
+        found = (macs(frames) for frames in self._traffic.tables(trial))
+        return json.dumps(
+            {
+                "streams": [{"sources": sources, "destinations": destinations} for sources, destinations in found],
+                "known": [(int(_mac(port).replace(":", ""), 16), port) for port in learned],
+            }
+        )
 
     def wait(self, seconds: float) -> Progress:
         """In virtual time; computing goes on meanwhile."""

@@ -99,6 +99,9 @@ class Traffic:
 
     def streams(self, trial: Trial) -> list[Stream]:
         """The trial's streams; each has a table of its own of the same number."""
+        defect = next((flow.defect for flow in trial.flows if flow.defect), None)
+        if defect is not None:
+            raise PlanError("errors", f"this engine sends no {defect} frames", "leave them out")
         found: list[Stream] = []
         for lot in self._lots(trial.flows):
             flow = lot.flow

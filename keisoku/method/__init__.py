@@ -11,17 +11,24 @@ from collections.abc import Callable, Generator, Mapping
 
 from keisoku.calibration.bias import Bias
 from keisoku.engine import Capabilities
+from keisoku.method.address_caching import address_caching
+from keisoku.method.address_learning import address_learning
+from keisoku.method.broadcast import broadcast
 from keisoku.method.buffering import buffering
 from keisoku.method.calibrate import calibrate
+from keisoku.method.congestion import congestion
 from keisoku.method.delay import delay
 from keisoku.method.delay_variation import delay_variation
+from keisoku.method.errored_frames import errored_frames
+from keisoku.method.forward_pressure import forward_pressure
+from keisoku.method.forwarding import forwarding
 from keisoku.method.head_of_line import head_of_line
 from keisoku.method.incast import incast
 from keisoku.method.latency import latency
 from keisoku.method.line_rate import line_rate
 from keisoku.method.loss import loss
-from keisoku.method.reordering import reordering
 from keisoku.method.microburst import microburst
+from keisoku.method.reordering import reordering
 from keisoku.method.setting import Setting
 from keisoku.method.sweep import sweep
 from keisoku.method.throughput import throughput
@@ -44,6 +51,13 @@ METHODS: dict[str, Callable[[Setting], Method]] = {
     "microburst": microburst,
     "head_of_line": head_of_line,
     "incast": incast,
+    "forwarding": forwarding,
+    "congestion": congestion,
+    "forward_pressure": forward_pressure,
+    "address_caching": address_caching,
+    "address_learning": address_learning,
+    "errored_frames": errored_frames,
+    "broadcast": broadcast,
     "calibrate": calibrate,
 }
 

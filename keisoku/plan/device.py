@@ -60,6 +60,25 @@ class Output(_Section):
     """The link rate if absent."""
 
 
+class Input(_Section):
+    """Each input is a queue: a frame that waits for room at its output blocks those behind it."""
+
+    buffer_bytes: int = Field(131_072, ge=1024, le=1 << 30)
+    """What does not fit is dropped."""
+    back_pressure: bool = False
+    """The sender is made to pause while the buffer is more than half full."""
+
+
+class AddressTable(_Section):
+    """Addresses that the device has learned from the sources of frames; frames to any other go to all ports."""
+
+    entries: int = Field(ge=1, le=1 << 24)
+    learning_per_second: float | None = Field(None, gt=0, le=1e9)
+    """A new address that comes sooner after the last one is not learned; any rate if absent."""
+    ageing_s: float = Field(300.0, gt=0, le=1e6)
+    """An address that is not seen again for so long is forgotten (IEEE 802.1D §7.9.2: 300 s)."""
+
+
 class Jitter(_Section):
     """Random latency; frames keep their order all the same."""
 
@@ -152,6 +171,10 @@ class Device(_Section):
     """Larger frames are all dropped; None: no limit."""
     forwarding: Forwarding = Forwarding()
     output: Output = Output()
+    input: Input | None = None
+    """None: frames wait at their output only."""
+    address_table: AddressTable | None = None
+    """None: the device has always known where every address is."""
     jitter: Jitter | None = None
     loss: Loss = Loss()
     stall: Stall | None = None
@@ -195,6 +218,8 @@ _SECTIONS: dict[str, type[_Section]] = {
     "": Device,
     "forwarding": Forwarding,
     "output": Output,
+    "input": Input,
+    "address_table": AddressTable,
     "jitter": Jitter,
     "loss": Loss,
     "stall": Stall,

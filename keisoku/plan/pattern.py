@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-Pattern = Literal["pair", "bidirectional", "pairs", "mesh", "many-to-one", "one-to-many"]
+Pattern = Literal[
+    "pair", "bidirectional", "pairs", "mesh", "many-to-one", "one-to-many", "one-and-many", "partial-mesh"
+]
 
 
 def pairs(pattern: Pattern, ports: int) -> list[tuple[int, int]]:
@@ -12,7 +14,8 @@ def pairs(pattern: Pattern, ports: int) -> list[tuple[int, int]]:
 
     `pair`: first to second. `bidirectional`: and back. `pairs`: first to second, third to fourth, …, each both ways
     (RFC 2544 §16). `mesh`: every port to every other, port n beginning with port n + 1 (RFC 2889 §5.1).
-    `many-to-one`: all to the last; `one-to-many`: the last to all (RFC 2889 §5.2).
+    `many-to-one`: all to the last; `one-to-many`: the last to all; `one-and-many`: both
+    (RFC 2889 §5.2). `partial-mesh`: each port of the first half to all of the second (RFC 2889 §5.4).
     """
     last = ports - 1
     match pattern:
@@ -28,6 +31,12 @@ def pairs(pattern: Pattern, ports: int) -> list[tuple[int, int]]:
             return [(port, last) for port in range(last)]
         case "one-to-many":
             return [(last, port) for port in range(last)]
+        case "one-and-many":
+            return [way for port in range(last) for way in ((port, last), (last, port))]
+        case "partial-mesh":
+            half = (ports + 1) // 2
+            others = ports - half
+            return [(port, half + (port + step) % others) for port in range(half) for step in range(others)]
 
 
 def fits(pattern: Pattern, ports: int) -> bool:

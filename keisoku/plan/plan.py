@@ -13,12 +13,21 @@ from typing import Any, Literal
 import tomlkit
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from keisoku.engine import Capabilities
+from keisoku.engine import Ability, Capabilities
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
 from keisoku.plan.content import Content, pacing
 from keisoku.plan.pattern import Pattern, fits, pairs
 from keisoku.plan.procedure import PROCEDURES
+from keisoku.plan.rfc2889_settings import (
+    AddressCachingSettings,
+    AddressLearningSettings,
+    BroadcastSettings,
+    CongestionSettings,
+    ErroredFramesSettings,
+    ForwardingSettings,
+    ForwardPressureSettings,
+)
 from keisoku.plan.rfc8219_settings import DelaySettings, DelayVariationSettings, ReorderingSettings
 from keisoku.plan.rfc8239_settings import (
     BufferingSettings,
@@ -42,6 +51,15 @@ from keisoku.record.trial import Constant, Pacing
 
 _OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
 """Keys that stand for a list of streams with one entry."""
+
+
+_BEYOND_A_NIC = {
+    "short_gap": "frames 88 bits apart",
+    "undersize": "undersize frames",
+    "crc": "frames with a wrong FCS",
+    "dribble": "frames with dribble bits",
+    "alignment": "frames of no whole octets",
+}
 
 
 class Plan(Settings):
@@ -103,6 +121,13 @@ class Plan(Settings):
     microburst: MicroburstSettings = MicroburstSettings()
     head_of_line: HeadOfLineSettings = HeadOfLineSettings()
     incast: IncastSettings = IncastSettings()
+    forwarding: ForwardingSettings = ForwardingSettings()
+    congestion: CongestionSettings = CongestionSettings()
+    forward_pressure: ForwardPressureSettings = ForwardPressureSettings()
+    address_caching: AddressCachingSettings = AddressCachingSettings()
+    address_learning: AddressLearningSettings = AddressLearningSettings()
+    errored_frames: ErroredFramesSettings = ErroredFramesSettings()
+    broadcast: BroadcastSettings = BroadcastSettings()
     calibrate: CalibrateSettings = CalibrateSettings()
 
     @model_validator(mode="before")
@@ -140,6 +165,11 @@ class Plan(Settings):
         own = next((method for method in self.methods if PROCEDURES[method].own_flows), None)
         if own and self.pattern is not None:
             raise PlanError("pattern", f"{own} has one of its own", "leave it out; list the ports with --ports")
+        for procedure in (PROCEDURES[method] for method in self.methods):
+            ports, least = len(self.port_fields()), procedure.least_ports
+            if ports < least or (procedure.ports_in_blocks and ports % least):
+                wanted = f"{least} ports" + (" or a multiple" if procedure.ports_in_blocks else " or more")
+                raise PlanError("ports", f"{procedure.name} needs {wanted}, not {ports}", "list them with --ports")
         if not self.frame_bytes:
             raise PlanError("frame_bytes", "no frame size is given", "give at least one, such as 64")
         if self.dut is None and not self.ports and (self.tx is None or self.rx is None):
@@ -227,6 +257,15 @@ class Plan(Settings):
 
     def check(self, capabilities: Capabilities) -> None:
         """Raises PlanError if the engine cannot carry out what is asked."""
+        for method in self.methods:
+            wanted: set[Ability] = set(PROCEDURES[method].needs)
+            if method == "errored_frames":
+                wanted |= {error for error in self.errored_frames.errors if error != "oversize"}
+            missing = sorted(wanted - capabilities.abilities)
+            if missing:
+                what = " and ".join(_BEYOND_A_NIC[ability] for ability in missing)
+                problem = f"{method} needs the FPGA engine: no NIC sends {what}"
+                raise PlanError("methods" if PROCEDURES[method].needs else "errors", problem, "leave it out")
         for size in self.all_frame_bytes:
             if size < capabilities.min_frame_bytes:
                 raise PlanError(

@@ -7,6 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keisoku.engine import Ability
+from keisoku.plan.rfc2889_settings import (
+    AddressCachingSettings,
+    AddressLearningSettings,
+    BroadcastSettings,
+    CongestionSettings,
+    ErroredFramesSettings,
+    ForwardingSettings,
+    ForwardPressureSettings,
+)
 from keisoku.plan.rfc8219_settings import DelaySettings, DelayVariationSettings, ReorderingSettings
 from keisoku.plan.rfc8239_settings import (
     RFC8239_SIZES,
@@ -44,6 +54,11 @@ class Procedure:
     """The setting that the option --duration gives."""
     own_flows: bool = False
     """It says itself which port sends to which: every port must be able to send to every other."""
+    least_ports: int = 2
+    ports_in_blocks: bool = False
+    """It needs `least_ports` or a multiple."""
+    needs: tuple[Ability, ...] = ()
+    """What an engine must be able to do beside sending and receiving."""
     sizes: str | None = None
     """Frame sizes if none are given; RFC 2544's if absent."""
     simulated_sizes: str | None = None
@@ -178,6 +193,81 @@ PROCEDURES: dict[str, Procedure] = {
             "keisoku incast --dut lab:bridge --ports 1,2,3,4 --size 64 --maximum 20kpps --period 0.1s --waits 0.2s",
             own_flows=True,
             simulated_sizes=_RFC8239_SIZES,
+        ),
+        Procedure(
+            "forwarding",
+            "Forwarding rate",
+            "RFC 2889 §5.1 to §5.4 and §5.6",
+            "throughput",
+            ForwardingSettings,
+            "Throughput, forwarding rates at given loads, FRMOL and MFR of any pattern of ports.",
+            "keisoku forwarding --dut sim:gs908e --ports 1,2,3,4 --pattern mesh --size 64 --duration 1s",
+        ),
+        Procedure(
+            "congestion",
+            "Congestion control",
+            "RFC 2889 §5.5",
+            "uncongested_loss",
+            CongestionSettings,
+            "Loss at a congested output and beside it: head-of-line blocking and back pressure.",
+            "keisoku congestion --dut sim:gs908e --ports 1,2,3,4 --size 64 --duration 1s",
+            own_flows=True,
+            least_ports=4,
+            ports_in_blocks=True,
+        ),
+        Procedure(
+            "forward_pressure",
+            "Forward pressure",
+            "RFC 2889 §5.6",
+            "forwarding_rate",
+            ForwardPressureSettings,
+            "Whether a device sends with too small a gap when it is given frames 88 bits apart; needs the FPGA engine.",
+            needs=("short_gap",),
+        ),
+        Procedure(
+            "address_caching",
+            "Address caching capacity",
+            "RFC 2889 §5.7",
+            "addresses",
+            AddressCachingSettings,
+            "How many addresses a device learns, by binary search.",
+            "keisoku address-caching --dut lab:bridge --ports 1,2,3 --most-addresses 1000 --ageing 300s",
+            own_flows=True,
+            least_ports=3,
+            sizes="64",
+        ),
+        Procedure(
+            "address_learning",
+            "Address learning rate",
+            "RFC 2889 §5.8",
+            "learning_rate",
+            AddressLearningSettings,
+            "How fast a device learns addresses, by binary search.",
+            "keisoku address-learning --dut lab:bridge --ports 1,2,3 --addresses 1000 --ageing 300s",
+            own_flows=True,
+            least_ports=3,
+            sizes="64",
+        ),
+        Procedure(
+            "errored_frames",
+            "Errored frames filtering",
+            "RFC 2889 §5.9",
+            "forwarded",
+            ErroredFramesSettings,
+            "Whether a device filters frames that are too long, too short or damaged.",
+            "keisoku errored-frames --dut sim:gs908e --maximum 9887 --duration 1s",
+            own_flows=True,
+            sizes="64",
+        ),
+        Procedure(
+            "broadcast",
+            "Broadcast frames",
+            "RFC 2889 §5.10",
+            "throughput",
+            BroadcastSettings,
+            "The highest load of broadcast frames that reach every port, and their latency.",
+            "keisoku broadcast --dut lab:bridge --ports 1,2,3,4 --size 64 --duration 1s --waits 0.1s",
+            own_flows=True,
         ),
         Procedure(
             "calibrate",

@@ -100,6 +100,8 @@ class Flow(_Model):
     pacing: Pacing | None = None
     """The plan's if not given, and so below."""
     headers: str | None = None
+    defect: Literal["undersize", "crc", "dribble", "alignment"] | None = None
+    """What is wrong with every frame (RFC 2889 §5.9); only an engine with that ability sends such frames."""
     modify: tuple[str, ...] | None = None
     """Fields that vary, as in a plan."""
 

@@ -14,6 +14,10 @@ pub struct Device {
     pub max_frame_bytes: Option<u32>,
     pub forwarding: Forwarding,
     pub output: Output,
+    /// Absent where frames go straight to their output.
+    pub input: Option<Input>,
+    /// Absent where every address has always been known.
+    pub address_table: Option<AddressTable>,
     pub jitter: Option<Jitter>,
     pub loss: Loss,
     pub stall: Option<Stall>,
@@ -48,6 +52,25 @@ pub struct Output {
     pub buffer_bytes: u64,
     /// The link rate if absent.
     pub service_bits_per_second: Option<f64>,
+}
+
+/// Each input is a queue in which a frame that waits for its output blocks those behind it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    pub buffer_bytes: u64,
+    /// The sender is made to pause when the buffer is half full.
+    pub back_pressure: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddressTable {
+    pub entries: u32,
+    /// At any rate if absent.
+    pub learning_per_second: Option<f64>,
+    /// For how long an address that is not seen again is kept.
+    pub ageing_s: f64,
 }
 
 #[derive(Clone, Debug, Deserialize)]

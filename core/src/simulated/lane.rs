@@ -35,6 +35,10 @@ impl Class {
 }
 
 pub struct Lane {
+    /// Index of the tester's port that sends.
+    pub input: usize,
+    /// Index of the one that the stream is meant for.
+    pub output: usize,
     /// Index of the pair of ports.
     pub way: usize,
     /// Index of the outlet.
@@ -64,6 +68,8 @@ impl Lane {
         let stream = &trial.streams[number];
         let faults = Faults::new(path, trial.seed, number);
         Lane {
+            input: stream.transmit,
+            output: stream.receive,
             way,
             outlet,
             faults: faults.are_possible().then_some(faults),
@@ -102,12 +108,17 @@ impl Lane {
         }
     }
 
+    #[inline]
+    pub fn is_intact(&self, sequence: u64) -> bool {
+        self.faults
+            .as_ref()
+            .is_none_or(|faults| !faults.corrupt.hits(sequence))
+    }
+
     /// A frame reaches the receiver; true if it is intact.
     #[inline]
     pub fn receive(&mut self, frame: &Frame, received_ps: u64) -> bool {
-        if let Some(faults) = &self.faults
-            && faults.corrupt.hits(frame.sequence)
-        {
+        if !self.is_intact(frame.sequence) {
             self.tracker.corrupt(frame.sequence);
             return false;
         }

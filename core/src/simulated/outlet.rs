@@ -13,6 +13,8 @@ pub struct Outlet {
     /// Index of the tester's port behind it.
     pub port: usize,
     pub last_received_ps: Option<u64>,
+    /// Intact frames of streams that are meant for another port.
+    pub misdirected: u64,
     output: SharedOutput,
     /// No frame is ready sooner after it was sent.
     least_latency_ps: u64,
@@ -57,6 +59,7 @@ impl Outlet {
         Outlet {
             port,
             last_received_ps: None,
+            misdirected: 0,
             output,
             least_latency_ps,
             queue: BinaryHeap::new(),
@@ -92,8 +95,15 @@ impl Outlet {
         }
     }
 
+    /// When there will be room for a frame that is ready, if there is none now.
+    pub fn room_ps(&mut self, queued: &Queued, classes: &[Class]) -> Option<u64> {
+        let class = &classes[queued.class as usize];
+        self.output.room_ps(queued.ready_ps, class.frame_bytes)
+    }
+
+    /// Sends a frame that is ready, behind all that were before. Frames are sent from `now_ps` on.
     #[inline]
-    fn send(&mut self, queued: Queued, now_ps: u64, lanes: &mut [Lane], classes: &[Class]) {
+    pub fn send(&mut self, queued: Queued, now_ps: u64, lanes: &mut [Lane], classes: &[Class]) {
         let Queued {
             ready_ps, frame, ..
         } = queued;
@@ -128,7 +138,11 @@ impl Outlet {
         let Arrival { start_ps, frame } = arrival;
         let ahead_ps = (*start_ps as f64 * self.receive_clock) as i64;
         let received_ps = start_ps.saturating_add_signed(ahead_ps);
-        if lanes[frame.stream as usize].receive(frame, received_ps) {
+        let lane = &mut lanes[frame.stream as usize];
+        if lane.output != self.port {
+            self.misdirected += u64::from(lane.is_intact(frame.sequence));
+            self.last_received_ps = Some(received_ps);
+        } else if lane.receive(frame, received_ps) {
             self.last_received_ps = Some(received_ps);
         }
     }

@@ -14,9 +14,9 @@ const ETHERNET_HEADER_BYTES: u32 = 14;
 /// By indices of the tester's transmitting and receiving port.
 pub type Paths = BTreeMap<(usize, usize), Path>;
 
-/// The paths of all streams of a trial, `ports` being the device's ports that the tester is plugged into.
-/// An error names what is wrong.
-pub fn paths(device: &Device, ports: &[u16], trial: &Trial) -> Result<Paths, String> {
+/// The paths of all streams of a trial, `ports` being the device's ports that the tester is plugged into; where it
+/// `floods`, to all of them. An error names what is wrong.
+pub fn paths(device: &Device, ports: &[u16], trial: &Trial, floods: bool) -> Result<Paths, String> {
     let mut found = Paths::new();
     let number = |index: usize| {
         ports.get(index).copied().ok_or_else(|| {
@@ -27,10 +27,13 @@ pub fn paths(device: &Device, ports: &[u16], trial: &Trial) -> Result<Paths, Str
         })
     };
     for stream in &trial.streams {
-        let (transmit, receive) = (stream.transmit, stream.receive);
-        if let Entry::Vacant(place) = found.entry((transmit, receive)) {
-            let path = Path::new(device.clone(), number(transmit)?, number(receive)?)?;
-            place.insert(path);
+        let transmit = stream.transmit;
+        let others = (0..ports.len()).filter(|port| floods && *port != transmit);
+        for receive in others.chain([stream.receive]) {
+            if let Entry::Vacant(place) = found.entry((transmit, receive)) {
+                let path = Path::new(device.clone(), number(transmit)?, number(receive)?)?;
+                place.insert(path);
+            }
         }
     }
     Ok(found)

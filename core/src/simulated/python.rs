@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use crate::record::{Record, Trial};
 
+use super::bridge::Addresses;
 use super::device::Device;
 use super::path::paths;
 use super::run::run;
@@ -53,11 +54,21 @@ impl Simulation {
         })
     }
 
-    /// Begins a trial, given as JSON of `record::Trial`, and returns at once.
-    fn start(&self, trial_json: &str) -> PyResult<()> {
+    /// Begins a trial, given as JSON of `record::Trial`, and returns at once. `addresses_json`, of
+    /// `bridge::Addresses`, is given where the device must look at them.
+    #[pyo3(signature = (trial_json, addresses_json = None))]
+    fn start(&self, trial_json: &str, addresses_json: Option<&str>) -> PyResult<()> {
         let trial: Trial = serde_json::from_str(trial_json).map_err(to_value_error)?;
         check(&trial).map_err(PyValueError::new_err)?;
-        let paths = paths(&self.device, &self.ports, &trial).map_err(PyValueError::new_err)?;
+        let addresses: Option<Addresses> = addresses_json
+            .map(serde_json::from_str)
+            .transpose()
+            .map_err(to_value_error)?;
+        if let Some(own) = &addresses {
+            check_addresses(own, &trial, self.ports.len()).map_err(PyValueError::new_err)?;
+        }
+        let paths = paths(&self.device, &self.ports, &trial, addresses.is_some())
+            .map_err(PyValueError::new_err)?;
         let mut place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
         if place
             .as_ref()
@@ -71,7 +82,7 @@ impl Simulation {
         let (sender, receiver) = channel();
         let (ppm, seen) = (self.receive_clock_ppm, Arc::clone(&watch));
         thread::spawn(move || {
-            let record = run(&paths, ppm, &trial, &seen);
+            let record = run(&paths, ppm, &trial, addresses.as_ref(), &seen);
             // First, so that it is seen by whoever has the record.
             seen.finished.store(true, Ordering::Release);
             // Nobody waits for it if `finish` was interrupted.
@@ -182,6 +193,19 @@ fn check(trial: &Trial) -> Result<(), String> {
         {
             return Err("a simulated trial lasts at most 100 days".into());
         }
+    }
+    Ok(())
+}
+
+fn check_addresses(addresses: &Addresses, trial: &Trial, ports: usize) -> Result<(), String> {
+    let mut own = addresses.streams.iter();
+    if addresses.streams.len() != trial.streams.len()
+        || own.any(|macs| macs.sources.is_empty() || macs.destinations.is_empty())
+    {
+        return Err("addresses: each stream must have some".into());
+    }
+    if addresses.known.iter().any(|(_, port)| *port >= ports) {
+        return Err("addresses: one is known behind a port that the tester has not".into());
     }
     Ok(())
 }

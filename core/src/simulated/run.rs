@@ -4,20 +4,29 @@ use crate::pacing::Pacing;
 use crate::record::{Record, Trial};
 use crate::watch::Watch;
 
+use super::bridge::Addresses;
 use super::path::Paths;
 use super::{steady, traffic};
 
-/// Carries out `trial`, of whose every stream `paths` knows the way.
-pub fn run(paths: &Paths, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) -> Record {
+/// Carries out `trial`, of whose every stream `paths` knows the way. Without `addresses`, frames go
+/// where they are meant to.
+pub fn run(
+    paths: &Paths,
+    receive_clock_ppm: f64,
+    trial: &Trial,
+    addresses: Option<&Addresses>,
+    watch: &Watch,
+) -> Record {
     match &trial.streams[..] {
         [only]
             if only.pacing == Pacing::Constant
                 && only.frame_bytes.len() == 1
-                && only.start_ns == 0 =>
+                && only.start_ns == 0
+                && addresses.is_none() =>
         {
             let path = &paths[&(only.transmit, only.receive)];
             steady::run(path, receive_clock_ppm, trial, watch)
         }
-        _ => traffic::run(paths, receive_clock_ppm, trial, watch),
+        _ => traffic::run(paths, receive_clock_ppm, trial, addresses, watch),
     }
 }

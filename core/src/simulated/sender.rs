@@ -98,6 +98,11 @@ impl Sender {
         })
     }
 
+    /// The device makes the port pause; what is on its way to the line leaves.
+    pub fn pause(&mut self, until_ps: u64) {
+        self.line.hold(until_ps);
+    }
+
     /// The frame has left.
     #[inline]
     pub fn count(&mut self, leaving: &Leaving) {

@@ -61,6 +61,14 @@ impl Senders {
         Some(now)
     }
 
+    /// The device makes `port` pause.
+    pub fn pause(&mut self, port: usize, until_ps: u64) {
+        let own = self.ports.iter_mut().find(|(number, _)| *number == port);
+        if let Some((_, sender)) = own {
+            sender.pause(until_ps);
+        }
+    }
+
     pub fn are_done(&self) -> bool {
         self.order.is_empty()
     }

@@ -66,6 +66,11 @@ impl Server {
         start_ps
     }
 
+    /// Nothing is started before `time_ps`.
+    pub fn hold(&mut self, time_ps: u64) {
+        self.free_ps = self.free_ps.max(time_ps);
+    }
+
     /// When all that was started is done.
     #[inline(always)]
     pub fn free_ps(&self) -> u64 {

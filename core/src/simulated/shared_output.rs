@@ -27,16 +27,26 @@ impl SharedOutput {
         }
     }
 
+    /// When a frame that is ready now will fit, if it does not yet. It is not one that never fits.
+    pub fn room_ps(&mut self, ready_ps: u64, frame_bytes: u32) -> Option<u64> {
+        self.release(ready_ps);
+        let mut occupied_bytes = self.occupied_bytes + u64::from(frame_bytes);
+        let mut room_ps = None;
+        for (left_ps, bytes) in &self.inside {
+            if occupied_bytes <= self.buffer_bytes {
+                break;
+            }
+            occupied_bytes -= u64::from(*bytes);
+            room_ps = Some(*left_ps);
+        }
+        room_ps
+    }
+
     /// A frame is ready to be sent; returns when its first bit leaves, or nothing if it is dropped.
     /// Frames come in order of `ready_ps`.
     #[inline]
     pub fn send(&mut self, ready_ps: u64, frame_bytes: u32, service: Service) -> Option<u64> {
-        while let Some(&(left_ps, bytes)) = self.inside.front()
-            && left_ps <= ready_ps
-        {
-            self.occupied_bytes -= u64::from(bytes);
-            self.inside.pop_front();
-        }
+        self.release(ready_ps);
         let occupied_bytes = self.occupied_bytes + u64::from(frame_bytes);
         if occupied_bytes > self.buffer_bytes {
             return None;
@@ -45,6 +55,17 @@ impl SharedOutput {
         let start_ps = self.server.start::<true>(ready_ps, service);
         self.inside.push_back((self.server.free_ps(), frame_bytes));
         Some(start_ps)
+    }
+
+    /// Frames that have left by now make room.
+    #[inline]
+    fn release(&mut self, now_ps: u64) {
+        while let Some(&(left_ps, bytes)) = self.inside.front()
+            && left_ps <= now_ps
+        {
+            self.occupied_bytes -= u64::from(bytes);
+            self.inside.pop_front();
+        }
     }
 }
 

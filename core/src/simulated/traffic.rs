@@ -9,8 +9,11 @@ use std::sync::atomic::Ordering;
 use crate::record::{Receiver, Record, Trial};
 use crate::watch::Watch;
 
+use super::bridge::{Addresses, Bridge, Verdict};
 use super::chance::{Concern, Stream};
-use super::device::Distribution;
+use super::classes::Classes;
+use super::faults::Faults;
+use super::inputs::{Inputs, Waiting};
 use super::lane::{Class, Lane};
 use super::outlet::{Frame, Outlet, Queued};
 use super::path::{Path, Paths};
@@ -24,8 +27,14 @@ use super::{BATCH, STAMP};
 const COUNT_BITS: u32 = 48;
 
 /// Carries out `trial`.
-pub fn run(paths: &Paths, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) -> Record {
-    let mut device = Device::new(paths, receive_clock_ppm, trial);
+pub fn run(
+    paths: &Paths,
+    receive_clock_ppm: f64,
+    trial: &Trial,
+    addresses: Option<&Addresses>,
+    watch: &Watch,
+) -> Record {
+    let mut device = Device::new(paths, receive_clock_ppm, trial, addresses);
     let link_bits_per_second = paths
         .values()
         .map(Path::link_bits_per_second)
@@ -35,6 +44,9 @@ pub fn run(paths: &Paths, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) 
     while let Some(leaving) = senders.next(|stream| device.next(stream)) {
         now_ps = leaving.sent_ps;
         device.carry(leaving);
+        if let Some((port, until_ps)) = device.pause(&leaving) {
+            senders.pause(port, until_ps);
+        }
         offered += 1;
         if offered % BATCH == 0 {
             watch.offered.store(offered, Ordering::Relaxed);
@@ -51,6 +63,7 @@ pub fn run(paths: &Paths, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) 
     watch.forwarded.store(forwarded, Ordering::Relaxed);
     let receivers = device.outlets.iter().map(|outlet| Receiver {
         port: outlet.port,
+        misdirected_frames: outlet.misdirected,
         last_received_ns: outlet.last_received_ps.map(|time_ps| time_ps / 1000),
         stamp: STAMP.into(),
         ..Receiver::default()
@@ -76,9 +89,24 @@ struct Device {
     classes: Vec<Class>,
     ways: Vec<Way>,
     outlets: Vec<Outlet>,
+    /// Where addresses matter.
+    bridge: Option<Bridge>,
+    /// Of each way and size.
+    class_of: BTreeMap<((usize, usize), u32), u32>,
+    /// Of each stream, what leads its frames to ports that it is not meant for.
+    elsewhere: BTreeMap<(usize, usize), Elsewhere>,
+    /// Where a frame that waits for its output blocks others.
+    inputs: Option<Inputs>,
     arbitration: Stream,
     /// Frames that reached an output up to now.
     count: u64,
+}
+
+/// From a stream's input port to an output port that it is not meant for.
+struct Elsewhere {
+    way: usize,
+    outlet: usize,
+    faults: Faults,
 }
 
 /// From an input port to an output port.
@@ -89,7 +117,12 @@ struct Way {
 }
 
 impl Device {
-    fn new(paths: &Paths, receive_clock_ppm: f64, trial: &Trial) -> Self {
+    fn new(
+        paths: &Paths,
+        receive_clock_ppm: f64,
+        trial: &Trial,
+        addresses: Option<&Addresses>,
+    ) -> Self {
         let pairs: Vec<_> = paths.keys().copied().collect();
         let ports: BTreeSet<usize> = pairs.iter().map(|pair| pair.1).collect();
         let ports: Vec<usize> = ports.into_iter().collect();
@@ -105,6 +138,41 @@ impl Device {
             Lane::new(trial, number, path, way, outlet, own)
         });
         let lanes: Vec<Lane> = lanes.collect();
+        for (pair, path) in paths.iter().filter(|_| addresses.is_some()) {
+            let own = trial
+                .streams
+                .iter()
+                .filter(|stream| stream.transmit == pair.0);
+            for bytes in own.flat_map(|stream| &stream.frame_bytes) {
+                classes.of(path, *pair, *bytes);
+            }
+        }
+        // Of a trial's paths, each belongs to the same device.
+        let model = paths.values().next().map(Path::device);
+        let inputs = model.and_then(|model| {
+            let ports = pairs.iter().map(|pair| pair.0 + 1).max()?;
+            let link = model.link_bits_per_second;
+            Some(Inputs::new(model.input.as_ref()?, ports, link, trial.seed))
+        });
+        let mut elsewhere = BTreeMap::new();
+        for (number, stream) in trial.streams.iter().enumerate() {
+            for (way, (pair, path)) in paths.iter().enumerate() {
+                if addresses.is_some() && pair.0 == stream.transmit && pair.1 != stream.receive {
+                    // Chances differ from those of every stream on its own way.
+                    let draws = (pair.1 + 1) * trial.streams.len() + number;
+                    let to = Elsewhere {
+                        way,
+                        outlet: ports.partition_point(|other| *other < pair.1),
+                        faults: Faults::new(path, trial.seed, draws),
+                    };
+                    elsewhere.insert((number, pair.1), to);
+                }
+            }
+        }
+        let bridge = addresses.map(|own| {
+            let table = model.and_then(|model| model.address_table.as_ref());
+            Bridge::new(table, own)
+        });
         let outlet = |port: &usize| {
             let (_, path) = paths
                 .iter()
@@ -131,6 +199,10 @@ impl Device {
                 })
                 .collect(),
             classes: classes.all,
+            bridge,
+            class_of: classes.index,
+            elsewhere,
+            inputs,
             arbitration: Stream::new(trial.seed, Concern::Arbitration),
             count: 0,
         }
@@ -150,7 +222,10 @@ impl Device {
         let lane = &mut self.lanes[leaving.stream];
         let outlet = lane.outlet;
         lane.offer();
-        self.outlets[outlet].serve(sent_ps, &mut self.lanes, &self.classes);
+        self.serve(outlet, sent_ps);
+        if self.bridge.is_some() && !self.bridged(&leaving) {
+            return;
+        }
         let kind = &self.classes[class as usize];
         if kind.refused {
             return;
@@ -186,20 +261,131 @@ impl Device {
         }
     }
 
+    /// Whether the addresses of a frame lead it to the port that it is meant for; its other copies are queued.
+    fn bridged(&mut self, leaving: &Leaving) -> bool {
+        let &Leaving {
+            stream,
+            sequence,
+            sent_ps,
+            ..
+        } = leaving;
+        let Lane { input, output, .. } = self.lanes[stream];
+        let verdict = self
+            .bridge
+            .as_mut()
+            .map(|own| own.forward(stream, sequence, sent_ps, input, output));
+        match verdict {
+            Some(Verdict::Filter) => false,
+            Some(Verdict::Elsewhere(port)) => {
+                self.copy(leaving, port);
+                false
+            }
+            Some(Verdict::Flood) => {
+                for outlet in 0..self.outlets.len() {
+                    let port = self.outlets[outlet].port;
+                    if port != input && port != output {
+                        self.copy(leaving, port);
+                    }
+                }
+                true
+            }
+            Some(Verdict::Meant) | None => true,
+        }
+    }
+
+    /// A frame goes to a port that it is not meant for. It keeps its order there and is never held back.
+    fn copy(&mut self, leaving: &Leaving, port: usize) {
+        let sent_ps = leaving.sent_ps;
+        let frame_bytes = self.classes[leaving.class as usize].frame_bytes;
+        // Both are there: with addresses, paths lead to all ports.
+        let to = &self.elsewhere[&(leaving.stream, port)];
+        let (way, outlet) = (to.way, to.outlet);
+        let class = self.class_of[&((self.ways[way].input, port), frame_bytes)];
+        let kind = &self.classes[class as usize];
+        let mut ready_ps = sent_ps + kind.latency_ps;
+        if kind.refused || to.faults.lose(leaving.sequence, kind.is_large) {
+            return;
+        }
+        let jitter_ps = to.faults.jitter_ps(leaving.sequence);
+        ready_ps = ready_ps.saturating_add_signed(jitter_ps).max(sent_ps);
+        self.serve(outlet, sent_ps);
+        self.ways[way].ready_ps = self.ways[way].ready_ps.max(ready_ps);
+        let frame = Frame {
+            stream: leaving.stream as u32,
+            sequence: leaving.sequence,
+            sent_ps,
+        };
+        self.queue(way, outlet, frame, class);
+    }
+
+    /// What no frame that is sent at `now_ps` or later can come before.
+    #[inline]
+    fn serve(&mut self, outlet: usize, now_ps: u64) {
+        self.outlets[outlet].serve(now_ps, &mut self.lanes, &self.classes);
+        if self.inputs.is_some() {
+            self.hand_over(now_ps, now_ps);
+        }
+    }
+
+    /// From inputs to outputs that have room, before `until_ps`.
+    fn hand_over(&mut self, until_ps: u64, now_ps: u64) {
+        let Device {
+            inputs,
+            outlets,
+            lanes,
+            classes,
+            ..
+        } = self;
+        let Some(inputs) = inputs else {
+            return;
+        };
+        inputs.serve(until_ps, |outlet, queued| {
+            let room_ps = outlets[outlet].room_ps(&queued, classes);
+            if room_ps.is_none() {
+                outlets[outlet].send(queued, now_ps, lanes, classes);
+            }
+            room_ps
+        });
+    }
+
+    /// Which of the tester's ports must pause now that a frame came, and until when.
+    #[inline]
+    fn pause(&self, leaving: &Leaving) -> Option<(usize, u64)> {
+        let inputs = self.inputs.as_ref()?;
+        let port = self.lanes[leaving.stream].input;
+        Some((port, inputs.pause_until_ps(port, leaving.sent_ps)?))
+    }
+
     /// The frame reaches its output when the latest of its way does.
     #[inline]
     fn queue(&mut self, way: usize, outlet: usize, frame: Frame, class: u32) {
-        let Way { input, ready_ps } = self.ways[way];
+        let Way {
+            input, ready_ps, ..
+        } = self.ways[way];
         // Inputs with frames ready at once take turns at random, but each keeps its own frames' order.
         let moment = ready_ps.wrapping_mul(65_537).wrapping_add(input as u64);
         let drawn = self.arbitration.draw(moment) >> COUNT_BITS << COUNT_BITS;
         self.count += 1;
-        self.outlets[outlet].push(Queued {
+        let queued = Queued {
             ready_ps,
             turn: drawn | (self.count & ((1 << COUNT_BITS) - 1)),
             frame,
             class,
-        });
+        };
+        let Some(inputs) = &mut self.inputs else {
+            self.outlets[outlet].push(queued);
+            return;
+        };
+        // Copies of a frame lie in the buffer once and are handed over at once.
+        let is_copy = self.lanes[frame.stream as usize].outlet != outlet;
+        let kind = &self.classes[class as usize];
+        let waiting = Waiting {
+            queued,
+            outlet,
+            frame_bytes: if is_copy { 0 } else { kind.frame_bytes },
+            transfer_ps: if is_copy { 0 } else { kind.wire.ps() },
+        };
+        inputs.push(input, waiting);
     }
 
     /// The last frame of all was sent at `now_ps`.
@@ -211,6 +397,7 @@ impl Device {
                 self.queue(way, outlet, held, class);
             }
         }
+        self.hand_over(u64::MAX, now_ps);
         for outlet in &mut self.outlets {
             outlet.finish(now_ps, &mut self.lanes, &self.classes);
         }
@@ -218,34 +405,5 @@ impl Device {
 
     fn forwarded_frames(&self) -> u64 {
         self.lanes.iter().map(Lane::forwarded_frames).sum()
-    }
-}
-
-/// Each size on each way once.
-#[derive(Default)]
-struct Classes {
-    all: Vec<Class>,
-    index: BTreeMap<((usize, usize), u32), u32>,
-}
-
-impl Classes {
-    fn of(&mut self, path: &Path, pair: (usize, usize), frame_bytes: u32) -> u32 {
-        *self.index.entry((pair, frame_bytes)).or_insert_with(|| {
-            self.all.push(Class::new(path, frame_bytes));
-            self.all.len() as u32 - 1
-        })
-    }
-
-    /// After this time at the soonest a frame to `port` is ready.
-    fn least_latency_ps(&self, port: usize, path: &Path) -> u64 {
-        let shortens = |jitter: &super::device::Jitter| jitter.distribution == Distribution::Normal;
-        if path.jitter().is_some_and(shortens) {
-            return 0;
-        }
-        let to_port = self.index.iter().filter(|((pair, _), _)| pair.1 == port);
-        to_port
-            .map(|(_, class)| self.all[*class as usize].latency_ps)
-            .min()
-            .unwrap_or(0)
     }
 }

@@ -1,0 +1,122 @@
+//! Where a frame goes for its addresses: to the port that it is meant for, to another one, or to all.
+//!
+//! It is asked only where addresses matter: a device with an address table, or frames to a group.
+
+use serde::Deserialize;
+
+use super::address_table::AddressTable;
+use super::device;
+
+/// The first bit on the wire of an address of many (IEEE 802 §8.2): broadcast and multicast.
+const GROUP: u64 = 1 << 40;
+
+/// MAC addresses in the frames of a trial, as numbers.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Addresses {
+    pub streams: Vec<Macs>,
+    /// What learning frames taught before the trial: addresses and the tester's ports behind which they are.
+    pub known: Vec<(u64, usize)>,
+}
+
+/// Of consecutive frames of one stream, two cycles.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Macs {
+    pub sources: Vec<u64>,
+    pub destinations: Vec<u64>,
+}
+
+/// What becomes of a frame; ports are the tester's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes to the port that it is meant for.
+    Meant,
+    /// It goes to another one.
+    Elsewhere(usize),
+    /// It goes to all but the one that it came from.
+    Flood,
+    /// It came from where it should go.
+    Filter,
+}
+
+pub struct Bridge {
+    streams: Vec<Macs>,
+    table: Option<AddressTable>,
+}
+
+impl Bridge {
+    /// Without a table, a device that has always known every address.
+    pub fn new(table: Option<&device::AddressTable>, addresses: &Addresses) -> Self {
+        let mut table = table.map(AddressTable::new);
+        if let Some(table) = &mut table {
+            for (address, port) in &addresses.known {
+                table.know(*address, *port);
+            }
+        }
+        Bridge {
+            streams: addresses.streams.clone(),
+            table,
+        }
+    }
+
+    /// For frame `sequence` of a stream, which came in at `now_ps` by `input` and is meant for `output`.
+    pub fn forward(
+        &mut self,
+        stream: usize,
+        sequence: u64,
+        now_ps: u64,
+        input: usize,
+        output: usize,
+    ) -> Verdict {
+        let macs = &self.streams[stream];
+        let of = |cycle: &[u64]| cycle[(sequence % cycle.len() as u64) as usize];
+        let destination = of(&macs.destinations);
+        if let Some(table) = &mut self.table {
+            table.learn(of(&macs.sources), input, now_ps);
+        }
+        if destination & GROUP != 0 {
+            return Verdict::Flood;
+        }
+        let Some(table) = &self.table else {
+            return Verdict::Meant;
+        };
+        match table.find(destination, now_ps) {
+            None => Verdict::Flood,
+            Some(port) if port == input => Verdict::Filter,
+            Some(port) if port == output => Verdict::Meant,
+            Some(port) => Verdict::Elsewhere(port),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_follow_what_was_learned() {
+        let one = |source, destination| Macs {
+            sources: vec![source],
+            destinations: vec![destination],
+        };
+        let addresses = Addresses {
+            streams: vec![one(1, 9), one(2, 1), one(3, 0xFFFF_FFFF_FFFF), one(4, 1)],
+            known: vec![(8, 3)],
+        };
+        let table = device::AddressTable {
+            entries: 10,
+            learning_per_second: None,
+            ageing_s: 1.0,
+        };
+        let mut bridge = Bridge::new(Some(&table), &addresses);
+        assert_eq!(bridge.forward(0, 0, 0, 0, 1), Verdict::Flood);
+        assert_eq!(bridge.forward(1, 0, 1, 1, 0), Verdict::Meant);
+        assert_eq!(bridge.forward(2, 7, 2, 2, 0), Verdict::Flood);
+        assert_eq!(bridge.forward(3, 0, 3, 0, 2), Verdict::Filter);
+        assert_eq!(bridge.forward(3, 0, 4, 1, 2), Verdict::Elsewhere(0));
+        let mut all_knowing = Bridge::new(None, &addresses);
+        assert_eq!(all_knowing.forward(0, 0, 0, 0, 1), Verdict::Meant);
+        assert_eq!(all_knowing.forward(2, 0, 0, 2, 0), Verdict::Flood);
+    }
+}

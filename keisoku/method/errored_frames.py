@@ -1,0 +1,69 @@
+"""RFC 2889 §5.9: whether a device filters errored frames, as IEEE 802.3 wants.
+
+A NIC can send frames that are too long for the device, and no others: those need an engine with that ability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import get_args
+
+from keisoku.errors import PlanError
+from keisoku.method import rfc2889
+from keisoku.method.setting import Setting
+from keisoku.plan.rfc2889_settings import Error
+from keisoku.record.result import Quantity, Result, Row
+from keisoku.record.trial import Flow, Trial, TrialRecord
+
+LEAST_BYTES = 64
+
+
+def errored_frames(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """A row for each error and size: 'offered' (frames/s), 'forwarded' (%); none should be.
+
+    Raises PlanError if the tester's port cannot send a frame above the device's maximum.
+    """
+    plan, settings = setting.plan, setting.plan.errored_frames
+    rows: list[Row] = []
+    found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.9", settings.trial_s, sizes=False)
+    left_out = [error for error in get_args(Error) if error not in settings.errors]
+    if left_out:
+        found.append(f"RFC 2889 §5.9: {', '.join(left_out)} errors were not tested")
+    for error in settings.errors:
+        for size in _sizes(setting, error):
+
+            def load(fps: float, error: Error = error, size: int = size) -> Trial:
+                defect = None if error == "oversize" else error
+                trial = setting.trial(f"{error} frames, {size} byte", size, fps, settings.trial_s)
+                return trial.model_copy(update={"flows": (Flow(transmit=0, receive=1, defect=defect),)})
+
+            maximum, record = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
+            if settings.load_percent < 100:
+                record = yield from rfc2889.attempt(load(maximum * settings.load_percent / 100))
+            rows.append(_row(error, record))
+    return Result(method="errored_frames", rows=rows, deviations=found)
+
+
+def _sizes(setting: Setting, error: Error) -> tuple[int, ...]:
+    if error == "undersize":
+        return (LEAST_BYTES - 1,)
+    if error != "oversize":
+        return setting.plan.frame_bytes
+    size = setting.plan.errored_frames.maximum_bytes + 1
+    most = setting.capabilities.max_frame_bytes
+    if most is not None and size > most:
+        raise PlanError(
+            "maximum_bytes", f"a frame of {size} byte is above what the port can send ({most})", "raise its MTU"
+        )
+    return (size,)
+
+
+def _row(error: Error, record: TrialRecord) -> Row:
+    forwarded, offered = record.facts.tracked.forwarded_frames, record.facts.sent.offered_frames
+    figures = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
+    remark = "; ".join(record.invalid_because)
+    if record.valid:
+        passed = forwarded + record.facts.tracked.corrupt_arrivals
+        figures["forwarded"] = rfc2889.percent(passed, offered)
+        remark = "filtered" if passed == 0 else "not filtered"
+    return Row(frame_bytes=record.trial.frame_bytes, case=error, figures=figures, trial=record.index, remark=remark)
