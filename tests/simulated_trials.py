@@ -28,15 +28,16 @@ def carry_out(
     plan: Plan,
     device: Device,
     spoil: Callable[[int, Trial, Facts], Facts] = lambda index, trial, facts: facts,
+    engine: SimulatedEngine | None = None,
 ) -> tuple[Result, list[TrialRecord]]:
     """The last method's result and all trials; `spoil` may change what the tester says it did.
 
-    The tester has the plan's ports, or the device's first two.
+    The tester has the plan's ports, or the device's first two; or it is `engine`.
     """
-    engine = SimulatedEngine(device)
-    if plan.ports:
+    if engine is None and plan.ports:
         traffic = Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed)
         engine = SimulatedEngine(device, [int(port) for port in plan.ports], traffic)
+    engine = engine or SimulatedEngine(device)
     records: list[TrialRecord] = []
     results: dict[str, Result] = {}
     for name in plan.methods:

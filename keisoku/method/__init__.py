@@ -14,8 +14,10 @@ from keisoku.engine import Capabilities
 from keisoku.method.address_caching import address_caching
 from keisoku.method.address_learning import address_learning
 from keisoku.method.broadcast import broadcast
+from keisoku.method.buffer_over_time import buffer_over_time
 from keisoku.method.buffering import buffering
 from keisoku.method.calibrate import calibrate
+from keisoku.method.clock_mismatch import clock_mismatch
 from keisoku.method.congestion import congestion
 from keisoku.method.delay import delay
 from keisoku.method.delay_variation import delay_variation
@@ -58,6 +60,8 @@ METHODS: dict[str, Callable[[Setting], Method]] = {
     "address_learning": address_learning,
     "errored_frames": errored_frames,
     "broadcast": broadcast,
+    "buffer_over_time": buffer_over_time,
+    "clock_mismatch": clock_mismatch,
     "calibrate": calibrate,
 }
 

@@ -17,6 +17,7 @@ from keisoku.engine import Ability, Capabilities
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
 from keisoku.plan.content import Content, pacing
+from keisoku.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
 from keisoku.plan.pattern import Pattern, fits, pairs
 from keisoku.plan.procedure import PROCEDURES
 from keisoku.plan.rfc2889_settings import (
@@ -128,6 +129,8 @@ class Plan(Settings):
     address_learning: AddressLearningSettings = AddressLearningSettings()
     errored_frames: ErroredFramesSettings = ErroredFramesSettings()
     broadcast: BroadcastSettings = BroadcastSettings()
+    buffer_over_time: BufferOverTimeSettings = BufferOverTimeSettings()
+    clock_mismatch: ClockMismatchSettings = ClockMismatchSettings()
     calibrate: CalibrateSettings = CalibrateSettings()
 
     @model_validator(mode="before")
