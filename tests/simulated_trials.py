@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from keisoku.calibration.bias import Bias
-from keisoku.engine.simulated import SimulatedEngine
+from keisoku.engine.simulated import SimulatedEngine, routes_between
+from keisoku.engine.traffic import Traffic
 from keisoku.method import begin
 from keisoku.plan.device import Device, parse_device
 from keisoku.plan.plan import Plan, parse
@@ -29,11 +30,13 @@ def carry_out(
     spoil: Callable[[int, Trial, Facts], Facts] = lambda index, trial, facts: facts,
 ) -> tuple[Result, list[TrialRecord]]:
     """The last method's result and all trials; `spoil` may change what the tester says it did."""
-    engine = SimulatedEngine(device)
+    ports = [int(text) for _, text in plan.port_fields()]
+    engine = SimulatedEngine(device, ports, Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed))
+    bias = Bias(exact=True, resolution_ns=engine.capabilities.resolution_ns)
     records: list[TrialRecord] = []
     results: dict[str, Result] = {}
     for name in plan.methods:
-        method = begin(name, plan, engine.capabilities, Bias(exact=True), results)
+        method = begin(name, plan, engine.capabilities, bias, results)
         reply = None
         while True:
             try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keisoku.plan.portmap_settings import PortMapSettings
 from keisoku.plan.settings import (
     CalibrateSettings,
     LatencySettings,
@@ -83,6 +84,18 @@ PROCEDURES: dict[str, Procedure] = {
             duration="sample_s",
             sizes="64-1518:128",
             simulated_sizes="64-16384:510",
+        ),
+        Procedure(
+            "port_map",
+            "Port map",
+            "from every port to every other",
+            "latency",
+            PortMapSettings,
+            "Latency and largest frame between all ports; finds the groups of ports that share a chip.",
+            "keisoku port-map --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8",
+            own_flows=True,
+            sizes="64,512,1518",
+            simulated_sizes="64,1518,4096,6500",
         ),
         Procedure(
             "calibrate",
