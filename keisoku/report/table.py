@@ -32,6 +32,10 @@ COLUMNS = {
     "pdv": "Delay variation",
     "tagged": "Tagged frame",
     "drop": "Drop rate",
+    "offset": "Offset",
+    "limit": "Largest frame",
+    "slope": "Slope",
+    "constant": "Constant",
     "bias": "Bias",
     "spread": "Spread",
 }
