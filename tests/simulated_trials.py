@@ -32,16 +32,16 @@ def carry_out(
 ) -> tuple[Result, list[TrialRecord]]:
     """The last method's result and all trials; `spoil` may change what the tester says it did.
 
-    The tester has the plan's ports, or the device's first two; or it is `engine`.
+    The tester has the plan's ports; or it is `engine`.
     """
-    if engine is None and plan.ports:
-        traffic = Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed)
-        engine = SimulatedEngine(device, [int(port) for port in plan.ports], traffic)
-    engine = engine or SimulatedEngine(device)
+    if engine is None:
+        ports = [int(text) for _, text in plan.port_fields()]
+        engine = SimulatedEngine(device, ports, Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed))
+    bias = Bias(exact=True, resolution_ns=engine.capabilities.resolution_ns)
     records: list[TrialRecord] = []
     results: dict[str, Result] = {}
     for name in plan.methods:
-        method = begin(name, plan, engine.capabilities, Bias(exact=True), results)
+        method = begin(name, plan, engine.capabilities, bias, results)
         reply = None
         while True:
             try:

@@ -8,6 +8,7 @@ import click
 
 from keisoku import __version__
 from keisoku.cli import (
+    cable_series,
     capture,
     clean,
     devices,
@@ -39,6 +40,7 @@ for command in procedures.commands():
 for module in (
     run,
     report,
+    cable_series,
     query,
     capture,
     find,

@@ -36,6 +36,8 @@ class Capabilities(_Model):
     receive_stamp: str
     abilities: frozenset[Ability] = frozenset()
     """What only some testers can do."""
+    resolution_ns: float = 0.0
+    """Of a simulated tester's stamps; 0: exact. What real clocks resolve is in their calibration's scatter."""
 
 
 class Progress(_Model):

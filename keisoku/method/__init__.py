@@ -30,6 +30,7 @@ from keisoku.method.latency import latency
 from keisoku.method.line_rate import line_rate
 from keisoku.method.loss import loss
 from keisoku.method.microburst import microburst
+from keisoku.method.port_map import port_map
 from keisoku.method.reordering import reordering
 from keisoku.method.setting import Setting
 from keisoku.method.sweep import sweep
@@ -63,6 +64,7 @@ METHODS: dict[str, Callable[[Setting], Method]] = {
     "buffer_over_time": buffer_over_time,
     "clock_mismatch": clock_mismatch,
     "calibrate": calibrate,
+    "port_map": port_map,
 }
 
 

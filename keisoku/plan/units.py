@@ -22,6 +22,7 @@ NAMED_SIZES = {
 }
 """RFC 2544 §9.1; RFC 5180 §5.1.1 with its notes; RFC 8219 §5.1.1, where 84 replaces 64 in the direction from
 IPv6 to IPv4 of a translator; RFC 8239 §2.2 "the most common" for reports."""
+LENGTH_UNITS_M = {"": 1.0, "m": 1.0, "cm": 0.01, "mm": 0.001, "km": 1000.0}
 _QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([^\s\d]*)\s*")
 
 
@@ -47,6 +48,14 @@ def rate(field: str, text: str) -> float:
 def duration_ns(field: str, text: str) -> int:
     """A positive time in ns; a bare number is seconds."""
     return round(_positive(field, text, quantity(field, text, TIME_UNITS_NS)))
+
+
+def length_m(field: str, text: str) -> float:
+    """A length in m, a bare number as well; never below zero."""
+    metres = quantity(field, text, LENGTH_UNITS_M)
+    if metres < 0:
+        raise PlanError(field, f"'{text}' is below zero", "give a length such as 0.20m")
+    return metres
 
 
 def frame_sizes(field: str, text: str) -> list[int]:

@@ -103,6 +103,9 @@ COLUMNS = {
     "table": "With the tester's own",
     "learning_rate": "Learning rate",
     "forwarded": "Forwarded",
+    "offset": "Offset",
+    "limit": "Largest frame",
+    "constant": "Constant",
     "bias": "Bias",
     "spread": "Spread",
 }
