@@ -58,7 +58,7 @@ def test_ax3630s_jumps_at_sample_15_and_drains_from_sample_16() -> None:
     flat, jump, draining = published("ax3630s-l3", 2048)
     assert cases([flat, jump, draining]) == ["0–15 s: flat", "15–16 s: jump", "16–100 s: draining"]
     assert abs(draining.figures["slope"].value - -5744.49) < 0.9199
-    # The first frame that waits comes up to one slot (16 544 ns) after the stall began; 0.1 s later 574 ns are worked off.
+    # The first frame that waits comes up to one slot (16 544 ns) after the stall began; then 574 ns are worked off.
     assert 500_000 - 16_544 - 600 <= jump.figures["step"].value <= 500_000
 
 
