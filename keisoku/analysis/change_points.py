@@ -1,8 +1,7 @@
 """Where a series of samples changes from one straight line to another: exact, by dynamic programming.
 
-Pure; it knows no latency and names nothing. `ruptures` was tried for size: it fits each candidate by a call of
-NumPy's least squares, where sums kept in advance give the same cost in constant time, and it neither estimates the
-noise nor states the error of a slope.
+Pure; it knows no latency and names nothing. The `ruptures` package was not taken: it leaves the noise to be
+estimated and the errors of slopes to be stated, and sums kept in advance make the rest a few lines.
 """
 
 from __future__ import annotations
