@@ -10,6 +10,7 @@ from keisoku.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN
 from keisoku.method.setting import Setting
 from keisoku.record.result import Quantity, Result, Row
 from keisoku.record.trial import Trial, TrialRecord
+from keisoku.record.validity import TOLERANCE
 
 ADDRESSES = 1024
 """Offered if the caching capacity is not known."""
@@ -37,14 +38,19 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         while low < high * (1 - settings.resolution_percent / 100) and rate > least:
             one = yield from address_trial(setting, settings, size, addresses, rate)
             seen.append(one)
-            if one.learned:
-                low = rate
-            else:
-                high, limited = rate, one.learned is None
-                if limited:
-                    # Not the device's limit: what the tester just managed may be tried.
-                    high = min(rate * TESTER_MARGIN, max(_offered(one), low))
-            rate = high if limited and high > low else (low + high) / 2
+            if one.learned is None and one.record.offered_share >= 1 - TOLERANCE:
+                remarks.append(
+                    f"{size} byte: the search ended early: at {rate:,.0f} addresses/s no trial could be used"
+                )
+                break
+            if one.learned is None:
+                # Not the device's limit: what the tester just managed may be tried.
+                high, limited = rate * TESTER_MARGIN * one.record.offered_share, True
+                rate = high
+                continue
+            low, high = (rate, high) if one.learned else (low, rate)
+            limited = limited and bool(one.learned)
+            rate = (low + high) / 2
         rows.append(_row(size, low, high, seen))
         rows += [one.row({"tried": _rate(one.record.trial.frames_per_second)}) for one in seen]
         if limited or (low and low == ceiling):
@@ -57,13 +63,6 @@ def _capacity(setting: Setting) -> int | None:
     result = setting.earlier.get("address_caching")
     found = [row.figures["addresses"].value for row in result.rows if "addresses" in row.figures] if result else []
     return int(found[0]) if found else None
-
-
-def _offered(seen: Seen) -> float:
-    """What the learning port managed, frames/s."""
-    sent = seen.record.facts.transmitters[0].sent
-    span_ns = sent.last_sent_ns - sent.first_sent_ns
-    return (sent.offered_frames - 1) * 1e9 / span_ns if span_ns > 0 else 0.0
 
 
 def _row(size: int, low: float, high: float, seen: list[Seen]) -> Row:
