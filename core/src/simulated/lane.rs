@@ -72,7 +72,9 @@ impl Lane {
             classes,
             place: 0,
             offered: 0,
-            tracker: Tracker::new(0, trial.interval_ns).tagged(stream.tag),
+            tracker: Tracker::new(0, trial.interval_ns)
+                .tagged(stream.tag)
+                .varying(trial.variation, trial.streams.len()),
         }
     }
 
