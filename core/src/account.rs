@@ -37,7 +37,8 @@ impl Account {
             let tracker = Tracker::new(start_ns, trial.interval_ns)
                 .tagged(stream.tag)
                 .planned(0, stream.frames)
-                .among(trial.streams.len());
+                .among(trial.streams.len())
+                .varying(trial.variation, trial.streams.len());
             (tracker, stream.receive)
         };
         Account {

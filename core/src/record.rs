@@ -22,6 +22,9 @@ pub struct Trial {
     pub drain_ns: u64,
     /// Width of the intervals of the series.
     pub interval_ns: u64,
+    /// Keep the differences of consecutive frames' latencies.
+    #[serde(default)]
+    pub variation: bool,
     /// Feeds every random choice of pacing and of a simulated device.
     pub seed: u64,
 }

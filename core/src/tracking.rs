@@ -102,7 +102,7 @@ pub struct Tracked {
     pub lost: Vec<Gap>,
     pub lost_kept_as: KeptAs,
     pub latency: Option<LatencyRecord>,
-    /// Of consecutive frames' latencies.
+    /// Of consecutive frames' latencies; only where that was asked for.
     pub variation: Option<VariationRecord>,
     pub tagged_latency_ns: Option<f64>,
     /// Latencies from the arrival of the tagged frame on, or, if it was lost, of the next one.
@@ -121,7 +121,7 @@ impl Tracker {
             histogram: Histogram::default(),
             latencies: Latencies::default(),
             last_sent_ns: 0,
-            variation: Variation::new(variation::LIMIT),
+            variation: Variation::off(),
             first: 0,
             end: u64::MAX,
             start_ns,
@@ -158,9 +158,21 @@ impl Tracker {
             duplicated: Ranges::new(share(ranges::LIMIT)),
             reordered: Ranges::new(share(ranges::LIMIT)),
             corrupt: Ranges::new(share(ranges::LIMIT)),
-            variation: Variation::new(share(variation::LIMIT).next_power_of_two()),
             claim_limit: share(CLAIM_LIMIT),
             series: self.series.limited_to(share(series::LIMIT)),
+            ..self
+        }
+    }
+
+    /// Keeps the differences of consecutive frames' latencies if `wanted`, as one of so many streams.
+    pub fn varying(self, wanted: bool, streams: usize) -> Self {
+        let limit = (variation::LIMIT / streams.max(1)).max(LEAST);
+        Tracker {
+            variation: if wanted {
+                Variation::new(limit.next_power_of_two())
+            } else {
+                Variation::off()
+            },
             ..self
         }
     }

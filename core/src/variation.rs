@@ -3,7 +3,8 @@
 //! A pair is two frames of consecutive sequence numbers that both arrived, in whatever order. Frames in order
 //! need only the latency of the one before. Frames beside a missing number are remembered in case it
 //! comes late: in a table that forgets those more than `LIMIT` numbers back, so that memory is bounded. Such a
-//! pair is left out. It never takes a magnitude.
+//! pair is left out. It never takes a magnitude. Differences scatter over many buckets, which costs more than
+//! all else that is kept of a latency: so it is kept only where it is asked for.
 
 use serde::Serialize;
 
@@ -13,6 +14,8 @@ use crate::signed_histogram::SignedHistogram;
 /// A frame that comes late by at most so many numbers finds its neighbours. A power of two.
 pub const LIMIT: usize = 1 << 12;
 const NONE_PS: i64 = i64::MIN;
+/// In place of a latency: nobody asked.
+const OFF_PS: i64 = i64::MIN + 1;
 const PS_PER_NS: f64 = 1000.0;
 
 #[repr(C)]
@@ -47,6 +50,14 @@ pub struct VariationRecord {
 }
 
 impl Variation {
+    /// Keeps nothing.
+    pub fn off() -> Self {
+        Variation {
+            previous_ps: OFF_PS,
+            ..Variation::new(0)
+        }
+    }
+
     /// `limit` must be a power of two.
     pub fn new(limit: usize) -> Self {
         Variation {
@@ -64,16 +75,19 @@ impl Variation {
     /// The frame after the one with the greatest number arrived.
     #[inline]
     pub fn follow(&mut self, latency_ps: i64) {
-        if self.previous_ps == NONE_PS {
-            self.run_ps = latency_ps;
-        } else {
+        if self.previous_ps > OFF_PS {
             self.pair(latency_ps - self.previous_ps);
+            self.previous_ps = latency_ps;
+        } else if self.previous_ps == NONE_PS {
+            (self.previous_ps, self.run_ps) = (latency_ps, latency_ps);
         }
-        self.previous_ps = latency_ps;
     }
 
     /// Numbers from `expected` on are missing before `sequence`, which arrived.
     pub fn skip(&mut self, expected: u64, sequence: u64, latency_ps: i64) {
+        if self.previous_ps == OFF_PS {
+            return;
+        }
         if self.previous_ps != NONE_PS {
             self.remember(expected - 1, self.previous_ps);
             self.sum_ps += i128::from(self.previous_ps - self.run_ps);
@@ -84,6 +98,9 @@ impl Variation {
 
     /// A frame that was missing arrived.
     pub fn fill(&mut self, sequence: u64, latency_ps: i64) {
+        if self.previous_ps == OFF_PS {
+            return;
+        }
         if let Some(before_ps) = sequence.checked_sub(1).and_then(|before| self.find(before)) {
             self.late_pair(latency_ps - before_ps);
         }
@@ -96,7 +113,7 @@ impl Variation {
     pub fn finish(self) -> Option<VariationRecord> {
         let count = self.histogram.count();
         let last_run_ps = match self.previous_ps {
-            NONE_PS => 0,
+            NONE_PS | OFF_PS => 0,
             previous_ps => i128::from(previous_ps - self.run_ps),
         };
         (count > 0).then(|| VariationRecord {

@@ -28,7 +28,7 @@ def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: delay not measured"))
             continue
         tag = round(rate * settings.tag_after_s)
-        records = yield from repeat(setting, "delay", size, rate, settings.trial_s, settings.trials, tag)
+        records = yield from repeat(setting, "delay", size, rate, settings.trial_s, settings.trials, tag=tag)
         rows.append(_row(setting, records))
         fewest = min((_tagged(record) for record in records if record.valid), default=_TAGS)
         if fewest < _TAGS:

@@ -27,7 +27,7 @@ def delay_variation(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         if rate == 0:
             rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: nothing was measured"))
             continue
-        records = yield from repeat(setting, "delay variation", size, rate, used.trial_s, used.trials)
+        records = yield from repeat(setting, "delay variation", size, rate, used.trial_s, used.trials, variation=True)
         rows.append(_row(setting, records))
     return Result(method="delay_variation", rows=rows, deviations=found)
 

@@ -29,14 +29,16 @@ def load(setting: Setting, size: int, rate_fps: float | None) -> Generator[Trial
 
 
 def repeat(
-    setting: Setting, purpose: str, size: int, fps: float, seconds: float, trials: int, tag: int | None = None
+    setting: Setting, purpose: str, size: int, fps: float, seconds: float, trials: int, **more: int
 ) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
-    """So many trials, each tried again while the tester itself spoils it; those that stayed spoiled are among them."""
+    """So many trials, each tried again while the tester itself spoils it; those that stayed spoiled are among them.
+
+    `more` are the trial's `tag` or `variation`.
+    """
     records = []
     for number in range(1, trials + 1):
         for _ in range(RETRIES):
-            trial = setting.trial(f"{purpose} {number} of {trials}, {size} byte", size, fps, seconds)
-            record = yield trial.model_copy(update={"tag": tag})
+            record = yield setting.trial(f"{purpose} {number} of {trials}, {size} byte", size, fps, seconds, **more)
             if record.valid:
                 break
         records.append(record)

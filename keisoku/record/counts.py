@@ -174,6 +174,7 @@ class Tracked(_Model):
     """Weakest form in `lost`: each gap with its times, bitmaps of dense stretches, or counts in intervals."""
     latency: Latency | None
     variation: Variation | None = None
+    """None if the trial did not ask for it."""
     tagged_latency_ns: float | None
     latency_since_tag: Buckets | None = None
     """Of frames that arrived from the tagged one on."""

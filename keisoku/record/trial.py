@@ -121,6 +121,8 @@ class Trial(_Model):
     interval_ns: int = NS_PER_S
     tag: int | None = None
     """Sequence number of the frame that RFC 2544 §26.2 tags."""
+    variation: bool = False
+    """Keep the differences of consecutive frames' latencies (IPDV)."""
     flows: tuple[Flow, ...] = ()
     """What is sent, in place of the plan's pattern; empty: the plan's. Facts have a stream for each, in this order."""
 
@@ -148,6 +150,7 @@ class Trial(_Model):
                 "duration_ns": self.duration_ns,
                 "drain_ns": self.phases.drain_ns,
                 "interval_ns": self.interval_ns,
+                "variation": self.variation,
                 "seed": seed,
             }
         )

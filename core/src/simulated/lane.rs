@@ -80,7 +80,9 @@ impl Lane {
             place: 0,
             offered: 0,
             resolution_ps: path.resolution_ps(),
-            tracker: Tracker::new(0, trial.interval_ns).tagged(stream.tag),
+            tracker: Tracker::new(0, trial.interval_ns)
+                .tagged(stream.tag)
+                .varying(trial.variation, trial.streams.len()),
         }
     }
 

@@ -105,7 +105,9 @@ impl Carrier {
         Carrier {
             latency_ps: path.latency_ps(bytes),
             output: Output::new(path.service_ps(bytes), places, stall),
-            tracker: Tracker::new(0, trial.interval_ns).tagged(stream.tag),
+            tracker: Tracker::new(0, trial.interval_ns)
+                .tagged(stream.tag)
+                .varying(trial.variation, trial.streams.len()),
             deadline_ps: schedule.sent_ps(schedule.frames() - 1) + trial.drain_ns * 1000,
             last_received_ps: 0,
             disturbance: disturbed.then_some(Disturbance {

@@ -130,7 +130,7 @@ proptest! {
         latencies in proptest::collection::vec(-40_000i64..40_000, 1..50),
         threshold in 1u64..40,
     ) {
-        let mut tracker = Tracker::new(0, 100).planned(first, offered);
+        let mut tracker = Tracker::new(0, 100).planned(first, offered).varying(true, 1);
         tracker.reordering = Reordering::new(first, threshold);
         let mut firsts = Vec::new();
         for (place, seen) in seen.iter().enumerate() {
