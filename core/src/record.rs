@@ -22,6 +22,9 @@ pub struct Trial {
     pub drain_ns: u64,
     /// Width of the intervals of the series.
     pub interval_ns: u64,
+    /// When the device is to be reset, after the start of the load; the core does so in virtual time only.
+    #[serde(default)]
+    pub reset_after_ns: Option<u64>,
     /// Feeds every random choice of pacing and of a simulated device.
     pub seed: u64,
 }

@@ -6,7 +6,7 @@ Time passes only inside engines. Nothing here knows which engines there are.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -30,6 +30,8 @@ class Capabilities(_Model):
     transmit_stamp: str
     """Which clock and which point of the way out."""
     receive_stamp: str
+    resets: Literal["on command", "by hand"] | None = None
+    """Who can reset the device in a trial: the engine, the operator, or nobody."""
 
 
 class Progress(_Model):

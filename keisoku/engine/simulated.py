@@ -65,6 +65,7 @@ class SimulatedEngine:
             simulated=True,
             transmit_stamp=_STAMP,
             receive_stamp=_STAMP,
+            resets=None if self._device.reset is None else "on command",
         )
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
@@ -78,6 +79,8 @@ class SimulatedEngine:
             raise PlanError("rate", f"{trial.frames_per_second:g} frames/s is no rate", "use a positive number")
         if trial.duration_ns <= 0:
             raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
+        if trial.reset_after_ns is not None and self._device.reset is None:
+            raise PlanError("dut", f"{self._device.name} cannot be reset", "give its file a [reset]")
         streams = self._traffic.streams(trial)
         least = self._traffic.least_frame_bytes
         for size in sorted({size for one in streams for size in one.frame_bytes}):

@@ -11,9 +11,12 @@ from collections.abc import Callable, Generator, Mapping
 
 from keisoku.calibration.bias import Bias
 from keisoku.engine import Capabilities
+from keisoku.method.back_to_back import back_to_back
 from keisoku.method.calibrate import calibrate
 from keisoku.method.latency import latency
 from keisoku.method.loss import loss
+from keisoku.method.recovery import recovery
+from keisoku.method.reset import reset
 from keisoku.method.setting import Setting
 from keisoku.method.sweep import sweep
 from keisoku.method.throughput import throughput
@@ -27,6 +30,9 @@ METHODS: dict[str, Callable[[Setting], Method]] = {
     "throughput": throughput,
     "latency": latency,
     "loss": loss,
+    "back_to_back": back_to_back,
+    "recovery": recovery,
+    "reset": reset,
     "sweep": sweep,
     "calibrate": calibrate,
 }

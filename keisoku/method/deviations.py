@@ -6,6 +6,7 @@ Compares settings only; a method adds what it learns while running.
 from __future__ import annotations
 
 from keisoku.plan.plan import Plan
+from keisoku.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
 from keisoku.plan.settings import (
     RFC2544_SIZES,
     LatencySettings,
@@ -69,6 +70,45 @@ def loss(plan: Plan) -> list[str]:
         found.append(
             f"RFC 2544 §26.3: 100 % is {plan.loss.maximum_fps:g} frames/s as asked, not the maximum of the link"
         )
+    return found
+
+
+def back_to_back(plan: Plan) -> list[str]:
+    """RFC 2544 §26.4 and RFC 9004 §6.2."""
+    used = plan.back_to_back
+    found = []
+    if used.trials < BackToBackSettings().trials:
+        found.append(
+            f"RFC 2544 §26.4: {used.trials} tests instead of at least 50 (RFC 9004 §6.3: a number to report)"
+        )
+    if plan.phases.drain_s < PhaseSettings().drain_s:
+        found.append(
+            f"RFC 9004 §6.2: after the last expected frame {plan.phases.drain_s:g} s are waited instead of at least 2 s"
+        )
+    return found
+
+
+def recovery(plan: Plan) -> list[str]:
+    """RFC 2544 §26.5."""
+    found = []
+    used_s, wanted_s = plan.recovery.overload_s, RecoverySettings().overload_s
+    if used_s < wanted_s:
+        found.append(f"RFC 2544 §26.5: the overload lasts {used_s:g} s instead of at least {wanted_s:g} s")
+    if plan.recovery.rate_fps is not None:
+        found.append("RFC 2544 §26.5: the throughput was given, not determined first")
+    return found
+
+
+def reset(plan: Plan) -> list[str]:
+    """RFC 6201 §4."""
+    found = []
+    used_s, wanted_s = plan.reset.stable_s, ResetSettings().stable_s
+    if used_s < wanted_s:
+        found.append(
+            f"RFC 6201 §4: the device forwards for {used_s:g} s before the reset instead of at least {wanted_s:g} s"
+        )
+    if plan.reset.rate_fps is not None:
+        found.append("RFC 6201 §4: the load was given, not the throughput")
     return found
 
 

@@ -9,7 +9,7 @@ from keisoku.analysis.definitions import latencies as latencies_of
 from keisoku.analysis.histogram import merged
 from keisoku.analysis.percentile import percentile
 from keisoku.method import deviations
-from keisoku.method.search import RETRIES, search
+from keisoku.method.search import RETRIES, throughput_of
 from keisoku.method.setting import Setting
 from keisoku.record.counts import Latency
 from keisoku.record.result import Quantity, Result, Row
@@ -28,9 +28,7 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """
     rows, remarks = [], []
     for size in setting.plan.frame_bytes:
-        rate = setting.plan.latency.rate_fps or _known_throughput(setting, size)
-        if rate is None:
-            rate = (yield from search(setting, size)).fps
+        rate = setting.plan.latency.rate_fps or (yield from throughput_of(setting, size))
         if rate == 0:
             rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: latency not measured"))
             continue
@@ -48,12 +46,6 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         deviations=deviations.latency(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=remarks,
     )
-
-
-def _known_throughput(setting: Setting, size: int) -> float | None:
-    result = setting.earlier.get("throughput")
-    rows = [row for row in result.rows if row.frame_bytes == size] if result else []
-    return rows[0].figures["throughput"].value if rows else None
 
 
 def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialRecord, list[TrialRecord]]:

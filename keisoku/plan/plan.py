@@ -19,6 +19,7 @@ from keisoku.frame.imix import is_mix, mix
 from keisoku.plan.content import Content, pacing
 from keisoku.plan.pattern import Pattern, fits, pairs
 from keisoku.plan.procedure import PROCEDURES
+from keisoku.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
 from keisoku.plan.settings import (
     RFC2544_SIZES,
     CalibrateSettings,
@@ -87,6 +88,9 @@ class Plan(Settings):
     throughput: ThroughputSettings = ThroughputSettings()
     latency: LatencySettings = LatencySettings()
     loss: LossSettings = LossSettings()
+    back_to_back: BackToBackSettings = BackToBackSettings()
+    recovery: RecoverySettings = RecoverySettings()
+    reset: ResetSettings = ResetSettings()
     sweep: SweepSettings = SweepSettings()
     calibrate: CalibrateSettings = CalibrateSettings()
 
@@ -206,6 +210,12 @@ class Plan(Settings):
 
     def check(self, capabilities: Capabilities) -> None:
         """Raises PlanError if the engine cannot carry out what is asked."""
+        if "reset" in self.methods and capabilities.resets is None:
+            raise PlanError(
+                "methods",
+                f"{self.dut} cannot be reset",
+                "use lab:bridge, lab:router, ports, or a simulated device with [reset]",
+            )
         for size in self.all_frame_bytes:
             if size < capabilities.min_frame_bytes:
                 raise PlanError(

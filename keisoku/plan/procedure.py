@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keisoku.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
 from keisoku.plan.settings import (
     CalibrateSettings,
     LatencySettings,
@@ -71,6 +72,36 @@ PROCEDURES: dict[str, Procedure] = {
             "loss",
             LossSettings,
             "Frame loss at 100 %, 90 %, … of the maximum load, until two successive trials without any.",
+        ),
+        Procedure(
+            "back_to_back",
+            "Back-to-back frames",
+            "RFC 2544 §26.4, RFC 9004",
+            "burst",
+            BackToBackSettings,
+            "The longest burst at the maximum rate that loses no frame, and the buffer that it implies.",
+            "keisoku back-to-back --dut lab:bridge --size 64 --trials 3 --waits 0.1s",
+            duration="limit_s",
+        ),
+        Procedure(
+            "recovery",
+            "System recovery",
+            "RFC 2544 §26.5",
+            "recovery",
+            RecoverySettings,
+            "How long frames are still lost after an overload of 110 % of the throughput has ended.",
+            duration="overload_s",
+        ),
+        Procedure(
+            "reset",
+            "Reset",
+            "RFC 2544 §26.6, RFC 6201",
+            "reset_by_loss",
+            ResetSettings,
+            "How long the device forwards nothing when it is reset, by lost frames and by time stamps.",
+            "keisoku reset --dut lab:bridge --rate 50kpps --duration 2s --stable 1s --trials 1 --waits 0.1s",
+            duration="watch_s",
+            sizes="64",
         ),
         Procedure(
             "sweep",

@@ -119,6 +119,8 @@ class Trial(_Model):
     interval_ns: int = NS_PER_S
     tag: int | None = None
     """Sequence number of the frame that RFC 2544 §26.2 tags."""
+    reset_after_ns: int | None = None
+    """When the engine is to reset the device, after the start of the load (RFC 6201)."""
     flows: tuple[Flow, ...] = ()
     """What is sent, in place of the plan's pattern; empty: the plan's. Facts have a stream for each, in this order."""
 
@@ -146,6 +148,7 @@ class Trial(_Model):
                 "duration_ns": self.duration_ns,
                 "drain_ns": self.phases.drain_ns,
                 "interval_ns": self.interval_ns,
+                "reset_after_ns": self.reset_after_ns,
                 "seed": seed,
             }
         )

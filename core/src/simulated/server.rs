@@ -66,6 +66,11 @@ impl Server {
         start_ps
     }
 
+    /// What was started is forgotten.
+    pub fn forget(&mut self) {
+        self.free_ps = 0;
+    }
+
     /// When all that was started is done.
     #[inline(always)]
     pub fn free_ps(&self) -> u64 {

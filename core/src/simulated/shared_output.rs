@@ -46,6 +46,13 @@ impl SharedOutput {
         self.inside.push_back((self.server.free_ps(), frame_bytes));
         Some(start_ps)
     }
+
+    /// Nothing is left in it.
+    pub fn empty(&mut self) {
+        self.inside.clear();
+        self.occupied_bytes = 0;
+        self.server.forget();
+    }
 }
 
 #[cfg(test)]

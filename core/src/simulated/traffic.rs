@@ -12,6 +12,7 @@ use crate::watch::Watch;
 use super::chance::{Concern, Stream};
 use super::device::Distribution;
 use super::lane::{Class, Lane};
+use super::outage::Outage;
 use super::outlet::{Frame, Outlet, Queued};
 use super::path::{Path, Paths};
 use super::sender::Leaving;
@@ -77,6 +78,7 @@ struct Device {
     ways: Vec<Way>,
     outlets: Vec<Outlet>,
     arbitration: Stream,
+    outage: Option<Outage>,
     /// Frames that reached an output up to now.
     count: u64,
 }
@@ -105,6 +107,10 @@ impl Device {
             Lane::new(trial, number, path, way, outlet, own)
         });
         let lanes: Vec<Lane> = lanes.collect();
+        let outage = paths
+            .values()
+            .next()
+            .and_then(|path| Outage::new(path.device(), trial));
         let outlet = |port: &usize| {
             let (_, path) = paths
                 .iter()
@@ -118,6 +124,7 @@ impl Device {
                 classes.least_latency_ps(*port, path),
                 trial.drain_ns * 1000,
                 receive_clock_ppm,
+                outage,
             )
         };
         Device {
@@ -132,6 +139,7 @@ impl Device {
                 .collect(),
             classes: classes.all,
             arbitration: Stream::new(trial.seed, Concern::Arbitration),
+            outage,
             count: 0,
         }
     }
@@ -152,7 +160,7 @@ impl Device {
         lane.offer();
         self.outlets[outlet].serve(sent_ps, &mut self.lanes, &self.classes);
         let kind = &self.classes[class as usize];
-        if kind.refused {
+        if kind.refused || self.outage.is_some_and(|outage| outage.is_at(sent_ps)) {
             return;
         }
         let lane = &mut self.lanes[leaving.stream];
