@@ -130,7 +130,7 @@ def on_lab(plan: Plan, lab: Lab, capture: PortCapture | None = None) -> WiredEng
     ]
     traffic = Traffic(routes, plan.contents(), plan.seed)
     context: dict[str, object] = {"device": lab.device.title, "dut": plan.dut, "lab": lab.context()}
-    return WiredEngine(ports, traffic, None, context, capture)
+    return WiredEngine(ports, traffic, None, context, capture, lab.reset if lab.device.resets else None)
 
 
 def lab_port(end: LabPort, engine: Literal["xdp", "packet"], stamps: Wanted = "best") -> Port:
@@ -204,7 +204,8 @@ def _on_ports(plan: Plan, stack: ExitStack, capture: PortCapture | None) -> Wire
         "address": plan.address,
         "gateway": plan.gateway,
     }
-    return WiredEngine(ports, Traffic(routes, plan.contents(), plan.seed), _link_speed(found), context, capture)
+    traffic = Traffic(routes, plan.contents(), plan.seed)
+    return WiredEngine(ports, traffic, _link_speed(found), context, capture, "by hand")
 
 
 def _port_numbers(plan: Plan) -> list[int]:
