@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from keisoku.calibration.bias import Bias
-from keisoku.engine.simulated import SimulatedEngine
+from keisoku.engine.simulated import SimulatedEngine, routes_between
+from keisoku.engine.traffic import Traffic
 from keisoku.method import begin
 from keisoku.plan.device import Device, parse_device
 from keisoku.plan.plan import Plan, parse
@@ -29,7 +30,8 @@ def carry_out(
     spoil: Callable[[int, Trial, Facts], Facts] = lambda index, trial, facts: facts,
 ) -> tuple[Result, list[TrialRecord]]:
     """The last method's result and all trials; `spoil` may change what the tester says it did."""
-    engine = SimulatedEngine(device)
+    traffic = Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed, plan.modifiers)
+    engine = SimulatedEngine(device, range(1, 1 + len(plan.port_fields())), traffic)
     records: list[TrialRecord] = []
     results: dict[str, Result] = {}
     for name in plan.methods:

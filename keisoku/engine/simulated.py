@@ -122,7 +122,7 @@ class SimulatedEngine:
             raise EngineError("no trial was started")
         trial = self._trial
         try:
-            facts = Facts.model_validate_json(self._simulation.finish())
+            facts = Facts.model_validate_json(self._simulation.finish()).set_apart(self._traffic.streams_beside)
         except RuntimeError as error:
             raise EngineError(str(error)) from error
         load_ns = facts.sent.last_sent_ns if facts.interrupted else trial.duration_ns

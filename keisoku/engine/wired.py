@@ -142,7 +142,16 @@ class WiredEngine:
         warm_up = None if self._warm else self._load(self._warm_up(), _WARM_UP_STREAM, 0)
         self._warm = True
         self._running = _Running(
-            self._ports, self._wire, trial, load, self._traffic.learning(), warm_up, frames, self._begin_capture, reset
+            self._ports,
+            self._wire,
+            trial,
+            load,
+            self._traffic.learning(),
+            warm_up,
+            frames,
+            self._begin_capture,
+            reset,
+            self._traffic.streams_beside,
         )
         self._running.start()
 
@@ -261,12 +270,13 @@ class _Running(threading.Thread):
         frames: FrameSink | None,
         begin_capture: Callable[[], None],
         reset: Callable[[], None] | None,
+        streams_beside: int,
     ) -> None:
         super().__init__(name="keisoku-trial", daemon=True)
         self._ports, self._wire, self._trial, self._load = ports, wire, trial, load
         self._learning, self._warm_up, self._frames = learning, warm_up, frames
         self._begin_capture = begin_capture
-        self._reset = reset
+        self._reset, self._streams_beside = reset, streams_beside
         self._stopped = threading.Event()
         self.loading = threading.Event()
         self._facts: Facts | None = None
@@ -289,7 +299,7 @@ class _Running(threading.Thread):
                 facts = json.loads(self._carry_and_reset())
                 after = [port.counters() for port in self._ports]
                 changes = {number: after[number].since(before[number]) for number in range(len(before))}
-                self._facts = Facts.model_validate(facts | {"counters": changes})
+                self._facts = Facts.model_validate(facts | {"counters": changes}).set_apart(self._streams_beside)
                 self._check_stamps(self._facts)
             self._stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
         except EngineError as error:

@@ -128,6 +128,14 @@ class Lab:
         chosen = [counts for number, counts in streams.items() if number != _UNSIGNED and stream in (None, number)]
         return sum((Applied(**counts) for counts in chosen), Applied())
 
+    def lead_networks(self, number: int, count: int) -> None:
+        """Route `count` networks to a port, by its number from 1. Raises PlanError if this device has no routes."""
+        if not self.device.leads:
+            raise PlanError(
+                "networks", f"{self.kind} has no routes to them", "use lab:router, or a device that bridges"
+            )
+        self._namespaces[-1].run(lambda: self.device.lead_networks(self.ports[number - 1], count))
+
     def reset(self) -> None:
         """Reset the device: it forwards nothing for `RESET_S` and begins anew, while traffic may go on.
 

@@ -11,6 +11,7 @@ from keisoku.lab.device import Device, Site
 from keisoku.lab.passage import Passage, routed
 from keisoku.lab.port import LabPort
 from keisoku.lab.topology import add_addresses
+from keisoku.plan.networks import ipv4_network, ipv6_network
 
 
 class Router(Device):
@@ -19,6 +20,7 @@ class Router(Device):
     family: ClassVar[str] = "router"
     title: ClassVar[str] = "Linux router"
     l3: ClassVar[bool] = True
+    leads: ClassVar[bool] = True
     resets: ClassVar[bool] = True
 
     def passage(self, tx: LabPort, rx: LabPort) -> Passage:
@@ -34,6 +36,17 @@ class Router(Device):
                 index = ip.link_lookup(ifname=port.dut_interface)[0]
                 add_addresses(ip, index, port.dut_ipv4, port.dut_ipv6)
                 know_tester(ip, index, port, port.ipv4, port.ipv6)
+
+    def lead_networks(self, port: LabPort, count: int) -> None:
+        """One route a network, with the tester's port as the next hop."""
+        with IPRoute() as ip:
+            index = ip.link_lookup(ifname=port.dut_interface)[0]
+            for number in range(count):
+                for network, bits, gateway in (
+                    (ipv4_network(number), 24, port.ipv4),
+                    (ipv6_network(number), 64, port.ipv6),
+                ):
+                    ip.route("replace", dst=f"{network}/{bits}", gateway=gateway, oif=index)
 
     def halt(self) -> None:
         """Forward no more."""

@@ -39,6 +39,12 @@ def rfc2544(plan: Plan, simulated: bool) -> list[str]:
     ):
         if used < wanted:
             found.append(f"RFC 2544 §23 {clause}: {name} is {used:g} s instead of {wanted:g} s")
+    if "management" in plan.modifiers:
+        found.append("RFC 2544 §11.2: the answers to the management queries are not verified")
+    if "routing" in plan.modifiers:
+        found.append("RFC 2544 §11.3: it is not verified that the device processed the routing updates")
+    if plan.filters is not None and plan.dut is None:
+        found.append(f"RFC 2544 §11.4: that the device has {plan.filters} filters is the operator's statement")
     if simulated:
         found.append("the DUT is simulated: results describe the model")
     return found
@@ -78,9 +84,7 @@ def back_to_back(plan: Plan) -> list[str]:
     used = plan.back_to_back
     found = []
     if used.trials < BackToBackSettings().trials:
-        found.append(
-            f"RFC 2544 §26.4: {used.trials} tests instead of at least 50 (RFC 9004 §6.3: a number to report)"
-        )
+        found.append(f"RFC 2544 §26.4: {used.trials} tests instead of at least 50 (RFC 9004 §6.3: a number to report)")
     if plan.phases.drain_s < PhaseSettings().drain_s:
         found.append(
             f"RFC 9004 §6.2: after the last expected frame {plan.phases.drain_s:g} s are waited instead of at least 2 s"

@@ -19,7 +19,7 @@ PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
 
 def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """One row a size: 'min', 'mean', 'max', 'p50', 'p99', 'p99.9', 'pdv' and 'tagged', in ns.
+    """One row a size: 'offered' (frames/s), and 'min', 'mean', 'max', 'p50', 'p99', 'p99.9', 'pdv' and 'tagged', in ns.
 
     These are FIFO: stamp on transmit to stamp on receive. Where the link has a rate, the mean is given by all four
     definitions, 'fifo', 'lifo', 'filo' and 'lilo': RFC 8238 demands FILO and forbids a LIFO that stands alone.
@@ -66,7 +66,8 @@ def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialR
 def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     trial = records[0].trial
     size, rate = trial.frame_bytes, trial.frames_per_second
-    measured = [record.facts.tracked.latency for record in records if record.valid]
+    usable = [record for record in records if record.valid]
+    measured = [record.facts.tracked.latency for record in usable]
     latencies = [latency for latency in measured if latency is not None]
     if not latencies:
         return Row(
@@ -82,6 +83,8 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     minimum = min(latency.min_ns for latency in latencies)
     maximum = max(latency.max_ns for latency in latencies)
     figures = {
+        # "columns for the frame size, the rate at which the latency test was run for that frame size, […]"
+        "offered": Quantity(value=sum(record.offered_fps for record in usable) / len(usable), unit="frames/s"),
         "min": single(minimum),
         "mean": setting.bias.corrected(_mean(latencies), size, rate, single_frame=False),
         "max": single(maximum),
@@ -104,12 +107,12 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
             unit="ns",
             uncertainty=None if high.uncertainty is None else 2**0.5 * high.uncertainty,
         )
-    tagged = [record.facts.tracked.tagged_latency_ns for record in records if record.valid]
+    tagged = [record.facts.tracked.tagged_latency_ns for record in usable]
     arrived = [value for value in tagged if value is not None]
     if arrived:
         figures["tagged"] = single(sum(arrived) / len(arrived))
-    shown = next(record for record in records if record.valid)
-    return Row(frame_bytes=size, figures=figures, trial=shown.index)
+    remark = "" if len(arrived) == len(records) else f"{len(arrived)} of {len(records)} tagged frames can be used"
+    return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)
 
 
 def _mean(latencies: list[Latency]) -> float:

@@ -16,7 +16,9 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from keisoku.engine import Capabilities
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
+from keisoku.frame.modifying import Modifying
 from keisoku.plan.content import Content, pacing
+from keisoku.plan.networks import to_networks
 from keisoku.plan.pattern import Pattern, fits, pairs
 from keisoku.plan.procedure import PROCEDURES
 from keisoku.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
@@ -68,6 +70,12 @@ class Plan(Settings):
     """The tester's own IP address at each port, for which it answers itself; FIRST-LAST for many hosts."""
     gateway: tuple[str, ...] = ()
     """IP address of a routing DUT at the first port, at the second and so on; its MAC address is resolved."""
+    modifiers: tuple[Modifying, ...] = ()
+    """Frames beside the test frames (RFC 2544 §11): broadcast, management, routing."""
+    filters: int | None = Field(None, ge=0)
+    """Filters that the device has (RFC 2544 §11.4: 1 and 25); those of real devices are the operator's to set."""
+    networks: int = Field(1, ge=1, le=256)
+    """Destination networks, at random (RFC 2544 §12: 1 and 256), all behind one receiving port."""
     frame_bytes: tuple[int, ...] = RFC2544_SIZES
     seed: int = Field(1, ge=0, lt=2**63)
     calibration: str = "auto"
@@ -105,7 +113,7 @@ class Plan(Settings):
         sizes = mix("frame_bytes", text)
         return source | {"mix": sizes, "frame_bytes": (round(sum(sizes) / len(sizes)),)}
 
-    @field_validator("address", "gateway", mode="before")
+    @field_validator("address", "gateway", "modifiers", mode="before")
     @classmethod
     def _list(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
@@ -142,12 +150,16 @@ class Plan(Settings):
                 f"{self._pattern()} cannot be had on {len(self.port_fields())} ports",
                 "list the ports: pair and bidirectional have 2, pairs an even number, the others 2 or more",
             )
+        if self.networks > 1 and len({receive for _, receive in self.pairs()}) > 1:
+            raise PlanError("networks", "several ports receive, and networks lie behind one", "use two ports, one way")
         alone = _OF_ONE_STREAM & self.model_fields_set
         if self.stream and alone:
             raise PlanError(
                 sorted(alone)[0], "is given beside a list of streams", "write it into each [[stream]] instead"
             )
         simulated = self.dut is not None and self.dut.startswith("sim:")
+        if simulated and self.filters is not None:
+            raise PlanError("filters", "a simulated device has none", "leave it out, or use lab:firewall?rules=25")
         if simulated and self.capture is not None:
             raise PlanError("capture", "a simulated device has no wire to capture", "leave it out, or use a lab")
         if simulated and self.stamps != "best":
@@ -184,9 +196,7 @@ class Plan(Settings):
 
     def contents(self) -> tuple[Content, ...]:
         """What the streams on each way consist of."""
-        if self.stream:
-            return self.stream
-        return (
+        found = self.stream or (
             Content(
                 headers=self.headers,
                 frame_bytes=self.mix,
@@ -195,6 +205,7 @@ class Plan(Settings):
                 streams=self.streams,
             ),
         )
+        return tuple(to_networks(content, self.networks) for content in found) if self.networks > 1 else found
 
     @property
     def ip_version(self) -> str | None:

@@ -190,6 +190,8 @@ class Facts(_Model):
     """What an engine returns of one trial."""
 
     streams: list[StreamFacts]
+    beside: list[StreamFacts] = []
+    """Frames that went beside the test frames (RFC 2544 §11): in no total, and nobody's loss."""
     transmitters: list[Transmitter]
     receivers: list[Receiver]
     interference: Interference | None
@@ -197,6 +199,26 @@ class Facts(_Model):
     interrupted: bool
     counters: dict[int, PortCounters] = {}
     """By port: what the kernel counted there meanwhile; none in virtual time."""
+
+    def set_apart(self, count: int) -> Facts:
+        """The same with the last `count` streams beside the others, and ports that offered the others' frames."""
+        if count == 0:
+            return self
+        own, beside = self.streams[:-count], self.streams[-count:]
+        transmitters = [
+            port.model_copy(
+                update={
+                    "sent": port.sent.model_copy(
+                        update={
+                            "offered_frames": port.sent.offered_frames
+                            - sum(stream.offered_frames for stream in beside if stream.transmit == port.port)
+                        }
+                    )
+                }
+            )
+            for port in self.transmitters
+        ]
+        return self.model_copy(update={"streams": own, "beside": beside, "transmitters": transmitters})
 
     @cached_property
     def sent(self) -> Sent:
@@ -246,7 +268,8 @@ class TrialRecord(_Model):
 
     @cached_property
     def offered_fps(self) -> float:
-        """Offered load of a port in frames/s (RFC 2285 §3.5.2), first to last stamp; of ports, their mean."""
+        """Offered load of a port in frames/s (RFC 2285 §3.5.2), first to last stamp, or where bursts end before the
+        trial does, its mean; of ports, their mean."""
         rates = [_offered_fps(transmitter.sent, self.trial) for transmitter in self.facts.transmitters]
         return sum(rates) / len(rates)
 
@@ -271,4 +294,8 @@ def _offered_fps(sent: Sent, trial: Trial) -> float:
     span_ns = sent.last_sent_ns - sent.first_sent_ns
     if sent.offered_frames < 2 or span_ns <= 0:
         return trial.frames_per_second
-    return (sent.offered_frames - 1) * NS_PER_S / span_ns
+    gap_ns = span_ns / (sent.offered_frames - 1)
+    # After a burst there is a pause, so the last frame leaves long before the end: RFC 2544 §21 speaks of the mean.
+    if trial.duration_ns - sent.last_sent_ns > 2 * gap_ns and sent.offered_frames >= trial.frames:
+        return sent.offered_frames * NS_PER_S / trial.duration_ns
+    return NS_PER_S / gap_ns

@@ -56,8 +56,8 @@ def test_a_reset_in_the_middle_of_a_trial_is_found(device: str, engine: str) -> 
     plan = plan_for("reset", device, engine=engine, reset={**CALM, "stable_s": 0.2, "watch_s": 0.4, "trials": 1})
     result, records = carry_out(plan)
     last = records[-1]
-    assert last.facts.tracked.lost_frames >= 0.9 * RESET_S * 20_000
-    assert last.facts.tracked.forwarded_frames > 0.1 * 0.6 * 20_000, "before and after"
+    gaps = [(gap.before_ns or 0) - (gap.after_ns or 0) for gap in last.facts.tracked.lost]
+    assert max(gaps) >= 0.9 * RESET_S * 1e9, "on a busy machine too, which sends fewer frames"
     if last.valid:
         figures = result.rows[0].figures
         for name in ("reset_by_loss", "reset_by_stamps"):

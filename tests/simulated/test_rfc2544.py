@@ -184,3 +184,56 @@ def test_a_device_that_does_not_come_back_has_no_reset_time() -> None:
     result, _ = carry_out(made, device(RESET))
     assert "reset_by_loss" not in result.rows[0].figures
     assert "was not back" in result.rows[0].remark
+
+
+@pytest.mark.parametrize("burst", [16, 64, 256, 1024])
+def test_every_method_runs_with_the_bursts_of_section_21(burst: int) -> None:
+    common = {"frame_bytes": [64], "pacing": f"bursts:{burst}"}
+    made = plan("throughput", **common, throughput={"trial_s": 1, "maximum_fps": 50_000})
+    result, _ = carry_out(made, device(SLOW))
+    figure = result.rows[0].figures["throughput"]
+    assert figure.value == pytest.approx(50_000, rel=0.001), "the mean rate, though the last burst ends early"
+    latency = {"trials": 1, "trial_s": 1, "rate_fps": 50_000}
+    result, _ = carry_out(plan("latency", **common, latency=latency), device(SLOW))
+    assert result.rows[0].figures["max"].value > 0
+    result, _ = carry_out(plan("loss", **common, loss={"trial_s": 0.5, "maximum_fps": 50_000}), device(SLOW))
+    assert [row.figures["loss"].value for row in result.rows] == [0, 0]
+    recovery = {"rate_fps": 40_000, "overload_s": 0.3, "watch_s": 0.3, "trials": 1}
+    result, _ = carry_out(plan("recovery", **common, recovery=recovery), device(SLOW))
+    assert result.rows[0].figures["recovery"].value == 0
+
+
+def test_frames_beside_the_test_frames_are_no_part_of_any_count() -> None:
+    made = plan(
+        "loss",
+        frame_bytes=[256],
+        modifiers="broadcast,management,routing",
+        loss={"trial_s": 3, "maximum_fps": 9900},
+    )
+    _, records = carry_out(made, device("[loss]\nratio = 0.1"))
+    facts = records[0].facts
+    assert records[0].valid
+    assert facts.sent.offered_frames == sum(stream.offered_frames for stream in facts.streams) == 3 * 9900
+    assert [stream.offered_frames for stream in facts.beside] == [300, 3, 1], "1 %, one a second, one in 30 s"
+    lost = facts.streams[0].tracked.lost_frames
+    assert facts.tracked.lost_frames == lost == pytest.approx(2970, abs=250)
+
+
+def test_broadcast_frames_take_the_place_of_test_frames_at_the_line_rate() -> None:
+    made = plan("throughput", frame_bytes=[64], modifiers=["broadcast"], throughput={"trial_s": 1})
+    result, records = carry_out(made, device(SLOW))
+    assert result.rows[0].figures["throughput"].value == pytest.approx(0.99 * LINE_64, rel=1e-4)
+    assert result.rows[0].figures["line_share"].value == pytest.approx(100, rel=1e-4)
+    assert len(records) == 1 and records[0].valid
+
+
+def test_a_tag_is_in_the_middle_of_every_stream() -> None:
+    made = plan(
+        "latency",
+        frame_bytes=[64],
+        streams=4,
+        latency={"trials": 1, "trial_s": 1, "tag_after_s": 0.5, "rate_fps": 4000},
+    )
+    result, records = carry_out(made, device(SLOW))
+    assert all(stream.tracked.tagged_latency_ns is not None for stream in records[0].facts.streams)
+    assert result.rows[0].figures["tagged"].value == pytest.approx(512)
