@@ -23,7 +23,7 @@ def test_the_longest_burst_is_what_the_buffer_and_the_service_take(buffer_frames
     made = plan(
         "back_to_back",
         frame_bytes=[64],
-        throughput={"trial_s": 5},
+        throughput={"trial_s": 2},
         back_to_back={"trials": 2, "limit_s": 1.0},
     )
     result, records = carry_out(made, device(toml))
