@@ -53,7 +53,7 @@ _DUT = (
     click.option(
         "--headers",
         metavar="STACK",
-        help="ethernet, ipv4 (default), ipv6, or like Ether()/Dot1Q(vlan=5)/IP()/UDP()",
+        help="ethernet, ipv4 (default), ipv6, mpls, or like Ether()/Dot1Q(vlan=5)/IP()/UDP()",
     ),
     click.option(
         "--modify",

@@ -5,10 +5,12 @@ Compares settings only; a method adds what it learns while running.
 
 from __future__ import annotations
 
+from keisoku.frame.stack import ALIASES
 from keisoku.plan.plan import Plan
 from keisoku.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
 from keisoku.plan.settings import (
     RFC2544_SIZES,
+    RFC5695_SIZES,
     LatencySettings,
     LossSettings,
     PhaseSettings,
@@ -25,10 +27,16 @@ def rfc2544(plan: Plan, simulated: bool) -> list[str]:
     """Deviations common to all methods of RFC 2544."""
     phases, standard = plan.phases, PhaseSettings()
     found = []
-    missing = [str(size) for size in RFC2544_SIZES if size not in plan.frame_bytes]
+    labels = _labels(plan)
+    clause, sizes = ("RFC 5695 §4.1.5.1", RFC5695_SIZES) if labels else ("RFC 2544 §9.1", RFC2544_SIZES)
+    missing = [str(size) for size in sizes if size not in plan.frame_bytes]
     if missing:
-        found.append(f"RFC 2544 §9.1: frame sizes {', '.join(missing)} were not tested")
-    if plan.headers != "ipv4":
+        found.append(f"{clause}: frame sizes {', '.join(missing)} were not tested")
+    if labels > 1:
+        found.append(f"RFC 5695 §4.1.4.1: frames have {labels} labels instead of exactly one")
+    if labels or "mpls" in (plan.dut or ""):
+        found.append("RFC 5695 §4.1.3: labels are static, not learned by a label distribution protocol")
+    elif plan.headers != "ipv4":
         found.append(f"RFC 2544 appendix C.2.6.4: test frames are {plan.headers}, not IPv4/UDP")
     if not phases.learning:
         found.append("RFC 2544 §23 c: no learning frames were sent")
@@ -114,6 +122,11 @@ def reset(plan: Plan) -> list[str]:
     if plan.reset.rate_fps is not None:
         found.append("RFC 6201 §4: the load was given, not the throughput")
     return found
+
+
+def _labels(plan: Plan) -> int:
+    """MPLS labels that the test frames have."""
+    return ALIASES.get(plan.headers, plan.headers).count("MPLS(")
 
 
 def _short(clause: str, what: str, used_s: float, wanted_s: float) -> list[str]:

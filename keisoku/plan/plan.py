@@ -24,6 +24,7 @@ from keisoku.plan.procedure import PROCEDURES
 from keisoku.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
 from keisoku.plan.settings import (
     RFC2544_SIZES,
+    RFC5695_SIZES,
     CalibrateSettings,
     LatencySettings,
     LossSettings,
@@ -56,7 +57,7 @@ class Plan(Settings):
     pattern: Pattern | None = None
     """Which ports send to which; a pair if not given. Some methods choose themselves."""
     headers: str = "ipv4"
-    """Header stack of all streams: ethernet, ipv4, ipv6, or one in Scapy's notation."""
+    """Header stack of all streams: ethernet, ipv4, ipv6, mpls, or one in Scapy's notation."""
     modify: tuple[str, ...] = ()
     """Fields of the headers that vary from frame to frame."""
     pacing: Pacing = Constant()
@@ -106,6 +107,8 @@ class Plan(Settings):
     def _sizes(cls, source: Any) -> Any:
         """A text is a list of sizes or a mix; the trials of a mix have its mean size."""
         text = source.get("frame_bytes") if isinstance(source, dict) else None
+        if text is None and isinstance(source, dict) and source.get("headers") == "mpls":
+            return source | {"frame_bytes": RFC5695_SIZES}
         if not isinstance(text, str):
             return source
         if not is_mix(text):
