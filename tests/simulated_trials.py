@@ -36,7 +36,9 @@ def carry_out(
     """
     if engine is None:
         ports = [int(text) for _, text in plan.port_fields()]
-        engine = SimulatedEngine(device, ports, Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed))
+        engine = SimulatedEngine(
+            device, ports, Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed, plan.modifiers)
+        )
     bias = Bias(exact=True, resolution_ns=engine.capabilities.resolution_ns)
     records: list[TrialRecord] = []
     results: dict[str, Result] = {}

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use crate::pacing::Timetable;
+use crate::pacing::{Pacing, Timetable};
 use crate::record::Trial;
 
 /// One frame that is to leave.
@@ -25,6 +25,8 @@ pub struct Departures {
     queue: BinaryHeap<Reverse<(u64, usize)>>,
     frames: u64,
     frames_per_second: f64,
+    /// From the beginning of a burst to that of the next one; of all streams the longest.
+    burst_ns: u64,
 }
 
 struct Line {
@@ -35,8 +37,8 @@ struct Line {
 }
 
 impl Departures {
-    /// The streams that leave by one of `ports`. Those of one port, rate and start are spread evenly over a period,
-    /// so that a port's frames do not leave in bunches.
+    /// The streams that leave by one of `ports`. Those of one port and start begin one mean gap of the port after
+    /// each other, so that streams of one rate do not leave in bunches, and rare frames (RFC 2544 §11) come first.
     pub fn new(trial: &Trial, ports: &[usize], start_ns: u64) -> Self {
         let mut streams = Vec::new();
         let chosen = |index: &usize| ports.contains(&trial.streams[*index].transmit);
@@ -46,8 +48,9 @@ impl Departures {
                 (other.transmit, other.start_ns) == (own.transmit, own.start_ns)
             };
             let position = trial.streams[..stream].iter().filter(beside).count();
-            let all = trial.streams.iter().filter(beside).count();
-            let phase_ns = position as f64 / all as f64 * 1e9 / own.frames_per_second;
+            let all = trial.streams.iter().filter(beside);
+            let phase_ns =
+                position as f64 * 1e9 / all.map(|other| other.frames_per_second).sum::<f64>();
             let seed = trial
                 .seed
                 .wrapping_add((stream as u64 + 1).wrapping_mul(0xA24B_AED4_963E_E407));
@@ -76,7 +79,17 @@ impl Departures {
                 .map(|line| figure(&trial.streams[line.stream]))
                 .sum::<f64>()
         };
+        let bursts = streams.iter().map(|line| {
+            let own = &trial.streams[line.stream];
+            match own.pacing {
+                Pacing::Bursts { burst_frames, .. } => {
+                    (burst_frames as f64 * 1e9 / own.frames_per_second) as u64
+                }
+                _ => 0,
+            }
+        });
         Departures {
+            burst_ns: bursts.max().unwrap_or(0),
             frames: streams.iter().map(|line| line.frames).sum(),
             frames_per_second: sum(|stream| stream.frames_per_second),
             streams,
@@ -96,9 +109,11 @@ impl Departures {
 
     /// A sender later than this does not catch up but postpones what is left: a device under test must
     /// not lose frames to a burst that nobody asked for. RFC 2544 §21 knows bursts of 64, and a scheduler's
-    /// hiccup must not shift the schedule.
+    /// hiccup must not shift the schedule. Nor must a burst that was asked for, whose frames are all due at once.
     pub fn catch_up_ns(&self) -> u64 {
-        1_000_000.max(64 * (self.period_ns() + 1))
+        1_000_000
+            .max(64 * (self.period_ns() + 1))
+            .max(self.burst_ns)
     }
 }
 
@@ -152,6 +167,7 @@ mod tests {
             drain_ns: 0,
             interval_ns: 1,
             variation: false,
+            reset_after_ns: None,
             seed: 0,
         }
     }

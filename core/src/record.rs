@@ -25,6 +25,9 @@ pub struct Trial {
     /// Keep the differences of consecutive frames' latencies.
     #[serde(default)]
     pub variation: bool,
+    /// When the device is to be reset, after the start of the load; the core does so in virtual time only.
+    #[serde(default)]
+    pub reset_after_ns: Option<u64>,
     /// Feeds every random choice of pacing and of a simulated device.
     pub seed: u64,
 }

@@ -4,7 +4,8 @@
 //! `faults` what befalls frames by `chance`, `server` a wire. A trial of one constant stream of one
 //! size is for `steady`, with its `schedule` and its `output`; any other is for `traffic`, with a
 //! `sender` for each transmitting port, a `lane` for each stream and an `outlet` with its
-//! `shared_output` for each receiving one; `bridge` looks at addresses, `inputs` queue. `run` chooses and `python` is the door. Nothing here
+//! `shared_output` for each receiving one; `bridge` looks at addresses, `inputs` queue, `outage` is when the device
+//! is reset. `run` chooses and `python` is the door. Nothing here
 //! reads a clock; times are integer picoseconds since the first frame was due.
 
 pub mod address_table;
@@ -15,6 +16,7 @@ pub mod device;
 pub mod faults;
 pub mod inputs;
 pub mod lane;
+pub mod outage;
 pub mod outlet;
 pub mod output;
 pub mod path;

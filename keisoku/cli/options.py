@@ -30,6 +30,9 @@ _SAME = (
     "headers",
     "pacing",
     "streams",
+    "modifiers",
+    "filters",
+    "networks",
     "frames",
     "stamps",
     "capture",
@@ -48,7 +51,7 @@ _DUT = (
     click.option(
         "--headers",
         metavar="STACK",
-        help="ethernet, ipv4 (default), ipv6, or like Ether()/Dot1Q(vlan=5)/IP()/UDP()",
+        help="ethernet, ipv4 (default), ipv6, mpls, or like Ether()/Dot1Q(vlan=5)/IP()/UDP()",
     ),
     click.option(
         "--modify",
@@ -58,6 +61,9 @@ _DUT = (
     ),
     click.option("--pacing", metavar="KIND", help="constant (default), bursts:64, bursts:64@1us, poisson, gaps:FILE"),
     click.option("--streams", type=int, help="streams on each way, with a source port each (default: 1)"),
+    click.option("--modifiers", metavar="NAME,…", help="frames beside the test frames: broadcast, management, routing"),
+    click.option("--filters", type=int, metavar="NUMBER", help="filters that the device has (RFC 2544: 1 and 25)"),
+    click.option("--networks", type=int, metavar="NUMBER", help="destination networks at random (RFC 2544: 256)"),
     click.option("--force", is_flag=True, default=None, help="use a port even if it carries the default route"),
 )
 _TRIAL = (

@@ -38,6 +38,8 @@ class Capabilities(_Model):
     """What only some testers can do."""
     resolution_ns: float = 0.0
     """Of a simulated tester's stamps; 0: exact. What real clocks resolve is in their calibration's scatter."""
+    resets: Literal["on command", "by hand"] | None = None
+    """Who can reset the device in a trial: the engine, the operator, or nobody."""
 
 
 class Progress(_Model):

@@ -109,6 +109,9 @@ def _capture(plan: Plan, tell: Tell, stack: ExitStack) -> PortCapture | None:
 def on_lab(plan: Plan, lab: Lab, capture: PortCapture | None = None) -> WiredEngine:
     """The engine on a lab that is already there, on the plan's ports of it."""
     numbers = _port_numbers(plan)
+    _check_filters(plan, lab)
+    if plan.networks > 1 and lab.l3:
+        lab.lead_networks(numbers[plan.pairs()[0][1]], plan.networks)
     ends = [lab.ports[number - 1] for number in numbers]
     ports = [lab_port(end, plan.engine or "xdp", plan.stamps) for end in ends]
 
@@ -116,7 +119,7 @@ def on_lab(plan: Plan, lab: Lab, capture: PortCapture | None = None) -> WiredEng
         passage = lab.passage(numbers[transmit], numbers[receive])
         one, other = ends[transmit], ends[receive]
         ips = {"ipv4": (one.ipv4, other.ipv4), "ipv6": (one.ipv6, other.ipv6)}
-        return Way(one.mac, passage.next_hop_mac, other.mac, ips, passage.sent)
+        return Way(one.mac, passage.next_hop_mac, other.mac, ips, passage.sent, one.dut_ipv4 if lab.l3 else None)
 
     routes = [
         Route(
@@ -128,9 +131,9 @@ def on_lab(plan: Plan, lab: Lab, capture: PortCapture | None = None) -> WiredEng
         )
         for transmit, receive in plan.pairs()
     ]
-    traffic = Traffic(routes, plan.contents(), plan.seed)
+    traffic = Traffic(routes, plan.contents(), plan.seed, plan.modifiers)
     context: dict[str, object] = {"device": lab.device.title, "dut": plan.dut, "lab": lab.context()}
-    return WiredEngine(ports, traffic, None, context, capture)
+    return WiredEngine(ports, traffic, None, context, capture, lab.reset if lab.device.resets else None)
 
 
 def lab_port(end: LabPort, engine: Literal["xdp", "packet"], stamps: Wanted = "best") -> Port:
@@ -156,8 +159,16 @@ def _peer(port: LabPort) -> tuple[str, Path] | None:
     return port.dut_interface, port.dut_namespace_path
 
 
+def _check_filters(plan: Plan, lab: Lab) -> None:
+    """Raises PlanError where the plan tells of filters that the lab's device does not have."""
+    rules = getattr(lab.device, "rules", 0)
+    if plan.filters is not None and plan.filters != rules:
+        remedy = f"use lab:firewall?rules={plan.filters}" if plan.filters else "leave it out"
+        raise PlanError("filters", f"{lab.device.name} has {rules}, not {plan.filters}", remedy)
+
+
 def _simulated(plan: Plan, device: Device) -> SimulatedEngine:
-    traffic = Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed)
+    traffic = Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed, plan.modifiers)
     if plan.calibrate.length_m is not None:
         device = device.with_cable(plan.calibrate.length_m)
     return SimulatedEngine(device, _port_numbers(plan), traffic)
@@ -195,7 +206,8 @@ def _on_ports(plan: Plan, stack: ExitStack, capture: PortCapture | None) -> Wire
             for name, version in versions.items()
         }
         next_hop_mac = ports[receive].mac if back else hosts.next_hop(transmit, receive)
-        return Way(ports[transmit].mac, next_hop_mac, ports[receive].mac, known)
+        device_ip = plan.gateway[transmit] if transmit < len(plan.gateway) else None
+        return Way(ports[transmit].mac, next_hop_mac, ports[receive].mac, known, device_ip=device_ip)
 
     routes = [Route(tx, rx, way(tx, rx), way(rx, tx, back=True)) for tx, rx in plan.pairs()]
     context: dict[str, object] = {
@@ -206,7 +218,8 @@ def _on_ports(plan: Plan, stack: ExitStack, capture: PortCapture | None) -> Wire
         "address": plan.address,
         "gateway": plan.gateway,
     }
-    return WiredEngine(ports, Traffic(routes, plan.contents(), plan.seed), _link_speed(found), context, capture)
+    traffic = Traffic(routes, plan.contents(), plan.seed, plan.modifiers)
+    return WiredEngine(ports, traffic, _link_speed(found), context, capture, "by hand")
 
 
 def _port_numbers(plan: Plan) -> list[int]:

@@ -68,6 +68,7 @@ class SimulatedEngine:
             transmit_stamp=_STAMP,
             receive_stamp=_STAMP,
             resolution_ns=self._device.resolution_ns,
+            resets=None if self._device.reset is None else "on command",
         )
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
@@ -81,6 +82,8 @@ class SimulatedEngine:
             raise PlanError("rate", f"{trial.frames_per_second:g} frames/s is no rate", "use a positive number")
         if trial.duration_ns <= 0:
             raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
+        if trial.reset_after_ns is not None and self._device.reset is None:
+            raise PlanError("dut", f"{self._device.name} cannot be reset", "give its file a [reset]")
         streams = self._traffic.streams(trial)
         least = self._traffic.least_frame_bytes
         for size in sorted({size for one in streams for size in one.frame_bytes}):
@@ -142,7 +145,7 @@ class SimulatedEngine:
             raise EngineError("no trial was started")
         trial = self._trial
         try:
-            facts = Facts.model_validate_json(self._simulation.finish())
+            facts = Facts.model_validate_json(self._simulation.finish()).set_apart(self._traffic.streams_beside)
         except RuntimeError as error:
             raise EngineError(str(error)) from error
         load_ns = facts.sent.last_sent_ns if facts.interrupted else trial.duration_ns

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from pyroute2 import NetlinkError
+
 from keisoku._core import Wire
 from keisoku.analysis.rates import maximum_frames_per_second
 from keisoku.capture import CapturePort
@@ -23,7 +25,7 @@ from keisoku.engine.port_capture import PortCapture
 from keisoku.engine.port_counters import read_counters
 from keisoku.engine.stamps import StampChoice
 from keisoku.engine.traffic import Traffic
-from keisoku.errors import EngineError
+from keisoku.errors import EngineError, PlanError
 from keisoku.record.interference import PortCounters
 from keisoku.record.trial import NS_PER_S, Facts, Phases, Trial
 
@@ -100,8 +102,11 @@ class WiredEngine:
         link_bits_per_second: float | None,
         context: dict[str, object],
         capture: PortCapture | None = None,
+        resets: Literal["by hand"] | Callable[[], None] | None = None,
     ) -> None:
+        """`resets` is what resets the device, if the engine can have that done, or who."""
         self._ports, self._traffic, self._context = ports, traffic, context
+        self._resets = resets
         self._link_bits_per_second = link_bits_per_second
         self._capture = capture
         places = [port.place(capture.kept_bytes if capture else 0) for port in ports]
@@ -123,17 +128,30 @@ class WiredEngine:
             simulated=False,
             transmit_stamp=", ".join(_STAMPS[engine] for engine in dict.fromkeys(senders)),
             receive_stamp=", ".join(dict.fromkeys(port.receive_stamp for port in receivers)),
+            resets="on command" if callable(self._resets) else self._resets,
         )
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
         """Begins the trial's phases on a thread of their own; `stream` is the number of its first one."""
         if self._running is not None:
             raise EngineError("a trial is running: finish it first")
+        reset = self._resets if callable(self._resets) else None
+        if trial.reset_after_ns is not None and reset is None:
+            raise PlanError("dut", "the engine cannot reset the device in a trial", "reset it by hand, or use a lab")
         load = self._load(trial, stream, seed)
         warm_up = None if self._warm else self._load(self._warm_up(), _WARM_UP_STREAM, 0)
         self._warm = True
         self._running = _Running(
-            self._ports, self._wire, trial, load, self._traffic.learning(), warm_up, frames, self._begin_capture
+            self._ports,
+            self._wire,
+            trial,
+            load,
+            self._traffic.learning(),
+            warm_up,
+            frames,
+            self._begin_capture,
+            reset,
+            self._traffic.streams_beside,
         )
         self._running.start()
 
@@ -251,11 +269,14 @@ class _Running(threading.Thread):
         warm_up: _Load | None,
         frames: FrameSink | None,
         begin_capture: Callable[[], None],
+        reset: Callable[[], None] | None,
+        streams_beside: int,
     ) -> None:
         super().__init__(name="keisoku-trial", daemon=True)
         self._ports, self._wire, self._trial, self._load = ports, wire, trial, load
         self._learning, self._warm_up, self._frames = learning, warm_up, frames
         self._begin_capture = begin_capture
+        self._reset, self._streams_beside = reset, streams_beside
         self._stopped = threading.Event()
         self.loading = threading.Event()
         self._facts: Facts | None = None
@@ -275,10 +296,10 @@ class _Running(threading.Thread):
             self._begin_capture()
             if not self._stopped.is_set():
                 before = [port.counters() for port in self._ports]
-                facts = json.loads(self._carry(self._load, self.loading, self._frames))
+                facts = json.loads(self._carry_and_reset())
                 after = [port.counters() for port in self._ports]
                 changes = {number: after[number].since(before[number]) for number in range(len(before))}
-                self._facts = Facts.model_validate(facts | {"counters": changes})
+                self._facts = Facts.model_validate(facts | {"counters": changes}).set_apart(self._streams_beside)
                 self._check_stamps(self._facts)
             self._stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
         except EngineError as error:
@@ -312,6 +333,33 @@ class _Running(threading.Thread):
                 reason = receiver.stamp.partition(_REFUSED)[2]
                 name = self._ports[receiver.port].interface
                 raise EngineError(f"{name}: the driver refused hardware stamps: {reason}; give --stamps software")
+
+    def _carry_and_reset(self) -> str:
+        """The load, and the reset that the trial asks for in the middle of it."""
+        after_ns, errors = self._trial.reset_after_ns, list[EngineError]()
+        if after_ns is None or self._reset is None:
+            return self._carry(self._load, self.loading, self._frames)
+        over, reset = threading.Event(), self._reset
+
+        def later() -> None:
+            self.loading.wait()
+            if over.wait(after_ns / NS_PER_S):
+                return
+            try:
+                reset()
+            except (EngineError, OSError, NetlinkError) as error:
+                errors.append(EngineError(f"the device could not be reset: {error}"))
+
+        thread = threading.Thread(target=later, name="keisoku-reset", daemon=True)
+        thread.start()
+        try:
+            return self._carry(self._load, self.loading, self._frames)
+        finally:
+            self.loading.set()
+            over.set()
+            thread.join()
+            if errors:
+                raise errors[0]
 
     def _carry(self, load: _Load, begun: threading.Event, frames: FrameSink | None) -> str:
         self._wire.start(load.trial, load.tables, frames is not None)

@@ -14,7 +14,12 @@ from keisoku.errors import PlanError
 from keisoku.frame import field as fields
 from keisoku.frame.layers import layer_class
 
-ALIASES = {"ethernet": "Ether()", "ipv4": "Ether()/IP()/UDP()", "ipv6": "Ether()/IPv6()/UDP()"}
+ALIASES = {
+    "ethernet": "Ether()",
+    "ipv4": "Ether()/IP()/UDP()",
+    "ipv6": "Ether()/IPv6()/UDP()",
+    "mpls": "Ether()/MPLS(s=1)/IP()/UDP()",
+}
 """Short names for the commonest stacks."""
 
 _WHERE = "headers"

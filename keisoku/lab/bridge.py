@@ -15,6 +15,7 @@ class Bridge(Device):
 
     family: ClassVar[str] = "bridge"
     title: ClassVar[str] = "Linux bridge"
+    resets: ClassVar[bool] = True
 
     def build(self, site: Site) -> None:
         """Make the bridge."""
@@ -23,6 +24,15 @@ class Bridge(Device):
             set_sysctl(f"bridge/bridge-nf-call-{family}", "0")
         with IPRoute() as ip:
             bridge(ip, [str(port.dut_interface) for port in site.ports])
+
+    def halt(self) -> None:
+        """Delete the bridge, and with it all that it has learned."""
+        with IPRoute() as ip:
+            ip.link("del", index=ip.link_lookup(ifname="bridge")[0])
+
+    def restart(self, site: Site) -> None:
+        """Make it again."""
+        self.build(site)
 
 
 def bridge(ip: IPRoute, members: list[str]) -> None:

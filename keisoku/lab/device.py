@@ -42,6 +42,11 @@ class Device(BaseModel, ABC):
     by_daemon: ClassVar[bool] = False
     """A process, pinned to the DUT's core, forwards; the kernel only hands it the frames."""
 
+    leads: ClassVar[bool] = False
+    """It can be given routes to networks behind a tester's port."""
+    resets: ClassVar[bool] = False
+    """It can stop forwarding, and be made to begin again, while its ports stay up."""
+
     @property
     def name(self) -> str:
         """As `find_device` reads it."""
@@ -63,3 +68,15 @@ class Device(BaseModel, ABC):
     @abstractmethod
     def build(self, site: Site) -> None:
         """In the DUT's namespace, with all ports up: make the device. Raises EngineError, OSError or NetlinkError."""
+
+    def halt(self) -> None:
+        """In the DUT's namespace: forward nothing from now on. Only of a device that `resets`."""
+        raise NotImplementedError
+
+    def restart(self, site: Site) -> None:
+        """In the DUT's namespace: begin anew after `halt`. Only of a device that `resets`."""
+        raise NotImplementedError
+
+    def lead_networks(self, port: LabPort, count: int) -> None:
+        """In the DUT's namespace: route `count` networks (`plan/networks.py`) to a port. Only of one that `leads`."""
+        raise NotImplementedError

@@ -11,6 +11,7 @@ import itertools
 import os
 import signal
 import threading
+import time
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -33,6 +34,8 @@ from keisoku.lab.passage import Passage
 from keisoku.lab.port import LabPort
 from keisoku.lab.wire import Cable, FaultyWire
 
+RESET_S = 0.1
+"""How long a device is down that is reset: as with a power interruption (RFC 6201 §4.3), the tester's choice."""
 _UNSIGNED = -1
 
 _counter = itertools.count(1)
@@ -124,6 +127,27 @@ class Lab:
         streams = self._faulty.applied()
         chosen = [counts for number, counts in streams.items() if number != _UNSIGNED and stream in (None, number)]
         return sum((Applied(**counts) for counts in chosen), Applied())
+
+    def lead_networks(self, number: int, count: int) -> None:
+        """Route `count` networks to a port, by its number from 1. Raises PlanError if this device has no routes."""
+        if not self.device.leads:
+            raise PlanError(
+                "networks", f"{self.kind} has no routes to them", "use lab:router, or a device that bridges"
+            )
+        self._namespaces[-1].run(lambda: self.device.lead_networks(self.ports[number - 1], count))
+
+    def reset(self) -> None:
+        """Reset the device: it forwards nothing for `RESET_S` and begins anew, while traffic may go on.
+
+        Raises EngineError if this device cannot be reset.
+        """
+        if not self.device.resets or self._daemons is None:
+            raise EngineError(f"the lab {self.kind} cannot be reset")
+        dut = self._namespaces[-1]
+        site = Site(self.ports, self._dut_core(), self._daemons)
+        dut.run(self.device.halt)
+        time.sleep(RESET_S)
+        dut.run(lambda: self.device.restart(site))
 
     def context(self) -> dict[str, object]:
         """What a record must keep of the lab, ready for JSON."""

@@ -74,6 +74,7 @@ class Firewall(Router):
 
     family: ClassVar[str] = "firewall"
     title: ClassVar[str] = "nftables firewall"
+    leads: ClassVar[bool] = False  # it forwards its own networks only
     parameters: ClassVar[str] = "rules=1 to 10000"
     programs: ClassVar[tuple[Program, ...]] = (NFT,)
 

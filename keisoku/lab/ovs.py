@@ -83,6 +83,9 @@ class OvsMpls(Device):
             for stacks, port, hops in ((sent, sender, HOPS), (arrives, receiver, HOPS - swap)):
                 label = f"MPLS(label={self._label(kind, port)}, s=1, ttl={hops})/" if self._labelled(port) else ""
                 stacks[kind] = f"{ethernet}/{label}{rest}"
+        if self._labelled(sender):
+            # The name of RFC 5695's frames, which carry IPv4.
+            sent["mpls"], arrives["mpls"] = sent["ipv4"], arrives["ipv4"]
         growth = MPLS_BYTES * (self._labelled(receiver) - self._labelled(sender))
         return Passage((rx.mac,), growth, sent, arrives)
 

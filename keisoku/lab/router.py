@@ -11,6 +11,7 @@ from keisoku.lab.device import Device, Site
 from keisoku.lab.passage import Passage, routed
 from keisoku.lab.port import LabPort
 from keisoku.lab.topology import add_addresses
+from keisoku.plan.networks import ipv4_network, ipv6_network
 
 
 class Router(Device):
@@ -19,6 +20,8 @@ class Router(Device):
     family: ClassVar[str] = "router"
     title: ClassVar[str] = "Linux router"
     l3: ClassVar[bool] = True
+    leads: ClassVar[bool] = True
+    resets: ClassVar[bool] = True
 
     def passage(self, tx: LabPort, rx: LabPort) -> Passage:
         """MACs and time to live change."""
@@ -26,14 +29,37 @@ class Router(Device):
 
     def build(self, site: Site) -> None:
         """Give the ports addresses and forward between them."""
-        for key in ("ipv4/ip_forward", "ipv4/conf/all/forwarding", "ipv6/conf/all/forwarding"):
-            interface.set_sysctl(key, "1")
+        _forward("1")
         with IPRoute() as ip:
             for port in site.ports:
                 assert port.dut_ipv4 and port.dut_ipv6
                 index = ip.link_lookup(ifname=port.dut_interface)[0]
                 add_addresses(ip, index, port.dut_ipv4, port.dut_ipv6)
                 know_tester(ip, index, port, port.ipv4, port.ipv6)
+
+    def lead_networks(self, port: LabPort, count: int) -> None:
+        """One route a network, with the tester's port as the next hop."""
+        with IPRoute() as ip:
+            index = ip.link_lookup(ifname=port.dut_interface)[0]
+            for number in range(count):
+                for network, bits, gateway in (
+                    (ipv4_network(number), 24, port.ipv4),
+                    (ipv6_network(number), 64, port.ipv6),
+                ):
+                    ip.route("replace", dst=f"{network}/{bits}", gateway=gateway, oif=index)
+
+    def halt(self) -> None:
+        """Forward no more."""
+        _forward("0")
+
+    def restart(self, site: Site) -> None:
+        """Forward again; addresses, neighbours and rules have stayed."""
+        _forward("1")
+
+
+def _forward(value: str) -> None:
+    for key in ("ipv4/ip_forward", "ipv4/conf/all/forwarding", "ipv6/conf/all/forwarding"):
+        interface.set_sysctl(key, value)
 
 
 def know_tester(ip: IPRoute, index: int, port: LabPort, *addresses: str) -> None:

@@ -13,6 +13,7 @@ from keisoku.calibration.bias import Bias
 from keisoku.engine import Capabilities
 from keisoku.method.address_caching import address_caching
 from keisoku.method.address_learning import address_learning
+from keisoku.method.back_to_back import back_to_back
 from keisoku.method.broadcast import broadcast
 from keisoku.method.buffer_over_time import buffer_over_time
 from keisoku.method.buffering import buffering
@@ -31,7 +32,9 @@ from keisoku.method.line_rate import line_rate
 from keisoku.method.loss import loss
 from keisoku.method.microburst import microburst
 from keisoku.method.port_map import port_map
+from keisoku.method.recovery import recovery
 from keisoku.method.reordering import reordering
+from keisoku.method.reset import reset
 from keisoku.method.setting import Setting
 from keisoku.method.sweep import sweep
 from keisoku.method.throughput import throughput
@@ -48,6 +51,9 @@ METHODS: dict[str, Callable[[Setting], Method]] = {
     "delay": delay,
     "delay_variation": delay_variation,
     "reordering": reordering,
+    "back_to_back": back_to_back,
+    "recovery": recovery,
+    "reset": reset,
     "sweep": sweep,
     "line_rate": line_rate,
     "buffering": buffering,

@@ -5,9 +5,12 @@ Compares settings only; a method adds what it learns while running.
 
 from __future__ import annotations
 
+from keisoku.frame.stack import ALIASES
 from keisoku.plan.plan import Plan
+from keisoku.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
 from keisoku.plan.settings import (
     RFC2544_SIZES,
+    RFC5695_SIZES,
     LatencySettings,
     LossSettings,
     PhaseSettings,
@@ -24,10 +27,16 @@ def rfc2544(plan: Plan, simulated: bool) -> list[str]:
     """Deviations common to all methods of RFC 2544."""
     phases, standard = plan.phases, PhaseSettings()
     found = []
-    missing = [str(size) for size in RFC2544_SIZES if size not in plan.frame_bytes]
+    labels = _labels(plan)
+    clause, sizes = ("RFC 5695 §4.1.5.1", RFC5695_SIZES) if labels else ("RFC 2544 §9.1", RFC2544_SIZES)
+    missing = [str(size) for size in sizes if size not in plan.frame_bytes]
     if missing:
-        found.append(f"RFC 2544 §9.1: frame sizes {', '.join(missing)} were not tested")
-    if plan.headers != "ipv4":
+        found.append(f"{clause}: frame sizes {', '.join(missing)} were not tested")
+    if labels > 1:
+        found.append(f"RFC 5695 §4.1.4.1: frames have {labels} labels instead of exactly one")
+    if labels or "mpls" in (plan.dut or ""):
+        found.append("RFC 5695 §4.1.3: labels are static, not learned by a label distribution protocol")
+    elif plan.headers != "ipv4":
         found.append(f"RFC 2544 appendix C.2.6.4: test frames are {plan.headers}, not IPv4/UDP")
     if not phases.learning:
         found.append("RFC 2544 §23 c: no learning frames were sent")
@@ -38,6 +47,12 @@ def rfc2544(plan: Plan, simulated: bool) -> list[str]:
     ):
         if used < wanted:
             found.append(f"RFC 2544 §23 {clause}: {name} is {used:g} s instead of {wanted:g} s")
+    if "management" in plan.modifiers:
+        found.append("RFC 2544 §11.2: the answers to the management queries are not verified")
+    if "routing" in plan.modifiers:
+        found.append("RFC 2544 §11.3: it is not verified that the device processed the routing updates")
+    if plan.filters is not None and plan.dut is None:
+        found.append(f"RFC 2544 §11.4: that the device has {plan.filters} filters is the operator's statement")
     if simulated:
         found.append("the DUT is simulated: results describe the model")
     return found
@@ -70,6 +85,48 @@ def loss(plan: Plan) -> list[str]:
             f"RFC 2544 §26.3: 100 % is {plan.loss.maximum_fps:g} frames/s as asked, not the maximum of the link"
         )
     return found
+
+
+def back_to_back(plan: Plan) -> list[str]:
+    """RFC 2544 §26.4 and RFC 9004 §6.2."""
+    used = plan.back_to_back
+    found = []
+    if used.trials < BackToBackSettings().trials:
+        found.append(f"RFC 2544 §26.4: {used.trials} tests instead of at least 50 (RFC 9004 §6.3: a number to report)")
+    if plan.phases.drain_s < PhaseSettings().drain_s:
+        found.append(
+            f"RFC 9004 §6.2: after the last expected frame {plan.phases.drain_s:g} s are waited instead of at least 2 s"
+        )
+    return found
+
+
+def recovery(plan: Plan) -> list[str]:
+    """RFC 2544 §26.5."""
+    found = []
+    used_s, wanted_s = plan.recovery.overload_s, RecoverySettings().overload_s
+    if used_s < wanted_s:
+        found.append(f"RFC 2544 §26.5: the overload lasts {used_s:g} s instead of at least {wanted_s:g} s")
+    if plan.recovery.rate_fps is not None:
+        found.append("RFC 2544 §26.5: the throughput was given, not determined first")
+    return found
+
+
+def reset(plan: Plan) -> list[str]:
+    """RFC 6201 §4."""
+    found = []
+    used_s, wanted_s = plan.reset.stable_s, ResetSettings().stable_s
+    if used_s < wanted_s:
+        found.append(
+            f"RFC 6201 §4: the device forwards for {used_s:g} s before the reset instead of at least {wanted_s:g} s"
+        )
+    if plan.reset.rate_fps is not None:
+        found.append("RFC 6201 §4: the load was given, not the throughput")
+    return found
+
+
+def _labels(plan: Plan) -> int:
+    """MPLS labels that the test frames have."""
+    return ALIASES.get(plan.headers, plan.headers).count("MPLS(")
 
 
 def _short(clause: str, what: str, used_s: float, wanted_s: float) -> list[str]:

@@ -12,7 +12,7 @@ from keisoku.analysis.percentile import percentile
 from keisoku.analysis.rates import frame_time_ns
 from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.method import deviations
-from keisoku.method.search import RETRIES, search
+from keisoku.method.search import RETRIES, throughput_of
 from keisoku.method.setting import Setting
 from keisoku.record.counts import Latency
 from keisoku.record.result import Quantity, Result, Row
@@ -24,7 +24,7 @@ PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
 
 def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """One row a size: 'min', 'mean', 'max', 'p50', 'p99', 'p99.9', 'pdv' and 'tagged', in ns.
+    """One row a size: 'offered' (frames/s), and 'min', 'mean', 'max', 'p50', 'p99', 'p99.9', 'pdv' and 'tagged', in ns.
 
     These are FIFO: stamp on transmit to stamp on receive. Where the link has a rate, the mean is given by all four
     definitions, 'fifo', 'lifo', 'filo' and 'lilo': RFC 8238 demands FILO and forbids a LIFO that stands alone.
@@ -33,9 +33,7 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """
     rows, remarks = [], []
     for size in setting.plan.frame_bytes:
-        rate = setting.plan.latency.rate_fps or _known_throughput(setting, size)
-        if rate is None:
-            rate = (yield from search(setting, size)).fps
+        rate = setting.plan.latency.rate_fps or (yield from throughput_of(setting, size))
         if rate == 0:
             rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: latency not measured"))
             continue
@@ -53,12 +51,6 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         deviations=deviations.latency(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=remarks,
     )
-
-
-def _known_throughput(setting: Setting, size: int) -> float | None:
-    result = setting.earlier.get("throughput")
-    rows = [row for row in result.rows if row.frame_bytes == size] if result else []
-    return rows[0].figures["throughput"].value if rows else None
 
 
 def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
@@ -79,7 +71,8 @@ def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialR
 def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     trial = records[0].trial
     size, rate = trial.frame_bytes, trial.frames_per_second
-    measured = [record.facts.tracked.latency for record in records if record.valid]
+    usable = [record for record in records if record.valid]
+    measured = [record.facts.tracked.latency for record in usable]
     latencies = [latency for latency in measured if latency is not None]
     if not latencies:
         return Row(
@@ -95,6 +88,8 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     minimum = min(latency.min_ns for latency in latencies)
     maximum = max(latency.max_ns for latency in latencies)
     figures = {
+        # "columns for the frame size, the rate at which the latency test was run for that frame size, […]"
+        "offered": Quantity(value=sum(record.offered_fps for record in usable) / len(usable), unit="frames/s"),
         "min": single(minimum),
         "mean": setting.bias.corrected(
             _mean(latencies),
@@ -125,12 +120,12 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
                 budget.normal("minimum", low.uncertainty / COVERAGE_FACTOR, sensitivity=-1.0),
             ]
             figures["pdv"] = budget.figure(pdv_ns, "ns", parts)
-    tagged = [record.facts.tracked.tagged_latency_ns for record in records if record.valid]
+    tagged = [record.facts.tracked.tagged_latency_ns for record in usable]
     arrived = [value for value in tagged if value is not None]
     if arrived:
         figures["tagged"] = single(sum(arrived) / len(arrived))
-    shown = next(record for record in records if record.valid)
-    return Row(frame_bytes=size, figures=figures, trial=shown.index)
+    remark = "" if len(arrived) == len(records) else f"{len(arrived)} of {len(records)} tagged frames can be used"
+    return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)
 
 
 def _by_definition(mean: Quantity, link_bits_per_second: float, size: int, tolerance: float) -> dict[str, Quantity]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from keisoku.method.setting import Setting
 from keisoku.record.trial import Trial, TrialRecord
+from keisoku.record.validity import TOLERANCE
 
 RETRIES = 2
 """How often a load is tried while the tester itself spoils the trial."""
@@ -57,6 +58,26 @@ def search(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, 
         bracket.low_fps, bracket.passed = 0.0, None
         yield from bracket.narrow("final", settings.trial_s, candidate_fps, fall=settings.resolution_percent / 100)
     return Found(frame_bytes, bracket.high_fps, bracket.limited_by_tester, bracket.passed)
+
+
+def throughput_of(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, float]:
+    """The throughput of a size in frames/s as an earlier method of the run found it, or as it is found now."""
+    result = setting.earlier.get("throughput")
+    rows = [row for row in result.rows if row.frame_bytes == frame_bytes] if result else []
+    if rows:
+        return rows[0].figures["throughput"].value
+    return (yield from search(setting, frame_bytes)).fps
+
+
+def maximum_rate(
+    setting: Setting, frame_bytes: int, seconds: float
+) -> Generator[Trial, TrialRecord, tuple[float, bool]]:
+    """The highest rate that can be sent, in frames/s, and whether the tester bounds it rather than the link."""
+    line = setting.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS
+    record = yield setting.trial(f"maximum {frame_bytes} byte", frame_bytes, line, seconds)
+    if record.offered_share >= 1 - TOLERANCE:
+        return line, False
+    return TESTER_MARGIN * line * record.offered_share, True
 
 
 def beyond_tester(record: TrialRecord) -> bool:

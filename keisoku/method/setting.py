@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from keisoku.analysis.rates import maximum_frames_per_second
 from keisoku.calibration.bias import Bias
 from keisoku.engine import Capabilities
+from keisoku.frame.modifying import BROADCAST_SHARE
 from keisoku.plan.plan import Plan
 from keisoku.record.result import Result
 from keisoku.record.trial import NS_PER_S, Trial
@@ -23,9 +24,15 @@ class Setting:
     earlier: Mapping[str, Result] = field(default_factory=dict)
 
     def line_fps(self, frame_bytes: int) -> float | None:
-        """Theoretical maximum of the link in frames/s; None if the link has no known speed."""
+        """Theoretical maximum of the link in frames/s; None if the link has no known speed.
+
+        Of test frames: where 1 % are broadcast frames, they are "in place of" test frames (RFC 2544 §11).
+        """
         speed = self.capabilities.link_bits_per_second
-        return None if speed is None else maximum_frames_per_second(speed, frame_bytes)
+        if speed is None:
+            return None
+        share = 1 - BROADCAST_SHARE if "broadcast" in self.plan.modifiers else 1.0
+        return share * maximum_frames_per_second(speed, frame_bytes)
 
     def trial(self, purpose: str, frame_bytes: int, fps: float, seconds: float, **more: int) -> Trial:
         """A trial with the plan's phases; its series has an interval a second, or twenty if it is short."""

@@ -128,6 +128,14 @@ class Stall(_Section):
         return self
 
 
+class Reset(_Section):
+    """What a reset does: for `duration_ns` nothing is forwarded, and what was in the buffers is gone."""
+
+    duration_ns: int = Field(ge=1, le=10**15)
+    at_ns: int | None = Field(None, ge=0, le=10**15)
+    """The device resets by itself so long after the start of every trial; only when it is told to, if absent."""
+
+
 class Faults(_Section):
     """What no device should do, for checking that a tester sees it."""
 
@@ -210,6 +218,7 @@ class Device(_Section):
     jitter: Jitter | None = None
     loss: Loss = Loss()
     stall: Stall | None = None
+    reset: Reset | None = None
     faults: Faults = Faults()
     clock_offset_ppm: dict[int, PartsPerMillion] = {}
     """By port: how much faster than the tester's its clock runs, in millionths."""
@@ -268,6 +277,7 @@ _SECTIONS: dict[str, type[_Section]] = {
     "jitter": Jitter,
     "loss": Loss,
     "stall": Stall,
+    "reset": Reset,
     "faults": Faults,
     "cable": Cable,
     "pair": Pair,

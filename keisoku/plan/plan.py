@@ -16,11 +16,14 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from keisoku.engine import Ability, Capabilities
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
+from keisoku.frame.modifying import Modifying
 from keisoku.plan.content import Content, pacing
 from keisoku.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
+from keisoku.plan.networks import to_networks
 from keisoku.plan.pattern import Pattern, fits, pairs
 from keisoku.plan.portmap_settings import PortMapSettings
 from keisoku.plan.procedure import PROCEDURES
+from keisoku.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
 from keisoku.plan.rfc2889_settings import (
     AddressCachingSettings,
     AddressLearningSettings,
@@ -40,6 +43,7 @@ from keisoku.plan.rfc8239_settings import (
 )
 from keisoku.plan.settings import (
     RFC2544_SIZES,
+    RFC5695_SIZES,
     CalibrateSettings,
     LatencySettings,
     LossSettings,
@@ -81,7 +85,7 @@ class Plan(Settings):
     pattern: Pattern | None = None
     """Which ports send to which; a pair if not given. Some methods choose themselves."""
     headers: str = "ipv4"
-    """Header stack of all streams: ethernet, ipv4, ipv6, or one in Scapy's notation."""
+    """Header stack of all streams: ethernet, ipv4, ipv6, mpls, or one in Scapy's notation."""
     modify: tuple[str, ...] = ()
     """Fields of the headers that vary from frame to frame."""
     pacing: Pacing = Constant()
@@ -95,6 +99,12 @@ class Plan(Settings):
     """The tester's own IP address at each port, for which it answers itself; FIRST-LAST for many hosts."""
     gateway: tuple[str, ...] = ()
     """IP address of a routing DUT at the first port, at the second and so on; its MAC address is resolved."""
+    modifiers: tuple[Modifying, ...] = ()
+    """Frames beside the test frames (RFC 2544 §11): broadcast, management, routing."""
+    filters: int | None = Field(None, ge=0)
+    """Filters that the device has (RFC 2544 §11.4: 1 and 25); those of real devices are the operator's to set."""
+    networks: int = Field(1, ge=1, le=256)
+    """Destination networks, at random (RFC 2544 §12: 1 and 256), all behind one receiving port."""
     frame_bytes: tuple[int, ...] = RFC2544_SIZES
     seed: int = Field(1, ge=0, lt=2**63)
     calibration: str = "auto"
@@ -119,6 +129,9 @@ class Plan(Settings):
     delay: DelaySettings = DelaySettings()
     delay_variation: DelayVariationSettings = DelayVariationSettings()
     reordering: ReorderingSettings = ReorderingSettings()
+    back_to_back: BackToBackSettings = BackToBackSettings()
+    recovery: RecoverySettings = RecoverySettings()
+    reset: ResetSettings = ResetSettings()
     sweep: SweepSettings = SweepSettings()
     line_rate: LineRateSettings = LineRateSettings()
     buffering: BufferingSettings = BufferingSettings()
@@ -142,6 +155,8 @@ class Plan(Settings):
     def _sizes(cls, source: Any) -> Any:
         """A text is a list of sizes or a mix; the trials of a mix have its mean size."""
         text = source.get("frame_bytes") if isinstance(source, dict) else None
+        if text is None and isinstance(source, dict) and source.get("headers") == "mpls":
+            return source | {"frame_bytes": RFC5695_SIZES}
         if not isinstance(text, str):
             return source
         if not is_mix(text):
@@ -149,7 +164,7 @@ class Plan(Settings):
         sizes = mix("frame_bytes", text)
         return source | {"mix": sizes, "frame_bytes": (round(sum(sizes) / len(sizes)),)}
 
-    @field_validator("address", "gateway", mode="before")
+    @field_validator("address", "gateway", "modifiers", mode="before")
     @classmethod
     def _list(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
@@ -191,12 +206,16 @@ class Plan(Settings):
                 f"{self._pattern()} cannot be had on {len(self.port_fields())} ports",
                 "list the ports: pair and bidirectional have 2, pairs an even number, the others 2 or more",
             )
+        if self.networks > 1 and len({receive for _, receive in self.pairs()}) > 1:
+            raise PlanError("networks", "several ports receive, and networks lie behind one", "use two ports, one way")
         alone = _OF_ONE_STREAM & self.model_fields_set
         if self.stream and alone:
             raise PlanError(
                 sorted(alone)[0], "is given beside a list of streams", "write it into each [[stream]] instead"
             )
         simulated = self.dut is not None and self.dut.startswith("sim:")
+        if simulated and self.filters is not None:
+            raise PlanError("filters", "a simulated device has none", "leave it out, or use lab:firewall?rules=25")
         if simulated and self.capture is not None:
             raise PlanError("capture", "a simulated device has no wire to capture", "leave it out, or use a lab")
         if simulated and self.stamps != "best":
@@ -239,9 +258,7 @@ class Plan(Settings):
 
     def contents(self) -> tuple[Content, ...]:
         """What the streams on each way consist of."""
-        if self.stream:
-            return self.stream
-        return (
+        found = self.stream or (
             Content(
                 headers=self.headers,
                 frame_bytes=self.mix,
@@ -250,6 +267,7 @@ class Plan(Settings):
                 streams=self.streams,
             ),
         )
+        return tuple(to_networks(content, self.networks) for content in found) if self.networks > 1 else found
 
     @property
     def ip_version(self) -> str | None:
@@ -273,6 +291,12 @@ class Plan(Settings):
                 what = " and ".join(_BEYOND_A_NIC[ability] for ability in missing)
                 problem = f"{method} needs the FPGA engine: no NIC sends {what}"
                 raise PlanError("methods" if PROCEDURES[method].needs else "errors", problem, "leave it out")
+        if "reset" in self.methods and capabilities.resets is None:
+            raise PlanError(
+                "methods",
+                f"{self.dut} cannot be reset",
+                "use lab:bridge, lab:router, ports, or a simulated device with [reset]",
+            )
         for size in self.all_frame_bytes:
             if size < capabilities.min_frame_bytes:
                 raise PlanError(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from keisoku.engine import Ability
 from keisoku.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
 from keisoku.plan.portmap_settings import PortMapSettings
+from keisoku.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
 from keisoku.plan.rfc2889_settings import (
     AddressCachingSettings,
     AddressLearningSettings,
@@ -128,6 +129,36 @@ PROCEDURES: dict[str, Procedure] = {
             ReorderingSettings,
             "How often, how far and how late frames are reordered, at several loads.",
             "keisoku reordering --dut lab:bridge --size 64 --maximum 200kpps --duration 2s --waits 0.1s",
+        ),
+        Procedure(
+            "back_to_back",
+            "Back-to-back frames",
+            "RFC 2544 §26.4, RFC 9004",
+            "burst",
+            BackToBackSettings,
+            "The longest burst at the maximum rate that loses no frame, and the buffer that it implies.",
+            "keisoku back-to-back --dut lab:bridge --size 64 --trials 3 --waits 0.1s",
+            duration="limit_s",
+        ),
+        Procedure(
+            "recovery",
+            "System recovery",
+            "RFC 2544 §26.5",
+            "recovery",
+            RecoverySettings,
+            "How long frames are still lost after an overload of 110 % of the throughput has ended.",
+            duration="overload_s",
+        ),
+        Procedure(
+            "reset",
+            "Reset",
+            "RFC 2544 §26.6, RFC 6201",
+            "reset_by_loss",
+            ResetSettings,
+            "How long the device forwards nothing when it is reset, by lost frames and by time stamps.",
+            "keisoku reset --dut lab:bridge --rate 50kpps --duration 2s --stable 1s --trials 1 --waits 0.1s",
+            duration="watch_s",
+            sizes="64",
         ),
         Procedure(
             "sweep",

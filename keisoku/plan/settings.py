@@ -14,6 +14,8 @@ from keisoku.record.trial import NS_PER_S, Phases
 
 RFC2544_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
 """RFC 2544 §9.1, Ethernet: from destination address to FCS."""
+RFC5695_SIZES = tuple(size + 4 for size in RFC2544_SIZES)
+"""RFC 5695 §4.1.5.1: of frames with exactly one label."""
 
 
 class Settings(BaseModel):

@@ -123,6 +123,8 @@ class Trial(_Model):
     """Sequence number of the frame that RFC 2544 §26.2 tags."""
     variation: bool = False
     """Keep the differences of consecutive frames' latencies (IPDV)."""
+    reset_after_ns: int | None = None
+    """When the engine is to reset the device, after the start of the load (RFC 6201)."""
     flows: tuple[Flow, ...] = ()
     """What is sent, in place of the plan's pattern; empty: the plan's. Facts have a stream for each, in this order."""
 
@@ -151,6 +153,7 @@ class Trial(_Model):
                 "drain_ns": self.phases.drain_ns,
                 "interval_ns": self.interval_ns,
                 "variation": self.variation,
+                "reset_after_ns": self.reset_after_ns,
                 "seed": seed,
             }
         )
@@ -192,6 +195,8 @@ class Facts(_Model):
     """What an engine returns of one trial."""
 
     streams: list[StreamFacts]
+    beside: list[StreamFacts] = []
+    """Frames that went beside the test frames (RFC 2544 §11): in no total, and nobody's loss."""
     transmitters: list[Transmitter]
     receivers: list[Receiver]
     interference: Interference | None
@@ -199,6 +204,26 @@ class Facts(_Model):
     interrupted: bool
     counters: dict[int, PortCounters] = {}
     """By port: what the kernel counted there meanwhile; none in virtual time."""
+
+    def set_apart(self, count: int) -> Facts:
+        """The same with the last `count` streams beside the others, and ports that offered the others' frames."""
+        if count == 0:
+            return self
+        own, beside = self.streams[:-count], self.streams[-count:]
+        transmitters = [
+            port.model_copy(
+                update={
+                    "sent": port.sent.model_copy(
+                        update={
+                            "offered_frames": port.sent.offered_frames
+                            - sum(stream.offered_frames for stream in beside if stream.transmit == port.port)
+                        }
+                    )
+                }
+            )
+            for port in self.transmitters
+        ]
+        return self.model_copy(update={"streams": own, "beside": beside, "transmitters": transmitters})
 
     @cached_property
     def sent(self) -> Sent:
@@ -248,7 +273,8 @@ class TrialRecord(_Model):
 
     @cached_property
     def offered_fps(self) -> float:
-        """Offered load of a port in frames/s (RFC 2285 §3.5.2), first to last stamp; of ports that send, their mean."""
+        """Offered load of a port in frames/s (RFC 2285 §3.5.2), first to last stamp, or where bursts end before the
+        trial does, its mean; of ports, their mean."""
         sending = [one for one in self.facts.transmitters if self.trial.frames_of(one.port)]
         rates = [_offered_fps(transmitter.sent, self.trial) for transmitter in sending]
         return sum(rates) / len(rates)
@@ -274,4 +300,8 @@ def _offered_fps(sent: Sent, trial: Trial) -> float:
     span_ns = sent.last_sent_ns - sent.first_sent_ns
     if sent.offered_frames < 2 or span_ns <= 0:
         return trial.frames_per_second
-    return (sent.offered_frames - 1) * NS_PER_S / span_ns
+    gap_ns = span_ns / (sent.offered_frames - 1)
+    # After a burst there is a pause, so the last frame leaves long before the end: RFC 2544 §21 speaks of the mean.
+    if trial.duration_ns - sent.last_sent_ns > 2 * gap_ns and sent.offered_frames >= trial.frames:
+        return sent.offered_frames * NS_PER_S / trial.duration_ns
+    return NS_PER_S / gap_ns

@@ -385,4 +385,4 @@ def test_the_context_is_enough_to_compute_the_record_again() -> None:
     assert isinstance(described, dict)
     assert described["name"] == "lsw4-gt-8ep" and described["pair"][2]["to_ports"] == [5, 6, 7, 8]
     assert context["ports"] == [1, 8]
-    assert context["traffic"] == {"routes": ["1 to 2"], "contents": [Content().model_dump(mode="json")]}
+    assert context["traffic"] == {"routes": ["1 to 2"], "contents": [Content().model_dump(mode="json")], "beside": []}

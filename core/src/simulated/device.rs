@@ -23,6 +23,7 @@ pub struct Device {
     pub jitter: Option<Jitter>,
     pub loss: Loss,
     pub stall: Option<Stall>,
+    pub reset: Option<Reset>,
     pub faults: Faults,
     /// How much faster a port's clock runs than the tester's, in millionths.
     pub clock_offset_ppm: BTreeMap<u16, f64>,
@@ -112,6 +113,15 @@ pub struct Stall {
     pub first_ns: Option<u64>,
     pub period_ns: Option<u64>,
     pub duration_ns: u64,
+}
+
+/// For how long the device forwards nothing and holds nothing when it is reset.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reset {
+    pub duration_ns: u64,
+    /// When it resets by itself in each trial that asks for no reset.
+    pub at_ns: Option<u64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

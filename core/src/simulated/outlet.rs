@@ -7,6 +7,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::lane::{Class, Lane};
+use super::outage::Outage;
 use super::shared_output::SharedOutput;
 
 pub struct Outlet {
@@ -24,6 +25,8 @@ pub struct Outlet {
     /// How long after the last frame of all was sent frames are waited for.
     drain_ps: u64,
     receive_clock: f64,
+    outage: Option<Outage>,
+    has_restarted: bool,
 }
 
 /// A frame on its way to an output.
@@ -55,6 +58,7 @@ impl Outlet {
         least_latency_ps: u64,
         drain_ps: u64,
         receive_clock_ppm: f64,
+        outage: Option<Outage>,
     ) -> Self {
         Outlet {
             port,
@@ -66,6 +70,8 @@ impl Outlet {
             late: VecDeque::new(),
             drain_ps,
             receive_clock: receive_clock_ppm * 1e-6,
+            outage,
+            has_restarted: false,
         }
     }
 
@@ -108,11 +114,27 @@ impl Outlet {
             ready_ps, frame, ..
         } = queued;
         let class = &classes[queued.class as usize];
+        if let Some(outage) = self.outage {
+            if outage.destroys(frame.sent_ps, ready_ps) {
+                return;
+            }
+            // Every frame from before was ready before the outage, so it has been served.
+            if !self.has_restarted && outage.is_over(frame.sent_ps) {
+                self.output.empty();
+                self.has_restarted = true;
+            }
+        }
         for _ in 0..lanes[frame.stream as usize].copies(frame.sequence) {
             let Some(start_ps) = self.output.send(ready_ps, class.frame_bytes, class.service)
             else {
                 continue;
             };
+            if self
+                .outage
+                .is_some_and(|outage| outage.destroys(frame.sent_ps, start_ps))
+            {
+                continue;
+            }
             let arrival = Arrival { start_ps, frame };
             if start_ps > now_ps + self.drain_ps {
                 self.late.push_back(arrival);

@@ -176,6 +176,9 @@ fn check(trial: &Trial) -> Result<(), String> {
             trial.first_stream
         ));
     }
+    if trial.reset_after_ns > Some(LONGEST_NS) {
+        return Err("a simulated trial lasts at most 100 days".into());
+    }
     for stream in &trial.streams {
         if !(stream.frames_per_second.is_finite() && stream.frames_per_second > 0.0) {
             return Err("frames_per_second must be above zero".into());

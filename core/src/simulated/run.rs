@@ -1,10 +1,11 @@
 //! One simulated trial: chooses who carries it out. The same arguments give the same record.
 
 use crate::pacing::Pacing;
-use crate::record::{Record, Trial};
+use crate::record::{Record, Stream, Trial};
 use crate::watch::Watch;
 
 use super::bridge::Addresses;
+use super::outage::Outage;
 use super::path::Paths;
 use super::{steady, traffic};
 
@@ -22,11 +23,15 @@ pub fn run(
             if only.pacing == Pacing::Constant
                 && only.frame_bytes.len() == 1
                 && only.start_ns == 0
-                && addresses.is_none() =>
+                && addresses.is_none()
+                && Outage::new(paths[&way(only)].device(), trial).is_none() =>
         {
-            let path = &paths[&(only.transmit, only.receive)];
-            steady::run(path, receive_clock_ppm, trial, watch)
+            steady::run(&paths[&way(only)], receive_clock_ppm, trial, watch)
         }
         _ => traffic::run(paths, receive_clock_ppm, trial, addresses, watch),
     }
+}
+
+fn way(stream: &Stream) -> (usize, usize) {
+    (stream.transmit, stream.receive)
 }

@@ -83,6 +83,11 @@ impl Server {
         self.free_ps = self.free_ps.max(time_ps);
     }
 
+    /// What was started is forgotten.
+    pub fn forget(&mut self) {
+        self.free_ps = 0;
+    }
+
     /// When all that was started is done.
     #[inline(always)]
     pub fn free_ps(&self) -> u64 {

@@ -67,6 +67,13 @@ impl SharedOutput {
             self.inside.pop_front();
         }
     }
+
+    /// Nothing is left in it.
+    pub fn empty(&mut self) {
+        self.inside.clear();
+        self.occupied_bytes = 0;
+        self.server.forget();
+    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use super::classes::Classes;
 use super::faults::Faults;
 use super::inputs::{Inputs, Waiting};
 use super::lane::{Class, Lane};
+use super::outage::Outage;
 use super::outlet::{Frame, Outlet, Queued};
 use super::path::{Path, Paths};
 use super::sender::Leaving;
@@ -98,6 +99,7 @@ struct Device {
     /// Where a frame that waits for its output blocks others.
     inputs: Option<Inputs>,
     arbitration: Stream,
+    outage: Option<Outage>,
     /// Frames that reached an output up to now.
     count: u64,
 }
@@ -173,6 +175,10 @@ impl Device {
             let table = model.and_then(|model| model.address_table.as_ref());
             Bridge::new(table, own)
         });
+        let outage = paths
+            .values()
+            .next()
+            .and_then(|path| Outage::new(path.device(), trial));
         let outlet = |port: &usize| {
             let (_, path) = paths
                 .iter()
@@ -186,6 +192,7 @@ impl Device {
                 classes.least_latency_ps(*port, path),
                 trial.drain_ns * 1000,
                 receive_clock_ppm,
+                outage,
             )
         };
         Device {
@@ -204,6 +211,7 @@ impl Device {
             elsewhere,
             inputs,
             arbitration: Stream::new(trial.seed, Concern::Arbitration),
+            outage,
             count: 0,
         }
     }
@@ -227,7 +235,7 @@ impl Device {
             return;
         }
         let kind = &self.classes[class as usize];
-        if kind.refused {
+        if kind.refused || self.outage.is_some_and(|outage| outage.is_at(sent_ps)) {
             return;
         }
         let lane = &mut self.lanes[leaving.stream];
