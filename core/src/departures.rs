@@ -151,6 +151,7 @@ mod tests {
             duration_ns: 1,
             drain_ns: 0,
             interval_ns: 1,
+            stop_after_lost: None,
             seed: 0,
         }
     }

@@ -22,6 +22,9 @@ pub struct Trial {
     pub drain_ns: u64,
     /// Width of the intervals of the series.
     pub interval_ns: u64,
+    /// The load ends as soon as more frames than this are lost beyond doubt (`loss_watch`).
+    #[serde(default)]
+    pub stop_after_lost: Option<u64>,
     /// Feeds every random choice of pacing and of a simulated device.
     pub seed: u64,
 }
@@ -84,8 +87,10 @@ pub struct Record {
     pub receivers: Vec<Receiver>,
     /// What the host did to the tester meanwhile; none in virtual time.
     pub interference: Option<HiccupRecord>,
-    /// True if the trial was stopped before its time.
+    /// True if the trial was stopped from outside before its time.
     pub interrupted: bool,
+    /// True if the load ended early because `stop_after_lost` was passed.
+    pub stopped_for_loss: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -119,6 +119,8 @@ class Trial(_Model):
     interval_ns: int = NS_PER_S
     tag: int | None = None
     """Sequence number of the frame that RFC 2544 §26.2 tags."""
+    stop_after_lost: int | None = Field(None, ge=0)
+    """The engine ends the load as soon as more frames than this are lost beyond doubt; None: it never does."""
     flows: tuple[Flow, ...] = ()
     """What is sent, in place of the plan's pattern; empty: the plan's. Facts have a stream for each, in this order."""
 
@@ -146,6 +148,7 @@ class Trial(_Model):
                 "duration_ns": self.duration_ns,
                 "drain_ns": self.phases.drain_ns,
                 "interval_ns": self.interval_ns,
+                "stop_after_lost": self.stop_after_lost,
                 "seed": seed,
             }
         )
@@ -192,6 +195,9 @@ class Facts(_Model):
     interference: Interference | None
     """What the host did to the tester meanwhile; None in virtual time."""
     interrupted: bool
+    stopped_for_loss: bool = False
+    """The load ended early because more frames than `Trial.stop_after_lost` were lost: what was lost of it until
+    then decides, but says nothing of the loss ratio of a whole trial."""
     counters: dict[int, PortCounters] = {}
     """By port: what the kernel counted there meanwhile; none in virtual time."""
 
