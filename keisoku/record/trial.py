@@ -260,12 +260,17 @@ class TrialRecord(_Model):
 
     @property
     def offered_share(self) -> float:
-        """Offered frames as a share of those intended."""
-        return self.facts.sent.offered_frames / self.intended_frames
+        """Offered frames as a share of those intended; of a load that was stopped for loss, of those until then."""
+        sent = self.facts.sent
+        elapsed = min(1.0, sent.last_sent_ns / self.trial.duration_ns) if self.facts.stopped_for_loss else 1.0
+        return sent.offered_frames / max(1.0, self.intended_frames * elapsed)
 
     @property
     def loss_ratio(self) -> float:
-        """RFC 2544 §26.3: (offered - forwarded) / offered; corrupt frames count as not forwarded."""
+        """RFC 2544 §26.3: (offered - forwarded) / offered; corrupt frames count as not forwarded.
+
+        Of a load that was stopped for loss it is that of its beginning, not of the whole trial.
+        """
         offered = self.facts.sent.offered_frames
         return (offered - self.facts.tracked.forwarded_frames) / offered if offered else 0.0
 
