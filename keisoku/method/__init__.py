@@ -14,6 +14,7 @@ from keisoku.engine import Capabilities
 from keisoku.method.calibrate import calibrate
 from keisoku.method.latency import latency
 from keisoku.method.loss import loss
+from keisoku.method.mlr import mlr
 from keisoku.method.setting import Setting
 from keisoku.method.sweep import sweep
 from keisoku.method.throughput import throughput
@@ -29,6 +30,7 @@ METHODS: dict[str, Callable[[Setting], Method]] = {
     "loss": loss,
     "sweep": sweep,
     "calibrate": calibrate,
+    "mlr": mlr,
 }
 
 

@@ -17,6 +17,7 @@ from keisoku.engine import Capabilities
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
 from keisoku.plan.content import Content, pacing
+from keisoku.plan.mlr_settings import MlrSettings
 from keisoku.plan.pattern import Pattern, fits, pairs
 from keisoku.plan.procedure import PROCEDURES
 from keisoku.plan.settings import (
@@ -89,6 +90,7 @@ class Plan(Settings):
     loss: LossSettings = LossSettings()
     sweep: SweepSettings = SweepSettings()
     calibrate: CalibrateSettings = CalibrateSettings()
+    mlr: MlrSettings = MlrSettings()
 
     @model_validator(mode="before")
     @classmethod

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keisoku.plan.mlr_settings import MlrSettings
 from keisoku.plan.settings import (
     CalibrateSettings,
     LatencySettings,
@@ -93,6 +94,15 @@ PROCEDURES: dict[str, Procedure] = {
             "What the tester itself adds: measured on a bare cable, kept, subtracted from later results.",
             "keisoku calibrate --tx xdp:eth1 --rx xdp:eth2",
             dut="lab:cable",
+        ),
+        Procedure(
+            "mlr",
+            "NDR and PDR",
+            "draft-ietf-bmwg-mlrsearch",
+            "throughput",
+            MlrSettings,
+            "The highest loads without loss (NDR) and with a little (PDR), by MLRsearch.",
+            "keisoku mlr --dut lab:bridge --size 64 --goals csit --waits 0.1s",
         ),
     )
 }

@@ -13,6 +13,8 @@ from keisoku.report import digits
 
 COLUMNS = {
     "throughput": "Throughput",
+    "lower_bound": "Lower bound",
+    "upper_bound": "Upper bound",
     "line_share": "Of the maximum",
     "bit_rate": "Bit rate",
     "load": "Load",
@@ -34,6 +36,8 @@ COLUMNS = {
     "drop": "Drop rate",
     "bias": "Bias",
     "spread": "Spread",
+    "seconds": "Search time",
+    "trials": "Trials",
 }
 """Figures in the order of a table, and their heads; a figure not named here comes last, by its name."""
 
