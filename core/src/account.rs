@@ -110,6 +110,10 @@ impl Account {
         }
     }
 
+    pub fn trackers(&self) -> impl Iterator<Item = &Tracker> + Clone {
+        self.trackers.iter().map(|(tracker, _)| tracker)
+    }
+
     /// Ends watching at all ports.
     pub fn end(&mut self, ports: &mut [(usize, Box<dyn Receive>)]) -> Vec<Receiver> {
         let counted = ports.iter_mut().zip(&self.receivers);

@@ -14,6 +14,7 @@ use crate::clock::monotonic_ns;
 use crate::departures::Departures;
 use crate::frame_log::FrameLog;
 use crate::hiccup::Hiccups;
+use crate::loss_watch::LossWatch;
 use crate::port::{Claim, Control, Ended, EngineError, Expected, Load, Receive, Result, Transmit};
 use crate::record::{Record, Transmitter, Trial};
 use crate::table::Table;
@@ -79,7 +80,8 @@ pub fn carry(
         .collect();
     let mut account = Account::new(start_ns, trial, ports.receivers.len(), log);
     let hiccups = Hiccups::begin(&cpus, sending);
-    let mut interrupted = false;
+    let mut loss_watch = LossWatch::new(trial.stop_after_lost);
+    let (mut interrupted, mut stopped_for_loss) = (false, false);
     let Ports { senders, receivers } = ports;
     let watched = &hiccups;
     let ended: Vec<Result<Ended>> = thread::scope(|scope| {
@@ -109,6 +111,13 @@ pub fn carry(
                 controls.iter().for_each(|control| control.stop());
                 interrupted = true;
             }
+            if let Some(loss_watch) = &mut loss_watch
+                && !stopped_for_loss
+                && loss_watch.look(monotonic_ns(), 0, account.trackers())
+            {
+                controls.iter().for_each(|control| control.stop());
+                stopped_for_loss = true;
+            }
             thread::sleep(LOOK);
         }
         let join = |thread: thread::ScopedJoinHandle<'_, Result<Ended>>| {
@@ -134,7 +143,9 @@ pub fn carry(
     {
         offered[own.0] += own.1;
     }
-    watch.offered.store(offered.iter().sum(), Ordering::Relaxed);
+    let offered_frames: u64 = offered.iter().sum();
+    watch.offered.store(offered_frames, Ordering::Relaxed);
+    let intended_frames: u64 = trial.streams.iter().map(|stream| stream.frames).sum();
 
     let all_sent = ended.iter().flat_map(|sender| &sender.sent);
     let sent_ns = start_ns + all_sent.map(|sent| sent.last_sent_ns).max().unwrap_or(0);
@@ -174,6 +185,8 @@ pub fn carry(
         receivers,
         interference: Some(interference),
         interrupted,
+        // Told to stop after its last frame, it was not stopped.
+        stopped_for_loss: stopped_for_loss && offered_frames < intended_frames,
     })
 }
 

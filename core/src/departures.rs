@@ -168,6 +168,7 @@ mod tests {
             interval_ns: 1,
             variation: false,
             reset_after_ns: None,
+            stop_after_lost: None,
             seed: 0,
         }
     }

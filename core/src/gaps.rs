@@ -100,6 +100,12 @@ impl Gaps {
         self.missing
     }
 
+    /// Of those, the ones in entries that end below `sequence`.
+    pub fn missing_below(&self, sequence: u64) -> u64 {
+        let below = self.open.iter().take_while(|gap| gap.last < sequence);
+        below.map(|gap| gap.count).sum()
+    }
+
     /// `first..=last` did not come; they follow every number added before. Noticed after `noticed_at` frames.
     pub fn add(
         &mut self,

@@ -28,6 +28,9 @@ pub struct Trial {
     /// When the device is to be reset, after the start of the load; the core does so in virtual time only.
     #[serde(default)]
     pub reset_after_ns: Option<u64>,
+    /// The load ends as soon as more frames than this are lost beyond doubt (`loss_watch`).
+    #[serde(default)]
+    pub stop_after_lost: Option<u64>,
     /// Feeds every random choice of pacing and of a simulated device.
     pub seed: u64,
 }
@@ -90,8 +93,10 @@ pub struct Record {
     pub receivers: Vec<Receiver>,
     /// What the host did to the tester meanwhile; none in virtual time.
     pub interference: Option<HiccupRecord>,
-    /// True if the trial was stopped before its time.
+    /// True if the trial was stopped from outside before its time.
     pub interrupted: bool,
+    /// True if the load ended early because `stop_after_lost` was passed.
+    pub stopped_for_loss: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -242,6 +242,16 @@ impl Tracker {
         self.closed + self.latencies.interval().count()
     }
 
+    /// The number that follows the greatest one received.
+    pub fn expected(&self) -> u64 {
+        self.next
+    }
+
+    /// Numbers below `sequence` that did not come intact, as far as is known now.
+    pub fn missing_below(&self, sequence: u64) -> u64 {
+        self.gaps.missing_below(sequence)
+    }
+
     /// Ends the trial: `offered` frames were sent.
     pub fn finish(mut self, offered: u64) -> Tracked {
         let end = self.first + offered;

@@ -67,6 +67,8 @@ class Display:
         verdict = (
             f"invalid: {'; '.join(record.invalid_because)}" if not record.valid else f"lost {tracked.lost_frames:,}"
         )
+        if record.facts.stopped_for_loss:
+            verdict += ", stopped for it"
         line = (
             f"{record.index:4} {record.method}: {record.trial.purpose}, {_rate(record.trial)}:"
             f" offered {record.facts.sent.offered_frames:,}, forwarded {tracked.forwarded_frames:,}, {verdict}"

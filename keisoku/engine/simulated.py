@@ -148,7 +148,8 @@ class SimulatedEngine:
             facts = Facts.model_validate_json(self._simulation.finish()).set_apart(self._traffic.streams_beside)
         except RuntimeError as error:
             raise EngineError(str(error)) from error
-        load_ns = facts.sent.last_sent_ns if facts.interrupted else trial.duration_ns
+        ended_early = facts.interrupted or facts.stopped_for_loss
+        load_ns = facts.sent.last_sent_ns if ended_early else trial.duration_ns
         return facts, _phases_s(trial) + load_ns / NS_PER_S
 
     def close(self) -> None:

@@ -31,6 +31,7 @@ from keisoku.method.latency import latency
 from keisoku.method.line_rate import line_rate
 from keisoku.method.loss import loss
 from keisoku.method.microburst import microburst
+from keisoku.method.mlr import mlr
 from keisoku.method.port_map import port_map
 from keisoku.method.recovery import recovery
 from keisoku.method.reordering import reordering
@@ -71,6 +72,7 @@ METHODS: dict[str, Callable[[Setting], Method]] = {
     "clock_mismatch": clock_mismatch,
     "calibrate": calibrate,
     "port_map": port_map,
+    "mlr": mlr,
 }
 
 

@@ -63,6 +63,17 @@ def throughput(plan: Plan) -> list[str]:
     return _short("§24", "the deciding trial", plan.throughput.trial_s, ThroughputSettings().trial_s)
 
 
+def ceiling(percent: float) -> list[str]:
+    """What a search that does not try the whole line has to say: later RFCs want it so, RFC 2544 knows no ceiling."""
+    if percent == 100:
+        return []
+    return [
+        f"RFC 2544 §26.1 at {percent:g} %: no load above {percent:g} % of the link's maximum is tried. Clocks may be"
+        " off by ±100 ppm (RFC 8238, RFC 8239): at 100 % a tester that is faster than the DUT's output fills its"
+        " buffer by itself"
+    ]
+
+
 def latency(plan: Plan) -> list[str]:
     """RFC 2544 §26.2: at least 120 s, tag after 60 s, at least 20 repetitions."""
     used, standard = plan.latency, LatencySettings()

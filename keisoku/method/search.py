@@ -17,6 +17,9 @@ RETRIES = 2
 """How often a load is tried while the tester itself spoils the trial."""
 CEILING_WITHOUT_LINK_FPS = 100e6
 """Where the search starts on a port with no known speed; the tester then finds its own ceiling."""
+SPOILED_LOADS = 10
+"""A search is given up when the tester spoiled the trials at so many loads in a row, each lower than the one before:
+a busy machine would else be searched down to nothing."""
 TESTER_MARGIN = 0.97
 """Share of what the tester just managed that it can be asked for again without falling short."""
 
@@ -30,6 +33,8 @@ class Found:
     limited_by_tester: bool
     record: TrialRecord | None
     """The full-length trial that decided; None if not even the least load passed."""
+    given_up: str = ""
+    """Why the search ended before its resolution was reached; empty if it did not."""
 
     @property
     def fps(self) -> float:
@@ -46,18 +51,26 @@ def search(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, 
     """Searches with trials of `search_s`; where that is short, again around what was found with `trial_s`.
 
     RFC 2544 §24: "the duration of the test portion of each trial SHOULD be 60 seconds", a search may use
-    shorter ones if the final determination does not.
+    shorter ones if the final determination does not. Nor does a trial that lost a frame need its full length.
     """
     settings = setting.plan.throughput
-    line = setting.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS
-    bracket = _Bracket(setting, frame_bytes, min(line, settings.maximum_fps or line))
+    bracket = _Bracket(
+        setting, frame_bytes, ceiling_fps(setting, frame_bytes, settings.ceiling_percent, settings.maximum_fps)
+    )
     search_s = settings.search_s or settings.trial_s
     yield from bracket.narrow("search", search_s, bracket.high_fps, fall=0.5)
     if search_s < settings.trial_s and bracket.passed is not None:
         candidate_fps = bracket.low_fps
         bracket.low_fps, bracket.passed = 0.0, None
         yield from bracket.narrow("final", settings.trial_s, candidate_fps, fall=settings.resolution_percent / 100)
-    return Found(frame_bytes, bracket.high_fps, bracket.limited_by_tester, bracket.passed)
+    return Found(frame_bytes, bracket.high_fps, bracket.limited_by_tester, bracket.passed, bracket.given_up)
+
+
+def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum_fps: float | None) -> float:
+    """The highest load to try. Without a link's speed the tester finds its own ceiling, and clocks do not matter."""
+    line = setting.line_fps(frame_bytes)
+    ceiling = CEILING_WITHOUT_LINK_FPS if line is None else line * percent / 100
+    return min(ceiling, maximum_fps or ceiling)
 
 
 def throughput_of(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, float]:
@@ -93,6 +106,8 @@ class _Bracket:
         self.low_fps, self.high_fps = 0.0, ceiling_fps
         self.passed: TrialRecord | None = None
         self.limited_by_tester = False
+        self.spoiled, self.reason, self.given_up = 0, "", ""
+        self.stop = 0 if setting.plan.throughput.stop_at_loss else None
         self.least_fps = max(1 / setting.plan.throughput.trial_s, ceiling_fps * 1e-6)
 
     def narrow(
@@ -104,7 +119,13 @@ class _Bracket:
         """
         resolution = self.setting.plan.throughput.resolution_percent / 100
         fps = first_fps
-        while self.low_fps < self.high_fps * (1 - resolution) and self.high_fps > self.least_fps:
+        while not self.given_up and self.low_fps < self.high_fps * (1 - resolution) and self.high_fps > self.least_fps:
+            if self.spoiled == SPOILED_LOADS:
+                self.given_up = (
+                    f"given up at {fps:,.0f} frames/s: the tester itself spoiled the trials at {SPOILED_LOADS} loads"
+                    f" in a row, the last because {self.reason}"
+                )
+                return
             managed = yield from self._try(purpose, seconds, fps)
             if managed < 1:
                 fps = self.high_fps  # the tester's ceiling, not tried yet
@@ -117,13 +138,17 @@ class _Bracket:
     def _try(self, purpose: str, seconds: float, fps: float) -> Generator[Trial, TrialRecord, float]:
         """One trial, repeated if the tester spoiled it; the share of the load that the tester managed to offer."""
         for _ in range(RETRIES):
-            record = yield self.setting.trial(f"{purpose} {self.frame_bytes} byte", self.frame_bytes, fps, seconds)
+            record = yield self.setting.trial(
+                f"{purpose} {self.frame_bytes} byte", self.frame_bytes, fps, seconds, stop_after_lost=self.stop
+            )
             if record.valid or beyond_tester(record):
                 break
         if not record.valid:
             managed = TESTER_MARGIN * min(1.0, record.offered_share)
             self.high_fps, self.limited_by_tester = managed * fps, True
+            self.spoiled, self.reason = self.spoiled + 1, "; ".join(record.invalid_because)
             return managed
+        self.spoiled = 0
         # RFC 2544 §26.1: "the count of offered frames is equal to the count of received frames" — equality.
         if record.facts.tracked.forwarded_frames == record.facts.sent.offered_frames:
             self.low_fps, self.passed = fps, record

@@ -34,7 +34,15 @@ class Setting:
         share = 1 - BROADCAST_SHARE if "broadcast" in self.plan.modifiers else 1.0
         return share * maximum_frames_per_second(speed, frame_bytes)
 
-    def trial(self, purpose: str, frame_bytes: int, fps: float, seconds: float, **more: int) -> Trial:
+    def trial(
+        self,
+        purpose: str,
+        frame_bytes: int,
+        fps: float,
+        seconds: float,
+        stop_after_lost: int | None = None,
+        **more: int,
+    ) -> Trial:
         """A trial with the plan's phases; its series has an interval a second, or twenty if it is short."""
         more.setdefault("interval_ns", max(1, min(NS_PER_S, round(seconds * NS_PER_S / 20))))
         return Trial(
@@ -43,5 +51,6 @@ class Setting:
             frames_per_second=fps,
             duration_ns=round(seconds * NS_PER_S),
             phases=self.plan.phases.phases(),
+            stop_after_lost=stop_after_lost,
             **more,
         )

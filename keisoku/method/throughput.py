@@ -16,11 +16,13 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     The uncertainty is the width of the search's last bracket.
     """
-    rows, remarks = [], []
+    rows, remarks = [], deviations.ceiling(setting.plan.throughput.ceiling_percent)
     for size in setting.plan.frame_bytes:
         found = yield from search(setting, size)
         rows.append(_row(setting, found))
-        if found.limited_by_tester:
+        if found.given_up:
+            remarks.append(f"{size} byte: {found.given_up}")
+        elif found.limited_by_tester:
             remarks.append(
                 f"{size} byte: limited by the tester, not by the DUT: all that the tester could offer was forwarded"
             )
@@ -45,7 +47,9 @@ def _row(setting: Setting, found: Found) -> Row:
     if line is not None:
         figures["line_share"] = Quantity(value=100 * found.fps / line, unit="%", uncertainty=100 * width / line)
     remark = "limited by the tester" if found.limited_by_tester else ""
-    if found.fps == 0:
+    if found.given_up:
+        remark = "given up: the tester fell short"
+    elif found.fps == 0:
         remark = "no load passed without loss"
     return Row(
         frame_bytes=found.frame_bytes,

@@ -19,6 +19,7 @@ from keisoku.frame.imix import is_mix, mix
 from keisoku.frame.modifying import Modifying
 from keisoku.plan.content import Content, pacing
 from keisoku.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
+from keisoku.plan.mlr_settings import MlrSettings
 from keisoku.plan.networks import to_networks
 from keisoku.plan.pattern import Pattern, fits, pairs
 from keisoku.plan.portmap_settings import PortMapSettings
@@ -149,6 +150,7 @@ class Plan(Settings):
     clock_mismatch: ClockMismatchSettings = ClockMismatchSettings()
     calibrate: CalibrateSettings = CalibrateSettings()
     port_map: PortMapSettings = PortMapSettings()
+    mlr: MlrSettings = MlrSettings()
 
     @model_validator(mode="before")
     @classmethod

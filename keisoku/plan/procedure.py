@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from keisoku.engine import Ability
 from keisoku.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
+from keisoku.plan.mlr_settings import MlrSettings
 from keisoku.plan.portmap_settings import PortMapSettings
 from keisoku.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
 from keisoku.plan.rfc2889_settings import (
@@ -341,6 +342,15 @@ PROCEDURES: dict[str, Procedure] = {
             "What the tester itself adds: measured on a bare cable, kept, subtracted from later results.",
             "keisoku calibrate --tx xdp:eth1 --rx xdp:eth2",
             dut="lab:cable",
+        ),
+        Procedure(
+            "mlr",
+            "NDR and PDR",
+            "draft-ietf-bmwg-mlrsearch",
+            "throughput",
+            MlrSettings,
+            "The highest loads without loss (NDR) and with a little (PDR), by MLRsearch.",
+            "keisoku mlr --dut lab:bridge --size 64 --goals csit --waits 0.1s",
         ),
     )
 }

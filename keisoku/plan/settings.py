@@ -53,6 +53,10 @@ class ThroughputSettings(Settings):
     """The search ends when lossless and lossy load are this close, relative to the latter (default 0.1)."""
     maximum_fps: float | None = Field(None, gt=0)
     """Search below this load even if the link could carry more."""
+    ceiling_percent: float = Field(99.98, gt=0, le=100)
+    """Highest load, of the maximum of the link (default 99.98: clocks differ by up to 100 ppm each way)."""
+    stop_at_loss: bool = True
+    """End a trial at its first lost frame, which decides it."""
 
 
 class LatencySettings(Settings):

@@ -125,6 +125,8 @@ class Trial(_Model):
     """Keep the differences of consecutive frames' latencies (IPDV)."""
     reset_after_ns: int | None = None
     """When the engine is to reset the device, after the start of the load (RFC 6201)."""
+    stop_after_lost: int | None = Field(None, ge=0)
+    """The engine ends the load as soon as more frames than this are lost beyond doubt; None: it never does."""
     flows: tuple[Flow, ...] = ()
     """What is sent, in place of the plan's pattern; empty: the plan's. Facts have a stream for each, in this order."""
 
@@ -154,6 +156,7 @@ class Trial(_Model):
                 "interval_ns": self.interval_ns,
                 "variation": self.variation,
                 "reset_after_ns": self.reset_after_ns,
+                "stop_after_lost": self.stop_after_lost,
                 "seed": seed,
             }
         )
@@ -202,6 +205,9 @@ class Facts(_Model):
     interference: Interference | None
     """What the host did to the tester meanwhile; None in virtual time."""
     interrupted: bool
+    stopped_for_loss: bool = False
+    """The load ended early because more frames than `Trial.stop_after_lost` were lost: what was lost of it until
+    then decides, but says nothing of the loss ratio of a whole trial."""
     counters: dict[int, PortCounters] = {}
     """By port: what the kernel counted there meanwhile; none in virtual time."""
 
@@ -286,12 +292,17 @@ class TrialRecord(_Model):
 
     @property
     def offered_share(self) -> float:
-        """Offered frames as a share of those intended."""
-        return self.facts.sent.offered_frames / self.intended_frames
+        """Offered frames as a share of those intended; of a load that was stopped for loss, of those until then."""
+        sent = self.facts.sent
+        elapsed = min(1.0, sent.last_sent_ns / self.trial.duration_ns) if self.facts.stopped_for_loss else 1.0
+        return sent.offered_frames / max(1.0, self.intended_frames * elapsed)
 
     @property
     def loss_ratio(self) -> float:
-        """RFC 2544 §26.3: (offered - forwarded) / offered; corrupt frames count as not forwarded."""
+        """RFC 2544 §26.3: (offered - forwarded) / offered; corrupt frames count as not forwarded.
+
+        Of a load that was stopped for loss it is that of its beginning, not of the whole trial.
+        """
         offered = self.facts.sent.offered_frames
         return (offered - self.facts.tracked.forwarded_frames) / offered if offered else 0.0
 

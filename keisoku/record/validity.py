@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from keisoku.record.counts import Sent
 from keisoku.record.interference import Interference, PortCounters
-from keisoku.record.trial import Facts, Trial
+from keisoku.record.trial import NS_PER_S, Facts, Trial
 
 TOLERANCE = 0.005
 """How far the offered load may fall short of the intended one: software is late now and then."""
@@ -32,6 +32,8 @@ def reasons(trial: Trial, facts: Facts) -> list[str]:
     found = []
     if facts.interrupted:
         found.append("the trial was interrupted")
+    elif facts.stopped_for_loss:
+        found += [reason for port in facts.transmitters for reason in _offered_until_stopped(trial, port.sent)]
     else:
         found += [reason for port in facts.transmitters for reason in _offered(trial, port.port, port.sent)]
     if facts.tester_dropped_frames:
@@ -57,6 +59,16 @@ def _offered(trial: Trial, port: int, sent: Sent) -> list[str]:
         late = 100 * (sent.last_sent_ns / trial.duration_ns - 1)
         return [f"the tester needed {late:.1f} % longer than intended"]
     return []
+
+
+def _offered_until_stopped(trial: Trial, sent: Sent) -> list[str]:
+    """Of a load that was ended for its loss: whether the tester kept up until then, which only a steady one tells."""
+    if trial.flows:
+        return []
+    due = trial.frames_per_second * (sent.last_sent_ns * (1 - TOLERANCE) - LATE_NS) / NS_PER_S
+    if sent.offered_frames >= due:
+        return []
+    return [f"the tester offered {sent.offered_frames} frames until the load was stopped for loss, {due:.0f} were due"]
 
 
 def _at_receivers(trial: Trial, facts: Facts) -> list[str]:

@@ -123,6 +123,7 @@ def _trial_rows(records: Iterable[TrialRecord]) -> Iterable[Sequence[object]]:
         "latency_max_ns",
         "latency_deviation_ns",
         "adds_up",
+        "stopped_for_loss",
         "invalid_because",
     ]
     for record in sorted(records, key=lambda record: record.index):
@@ -151,5 +152,6 @@ def _trial_rows(records: Iterable[TrialRecord]) -> Iterable[Sequence[object]]:
             record.facts.tester_dropped_frames,
             *((latency.min_ns, latency.mean_ns, latency.max_ns, latency.deviation_ns) if latency else ("", "", "", "")),
             account(record).adds_up,
+            record.facts.stopped_for_loss,
             "; ".join(record.invalid_because),
         ]

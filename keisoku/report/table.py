@@ -24,6 +24,8 @@ COLUMNS = {
     "period": "Period",
     "length": "Length",
     "throughput": "Throughput",
+    "lower_bound": "Lower bound",
+    "upper_bound": "Upper bound",
     "line_share": "Of the maximum",
     "bit_rate": "Bit rate",
     "load": "Load",
@@ -117,6 +119,8 @@ COLUMNS = {
     "tests": "Tests",
     "bias": "Bias",
     "spread": "Spread",
+    "seconds": "Search time",
+    "trials": "Trials",
 }
 """Figures in the order of a table, and their heads; a figure not named here comes last, by its name."""
 

@@ -137,6 +137,10 @@ impl Lane {
         self.tracker.forwarded_frames()
     }
 
+    pub fn tracker(&self) -> &Tracker {
+        &self.tracker
+    }
+
     pub fn finish(self, number: u16, stream: &Stream) -> StreamRecord {
         StreamRecord {
             stream: number,

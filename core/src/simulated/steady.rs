@@ -5,6 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::loss_watch::{LOOK_NS, LossWatch};
 use crate::record::{Receiver, Record, StreamRecord, Transmitter, Trial};
 use crate::tracking::Tracker;
 use crate::watch::Watch;
@@ -23,9 +24,15 @@ pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) ->
     let frames = schedule.frames();
     let mut carrier = Carrier::new(path, receive_clock_ppm, trial, &schedule);
     let refused = path.refuses(frame_bytes);
-    let mut offered = 0;
-    while offered < frames && !watch.stop.load(Ordering::Relaxed) {
-        let batch = offered..frames.min(offered + BATCH);
+    let mut loss_watch = LossWatch::new(trial.stop_after_lost);
+    let look_frames = (stream.frames_per_second * LOOK_NS as f64 / 1e9) as u64;
+    let batch_frames = match loss_watch {
+        Some(_) => look_frames.clamp(1, BATCH),
+        None => BATCH,
+    };
+    let (mut offered, mut stopped_for_loss) = (0, false);
+    while offered < frames && !stopped_for_loss && !watch.stop.load(Ordering::Relaxed) {
+        let batch = offered..frames.min(offered + batch_frames);
         offered = batch.end;
         if refused {
         } else if carrier.is_plain() {
@@ -37,6 +44,14 @@ pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) ->
         watch
             .forwarded
             .store(carrier.tracker.forwarded_frames(), Ordering::Relaxed);
+        if let Some(loss_watch) = &mut loss_watch
+            && offered < frames
+        {
+            let now_ns = schedule.sent_ps(offered - 1) / 1000;
+            let received_ns = carrier.last_received_ps / 1000;
+            stopped_for_loss =
+                loss_watch.look(now_ns, received_ns, std::iter::once(&carrier.tracker));
+        }
     }
     carrier.release_held();
     let received = carrier.tracker.forwarded_frames() > 0;
@@ -60,7 +75,8 @@ pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) ->
             ..Receiver::default()
         }],
         interference: None,
-        interrupted: offered < frames,
+        interrupted: offered < frames && !stopped_for_loss,
+        stopped_for_loss,
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
+use crate::loss_watch::{LOOK_NS, LossWatch};
 use crate::record::{Receiver, Record, Trial};
 use crate::watch::Watch;
 
@@ -41,6 +42,10 @@ pub fn run(
         .map(Path::link_bits_per_second)
         .fold(f64::INFINITY, f64::min);
     let mut senders = Senders::new(trial, link_bits_per_second, |stream| device.next(stream));
+    let mut loss_watch = LossWatch::new(trial.stop_after_lost);
+    // Never, if nobody wants to know.
+    let mut look_ps = loss_watch.as_ref().map_or(u64::MAX, |_| 0);
+    let mut stopped_for_loss = false;
     let (mut offered, mut now_ps) = (0, 0);
     while let Some(leaving) = senders.next(|stream| device.next(stream)) {
         now_ps = leaving.sent_ps;
@@ -54,6 +59,20 @@ pub fn run(
             let forwarded = device.forwarded_frames();
             watch.forwarded.store(forwarded, Ordering::Relaxed);
             if watch.stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        if now_ps >= look_ps
+            && let Some(loss_watch) = &mut loss_watch
+        {
+            look_ps = now_ps + LOOK_NS * 1000;
+            let received_ns = device.last_received_ns();
+            if loss_watch.look(
+                now_ps / 1000,
+                received_ns,
+                device.lanes.iter().map(Lane::tracker),
+            ) {
+                stopped_for_loss = !senders.are_done();
                 break;
             }
         }
@@ -71,7 +90,8 @@ pub fn run(
     });
     Record {
         interference: None,
-        interrupted: !senders.are_done(),
+        interrupted: !senders.are_done() && !stopped_for_loss,
+        stopped_for_loss,
         transmitters: senders.finish(),
         receivers: receivers.collect(),
         streams: device
@@ -409,6 +429,12 @@ impl Device {
         for outlet in &mut self.outlets {
             outlet.finish(now_ps, &mut self.lanes, &self.classes);
         }
+    }
+
+    fn last_received_ns(&self) -> u64 {
+        let outlets = self.outlets.iter();
+        let last_ps = outlets.filter_map(|outlet| outlet.last_received_ps).max();
+        last_ps.unwrap_or(0) / 1000
     }
 
     fn forwarded_frames(&self) -> u64 {

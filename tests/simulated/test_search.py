@@ -1,0 +1,90 @@
+"""The search for zero loss on devices that a careless one takes for better than they are, or never finishes with."""
+
+import pytest
+from one_stream import facts_of
+from simulated_trials import carry_out, device, plan
+
+from keisoku.record.result import Result
+from keisoku.record.trial import Facts, Trial, TrialRecord
+
+NO_WAITS = {"learning": False, "drain_s": 2, "rest_s": 0}
+SLOW = "link_bits_per_second = 1e6\n"
+LINE = 1e6 / (84 * 8)
+
+
+def searched(toml: str, **settings: object) -> tuple[float, Result, list[TrialRecord]]:
+    result, records = carry_out(
+        plan("throughput", frame_bytes=[64], throughput=settings, phases=NO_WAITS), device(toml)
+    )
+    return result.rows[0].figures["throughput"].value, result, records
+
+
+def buffered(share: float, hides_s: float, at: float = 1.0) -> str:
+    """Serves `share` of the line; its buffer hides what a load of `at` of the line has too much for so long."""
+    frames = max(1, round((at - share) * LINE * hides_s))
+    return SLOW + f"[output]\nservice_bits_per_second = {share * 1e6}\nbuffer_bytes = {64 * frames}"
+
+
+@pytest.mark.parametrize("hides_s", [50, 59])
+def test_loss_that_begins_late_in_a_trial_decides_it(hides_s: float) -> None:
+    # At the line rate nothing is lost for 50 s, or but in the last second.
+    value, _, records = searched(buffered(0.99, hides_s, 0.9998))
+    assert value < LINE * (0.99 + 0.01 * hides_s / 60)
+    after_ns = records[0].facts.tracked.lost[0].after_ns
+    assert after_ns is not None
+    assert after_ns > (hides_s - 1) * 1e9
+
+
+def test_a_stall_every_30_s_is_met_by_full_trials_only() -> None:
+    # 20 ms of a stall at the line rate are 30 frames: the buffer holds 16, enough below 53 % of the line.
+    toml = SLOW + "[stall]\nperiod_ns = 30_000_000_000\nduration_ns = 20_000_000\n[output]\nbuffer_bytes = 1024"
+    value, _, _ = searched(toml, resolution_percent=1)
+    assert 0.4 * LINE < value < 0.6 * LINE
+    naive, _, _ = searched(toml, resolution_percent=1, trial_s=10)
+    assert naive > 0.99 * LINE
+
+
+def test_duplicates_do_not_make_up_for_loss() -> None:
+    value, _, records = searched(SLOW + "[loss]\nratio = 0.1\n[faults]\nduplicate_ratio = 0.2", trial_s=20)
+    assert value < 0.01 * LINE
+    assert records[0].facts.stopped_for_loss
+
+
+def test_a_device_that_takes_in_faster_than_it_puts_out_has_the_rate_of_its_output() -> None:
+    value, _, _ = searched(buffered(0.7, 0.01), resolution_percent=0.5)
+    assert 0.69 * LINE < value < 0.705 * LINE
+
+
+def test_the_first_lost_frame_ends_a_trial_and_decides_the_same() -> None:
+    toml = buffered(0.7, 0.01)
+    value, _, stopped = searched(toml)
+    same, _, whole = searched(toml, stop_at_loss=False)
+    assert value == same
+    assert [record.trial.frames_per_second for record in stopped] == [
+        record.trial.frames_per_second for record in whole
+    ]
+    assert sum(record.engine_seconds for record in stopped) < 0.7 * sum(record.engine_seconds for record in whole)
+    assert all(record.valid for record in stopped)
+
+
+def test_the_ceiling_leaves_room_for_clocks_that_differ_by_200_ppm() -> None:
+    # The device's output is 150 ppm slower than the tester: at 100 % its buffer of 2 frames fills within the trial.
+    toml = "link_bits_per_second = 1e8\n[output]\nbuffer_bytes = 128\n[clock_offset_ppm]\n2 = -150"
+    value, result, _ = searched(toml, trial_s=2)
+    assert value == pytest.approx(0.9998 * 100 * LINE, rel=1e-5)
+    assert result.remarks[0].startswith("RFC 2544 §26.1 at 99.98 %: ")
+    whole, result, _ = searched(toml, trial_s=2, ceiling_percent=100)
+    assert whole < 0.9998 * 100 * LINE
+    assert result.remarks == []
+
+
+def test_a_search_on_a_machine_that_is_always_busy_comes_to_an_end() -> None:
+    def busy(index: int, trial: Trial, facts: Facts) -> Facts:
+        return facts_of(facts.sent, facts.tracked, dropped=1)
+
+    result, records = carry_out(
+        plan("throughput", frame_bytes=[64], throughput={"trial_s": 1}, phases=NO_WAITS), device(SLOW), busy
+    )
+    assert len(records) == 20
+    assert result.rows[0].remark == "given up: the tester fell short"
+    assert "spoiled the trials at 10 loads in a row, the last because the tester itself dropped" in result.remarks[-1]
