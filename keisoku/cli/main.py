@@ -10,6 +10,7 @@ from keisoku import __version__
 from keisoku.cli import (
     capture,
     clean,
+    compare,
     devices,
     find,
     interruption,
@@ -39,6 +40,7 @@ for command in procedures.commands():
 for module in (
     run,
     report,
+    compare,
     query,
     capture,
     find,
