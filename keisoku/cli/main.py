@@ -21,6 +21,7 @@ from keisoku.cli import (
     replay,
     report,
     run,
+    study,
 )
 from keisoku.cli.measure import FAILED
 from keisoku.errors import KeisokuError
@@ -41,6 +42,7 @@ for module in (
     run,
     report,
     compare,
+    study,
     query,
     capture,
     find,

@@ -6,7 +6,7 @@ Layout is the page's and the terminal's; nothing is computed here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rich.console import Console
 from rich.text import Text
@@ -26,6 +26,10 @@ class Finding:
     tables: list[Table]
     notes: list[str] = field(default_factory=list)
     """Sentences below the tables."""
+
+    def with_notes(self, notes: Sequence[str]) -> Finding:
+        """The same with more sentences."""
+        return replace(self, notes=[*self.notes, *notes])
 
 
 def print_findings(findings: Sequence[Finding], console: Console) -> None:
