@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from keisoku.analysis.difference import Better, Change, Margin, change, difference, ranked
+from keisoku.analysis.difference import Better, Change, Margin, change, difference, ranked, without_rounding
 from keisoku.record.result import Quantity, Result, Row
 
 _HIGHER = {"throughput", "line_share", "bit_rate", "largest"}
@@ -56,7 +56,8 @@ def figures_by_key(result: Result, leave_out: Collection[Row] = ()) -> dict[Key 
 
 def overall_figures(result: Result) -> Figures:
     """What a result says of all its rows together: the fitted line, and the largest frame that a sweep lost none of."""
-    found: Figures = {"slope": result.line.slope, "constant": result.line.constant} if result.line else {}
+    line = {"slope": result.line.slope, "constant": result.line.constant} if result.line else {}
+    found = {name: without_rounding(figure) for name, figure in line.items()}
     whole = [row.frame_bytes for row in result.rows if (drop := row.figures.get("drop")) and drop.value == 0]
     if whole:
         found["largest"] = Quantity(value=max(whole), unit="byte", uncertainty=0.0)

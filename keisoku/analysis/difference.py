@@ -20,6 +20,13 @@ _FLOAT = 1e-12
 """Relative: differences below it are the rounding of the arithmetic."""
 
 
+def without_rounding(figure: Quantity) -> Quantity:
+    """The same, exact if its uncertainty is only that of the arithmetic (a line through points without scatter)."""
+    if figure.uncertainty is None or figure.uncertainty > _FLOAT * abs(figure.value):
+        return figure
+    return figure.model_copy(update={"uncertainty": 0.0})
+
+
 def difference(one: Quantity, other: Quantity) -> Quantity:
     """`one` - `other` with its expanded uncertainty (GUM 5.1.2), which is not known if either's is not.
 

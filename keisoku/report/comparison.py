@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from keisoku.analysis.comparison import Judged, Key, Ranking
-from keisoku.analysis.difference import Change, verdict
+from keisoku.analysis.difference import Change, verdict, without_rounding
 from keisoku.plan.procedure import PROCEDURES
 from keisoku.record.result import Line, Quantity
 from keisoku.report import digits
@@ -139,7 +139,7 @@ def _lines(names: Sequence[str], lines: Sequence[Line | None]) -> Table:
             continue
         row = [name]
         for figure, error in ((line.slope, line.slope_error), (line.constant, line.constant_error)):
-            shown = digits.digits(figure, figure.unit)
+            shown = digits.digits(without_rounding(figure), figure.unit)
             exact = not shown.uncertainty
             percent = digits.significant(0.0 if exact else abs(error / figure.value) * 100, 3) if figure.value else ""
             row += [shown.value, digits.significant(0.0 if exact else error, 3), percent]

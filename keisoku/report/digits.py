@@ -26,8 +26,6 @@ DIGITS_UNKNOWN = 4
 DIGITS_EXACT = 7
 WIDE = Context(prec=700, rounding=ROUND_HALF_EVEN)
 """Enough for any float written out in full; the default precision refuses large ones."""
-_FLOAT = 1e-12
-"""Relative: an uncertainty below it is the rounding of the arithmetic, and the figure exact."""
 THIN_SPACE = "\u202f"
 UNKNOWN_MARK, EXACT_MARK = "†", "‡"
 MARKS = {UNKNOWN_MARK: "uncertainty not known", EXACT_MARK: "exact (a count, or simulated)"}
@@ -62,7 +60,7 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
     uncertainty = quantity.uncertainty
     if uncertainty is None or not math.isfinite(uncertainty) or uncertainty < 0:
         return Digits(_significant(value, DIGITS_UNKNOWN), "", name, UNKNOWN_MARK)
-    if uncertainty <= _FLOAT * abs(quantity.value):
+    if uncertainty == 0:
         return Digits(_significant(value, DIGITS_EXACT), "", name, EXACT_MARK)
     error = Decimal(repr(uncertainty)).scaleb(-power)
     place = _place(error)

@@ -18,7 +18,7 @@ from keisoku.study.file import Column, Study, Table, TableRow
 
 _FACTOR = {("ns", "µs"): 1e-3, ("ns", "ms"): 1e-6, ("frames/s", "kframes/s"): 1e-3}
 _ROUNDING = 1e-11
-"""Relative: what the arithmetic leaves of a difference or an error that is none."""
+"""Relative: what the arithmetic leaves of a difference that is none."""
 
 Agreement = Literal["agrees", "differs", "unexplained", "not found"]
 
@@ -119,7 +119,7 @@ def _find(result: Result, row: TableRow, column: Column) -> Quantity | None:
         return figure
     if figure.uncertainty is None:
         return None
-    error = figure.uncertainty / 2 if figure.uncertainty > _ROUNDING * abs(figure.value) else 0.0
+    error = figure.uncertainty / 2
     if not percent:
         return Quantity(value=error, unit=figure.unit)
     return Quantity(value=abs(error / figure.value) * 100, unit="%") if figure.value else None

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from keisoku.errors import PlanError
 from keisoku.plan.plan import Plan, plan_error
@@ -54,6 +54,8 @@ class Column(Settings):
 
 class TableRow(Settings):
     """One device, or one size of one."""
+
+    model_config = ConfigDict(allow_inf_nan=True)
 
     name: str
     step: str
@@ -149,6 +151,9 @@ def parse_study(toml: str, name: str) -> Study:
     except tomllib.TOMLDecodeError as error:
         raise PlanError("study", f"{name} is not valid TOML: {error}", "correct that line") from error
     except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        if first["type"] == "missing":
+            raise PlanError(".".join(map(str, first["loc"])), "is missing", "add it") from error
         raise plan_error(error) from error
 
 
