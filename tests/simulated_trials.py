@@ -27,9 +27,13 @@ def carry_out(
     plan: Plan,
     device: Device,
     spoil: Callable[[int, Trial, Facts], Facts] = lambda index, trial, facts: facts,
+    engine: SimulatedEngine | None = None,
 ) -> tuple[Result, list[TrialRecord]]:
-    """The last method's result and all trials; `spoil` may change what the tester says it did."""
-    engine = SimulatedEngine(device)
+    """The last method's result and all trials; `spoil` may change what the tester says it did.
+
+    `engine` is a tester on other ports of the device than its first two.
+    """
+    engine = engine or SimulatedEngine(device)
     records: list[TrialRecord] = []
     results: dict[str, Result] = {}
     for name in plan.methods:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Generator, Mapping
 
 from keisoku.calibration.bias import Bias
 from keisoku.engine import Capabilities
+from keisoku.method.buffer_over_time import buffer_over_time
 from keisoku.method.calibrate import calibrate
+from keisoku.method.clock_mismatch import clock_mismatch
 from keisoku.method.latency import latency
 from keisoku.method.loss import loss
 from keisoku.method.setting import Setting
@@ -28,6 +30,8 @@ METHODS: dict[str, Callable[[Setting], Method]] = {
     "latency": latency,
     "loss": loss,
     "sweep": sweep,
+    "buffer_over_time": buffer_over_time,
+    "clock_mismatch": clock_mismatch,
     "calibrate": calibrate,
 }
 

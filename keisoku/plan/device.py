@@ -23,7 +23,7 @@ FrameBytes = Annotated[int, Field(ge=64, le=65536)]
 Port = Annotated[int, Field(ge=1)]
 PartsPerMillion = Annotated[float, Field(ge=-1000, le=1000)]
 
-_NOT_PART_OF_THE_MODEL = {"name", "title", "maker", "class_", "year", "published"}
+_NOT_PART_OF_THE_MODEL = {"name", "title", "maker", "class_", "year", "published", "published_latency"}
 
 
 class _Section(BaseModel):
@@ -39,6 +39,8 @@ class Forwarding(_Section):
     constant_ns: Nanoseconds = 0.0
     header_bytes: int | None = Field(None, ge=1, le=256)
     """Read before a cut-through device forwards: 14, the Ethernet header, if absent."""
+    decision_ns: Nanoseconds = 0.0
+    """From a frame's first bit until the device knows where to send it: a longer frame is still arriving then."""
 
     @model_validator(mode="after")
     def _check(self) -> Forwarding:
@@ -86,14 +88,19 @@ class Loss(_Section):
 
 
 class Stall(_Section):
-    """The output begins no frame for `duration_ns`, every `period_ns`."""
+    """The output begins no frame for `duration_ns`: at `first_ns`, and every `period_ns` from then on."""
 
-    period_ns: int = Field(ge=1, le=10**15)
+    first_ns: int | None = Field(None, ge=0, le=10**15)
+    """After one period if absent; 0: a backlog to begin with."""
+    period_ns: int | None = Field(None, ge=1, le=10**15)
+    """Absent: once."""
     duration_ns: int = Field(ge=1, le=10**15)
 
     @model_validator(mode="after")
     def _check(self) -> Stall:
-        if self.duration_ns >= self.period_ns:
+        if self.period_ns is None and self.first_ns is None:
+            raise PlanError("stall", "does not say when", "add stall.period_ns, stall.first_ns, or both")
+        if self.period_ns is not None and self.duration_ns >= self.period_ns:
             raise PlanError(
                 "stall.duration_ns",
                 f"{self.duration_ns} is not below the period of {self.period_ns}",
@@ -134,6 +141,17 @@ class Published(_Section):
     max_frame_bytes: int
 
 
+class PublishedLatency(_Section):
+    """The same for the latency of every frame of one size (E3), last bit in to first bit out (LIFO)."""
+
+    frame_bytes: FrameBytes
+    lowered: bool = False
+    """At 99.4 % of the throughput rate; at that rate itself if not."""
+    min_ns: float
+    mean_ns: float
+    max_ns: float
+
+
 class Device(_Section):
     """A device under test that exists in virtual time only."""
 
@@ -158,6 +176,7 @@ class Device(_Section):
     """By port: how much faster than the tester's its clock runs, in millionths."""
     pairs: list[Pair] = Field([], alias="pair")
     published: Published | None = None
+    published_latency: list[PublishedLatency] = []
 
     @model_validator(mode="after")
     def _check(self) -> Device:
@@ -200,6 +219,7 @@ _SECTIONS: dict[str, type[_Section]] = {
     "pair": Pair,
     "pair.loss": Loss,
     "published": Published,
+    "published_latency": PublishedLatency,
 }
 
 

@@ -17,6 +17,7 @@ from keisoku.engine import Capabilities
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
 from keisoku.plan.content import Content, pacing
+from keisoku.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
 from keisoku.plan.pattern import Pattern, fits, pairs
 from keisoku.plan.procedure import PROCEDURES
 from keisoku.plan.settings import (
@@ -88,6 +89,8 @@ class Plan(Settings):
     latency: LatencySettings = LatencySettings()
     loss: LossSettings = LossSettings()
     sweep: SweepSettings = SweepSettings()
+    buffer_over_time: BufferOverTimeSettings = BufferOverTimeSettings()
+    clock_mismatch: ClockMismatchSettings = ClockMismatchSettings()
     calibrate: CalibrateSettings = CalibrateSettings()
 
     @model_validator(mode="before")

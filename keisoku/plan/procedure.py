@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keisoku.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
 from keisoku.plan.settings import (
     CalibrateSettings,
     LatencySettings,
@@ -83,6 +84,24 @@ PROCEDURES: dict[str, Procedure] = {
             duration="sample_s",
             sizes="64-1518:128",
             simulated_sizes="64-16384:510",
+        ),
+        Procedure(
+            "buffer_over_time",
+            "Buffer behaviour over time",
+            "one sample a second at the smallest gap",
+            "slope",
+            BufferOverTimeSettings,
+            "When buffers fill, drop, drain and stall: slopes, jumps and depths from latency over time.",
+            "keisoku buffer-over-time --dut sim:catalyst3750g --size 1998",
+        ),
+        Procedure(
+            "clock_mismatch",
+            "Clock mismatch",
+            "every frame at the throughput rate, and below it",
+            "mismatch",
+            ClockMismatchSettings,
+            "Whether latency grows because clocks differ, by how much, and the rate at which it no longer does.",
+            "keisoku clock-mismatch --dut sim:sf4024fl --pattern pairs --ports 1,2,3,4 --size 64 --lowered 99.4",
         ),
         Procedure(
             "calibrate",

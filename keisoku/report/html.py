@@ -20,6 +20,7 @@ from keisoku.record.run import Run
 from keisoku.record.trial import NS_PER_S
 from keisoku.report import digits, statement
 from keisoku.report.accounting import accounts
+from keisoku.report.behaviour_plot import behaviour_plot
 from keisoku.report.device import Device, devices
 from keisoku.report.finding import Finding
 from keisoku.report.histogram_plot import histogram_plot
@@ -116,6 +117,8 @@ def _section(found: Sequence[Device], method: str) -> dict[str, Any] | None:
         plots = [latency_plot(found, method), histogram_plot(found, method)]
     elif method == "loss":
         plots = [loss_plot(found)]
+    elif method == "buffer_over_time":
+        plots = [behaviour_plot(found)]
     return {
         "method": method,
         "title": PROCEDURES[method].title,

@@ -12,6 +12,17 @@ from keisoku.record.result import Line, Quantity, Result
 from keisoku.report import digits
 
 COLUMNS = {
+    "start": "From",
+    "end": "To",
+    "mismatch": "Mismatch",
+    "slope": "Slope",
+    "intercept": "At time 0",
+    "level": "Level",
+    "step": "Step",
+    "backlog": "Backlog",
+    "depth": "Buffer depth",
+    "period": "Period",
+    "length": "Length",
     "throughput": "Throughput",
     "line_share": "Of the maximum",
     "bit_rate": "Bit rate",
@@ -22,7 +33,9 @@ COLUMNS = {
     "min": "Minimum",
     "mean": "Mean",
     "fifo": "Mean FIFO",
+    "lifo_min": "Minimum LIFO",
     "lifo": "Mean LIFO",
+    "lifo_max": "Maximum LIFO",
     "filo": "Mean FILO",
     "lilo": "Mean LILO",
     "p50": "Median",

@@ -32,6 +32,8 @@ pub struct Forwarding {
     pub constant_ns: f64,
     /// Bytes that a cut-through device reads before it forwards: the Ethernet header if absent.
     pub header_bytes: Option<u32>,
+    /// From a frame's first bit until it is known where to send it: no frame leaves sooner.
+    pub decision_ns: f64,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -77,12 +79,13 @@ pub struct Loss {
     pub above_ratio: Option<f64>,
 }
 
-/// The output begins no frame for `duration_ns` at every multiple of `period_ns`, the first
-/// one period after the first frame was due.
+/// The output begins no frame for `duration_ns`, first at `first_ns` after the first frame was due and
+/// then every `period_ns`: once if there is no period, after one period if there is no first time.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stall {
-    pub period_ns: u64,
+    pub first_ns: Option<u64>,
+    pub period_ns: Option<u64>,
     pub duration_ns: u64,
 }
 

@@ -99,7 +99,8 @@ impl Path {
                 .min(frame_bytes),
         };
         let variable_ns = forwarding.ns_per_byte * f64::from(bytes);
-        ((variable_ns + forwarding.constant_ns + self.extra_latency_ns) * 1000.0).round() as u64
+        let forwarded_ns = (variable_ns + forwarding.constant_ns).max(forwarding.decision_ns);
+        ((forwarded_ns + self.extra_latency_ns) * 1000.0).round() as u64
     }
 
     /// What the output port needs for a frame, in ps of the tester's clock.

@@ -5,6 +5,9 @@
 use super::device::Stall;
 use super::schedule::to_fixed;
 
+/// The period of what happens once: half of the range, so that a time may be added to it.
+const ONCE_PS: u64 = u64::MAX / 2;
+
 /// How long one frame keeps a server busy.
 #[derive(Clone, Copy, Debug)]
 pub struct Service {
@@ -36,6 +39,8 @@ pub struct Server {
 }
 
 struct Stalls {
+    first_ps: u64,
+    /// Longer than any trial where there is but one.
     period_ps: u64,
     duration_ps: u64,
     next_ps: u64,
@@ -44,10 +49,17 @@ struct Stalls {
 impl Server {
     pub fn new(stall: Option<&Stall>) -> Self {
         Server {
-            stalls: stall.map(|stall| Stalls {
-                period_ps: stall.period_ns * 1000,
-                duration_ps: stall.duration_ns * 1000,
-                next_ps: stall.period_ns * 1000,
+            stalls: stall.map(|stall| {
+                let period_ps = stall
+                    .period_ns
+                    .map_or(ONCE_PS, |period_ns| period_ns * 1000);
+                let first_ps = stall.first_ns.map_or(period_ps, |first_ns| first_ns * 1000);
+                Stalls {
+                    first_ps,
+                    period_ps,
+                    duration_ps: stall.duration_ns * 1000,
+                    next_ps: first_ps,
+                }
             }),
             ..Server::default()
         }
@@ -58,7 +70,7 @@ impl Server {
     pub fn start<const STALLS: bool>(&mut self, ready_ps: u64, service: Service) -> u64 {
         let mut start_ps = ready_ps.max(self.free_ps);
         if STALLS && let Some(stalls) = &mut self.stalls {
-            start_ps = stalls.defer(start_ps);
+            start_ps = stalls.defer(start_ps, self.free_ps);
         }
         let (fraction, carry) = self.fraction.overflowing_add(service.fraction);
         self.fraction = fraction;
@@ -74,15 +86,17 @@ impl Server {
 }
 
 impl Stalls {
-    /// When a frame that could start at `start_ps` does; starts never decrease.
+    /// When a frame that could start at `start_ps` does; starts never decrease. What was sent before is done at
+    /// `free_ps`, and a stall that comes meanwhile begins then: one shorter than a frame is not lost.
     #[inline]
-    fn defer(&mut self, start_ps: u64) -> u64 {
+    fn defer(&mut self, start_ps: u64, free_ps: u64) -> u64 {
         if start_ps < self.next_ps {
             return start_ps;
         }
-        let stall_ps = start_ps / self.period_ps * self.period_ps;
+        let since_ps = start_ps - self.first_ps;
+        let stall_ps = self.first_ps + since_ps / self.period_ps * self.period_ps;
         self.next_ps = stall_ps + self.period_ps;
-        start_ps.max(stall_ps + self.duration_ps)
+        start_ps.max(stall_ps.max(free_ps) + self.duration_ps)
     }
 }
 
@@ -102,12 +116,53 @@ mod tests {
     #[test]
     fn nothing_begins_in_a_stall() {
         let stall = Stall {
-            period_ns: 10,
+            first_ns: None,
+            period_ns: Some(10),
             duration_ns: 3,
         };
         let mut server = Server::new(Some(&stall));
         let starts = [9_999, 10_000, 12_999, 13_001, 41_000, 55_000];
         let starts = starts.map(|ready_ps| server.start::<true>(ready_ps, Service::new(1.0)));
         assert_eq!(starts, [9_999, 13_000, 13_001, 13_002, 43_000, 55_000]);
+    }
+
+    #[test]
+    fn one_stall_is_the_only_one_and_may_come_at_the_very_start() {
+        for (first_ns, expected) in [(0, [3_000, 9_000, 22_000]), (20, [0, 9_000, 23_000])] {
+            let stall = Stall {
+                first_ns: Some(first_ns),
+                period_ns: None,
+                duration_ns: 3,
+            };
+            let mut server = Server::new(Some(&stall));
+            let starts = [0, 9_000, 22_000];
+            let starts = starts.map(|ready_ps| server.start::<true>(ready_ps, Service::new(1.0)));
+            assert_eq!(starts, expected);
+        }
+    }
+
+    #[test]
+    fn a_stall_that_comes_while_a_frame_is_sent_begins_after_it() {
+        let stall = Stall {
+            first_ns: Some(5),
+            period_ns: None,
+            duration_ns: 1,
+        };
+        let mut server = Server::new(Some(&stall));
+        let starts = [0; 3].map(|ready_ps| server.start::<true>(ready_ps, Service::new(10_000.0)));
+        assert_eq!(starts, [0, 11_000, 21_000]);
+    }
+
+    #[test]
+    fn a_first_stall_shifts_those_that_follow() {
+        let stall = Stall {
+            first_ns: Some(5),
+            period_ns: Some(10),
+            duration_ns: 3,
+        };
+        let mut server = Server::new(Some(&stall));
+        let starts = [4_000, 5_000, 14_000, 16_000, 41_000];
+        let starts = starts.map(|ready_ps| server.start::<true>(ready_ps, Service::new(1.0)));
+        assert_eq!(starts, [4_000, 8_000, 14_000, 18_000, 41_000]);
     }
 }

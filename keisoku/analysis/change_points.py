@@ -1,0 +1,88 @@
+"""Where a series of samples changes from one straight line to another: exact, by dynamic programming.
+
+Pure; it knows no latency and names nothing. `ruptures` was tried for size: it fits each candidate by a call of
+NumPy's least squares, where sums kept in advance give the same cost in constant time, and it neither estimates the
+noise nor states the error of a slope.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+PARAMETERS = 3
+"""Of a piece: its slope, its constant, and where it begins."""
+_MAD = 1.4826
+"""Median of absolute deviations to standard deviation, for a normal distribution."""
+_SECOND_DIFFERENCE = math.sqrt(6)
+"""Of independent values, how much more their second differences scatter than they do (1 + 4 + 1)."""
+_LAGS = (1, 2, 4)
+
+
+def noise(y: ArrayLike, floor: float) -> float:
+    """Standard deviation of what is not a straight line, in the unit of `y`, and at least `floor`.
+
+    From second differences, which any straight line loses, by their median, which a few changes do not move.
+    Over several distances, so that noise that lasts longer than a sample is not taken for changes.
+    """
+    ys = np.asarray(y, dtype=np.float64)
+    found = floor
+    for lag in _LAGS:
+        if len(ys) >= 4 * lag + 1:
+            second = ys[: -2 * lag] - 2 * ys[lag:-lag] + ys[2 * lag :]
+            found = max(found, _MAD * float(np.median(np.abs(second))) / _SECOND_DIFFERENCE)
+    return found
+
+
+def penalty(samples: int) -> float:
+    """What a piece must lower the sum of squares by, in units of the noise's variance (BIC)."""
+    return PARAMETERS * math.log(max(samples, 2))
+
+
+def pieces(x: ArrayLike, y: ArrayLike, sigma: float) -> list[tuple[int, int]]:
+    """The pieces (first, one past the last) that minimise squares / sigma² + `penalty` for each.
+
+    `x` increases. A piece may be a single sample: what lies between two states. Exact (optimal partitioning,
+    Jackson et al. 2005) with the pruning of PELT (Killick et al. 2012), which changes no result.
+    """
+    cost = _Squares(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
+    count = cost.count
+    each = penalty(count) * sigma**2
+    best = np.zeros(count + 1)
+    best[0] = -each
+    begins = np.zeros(count + 1, dtype=np.int64)
+    candidates = np.zeros(1, dtype=np.int64)
+    for end in range(1, count + 1):
+        without = best[candidates] + cost.of(candidates, end)
+        chosen = int(np.argmin(without))
+        best[end], begins[end] = without[chosen] + each, candidates[chosen]
+        candidates = np.append(candidates[without <= best[end]], end)
+    found: list[tuple[int, int]] = []
+    end = count
+    while end > 0:
+        found.append((int(begins[end]), end))
+        end = int(begins[end])
+    return found[::-1]
+
+
+class _Squares:
+    """Sums of squared residuals of least-squares lines through any stretch of a series."""
+
+    def __init__(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+        self.count = len(x)
+        # Centred and in extended precision: squares of large values would lose what is sought.
+        dx = (x - x.mean()).astype(np.longdouble)
+        dy = (y - y.mean()).astype(np.longdouble)
+        self.sums = [np.concatenate([[0], np.cumsum(part)]) for part in (dx, dy, dx * dx, dx * dy, dy * dy)]
+
+    def of(self, first: NDArray[np.int64], end: int) -> NDArray[np.float64]:
+        """For each stretch from `first` to before `end`."""
+        count = end - first
+        x, y, xx, xy, yy = (sums[end] - sums[first] for sums in self.sums)
+        spread, product, square = xx - x * x / count, xy - x * y / count, yy - y * y / count
+        explained = np.divide(product**2, spread, out=np.zeros_like(spread), where=spread > 0)
+        squares = np.maximum(square - explained, 0)
+        squares[count <= 2] = 0
+        return squares.astype(np.float64)

@@ -1,0 +1,277 @@
+"""Buffers and clocks over time, on simulated devices whose slopes, depths and stalls are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simulated_trials import carry_out, device, plan
+
+from keisoku.analysis.behaviour import Behaviour, Sample, behaviour
+from keisoku.analysis.change_points import noise, pieces
+from keisoku.engine.simulated import SimulatedEngine, routes_between
+from keisoku.engine.traffic import Traffic
+from keisoku.plan.device import find_device
+from keisoku.plan.plan import Plan
+from keisoku.record.result import Result, Row
+
+LINE = 1e9 / ((1518 + 20) * 8)
+
+
+def over_time(toml: str, **settings: object) -> list[Row]:
+    source = plan("buffer_over_time", frame_bytes=[1518], buffer_over_time=settings)
+    return carry_out(source, device(toml))[0].rows
+
+
+def cases(rows: list[Row]) -> list[str]:
+    return [row.case for row in rows]
+
+
+def agrees(row: Row, figure: str, truth: float) -> None:
+    found = row.figures[figure]
+    assert found.uncertainty is not None
+    # k = 2; times of samples are exact to 10⁻⁶ of an interval.
+    assert abs(found.value - truth) <= found.uncertainty + 1e-6 * abs(truth), (figure, found, truth)
+
+
+# ---- Table 4.2 of E1: behaviour over time, with the trials of the thesis (100 samples, one a second).
+
+
+def published(name: str, size: int) -> list[Row]:
+    return carry_out(plan("buffer_over_time", frame_bytes=[size]), find_device(name))[0].rows
+
+
+def test_catalyst3750g_fills_and_then_drops_within_the_published_band() -> None:
+    filling, full = published("catalyst3750g", 1998)
+    assert cases([filling, full]) == ["0–13 s: filling", "13–100 s: full and dropping"]
+    assert abs(filling.figures["slope"].value - 11_800.2) < 20.7
+    agrees(filling, "mismatch", 11.8002)
+    assert filling.figures["lost"].value == 0
+    assert 1_385_000 <= full.figures["min"].value < full.figures["max"].value <= 1_402_050
+    # One frame of 16 144 ns is lost whenever as much has come together: 86.3 s × 11 800.2 / 16 144.
+    assert full.figures["lost"].value == pytest.approx(63, abs=2)
+    agrees(full, "depth", 21_978)
+
+
+def test_ax3630s_jumps_at_sample_15_and_drains_from_sample_16() -> None:
+    flat, jump, draining = published("ax3630s-l3", 2048)
+    assert cases([flat, jump, draining]) == ["0–15 s: flat", "15–16 s: jump", "16–100 s: draining"]
+    assert abs(draining.figures["slope"].value - -5744.49) < 0.9199
+    # What the faster output has worked off between the stall at 15.4 s and the middle of the sample is missing.
+    assert 500_000 - jump.figures["step"].value == pytest.approx(5744.49 * 0.6, rel=2)
+
+
+def test_ax3630s_works_off_a_backlog_until_sample_72() -> None:
+    draining, flat = published("ax3630s-l3-backlog", 4096)
+    assert cases([draining, flat]) == ["0–72 s: draining", "73–100 s: flat"]
+    assert abs(draining.figures["slope"].value - -5734.48) < 1.233
+    assert flat.figures["slope"].value == pytest.approx(0, abs=1e-3)
+
+
+# ---- Each meaning, with known truth.
+
+
+def test_a_flat_device_gives_one_flat_piece() -> None:
+    for toml in ("", '[jitter]\ndistribution = "uniform"\nspread_ns = 900'):
+        (row,) = over_time(toml, trial_s=30, rate_fps=5000)
+        assert row.case == "0–30 s: flat"
+        assert "mismatch" not in row.figures
+
+
+@pytest.mark.parametrize("spread_ns", [0.1, 1000, 20_000])
+@pytest.mark.parametrize("ppm", [-80, -3])
+def test_a_slope_is_within_its_stated_error_whatever_the_noise(ppm: float, spread_ns: float) -> None:
+    # Below the full rate noise does not add up, and a service rate of 6000 frames/s may be ppm off as a clock is.
+    rate = 6000.0
+    service = rate * (1518 + 20) * 8
+    toml = f'[output]\nservice_bits_per_second = {service}\nbuffer_bytes = 10_000_000\n[clock_offset_ppm]\n2 = {ppm}\n'
+    toml += f'[jitter]\ndistribution = "normal"\nspread_ns = {spread_ns}'
+    (row,) = over_time(toml, trial_s=40, rate_fps=rate)
+    assert row.case == "0–40 s: filling"
+    # The longest jitter of the first second is kept; what later ones add to it falls off.
+    assert row.figures["slope"].value == pytest.approx(-ppm * 1000, rel=0.001, abs=spread_ns / 40)
+
+
+def test_an_overloaded_device_is_full_from_the_start_and_its_depth_is_that_of_its_buffer() -> None:
+    rows = over_time("[output]\nservice_bits_per_second = 5e8\nbuffer_bytes = 151_800", trial_s=4, sample_s=0.2)
+    assert cases(rows)[-1].endswith("full and dropping")
+    agrees(rows[-1], "depth", 151_800)
+
+
+def test_random_loss_at_an_empty_queue_is_no_full_buffer() -> None:
+    (row,) = over_time("[loss]\nratio = 0.001", trial_s=20, rate_fps=5000)
+    assert row.case == "0–20 s: losing frames"
+    assert row.figures["lost"].value == pytest.approx(100, abs=40)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.9, 1.0])
+def test_a_stall_every_30_s_is_found_with_its_period_and_length(share: float) -> None:
+    toml = "[stall]\nperiod_ns = 30_000_000_000\nduration_ns = 400_000\n[output]\nbuffer_bytes = 1_000_000"
+    rows = over_time(toml, trial_s=200, rate_fps=share * LINE)
+    assert cases(rows)[-1] == "6 times: periodic stall"
+    agrees(rows[-1], "period", 30)
+    agrees(rows[-1], "length", 400_000)
+    if share < 1:
+        assert cases(rows)[:-1] == ["0–200 s: flat"]
+
+
+def test_one_stall_at_the_full_rate_is_a_jump_that_stays() -> None:
+    toml = "[stall]\nfirst_ns = 7_500_000_000\nduration_ns = 100_000"
+    rows = over_time(toml, trial_s=20)
+    assert cases(rows) == ["0–7 s: flat", "7–8 s: jump", "8–20 s: flat"]
+    agrees(rows[1], "step", 100_000)
+    agrees(rows[1], "backlog", 100e-6 * LINE * 1518)
+
+
+def test_a_row_shows_the_trial_and_a_spoiled_one_has_no_figures() -> None:
+    source = plan("buffer_over_time", frame_bytes=[1518], buffer_over_time={"trial_s": 3, "sample_s": 0.1})
+    result, records = carry_out(source, device(""), lambda index, trial, facts: facts.model_copy(
+        update={"interrupted": True}))
+    assert [row.figures for row in result.rows] == [{}]
+    assert result.rows[0].remark == "the trial was interrupted"
+    assert len(records) == 2
+
+
+# ---- Change points alone.
+
+
+def test_noise_is_that_of_the_samples_and_not_of_the_steps() -> None:
+    values = np.random.default_rng(1).normal(0, 5, 400) + 1000 * (np.arange(400) > 130) + 3.0 * np.arange(400)
+    assert noise(values, 0.1) == pytest.approx(5, rel=0.25)
+
+
+def test_change_points_are_those_of_an_exhaustive_search() -> None:
+    generator = np.random.default_rng(2)
+    x = np.arange(14.0)
+    for _ in range(20):
+        y = generator.normal(0, 1, 14) + np.where(x > generator.integers(3, 11), 9, 0)
+        assert pieces(x, y, 1.0) == _exhaustive(x, y)
+
+
+def _exhaustive(x: np.ndarray, y: np.ndarray) -> list[tuple[int, int]]:
+    count = len(x)
+
+    def cost(first: int, end: int) -> float:
+        if end - first <= 2:
+            return 0.0
+        return float(np.polyfit(x[first:end], y[first:end], 1, full=True)[1].sum())
+
+    best = (np.inf, [(0, count)])
+    for cuts in range(2 ** (count - 1)):
+        ends = [0, *(place + 1 for place in range(count - 1) if cuts >> place & 1), count]
+        if len(ends) > 5:
+            continue
+        parts = list(zip(ends, ends[1:], strict=False))
+        total = sum(cost(*part) for part in parts) + len(parts) * 3 * np.log(count)
+        best = min(best, (total, parts))
+    return best[1]
+
+
+def synthetic(means: np.ndarray) -> Behaviour:
+    return behaviour([Sample(k, k + 1, value, value - 5, value + 5, 1000, 0) for k, value in enumerate(means)])
+
+
+def test_slopes_of_noisy_pieces_are_right_as_often_as_their_errors_say() -> None:
+    x, hits, tries = np.arange(60) + 0.5, 0, 200
+    for seed in range(tries):
+        noisy = 10_000 + np.where(x < 30, 40 * x, 1200) + np.random.default_rng(seed).normal(0, 20, 60)
+        first = synthetic(noisy).pieces[0]
+        assert first.meaning == "filling"
+        hits += abs(first.fit.slope - 40) <= 2 * first.slope_error
+    # 95 % would be ideal; that the change itself is uncertain by a sample or two costs a little.
+    assert hits >= 0.88 * tries
+
+
+def test_noise_alone_has_no_pieces_but_one() -> None:
+    flat = [synthetic(1000 + np.random.default_rng(seed).normal(0, 30, 100)) for seed in range(100)]
+    assert sum(len(found.pieces) > 1 for found in flat) <= 3
+    assert sum(found.pieces[0].meaning != "flat" for found in flat) <= 2
+    assert not any(found.stalls for found in flat)
+
+
+# ---- E3: clocks.
+
+
+def ports_plan(ports: int, sizes: list[int], **settings: object) -> Plan:
+    return plan(
+        "clock_mismatch",
+        frame_bytes=sizes,
+        pattern="pairs",
+        ports=[str(number) for number in range(1, ports + 1)],
+        throughput={"trial_s": 0.1},
+        clock_mismatch=settings,
+    )
+
+
+def mismatch(toml_or_name: str, source: Plan, receive_clock_ppm: float = 0.0) -> Result:
+    dut = find_device(toml_or_name) if "=" not in toml_or_name else device(toml_or_name)
+    ports = [int(port) for _, port in source.port_fields()]
+    traffic = Traffic(routes_between(source.pairs()), source.contents())
+    return carry_out(source, dut, engine=SimulatedEngine(dut, ports, traffic, receive_clock_ppm))[0]
+
+
+def row(result: Result, case: str, size: int = 1518) -> Row:
+    return next(row for row in result.rows if row.case == case and row.frame_bytes == size)
+
+
+SHORT = {"trial_s": 2, "trials": 2}
+
+
+def test_a_slower_port_is_found_with_its_ppm_and_the_rate_at_which_latency_no_longer_grows() -> None:
+    result = mismatch("ports = 4\nclock_offset_ppm = {2 = -37.5, 1 = 20.0}", ports_plan(2, [1518], **SHORT))
+    slower, faster = row(result, "throughput rate, 1 to 2"), row(result, "throughput rate, 2 to 1")
+    agrees(slower, "mismatch", 37.5)
+    assert abs(faster.figures["mismatch"].value) < 0.001
+    assert len(result.remarks) == 1 and "1 to 2" in result.remarks[0] and ": the clocks differ;" in result.remarks[0]
+    lowered = next(row.case for row in result.rows if row.case.endswith("%"))
+    assert lowered.startswith("99.9952")  # 37.5 ppm and a margin of 10
+    assert row(result, lowered).figures["max"].value == row(result, lowered).figures["min"].value
+    assert row(result, "throughput rate").figures["lost"].value == 0
+
+
+def test_a_slope_in_jitter_is_within_its_error() -> None:
+    toml = 'clock_offset_ppm = {2 = -60.0}\n[jitter]\ndistribution = "uniform"\nspread_ns = 2000'
+    result = mismatch(toml, ports_plan(2, [1518], trial_s=10, trials=2))
+    agrees(row(result, "throughput rate, 1 to 2"), "mismatch", 60)
+
+
+def test_clocks_of_the_testers_two_ports_are_told_from_the_devices() -> None:
+    result = mismatch("ports = 2", ports_plan(2, [1518], **SHORT, lowered_percent=90), receive_clock_ppm=25)
+    assert all(": the tester's two clocks" in remark for remark in result.remarks) and len(result.remarks) == 2
+
+
+def test_a_service_rate_that_is_really_lower_is_no_clock() -> None:
+    source = ports_plan(2, [1518], **SHORT, rate_fps=0.9 * LINE, lowered_percent=89)
+    result = mismatch("output = {service_bits_per_second = 895e6, buffer_bytes = 100_000_000}", source)
+    assert all(": the device forwards at a lower rate" in remark for remark in result.remarks) and result.remarks
+
+
+def test_a_device_that_does_not_drift_needs_no_second_rate() -> None:
+    result = mismatch("clock_offset_ppm = {1 = 5.0, 2 = 5.0}", ports_plan(2, [1518], **SHORT))
+    assert {one.case.split(",")[0] for one in result.rows} == {"throughput rate"}
+    assert result.remarks == []
+
+
+def test_a_cost_that_depends_on_the_size_is_said_to_be_no_clock() -> None:
+    # A small frame finds the output a little slower only where its own clock is: give each size another rate.
+    source = ports_plan(2, [256, 1518], **SHORT, rate_fps=80_000, lowered_percent=50)
+    result = mismatch("output = {service_bits_per_second = 983e6, buffer_bytes = 100_000_000}", source)
+    assert any("1518 byte" in remark for remark in result.remarks)
+
+
+# Two seconds instead of sixty: maxima grow in proportion. (seconds, LIFO µs at the slowest port, ports, ppm)
+@pytest.mark.parametrize(
+    ("name", "ports", "ppm"), [("centrecom8624el", 2, None), ("sf4024fl", 4, 5.24), ("apresia3124gt", 10, 64.9)]
+)
+def test_the_devices_of_e3_have_the_published_minima_and_drifts(name: str, ports: int, ppm: float | None) -> None:
+    source = ports_plan(ports, [512, 1518], trial_s=1, trials=1, lowered_percent=99.4)
+    result = mismatch(name, source)
+    for published in find_device(name).published_latency:
+        if published.frame_bytes == 64 or (ppm and not published.lowered):
+            continue
+        found = row(result, "99.4 %" if published.lowered else "throughput rate", published.frame_bytes)
+        assert found.figures["lifo_min"].value == pytest.approx(published.min_ns, abs=15)
+    for size in (512, 1518):
+        at_rate = row(result, "throughput rate", size).figures
+        assert at_rate["lost"].value == 0
+        assert at_rate["mismatch"].value == pytest.approx(ppm or 0, rel=0.01, abs=0.1)
+        assert abs(row(result, "99.4 %", size).figures["mismatch"].value) < 0.2
