@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from keisoku.calibration.bias import Bias
-from keisoku.engine.simulated import SimulatedEngine
+from keisoku.engine.simulated import SimulatedEngine, routes_between
+from keisoku.engine.traffic import Traffic
 from keisoku.method import begin
 from keisoku.plan.device import Device, parse_device
 from keisoku.plan.plan import Plan, parse
@@ -33,11 +34,14 @@ def carry_out(
 
     `engine` is a tester on other ports of the device than its first two.
     """
-    engine = engine or SimulatedEngine(device)
+    ports = [int(text) for _, text in plan.port_fields()]
+    traffic = Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed)
+    engine = engine or SimulatedEngine(device, ports, traffic)
+    bias = Bias(exact=True, resolution_ns=engine.capabilities.resolution_ns)
     records: list[TrialRecord] = []
     results: dict[str, Result] = {}
     for name in plan.methods:
-        method = begin(name, plan, engine.capabilities, Bias(exact=True), results)
+        method = begin(name, plan, engine.capabilities, bias, results)
         reply = None
         while True:
             try:

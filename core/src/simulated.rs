@@ -31,6 +31,14 @@ const STAMP: &str = "virtual time, exact";
 /// Preamble, start delimiter and inter-frame gap: what a frame costs on the wire beside itself.
 pub const WIRE_OVERHEAD_BYTES: u32 = 20;
 
+/// A time as a clock of this resolution shows it: rounded down. A resolution of zero is exact.
+#[inline]
+pub fn stamped(time_ps: u64, resolution_ps: u64) -> u64 {
+    time_ps
+        .checked_rem(resolution_ps)
+        .map_or(time_ps, |rest| time_ps - rest)
+}
+
 /// Picoseconds that a frame occupies a wire of `bits_per_second`.
 pub fn wire_ps(frame_bytes: u32, bits_per_second: f64) -> f64 {
     f64::from(frame_bytes + WIRE_OVERHEAD_BYTES) * 8e12 / bits_per_second

@@ -15,12 +15,15 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from keisoku.analysis.uncertainty import combine, expanded, rectangular
+from keisoku.analysis import budget
 from keisoku.calibration.clocks import SAME_CLOCK, Relation
 from keisoku.errors import PlanError
-from keisoku.record.result import Quantity
+from keisoku.record.result import Contribution, Quantity
 
 Number = TypeVar("Number", int, float)
+CABLE = "cables: length against the calibration's"
+CABLE_NS_PER_M = 4.72284
+"""E1's cables: 71 % of the speed of light."""
 
 
 class Point(BaseModel):
@@ -45,15 +48,27 @@ class Calibration(BaseModel):
     valid_for: dict[str, str]
     """Host, kernel, engines and drivers: a calibration is used only where all of these agree."""
     points: tuple[Point, ...]
+    length_m: float | None = None
+    """Of the cable, where it was given."""
 
 
 @dataclass(frozen=True)
 class Correction:
-    """To subtract, and the standard uncertainties (k = 1) of a mean and of a single frame's latency."""
+    """To subtract, and what makes it uncertain: for a mean and, with more, for a single frame's latency."""
 
     bias_ns: float
-    mean_ns: float
-    frame_ns: float
+    of_mean: tuple[Contribution, ...]
+    of_frame: tuple[Contribution, ...]
+
+    @property
+    def mean_ns(self) -> float:
+        """Standard uncertainty (k = 1) of a mean."""
+        return budget.standard_uncertainty(self.of_mean)
+
+    @property
+    def frame_ns(self) -> float:
+        """Standard uncertainty (k = 1) of a single frame's latency."""
+        return budget.standard_uncertainty(self.of_frame)
 
 
 @dataclass(frozen=True)
@@ -62,33 +77,62 @@ class Bias:
 
     calibration: Calibration | None = None
     exact: bool = False
-    """Simulated time: no bias and no uncertainty."""
+    """Simulated time: no bias, and no uncertainty but that of `resolution_ns`."""
+    resolution_ns: float = 0.0
+    """Simulated stamps are rounded to multiples of it; of real ones the calibration's scatter tells."""
     clocks: Relation = SAME_CLOCK
     """Of the receiving port's stamps to the sending port's; what is not known of it adds to every uncertainty."""
+    cable_tolerance_m: float = 0.0
+    """By how much the cables may be longer or shorter than the calibration's, together."""
 
     def at(self, frame_bytes: int, fps: float) -> Correction | None:
         """None if the tester was not calibrated."""
         if self.exact:
-            return Correction(0.0, 0.0, 0.0)
+            exact = _exact(self.resolution_ns)
+            return Correction(0.0, exact, exact)
         if self.calibration is None:
             return None
         sizes = sorted({point.frame_bytes for point in self.calibration.points})
         low, high, share = _neighbours(sizes, frame_bytes)
         first, second = self._at_size(low, fps), self._at_size(high, fps)
-        bias, mean, frame = (a + (b - a) * share for a, b in zip(first, second, strict=True))
-        # One clock's rounding is in the calibration's own scatter already.
-        clocks = 0.0 if self.clocks.same_clock else self.clocks.uncertainty_ns()
-        return Correction(bias, combine(mean, clocks), combine(frame, clocks))
+        bias, repeat, grid, spread = (a + (b - a) * share for a, b in zip(first, second, strict=True))
+        mean = (
+            budget.normal("calibration: repeatability of the bias", repeat),
+            # Between two loads the true bias may lie anywhere between theirs: a rectangle (GUM 4.3.7).
+            budget.rectangular("calibration: bias between two loads", grid),
+            self._of_clocks(),
+            budget.rectangular(CABLE, self.cable_tolerance_m, sensitivity=CABLE_NS_PER_M),
+        )
+        return Correction(bias, mean, (*mean, budget.normal("tester: scatter of single frames", spread)))
 
-    def corrected(self, value_ns: float, frame_bytes: int, fps: float, *, single_frame: bool) -> Quantity:
-        """A latency with the bias subtracted and its expanded uncertainty (k = 2)."""
+    def corrected(
+        self,
+        value_ns: float,
+        frame_bytes: int,
+        fps: float,
+        *,
+        single_frame: bool,
+        repeatability: Contribution | None = None,
+    ) -> Quantity:
+        """A latency with the bias subtracted, its budget, and the expanded uncertainty (k = 2) of that.
+
+        `repeatability` is what the measurement's own repetitions say; simulated time repeats itself exactly.
+        """
         correction = self.at(frame_bytes, fps)
         if correction is None:
             return Quantity(value=value_ns, unit="ns")
-        standard = correction.frame_ns if single_frame else correction.mean_ns
-        return Quantity(value=value_ns - correction.bias_ns, unit="ns", uncertainty=expanded(standard))
+        contributions = correction.of_frame if single_frame else correction.of_mean
+        if repeatability is not None and not self.exact:
+            contributions = (repeatability, *contributions)
+        return budget.figure(value_ns - correction.bias_ns, "ns", contributions)
 
-    def _at_size(self, frame_bytes: int, fps: float) -> tuple[float, float, float]:
+    def _of_clocks(self) -> Contribution:
+        if self.clocks.same_clock:
+            return budget.rectangular("one clock: its resolution is in the calibration's scatter", 0.0)
+        return budget.normal("clocks: their relation", self.clocks.uncertainty_ns(), kind="B")
+
+    def _at_size(self, frame_bytes: int, fps: float) -> tuple[float, float, float, float]:
+        """Bias, its repeatability, half its change between two loads, and the spread of single frames, in ns."""
         assert self.calibration is not None
         points = sorted(
             (point for point in self.calibration.points if point.frame_bytes == frame_bytes),
@@ -98,10 +142,18 @@ class Bias:
         low, high, share = _neighbours(rates, fps)
         a, b = points[rates.index(low)], points[rates.index(high)]
         bias = a.bias_ns + (b.bias_ns - a.bias_ns) * share
-        # Between two loads the true bias may lie anywhere between theirs: a rectangle (GUM 4.3.7).
-        grid = rectangular(abs(b.bias_ns - a.bias_ns) / 2)
-        mean = combine(max(a.repeat_ns, b.repeat_ns), grid)
-        return bias, mean, combine(mean, max(a.spread_ns, b.spread_ns))
+        half = abs(b.bias_ns - a.bias_ns) / 2
+        return bias, max(a.repeat_ns, b.repeat_ns), half, max(a.spread_ns, b.spread_ns)
+
+
+def _exact(resolution_ns: float) -> tuple[Contribution, ...]:
+    """Of simulated time: nothing is uncertain in it but the rounding of both stamps."""
+    return (
+        budget.triangular("simulated clock: resolution of both stamps", resolution_ns),
+        budget.normal("simulated tester: bias", 0.0, kind="B"),
+        budget.normal("simulated ports: one clock", 0.0, kind="B"),
+        budget.rectangular(CABLE, 0.0, sensitivity=CABLE_NS_PER_M),
+    )
 
 
 def read(path: Path) -> Calibration:

@@ -30,11 +30,13 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
     Raises PlanError if the plan names a file that is unreadable or was made for something else.
     """
     if engine.capabilities.simulated:
-        return Bias(exact=True)
+        return Bias(exact=True, resolution_ns=engine.capabilities.resolution_ns)
     if plan.calibration == "none" or "calibrate" in plan.methods:
         return Bias(clocks=_clocks(engine))
+    clocks, tolerance_m = _clocks(engine), plan.cable_tolerance_m
     if plan.calibration == "auto":
-        return Bias(newest(folder(), valid_for(engine)), clocks=_clocks(engine))
+        calibration = newest(folder(), valid_for(engine))
+        return Bias(calibration, clocks=clocks, cable_tolerance_m=tolerance_m)
     calibration = read(Path(plan.calibration))
     if calibration.valid_for != valid_for(engine):
         different = [key for key, value in valid_for(engine).items() if calibration.valid_for.get(key) != value]
@@ -43,7 +45,7 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
             f"{plan.calibration} was made with another {', '.join(different)}",
             "run 'keisoku calibrate' here",
         )
-    return Bias(calibration, clocks=_clocks(engine))
+    return Bias(calibration, clocks=clocks, cable_tolerance_m=tolerance_m)
 
 
 def _clocks(engine: Engine) -> Relation:

@@ -30,6 +30,8 @@ class Capabilities(_Model):
     transmit_stamp: str
     """Which clock and which point of the way out."""
     receive_stamp: str
+    resolution_ns: float = 0.0
+    """Of a simulated tester's stamps; 0: exact. What real clocks resolve is in their calibration's scatter."""
 
 
 class Progress(_Model):

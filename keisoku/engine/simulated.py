@@ -65,6 +65,7 @@ class SimulatedEngine:
             simulated=True,
             transmit_stamp=_STAMP,
             receive_stamp=_STAMP,
+            resolution_ns=self._device.resolution_ns,
         )
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:

@@ -16,6 +16,7 @@ from keisoku.method.calibrate import calibrate
 from keisoku.method.clock_mismatch import clock_mismatch
 from keisoku.method.latency import latency
 from keisoku.method.loss import loss
+from keisoku.method.port_map import port_map
 from keisoku.method.setting import Setting
 from keisoku.method.sweep import sweep
 from keisoku.method.throughput import throughput
@@ -33,6 +34,7 @@ METHODS: dict[str, Callable[[Setting], Method]] = {
     "buffer_over_time": buffer_over_time,
     "clock_mismatch": clock_mismatch,
     "calibrate": calibrate,
+    "port_map": port_map,
 }
 
 

@@ -5,9 +5,10 @@ Where sizes begin to be dropped, the largest that passes is then found exactly b
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
-from keisoku.analysis.line import fit_line
+from keisoku.analysis import budget
+from keisoku.method.latency_line import latency_line, samples
 from keisoku.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN, beyond_tester
 from keisoku.method.setting import Setting
 from keisoku.record.result import Line, Quantity, Result, Row
@@ -23,10 +24,14 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     passing = [size for size, record in records.items() if _passes(record)]
     failing = [size for size, record in records.items() if not _passes(record) and size > max(passing, default=0)]
     if passing and failing:
-        largest = yield from _bisect(setting, max(passing), min(failing), records)
+        largest = yield from _bisect(setting, max(passing), min(failing), records, _passes)
         remarks.append(
             f"largest frame forwarded without loss: {largest} byte; frames of {largest + 1} byte are dropped"
         )
+        some, none = _parted(records, _arrives)
+        if some > largest and none is not None:
+            some = yield from _bisect(setting, some, none, records, _arrives)
+            remarks.append(f"largest frame of which any was forwarded: {some} byte")
     elif passing:
         remarks.append(f"largest frame tried, {max(passing)} byte, was forwarded without loss: the limit lies above")
     else:
@@ -60,43 +65,45 @@ def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, Trial
 
 
 def _bisect(
-    setting: Setting, passing: int, failing: int, records: dict[int, TrialRecord]
+    setting: Setting,
+    passing: int,
+    failing: int,
+    records: dict[int, TrialRecord],
+    passes: Callable[[TrialRecord], bool],
 ) -> Generator[Trial, TrialRecord, int]:
     while failing - passing > 1:
         middle = (passing + failing) // 2
         records[middle] = yield from _measure(setting, middle)
-        if _passes(records[middle]):
+        if passes(records[middle]):
             passing = middle
         else:
             failing = middle
     return passing
 
 
+def _parted(records: dict[int, TrialRecord], passes: Callable[[TrialRecord], bool]) -> tuple[int, int | None]:
+    """The largest size that passes, and the smallest above it, none of which do."""
+    passing = max((size for size, record in records.items() if passes(record)), default=0)
+    return passing, min((size for size in records if size > passing), default=None)
+
+
+def _arrives(record: TrialRecord) -> bool:
+    return record.facts.tracked.forwarded_frames > 0
+
+
 def _passes(record: TrialRecord) -> bool:
     return record.facts.tracked.forwarded_frames == record.facts.sent.offered_frames
 
 
-def _samples(record: TrialRecord) -> list[float]:
-    return [interval.latency.mean_ns for interval in record.facts.tracked.series if interval.latency is not None]
-
-
 def _line(setting: Setting, records: dict[int, TrialRecord]) -> Line | None:
-    points = []
+    points, corrections = [], []
     for size, record in sorted(records.items()):
         if _passes(record):
             correction = setting.bias.at(size, record.offered_fps)
             bias_ns = correction.bias_ns if correction else 0.0
-            points += [(float(size), sample - bias_ns) for sample in _samples(record)]
-    if len({size for size, _ in points}) < 3:
-        return None
-    found = fit_line([size for size, _ in points], [latency for _, latency in points])
-    return Line(
-        slope=Quantity(value=found.slope, unit="ns/byte", uncertainty=2 * found.slope_error),
-        constant=Quantity(value=found.constant, unit="ns", uncertainty=2 * found.constant_error),
-        slope_error=found.slope_error,
-        constant_error=found.constant_error,
-        points=points,
-    )
+            corrections += [correction] if correction else []
+            points += [(float(size), sample - bias_ns) for sample in samples(record)]
+    return latency_line(points, corrections, sizes_min=3)
 
 
 def _row(setting: Setting, record: TrialRecord) -> Row:
@@ -111,7 +118,11 @@ def _row(setting: Setting, record: TrialRecord) -> Row:
     }
     if tracked.latency is not None:
         figures["latency"] = setting.bias.corrected(
-            tracked.latency.mean_ns, trial.frame_bytes, record.offered_fps, single_frame=False
+            tracked.latency.mean_ns,
+            trial.frame_bytes,
+            record.offered_fps,
+            single_frame=False,
+            repeatability=budget.repeatability("repeatability of the samples", samples(record)),
         )
     return Row(
         frame_bytes=trial.frame_bytes,

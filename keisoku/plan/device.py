@@ -23,7 +23,7 @@ FrameBytes = Annotated[int, Field(ge=64, le=65536)]
 Port = Annotated[int, Field(ge=1)]
 PartsPerMillion = Annotated[float, Field(ge=-1000, le=1000)]
 
-_NOT_PART_OF_THE_MODEL = {"name", "title", "maker", "class_", "year", "published", "published_latency"}
+_NOT_PART_OF_THE_MODEL = {"name", "title", "maker", "class_", "year", "published", "published_latency", "cable"}
 
 
 class _Section(BaseModel):
@@ -123,15 +123,26 @@ class Pair(_Section):
 
     from_ports: list[Port] = Field(min_length=1)
     to_ports: list[Port] = Field(min_length=1)
+    forwarding: Forwarding | None = None
     extra_latency_ns: Nanoseconds = 0.0
     max_frame_bytes: FrameBytes | None = None
     loss: Loss | None = None
+
+
+class Cable(_Section):
+    """The tester's cables on the way through the device, together: each metre adds to every latency."""
+
+    length_m: float = Field(0.0, ge=0, le=1e6)
+    ns_per_m: float = Field(4.72284, ge=0, le=1000)
+    """E1's cables, if absent: 71 % of the speed of light."""
 
 
 class Published(_Section):
     """What somebody measured on the real device: for comparison only, never used by the model."""
 
     source: str
+    ports: tuple[Port, Port] = (1, 2)
+    """Sending and receiving port."""
     slope_ns_per_byte: float
     slope_error_ns_per_byte: float
     """Asymptotic standard error."""
@@ -166,6 +177,9 @@ class Device(_Section):
     link_bits_per_second: float = Field(1e9, ge=1e3, le=1e12)
     max_frame_bytes: FrameBytes | None = None
     """Larger frames are all dropped; None: no limit."""
+    resolution_ns: float = Field(0.0, ge=0, le=1e6)
+    """Of the tester's stamps, which are rounded down to multiples of it; 0: exact."""
+    cable: Cable | None = None
     forwarding: Forwarding = Forwarding()
     output: Output = Output()
     jitter: Jitter | None = None
@@ -205,7 +219,19 @@ class Device(_Section):
 
     def model_json(self) -> str:
         """What the simulation needs to know, as `core/src/simulated/device.rs` reads it."""
-        return self.model_dump_json(exclude=_NOT_PART_OF_THE_MODEL)
+        model = self.model_dump(mode="json", exclude=_NOT_PART_OF_THE_MODEL)
+        if self.cable is not None:
+            for forwarding in (model["forwarding"], *(pair["forwarding"] for pair in model["pairs"])):
+                if forwarding is not None:
+                    forwarding["constant_ns"] += self.cable.length_m * self.cable.ns_per_m
+        return json.dumps(model)
+
+    def with_cable(self, length_m: float) -> Device:
+        """The same device on cables of `length_m` together. Raises PlanError if it says nothing of cables."""
+        if self.cable is None:
+            problem = f"{self.name} says nothing of cables"
+            raise PlanError("length", problem, "use sim:cable, add a [cable] to the device file, or leave it out")
+        return self.model_copy(update={"cable": self.cable.model_copy(update={"length_m": length_m})})
 
 
 _SECTIONS: dict[str, type[_Section]] = {
@@ -216,7 +242,9 @@ _SECTIONS: dict[str, type[_Section]] = {
     "loss": Loss,
     "stall": Stall,
     "faults": Faults,
+    "cable": Cable,
     "pair": Pair,
+    "pair.forwarding": Forwarding,
     "pair.loss": Loss,
     "published": Published,
     "published_latency": PublishedLatency,

@@ -19,6 +19,7 @@ from keisoku.frame.imix import is_mix, mix
 from keisoku.plan.content import Content, pacing
 from keisoku.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
 from keisoku.plan.pattern import Pattern, fits, pairs
+from keisoku.plan.portmap_settings import PortMapSettings
 from keisoku.plan.procedure import PROCEDURES
 from keisoku.plan.settings import (
     RFC2544_SIZES,
@@ -72,6 +73,8 @@ class Plan(Settings):
     seed: int = Field(1, ge=0, lt=2**63)
     calibration: str = "auto"
     """'auto' (the newest that fits), 'none', or a calibration file."""
+    cable_tolerance_m: float = Field(0.0, ge=0)
+    """By how much all cables together may be longer or shorter than the calibration's."""
     frames: bool = False
     """Keep a row for each frame of each trial."""
     stamps: Literal["best", "software", "hardware"] = "best"
@@ -91,6 +94,7 @@ class Plan(Settings):
     buffer_over_time: BufferOverTimeSettings = BufferOverTimeSettings()
     clock_mismatch: ClockMismatchSettings = ClockMismatchSettings()
     calibrate: CalibrateSettings = CalibrateSettings()
+    port_map: PortMapSettings = PortMapSettings()
 
     @model_validator(mode="before")
     @classmethod

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keisoku.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
+from keisoku.plan.portmap_settings import PortMapSettings
 from keisoku.plan.settings import (
     CalibrateSettings,
     LatencySettings,
@@ -102,6 +103,18 @@ PROCEDURES: dict[str, Procedure] = {
             ClockMismatchSettings,
             "Whether latency grows because clocks differ, by how much, and the rate at which it no longer does.",
             "keisoku clock-mismatch --dut sim:sf4024fl --pattern pairs --ports 1,2,3,4 --size 64 --lowered 99.4",
+        ),
+        Procedure(
+            "port_map",
+            "Port map",
+            "from every port to every other",
+            "latency",
+            PortMapSettings,
+            "Latency and largest frame between all ports; finds the groups of ports that share a chip.",
+            "keisoku port-map --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8",
+            own_flows=True,
+            sizes="64,512,1518",
+            simulated_sizes="64,1518,4096,6500",
         ),
         Procedure(
             "calibrate",

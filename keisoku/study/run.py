@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from keisoku.calibration.bias import Bias
+from keisoku.calibration.store import bias_for
 from keisoku.engine.opening import open_engine
 from keisoku.record.context import host_context
 from keisoku.record.directory import RunDirectory
@@ -48,7 +48,7 @@ def _measure(step: Step, path: Path, observer: Observer) -> Run:
             "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         directory = RunDirectory.create(path, plan, context)
-        run(plan, engine, Bias(exact=True), directory, observer)
+        run(plan, engine, bias_for(plan, engine), directory, observer)
     finished = directory.run()
     write_csv(finished, path)
     return finished

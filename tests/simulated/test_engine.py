@@ -12,7 +12,7 @@ from keisoku.engine.simulated import SimulatedEngine
 from keisoku.errors import EngineError, PlanError
 from keisoku.plan.content import Content
 from keisoku.plan.device import Device, find_device, parse_device
-from keisoku.record.trial import Facts, Phases, Trial
+from keisoku.record.trial import Bursts, Facts, Flow, Phases, Trial
 
 GIGABIT = 1e9
 PLAIN = "forwarding = { ns_per_byte = 8.0, constant_ns = 811.0 }\n"
@@ -72,12 +72,16 @@ def test_a_shipped_device_has_its_published_line_at_minimum_gap_and_its_largest_
     device = find_device(name)
     published = device.published
     assert published is not None
-    for size in (64, 65, 1518, published.max_frame_bytes):
-        facts = measure(device, trial(size))
+    one, other = published.ports
+    lossless = device.loss.above_frame_bytes or published.max_frame_bytes
+    for size in (64, 65, 1518, lossless):
+        facts = measure(device, trial(size), tx_port=one, rx_port=other)
         line = published.slope_ns_per_byte * size + published.constant_ns
         assert facts.tracked.lost_frames == 0
         assert latencies(facts) == pytest.approx((line, line, line), abs=0.002)
-    assert measure(device, trial(published.max_frame_bytes + 1)).tracked.forwarded_frames == 0
+    largest, above = (trial(published.max_frame_bytes + more, duration_ns=50_000_000) for more in (0, 1))
+    assert measure(device, largest, tx_port=one, rx_port=other).tracked.forwarded_frames > 0
+    assert measure(device, above, tx_port=one, rx_port=other).tracked.forwarded_frames == 0
 
 
 def test_cut_through_latency_does_not_depend_on_the_size() -> None:
@@ -210,10 +214,40 @@ def test_dense_loss_is_still_known_by_number() -> None:
     assert again == numbers[: len(again)]
 
 
-@pytest.mark.parametrize(("tx_port", "rx_port", "extra"), [(1, 2, 0), (1, 8, 271), (8, 1, 271), (5, 8, 0)])
-def test_a_pair_of_ports_has_its_own_latency(tx_port: int, rx_port: int, extra: float) -> None:
-    facts = measure(find_device("lsw4-gt-8ep"), trial(512), tx_port=tx_port, rx_port=rx_port)
-    assert latencies(facts)[1] == pytest.approx(7.98 * 512 + 1810 + extra, abs=0.001)
+@pytest.mark.parametrize(
+    ("tx_port", "rx_port", "slope", "constant"),
+    [  # E1 Table 4.3, and Table 4.1 where that is silent
+        (1, 2, 7.98324, 1796.28),
+        (1, 4, 7.98308, 1739.55),
+        (1, 8, 7.98417, 2067.42),
+        (8, 1, 7.98417, 2067.42),
+        (5, 8, 7.98, 1810),
+    ],
+)
+def test_a_pair_of_ports_has_its_own_line(tx_port: int, rx_port: int, slope: float, constant: float) -> None:
+    for size in (64, 6500):
+        facts = measure(find_device("lsw4-gt-8ep"), trial(size), tx_port=tx_port, rx_port=rx_port)
+        assert latencies(facts)[1] == pytest.approx(slope * size + constant, abs=0.001)
+
+
+def test_a_pair_of_ports_has_latency_besides_its_line() -> None:
+    device = "ports = 3\n" + PLAIN + "[[pair]]\nfrom_ports = [1]\nto_ports = [3]\nextra_latency_ns = 271\n"
+    near, far = (latencies(measure(device, trial(512), rx_port=port))[1] for port in (2, 3))
+    assert far - near == pytest.approx(271, abs=0.001)
+
+
+@pytest.mark.parametrize("bursts", [False, True])
+def test_stamps_of_a_coarse_clock_are_rounded_down_and_their_mean_is_right(bursts: bool) -> None:
+    device = PLAIN.replace("811.0", "812.3") + "resolution_ns = 8.0\n"
+    # A gap of no whole number of ticks lets frames leave at all phases of the clock.
+    flow = Flow(transmit=0, receive=1, pacing=Bursts(burst_frames=7, gap_ns=1003) if bursts else None)
+    facts = measure(device, trial(64, frames_per_second=123_457, duration_ns=200_000_000, flows=(flow,)))
+    low, mean, high = latencies(facts)
+    truth = 8.0 * 64 + 812.3
+    assert {low % 8, high % 8} == {0.0}
+    assert (low, high) == (truth // 8 * 8, truth // 8 * 8 + 8)
+    # Bursts leave at whole ns, which is as fine as the mean can then be.
+    assert mean == pytest.approx(truth, abs=0.5 if bursts else 0.1)
 
 
 def test_a_pair_of_ports_has_its_own_largest_frame_and_loss() -> None:
@@ -221,7 +255,9 @@ def test_a_pair_of_ports_has_its_own_largest_frame_and_loss() -> None:
     assert measure(crossing, trial(7000), rx_port=8).tracked.lost_frames == 0
     facts = measure(crossing, trial(7001, duration_ns=100_000_000), rx_port=8)
     assert facts.tracked.lost_frames / facts.sent.offered_frames == pytest.approx(0.8, abs=0.06)
-    assert measure(crossing, trial(7001), rx_port=2).tracked.lost_frames == 0
+    assert measure(crossing, trial(13_514), rx_port=2).tracked.lost_frames == 0
+    facts = measure(crossing, trial(13_515, duration_ns=100_000_000), rx_port=2)
+    assert facts.tracked.lost_frames / facts.sent.offered_frames == pytest.approx(0.98, abs=0.02)
     device = (
         "ports = 3\nmax_frame_bytes = 9000\n"
         + PLAIN
@@ -347,6 +383,6 @@ def test_the_context_is_enough_to_compute_the_record_again() -> None:
     context = SimulatedEngine(find_device("lsw4-gt-8ep"), (1, 8)).context()
     described = context["model"]
     assert isinstance(described, dict)
-    assert described["name"] == "lsw4-gt-8ep" and described["pair"][0]["to_ports"] == [5, 6, 7, 8]
+    assert described["name"] == "lsw4-gt-8ep" and described["pair"][2]["to_ports"] == [5, 6, 7, 8]
     assert context["ports"] == [1, 8]
     assert context["traffic"] == {"routes": ["1 to 2"], "contents": [Content().model_dump(mode="json")]}

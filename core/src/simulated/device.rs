@@ -10,6 +10,8 @@ use serde::Deserialize;
 pub struct Device {
     pub ports: u16,
     pub link_bits_per_second: f64,
+    /// Of the tester's stamps, which are rounded down to multiples of it; zero: exact.
+    pub resolution_ns: f64,
     /// Larger frames are all dropped.
     pub max_frame_bytes: Option<u32>,
     pub forwarding: Forwarding,
@@ -104,6 +106,7 @@ pub struct Faults {
 pub struct Pair {
     pub from_ports: Vec<u16>,
     pub to_ports: Vec<u16>,
+    pub forwarding: Option<Forwarding>,
     pub extra_latency_ns: f64,
     pub max_frame_bytes: Option<u32>,
     pub loss: Option<Loss>,

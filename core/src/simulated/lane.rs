@@ -7,7 +7,7 @@ use super::faults::Faults;
 use super::outlet::Frame;
 use super::path::Path;
 use super::server::Service;
-use super::wire_ps;
+use super::{stamped, wire_ps};
 
 /// Frames of one size on one way, worked out once.
 pub struct Class {
@@ -47,6 +47,7 @@ pub struct Lane {
     classes: Vec<u32>,
     place: usize,
     offered: u64,
+    resolution_ps: u64,
     tracker: Tracker,
 }
 
@@ -69,6 +70,7 @@ impl Lane {
             classes,
             place: 0,
             offered: 0,
+            resolution_ps: path.resolution_ps(),
             tracker: Tracker::new(0, trial.interval_ns).tagged(stream.tag),
         }
     }
@@ -108,9 +110,10 @@ impl Lane {
             self.tracker.corrupt(frame.sequence);
             return false;
         }
-        let latency_ps = received_ps as i64 - frame.sent_ps as i64;
+        let sent_ps = stamped(frame.sent_ps, self.resolution_ps);
+        let latency_ps = stamped(received_ps, self.resolution_ps) as i64 - sent_ps as i64;
         self.tracker
-            .arrive(frame.sequence, frame.sent_ps / 1000, latency_ps);
+            .arrive(frame.sequence, sent_ps / 1000, latency_ps);
         true
     }
 

@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 
 use crate::record::Trial;
 
-use super::device::{Device, Jitter, Loss, Mode};
+use super::device::{Device, Forwarding, Jitter, Loss, Mode};
 use super::wire_ps;
 
 const ETHERNET_HEADER_BYTES: u32 = 14;
@@ -40,6 +40,7 @@ pub fn paths(device: &Device, ports: &[u16], trial: &Trial) -> Result<Paths, Str
 #[derive(Clone, Debug)]
 pub struct Path {
     device: Device,
+    forwarding: Forwarding,
     extra_latency_ns: f64,
     max_frame_bytes: Option<u32>,
     loss: Loss,
@@ -67,6 +68,9 @@ impl Path {
             .iter()
             .find(|pair| pair.from_ports.contains(&tx_port) && pair.to_ports.contains(&rx_port));
         Ok(Path {
+            forwarding: pair
+                .and_then(|pair| pair.forwarding.clone())
+                .unwrap_or_else(|| device.forwarding.clone()),
             extra_latency_ns: pair.map_or(0.0, |pair| pair.extra_latency_ns),
             max_frame_bytes: pair
                 .and_then(|pair| pair.max_frame_bytes)
@@ -90,7 +94,7 @@ impl Path {
 
     /// First bit in to first bit out of a frame that meets no queue and no jitter, in ps.
     pub fn latency_ps(&self, frame_bytes: u32) -> u64 {
-        let forwarding = &self.device.forwarding;
+        let forwarding = &self.forwarding;
         let bytes = match forwarding.mode {
             Mode::StoreAndForward => frame_bytes,
             Mode::CutThrough => forwarding
@@ -101,6 +105,11 @@ impl Path {
         let variable_ns = forwarding.ns_per_byte * f64::from(bytes);
         let forwarded_ns = (variable_ns + forwarding.constant_ns).max(forwarding.decision_ns);
         ((forwarded_ns + self.extra_latency_ns) * 1000.0).round() as u64
+    }
+
+    /// The tester's stamps are whole multiples of so many ps; zero: exact.
+    pub fn resolution_ps(&self) -> u64 {
+        (self.device.resolution_ns * 1000.0).round() as u64
     }
 
     /// What the output port needs for a frame, in ps of the tester's clock.

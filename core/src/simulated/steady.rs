@@ -13,7 +13,7 @@ use super::faults::Faults;
 use super::output::Output;
 use super::path::Path;
 use super::schedule::Schedule;
-use super::{BATCH, STAMP};
+use super::{BATCH, STAMP, stamped};
 
 /// Carries out the only stream of `trial`.
 pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) -> Record {
@@ -84,6 +84,7 @@ struct Disturbance {
     held: Option<(u64, u64)>,
     /// How much faster the receiver's clock runs than the sender's.
     receive_clock: f64,
+    resolution_ps: u64,
 }
 
 impl Carrier {
@@ -94,7 +95,11 @@ impl Carrier {
         // A buffer larger than the trial needs no more places than frames.
         let places = path.buffer_frames(bytes).min(2 * schedule.frames()).max(1) as usize;
         let faults = Faults::new(path, trial.seed, 0);
-        let disturbed = stall.is_some() || faults.are_possible() || receive_clock_ppm != 0.0;
+        let resolution_ps = path.resolution_ps();
+        let disturbed = stall.is_some()
+            || faults.are_possible()
+            || receive_clock_ppm != 0.0
+            || resolution_ps != 0;
         Carrier {
             latency_ps: path.latency_ps(bytes),
             output: Output::new(path.service_ps(bytes), places, stall),
@@ -107,6 +112,7 @@ impl Carrier {
                 ready_ps: 0,
                 held: None,
                 receive_clock: receive_clock_ppm * 1e-6,
+                resolution_ps,
             }),
         }
     }
@@ -175,8 +181,10 @@ impl Carrier {
                 continue;
             }
             let ahead_ps = (start_ps as f64 * own.receive_clock) as i64;
-            self.last_received_ps = start_ps.wrapping_add_signed(ahead_ps);
-            let latency_ps = (start_ps - sent_ps) as i64 + ahead_ps;
+            let received_ps = start_ps.wrapping_add_signed(ahead_ps);
+            self.last_received_ps = received_ps;
+            let sent_ps = stamped(sent_ps, own.resolution_ps);
+            let latency_ps = stamped(received_ps, own.resolution_ps) as i64 - sent_ps as i64;
             self.tracker.arrive(sequence, sent_ps / 1000, latency_ps);
         }
     }

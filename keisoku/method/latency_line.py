@@ -1,0 +1,48 @@
+"""The straight line through latencies against frame size, with the budget of both its figures (E1).
+
+Pure. It neither chooses sizes nor leaves points out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from keisoku.analysis import budget
+from keisoku.analysis.line import POINTS_MIN, fit_line
+from keisoku.calibration.bias import Correction
+from keisoku.record.result import Contribution, Line
+from keisoku.record.trial import TrialRecord
+
+ARITHMETIC = 1e-9
+"""Standard errors that are smaller, relative to the value, come from rounding to doubles and picoseconds."""
+
+
+def samples(record: TrialRecord) -> list[float]:
+    """E1's samples of a trial: the mean latency of each interval in which frames arrived, in ns."""
+    return [interval.latency.mean_ns for interval in record.facts.tracked.series if interval.latency is not None]
+
+
+def latency_line(
+    points: Sequence[tuple[float, float]], corrections: Sequence[Correction], sizes_min: int
+) -> Line | None:
+    """Fits (frame bytes, latency ns), biases subtracted already; None for fewer than `sizes_min` sizes.
+
+    Residuals make both figures uncertain (type A). The bias is the same error of all points: it makes the constant
+    uncertain, as much as the least sure of `corrections`, and leaves the slope alone.
+    """
+    if len({size for size, _ in points}) < sizes_min or len(points) < POINTS_MIN:
+        return None
+    found = fit_line([size for size, _ in points], [latency for _, latency in points])
+    of_bias = max((correction.of_mean for correction in corrections), key=budget.standard_uncertainty, default=())
+    return Line(
+        slope=budget.figure(found.slope, "ns/byte", [_of_fit(found.slope, found.slope_error)]),
+        constant=budget.figure(found.constant, "ns", [_of_fit(found.constant, found.constant_error), *of_bias]),
+        slope_error=found.slope_error,
+        constant_error=found.constant_error,
+        points=list(points),
+    )
+
+
+def _of_fit(value: float, error: float) -> Contribution:
+    """Residuals of virtual time are those of the arithmetic alone, and make nothing uncertain."""
+    return budget.normal("fit of the line", error if error > ARITHMETIC * abs(value) else 0.0)
