@@ -12,23 +12,23 @@ from dataclasses import dataclass
 from keisoku.analysis.difference import Better, Change, Margin, change, difference, ranked, without_rounding
 from keisoku.record.result import Quantity, Result, Row
 
-_HIGHER = {"throughput", "line_share", "bit_rate", "largest"}
-_CONDITIONS = {"load", "offered", "intended", "rate"}
-"""What was done to the device, not what it did."""
+_CONDITIONS = {"load", "offered", "mfr_load", "tried", "tests", "trials", "seconds", "start", "end"}
+"""What was done to the device or by the tester, not what the device did."""
+_BETTER_BY_NAME: dict[str, Better] = {
+    **dict.fromkeys(("line_share", "largest", "limit", "burst", "burst_min", "burst_max", "in_place"), "higher"),
+    **dict.fromkeys(("forwarded", "buffer", "microburst", "microburst_bytes"), "higher"),
+    **dict.fromkeys(("lost", "flooded", "reordered", "extent", "extra"), "lower"),
+    **dict.fromkeys(("implied_buffer", "corrected_buffer", "buffer_time", "earliest", "latest", "period"), "neither"),
+}
 _BETTER_BY_UNIT: dict[str, Better] = {
-    "ns": "lower",
-    "ns/byte": "lower",
-    "%": "lower",
-    "frames/s": "higher",
-    "bit/s": "higher",
-    "frames": "higher",
-    "addresses": "higher",
+    **dict.fromkeys(("ns", "ns/byte", "%"), "lower"),
+    **dict.fromkeys(("frames/s", "bit/s", "addresses", "addresses/s"), "higher"),
 }
 
 
 def better(name: str, unit: str) -> Better:
     """Which way a figure is better; 'neither' where more is as bad as less."""
-    return "higher" if name in _HIGHER else _BETTER_BY_UNIT.get(unit, "neither")
+    return _BETTER_BY_NAME.get(name) or _BETTER_BY_UNIT.get(unit, "neither")
 
 
 @dataclass(frozen=True, order=True)

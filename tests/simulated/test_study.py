@@ -30,6 +30,31 @@ TABLE_4_1 = {
 }
 
 
+TABLE_4_2 = {
+    "AX3630S-24T": (4.4346, 80616.1, 9216, 1.783, 40.21, 7874, 9.67),
+    "Catalyst 3750G-24PS-E": (410.711, 627770, 1998, 7.727, 1.881, 8101, 1.29),
+}
+TABLE_4_3 = {
+    "port 2": (7.98324, 1796.28, 0.0004848, 0.006073, 4.155, 0.2313, 13514, 98),
+    "port 4": (7.98308, 1739.55, 0.0004961, 0.006214, 4.251, 0.2444, 13514, 98),
+    "port 8": (7.98417, 2067.42, 0.000478, 0.005987, 4.096, 0.1981, 7000, 80),
+}
+SLOPES = {"3750G, 1998": (11800.2, 20.7), "AX3630S, 2048": (-5744.49, 0.9199), "AX3630S, 4096": (-5734.48, 1.233)}
+E3 = {
+    "CentreCOM 8624EL": {64: (3.58, 9.18, 4.86), 512: (3.14, 4.17, 3.39), 1518: (2.99, 3.83, 3.23)},
+    "SF-4024FL": {
+        64: (5.48, 330.91, 52.19, 5.41, 10.98, 9.40),
+        512: (3.91, 323.54, 46.32, 3.84, 6.54, 4.17),
+        1518: (3.76, 324.69, 46.44, 3.66, 6.39, 4.03),
+    },
+    "Apresia 3124GT": {
+        64: (3.51, 3928.58, 205.34, 3.28, 9.51, 4.73),
+        512: (3.17, 3898.07, 203.00, 3.11, 4.24, 3.37),
+        1518: (3.06, 853.83, 203.42, 2.99, 3.99, 3.24),
+    },
+}
+
+
 def measured(study: Study, names: set[str] | None = None, **settings: object) -> dict[str, Result]:
     """Results of the study's steps (those named), with other settings of their method."""
     found = {}
@@ -57,6 +82,54 @@ def test_table_4_1_is_whole() -> None:
     assert {row.name: row.values for row in table.row} == TABLE_4_1
     assert all(table.published_error(row, table.column[0]) == row.values[3] for row in table.row)
     assert all(table.published_error(row, table.column[1]) == row.values[5] for row in table.row)
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "expected"),
+    [("e1-l2", "4.1", TABLE_4_1), ("e1-l3", "4.2", TABLE_4_2), ("e1-ports", "4.3", TABLE_4_3)],
+)
+def test_the_tables_of_e1_are_whole(name: str, table: str, expected: dict[str, tuple[float, ...]]) -> None:
+    (study,) = find_studies(name)
+    found = next(one for one in study.table if one.name == f"Table {table}")
+    assert {row.name: row.values for row in found.row} == expected
+
+
+def test_the_slopes_over_time_are_whole() -> None:
+    (study,) = find_studies("e1-l3")
+    table = next(table for table in study.table if table.name == "Buffer over time")
+    assert {row.name.rsplit(" ", 2)[0]: row.values[:2] for row in table.row} == SLOPES
+
+
+def test_the_table_of_e3_is_whole() -> None:
+    (study,) = find_studies("e3")
+    found = {row.name: tuple(value for value in row.values if value == value) for row in study.table[0].row}
+    assert found == {f"{device}, {size} byte": values for device, rows in E3.items() for size, values in rows.items()}
+    assert {step.plan.clock_mismatch.trials for step in study.step} == {3}
+
+
+def test_an_experiment_is_all_its_parts() -> None:
+    assert [study.name for study in find_studies("e1")] == ["e1-l2", "e1-l3", "e1-ports"]
+
+
+def test_the_study_of_l3_reproduces_every_slope_over_time() -> None:
+    (study,) = find_studies("e1-l3")
+    found = {(cell.row, cell.column): cell for cell in cells(study, measured(study))}
+    assert {cell.agreement for cell in found.values()} <= {"agrees", "differs"}
+    slopes = [cell for (_, column), cell in found.items() if column == "slope"]
+    assert len(slopes) == 5 and {cell.agreement for cell in slopes} == {"agrees"}
+    assert found["Catalyst 3750G-24PS-E", "constant"].agreement == "differs"
+
+
+def test_a_shortened_study_of_the_ports_reproduces_table_4_3() -> None:
+    (study,) = find_studies("e1-ports")
+    (step,) = study.step
+    fewer = step.model_copy(update={"plan": step.plan.model_copy(update={"ports": ("1", "2", "4", "8")})})
+    results = measured(study.model_copy(update={"step": (fewer,)}), trial_s=0.01, limit_trial_s=0.3)
+    for cell in cells(study, results):
+        if cell.column == "dropped above it":
+            assert cell.ours == pytest.approx(cell.published, abs=4)  # so few frames are lost at random
+        else:
+            assert cell.agreement == ("differs" if "ASE" in cell.column else "agrees"), cell
 
 
 def test_a_shortened_study_reproduces_table_4_1() -> None:

@@ -102,6 +102,8 @@ def test_a_regression_is_what_lies_beyond_the_margin_without_doubt(
         ("p99", "ns", "lower"),
         ("largest", "byte", "higher"),
         ("mismatch", "ppm", "neither"),
+        ("lost", "frames", "lower"),
+        ("burst", "frames", "higher"),
     ],
 )
 def test_which_way_is_better(figure: str, unit: str, expected: str) -> None:
