@@ -74,10 +74,11 @@ def valid_for(engine: Engine) -> dict[str, str]:
     }
 
 
-def keep(result: Result, engine: Engine) -> Path:
-    """Stores the result of `calibrate`; where it was stored."""
+def keep(result: Result, engine: Engine, length_m: float | None) -> Path:
+    """Stores the result of `calibrate`, on a cable of `length_m` if that is known; where it was stored."""
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
-    calibration = Calibration(made_at=made_at, valid_for=valid_for(engine), points=tuple(_points(result)))
+    points = tuple(_points(result))
+    calibration = Calibration(made_at=made_at, valid_for=valid_for(engine), points=points, length_m=length_m)
     path = folder() / f"{made_at.replace(':', '')}-{engine.capabilities.engine}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

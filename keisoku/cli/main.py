@@ -8,6 +8,7 @@ import click
 
 from keisoku import __version__
 from keisoku.cli import (
+    cable_series,
     capture,
     clean,
     compare,
@@ -43,6 +44,7 @@ for module in (
     report,
     compare,
     study,
+    cable_series,
     query,
     capture,
     find,

@@ -65,7 +65,7 @@ def measure(
             ) from None
         for result in results:
             if result.method == "calibrate" and result.rows:
-                click.echo(f"calibration kept: {keep(result, engine)}", err=True)
+                click.echo(f"calibration kept: {keep(result, engine, plan.calibrate.length_m)}", err=True)
     verdicts = [criterion.judge(results) for criterion in criteria]
     finished = directory.run()
     directory.write_text("report.html", render_html([finished], shown(verdicts)))
@@ -122,6 +122,8 @@ def _calibration(bias: Bias) -> dict[str, object] | None:
     return {
         "made_at": bias.calibration.made_at,
         "valid_for": bias.calibration.valid_for,
+        "cable_m": bias.calibration.length_m,
+        "cable_tolerance_m": bias.cable_tolerance_m,
         "sizes_byte": sorted({point.frame_bytes for point in bias.calibration.points}),
         "bias_ns": [
             min(point.bias_ns for point in bias.calibration.points),

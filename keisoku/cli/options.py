@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from keisoku.plan.plan import Plan, parse
-from keisoku.plan.units import duration_ns, rate
+from keisoku.plan.units import duration_ns, length_m, rate
 
 F = Callable[..., Any]
 
@@ -77,6 +77,11 @@ _TRIAL = (
     click.option("--seed", type=int, help="for every random choice of a simulated device"),
     click.option("--frames", is_flag=True, default=None, help="keep a row for each frame, for 'keisoku query'"),
     click.option("--calibration", metavar="FILE", help="auto (default), none, or a calibration file"),
+    click.option(
+        "--cable-tolerance",
+        metavar="LENGTH",
+        help="by how much all cables may be longer or shorter than the calibration's (default: not at all)",
+    ),
     click.option("--stamps", metavar="KIND", help="of what is received: best (default), software, hardware"),
 )
 _OUTPUT = (
@@ -133,6 +138,8 @@ def plan_of(method: str, given: dict[str, Any], settings: dict[str, Any]) -> Pla
     if given["waits"] is not None:
         wait_s = 0.0 if given["waits"].strip() in ("0", "0s", "0 s") else seconds("--waits", given["waits"])
         source["phases"] = {"learning_wait_s": wait_s, "drain_s": wait_s, "rest_s": wait_s}
+    if given["cable_tolerance"] is not None:
+        source["cable_tolerance_m"] = length_m("--cable-tolerance", given["cable_tolerance"])
     source |= {"methods": [method], "require": list(given["require"]), method: _given(settings)}
     return parse(source)
 

@@ -18,8 +18,9 @@ from keisoku.cli.options import fps, measuring, plan_of, seconds
 from keisoku.errors import PlanError
 from keisoku.plan.procedure import PROCEDURES, Procedure
 from keisoku.plan.settings import Settings
+from keisoku.plan.units import length_m
 
-_UNITS = {"_s": "TIME", "_fps": "RATE", "_percent": "PERCENT", "_bytes": "BYTES"}
+_UNITS = {"_s": "TIME", "_fps": "RATE", "_percent": "PERCENT", "_bytes": "BYTES", "_m": "LENGTH"}
 """Suffixes of settings, which options go without, and what is shown instead."""
 
 
@@ -87,6 +88,8 @@ def _value(field: FieldInfo, name: str, option: str, text: Any) -> Any:
         return text
     if name.endswith("_s"):
         return seconds(option, text)
+    if name.endswith("_m"):
+        return length_m(option, text)
     if name.endswith("_fps"):
         return fps(option, text)
     if get_origin(_kind(field.annotation)) is tuple:

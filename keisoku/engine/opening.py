@@ -158,6 +158,8 @@ def _peer(port: LabPort) -> tuple[str, Path] | None:
 
 def _simulated(plan: Plan, device: Device) -> SimulatedEngine:
     traffic = Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed)
+    if plan.calibrate.length_m is not None:
+        device = device.with_cable(plan.calibrate.length_m)
     return SimulatedEngine(device, _port_numbers(plan), traffic)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Generator
 
+from keisoku.analysis import budget
 from keisoku.analysis.histogram import merged
 from keisoku.analysis.percentile import percentile
+from keisoku.analysis.uncertainty import standard_error_of_mean
 from keisoku.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
 from keisoku.method.setting import Setting
 from keisoku.record.result import Quantity, Result, Row
@@ -26,7 +28,7 @@ def calibrate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 if record is not None:
                     records.append(record)
             if len(records) >= 2:
-                rows.append(_row(records))
+                rows.append(_row(setting, records))
     remarks = [] if rows else ["no load could be offered reliably: nothing was calibrated"]
     return Result(method="calibrate", rows=rows, remarks=remarks)
 
@@ -50,18 +52,22 @@ def _trial(
     return None
 
 
-def _row(records: list[TrialRecord]) -> Row:
+def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     latencies = [latency for record in records if (latency := record.facts.tracked.latency) is not None]
     means = [latency.mean_ns for latency in latencies]
     histogram = merged([latency.histogram for latency in latencies])
     low, high = percentile(histogram, 15.87), percentile(histogram, 84.13)
     assert low is not None and high is not None, "a cable has no negative latency on one clock"
     repeat = statistics.stdev(means)
+    trial = records[0].trial
+    instrument = setting.bias.at(trial.frame_bytes, trial.frames_per_second)
+    parts = [budget.normal("repeatability of the trials' means", standard_error_of_mean(repeat, len(means)))]
+    bias = budget.figure(sum(means) / len(means), "ns", [*parts, *(instrument.of_mean if instrument else ())])
     return Row(
-        frame_bytes=records[0].trial.frame_bytes,
+        frame_bytes=trial.frame_bytes,
         figures={
-            "offered": Quantity(value=records[0].trial.frames_per_second, unit="frames/s"),
-            "bias": Quantity(value=sum(means) / len(means), unit="ns", uncertainty=2 * repeat / len(means) ** 0.5),
+            "offered": Quantity(value=trial.frames_per_second, unit="frames/s"),
+            "bias": bias,
             "repeat": Quantity(value=repeat, unit="ns"),
             "spread": Quantity(value=(high.value_ns - low.value_ns) / 2, unit="ns"),
         },

@@ -6,6 +6,7 @@ disturb each other at the smallest gap; there is no telling which do before the 
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
@@ -82,7 +83,10 @@ class _Tester:
     def measure(self, way: _Way, size: int, seconds: float) -> Steps:
         """A trial at the smallest gap, or as near to it as the tester comes; again if the tester spoiled it."""
         setting = self.setting
-        wanted = setting.plan.port_map.rate_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        line, asked = setting.line_fps(size), setting.plan.port_map.rate_fps
+        wanted = min(asked or math.inf, line or math.inf)
+        if wanted == math.inf:
+            wanted = CEILING_WITHOUT_LINK_FPS
         flow = Flow(transmit=way.transmit, receive=way.receive)
         purpose = f"{self.names[way.transmit]} to {self.names[way.receive]}, {size} byte"
         spoiled = 0
@@ -90,7 +94,8 @@ class _Tester:
             rate = min(wanted, self.reachable_fps.get(size, wanted))
             trial = setting.trial(purpose, size, rate, seconds).model_copy(update={"flows": (flow,)})
             record = yield trial
-            if beyond_tester(record):
+            # A given rate is kept, so that all ways are measured at one load.
+            if asked is None and beyond_tester(record):
                 self.reachable_fps[size] = max(1 / seconds, rate * TESTER_MARGIN * record.offered_share)
                 continue
             spoiled += not record.valid
@@ -245,7 +250,7 @@ def _way_row(setting: Setting, compared: _Compared, way: _Way, names: Sequence[s
     record = way.records[size]
     figures: dict[str, Quantity] = {}
     tracked = record.facts.tracked
-    if tracked.latency is not None:
+    if tracked.latency is not None and record.valid:
         figures["latency"] = setting.bias.corrected(
             tracked.latency.mean_ns,
             size,
@@ -287,7 +292,7 @@ def _remarks(
     compared: _Compared, groups: Sequence[Sequence[int]], names: Sequence[str], ways: Sequence[_Way]
 ) -> list[str]:
     if not compared.latency_ns:
-        said = ["no size passed on every way: latencies cannot be compared, and no groups told"]
+        said = ["no size passed on every way in a valid trial: latencies cannot be compared, and no groups told"]
     elif len(names) < PORTS_MIN:
         said = [f"below {PORTS_MIN} ports a chip cannot be told from a slow port"]
     elif len(groups) == 1:

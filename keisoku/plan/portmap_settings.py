@@ -15,6 +15,6 @@ class PortMapSettings(Settings):
     limit_trial_s: float = Field(0.1, gt=0)
     """Length of the trials that look for the largest frame."""
     rate_fps: float | None = Field(None, gt=0)
-    """Load for every size; the smallest gap (100 % of the link) if not given."""
+    """Load for every size the link carries it with; the smallest gap (100 % of the link) if not given."""
     limits: bool = True
     """Look for the largest frame that passes at this load, by bisection."""

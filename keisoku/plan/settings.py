@@ -100,3 +100,5 @@ class CalibrateSettings(Settings):
     """Repetitions of each size and load (default 5)."""
     loads_percent: tuple[float, ...] = (1.0, 10.0, 50.0, 90.0)
     """Loads as shares of what the tester can offer on the cable."""
+    length_m: float | None = Field(None, ge=0)
+    """Length of the cable, for 'keisoku cable-series'; sim:cable is made as long."""

@@ -13,6 +13,7 @@ RATE_UNITS |= {
     for unit in ("pps", "fps", "frames/s")
 }
 TIME_UNITS_NS = {"": 1e9, "ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12}
+LENGTH_UNITS_M = {"": 1.0, "m": 1.0, "cm": 0.01, "mm": 0.001, "km": 1000.0}
 _QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([^\s\d]*)\s*")
 
 
@@ -38,6 +39,14 @@ def rate(field: str, text: str) -> float:
 def duration_ns(field: str, text: str) -> int:
     """A positive time in ns; a bare number is seconds."""
     return round(_positive(field, text, quantity(field, text, TIME_UNITS_NS)))
+
+
+def length_m(field: str, text: str) -> float:
+    """A length in m, a bare number as well; never below zero."""
+    metres = quantity(field, text, LENGTH_UNITS_M)
+    if metres < 0:
+        raise PlanError(field, f"'{text}' is below zero", "give a length such as 0.20m")
+    return metres
 
 
 def frame_sizes(field: str, text: str) -> list[int]:

@@ -13,6 +13,7 @@ from keisoku.record.result import Quantity, Result
 from keisoku.record.run import Run
 from keisoku.record.trial import TrialRecord
 from keisoku.report.accounting import account
+from keisoku.report.budget import Entry, entries
 from keisoku.report.device import Device
 
 UNITS = {
@@ -27,7 +28,7 @@ UNITS = {
 
 
 def write_csv(run: Run, directory: Path) -> list[Path]:
-    """Writes `METHOD.csv`, `METHOD_line.csv` where a line was fitted, and `trials.csv`.
+    """Writes `METHOD.csv`, `METHOD_line.csv` where a line was fitted, `METHOD_budget.csv`, and `trials.csv`.
 
     Makes `directory` if need be and replaces files of those names; returns what it wrote.
     Raises OSError if that is not possible.
@@ -42,6 +43,8 @@ def write_csv(run: Run, directory: Path) -> list[Path]:
         written.append(_write(directory / f"{method}.csv", _result_rows(result)))
         if result.line:
             written.append(_write(directory / f"{method}_line.csv", _line_rows(result)))
+        if budgets := entries(result):
+            written.append(_write(directory / f"{method}_budget.csv", _budget_rows(budgets)))
     written.append(_write(directory / "trials.csv", _trial_rows(run.records)))
     return written
 
@@ -79,6 +82,17 @@ def _line_rows(result: Result) -> Iterable[Sequence[object]]:
             ("constant", line.constant, line.constant_error),
         ):
             yield [name, figure.value, figure.unit, _uncertainty(figure), error, len(line.points)]
+
+
+def _budget_rows(budgets: Iterable[Entry]) -> Iterable[Sequence[object]]:
+    """A row for each contribution; standard uncertainties are in the unit of the figure."""
+    names = ["source", "kind", "distribution", "value", "divisor", "sensitivity", "uncertainty"]
+    yield ["frame_bytes", "case", "figure", "unit", *names, "expanded_uncertainty_k2"]
+    for entry in budgets:
+        size = "" if entry.frame_bytes is None else entry.frame_bytes
+        for part in entry.quantity.budget:
+            cells = [getattr(part, name) for name in names]
+            yield [size, entry.case, entry.figure, entry.quantity.unit, *cells, _uncertainty(entry.quantity)]
 
 
 def _trial_rows(records: Iterable[TrialRecord]) -> Iterable[Sequence[object]]:

@@ -21,12 +21,14 @@ from keisoku.record.trial import NS_PER_S
 from keisoku.report import digits, statement
 from keisoku.report.accounting import accounts
 from keisoku.report.behaviour_plot import behaviour_plot
+from keisoku.report.budget import budget_tables
 from keisoku.report.device import Device, devices
 from keisoku.report.finding import Finding
 from keisoku.report.histogram_plot import histogram_plot
 from keisoku.report.loss_list import losses
 from keisoku.report.loss_plot import loss_plot
 from keisoku.report.plot import Plot
+from keisoku.report.port_map_plot import port_map_plot
 from keisoku.report.size_plots import latency_plot, throughput_plot
 from keisoku.report.summary import conclusion, summary
 from keisoku.report.table import WORDS, line_table, method_table
@@ -119,6 +121,8 @@ def _section(found: Sequence[Device], method: str) -> dict[str, Any] | None:
         plots = [loss_plot(found)]
     elif method == "buffer_over_time":
         plots = [behaviour_plot(found)]
+    elif method == "port_map":
+        plots = [port_map_plot(found)]
     return {
         "method": method,
         "title": PROCEDURES[method].title,
@@ -128,6 +132,7 @@ def _section(found: Sequence[Device], method: str) -> dict[str, Any] | None:
             (device, method_table(result), line_table(result.line) if result.line else None)
             for device, result in measured
         ],
+        "budgets": [(device, tables) for device, result in measured if (tables := budget_tables(result))],
     }
 
 

@@ -16,7 +16,9 @@ from keisoku.report.device import Device
 COVERAGE = (
     "A figure reads value ± U, with the expanded uncertainty U = 2u: a coverage factor of k = 2, about 95 % "
     "if the errors are normal (GUM, JCGM 100:2008). The value is rounded to its uncertainty; no digit below "
-    "it is shown. Standard errors of fitted lines are k = 1, as the literature prints them."
+    "it is shown. Standard errors of fitted lines are k = 1, as the literature prints them. Where a figure is put "
+    "together of parts, its error budget lists them: type A from repetitions and fits, type B from what is known "
+    "of clocks, cables, link and calibration. In simulated time the instrument contributes exactly nothing."
 )
 NOT_INCLUDED = (
     "Not included: how the device behaves at other times, temperatures and configurations, and what else "

@@ -45,13 +45,17 @@ COLUMNS = {
     "pdv": "Delay variation",
     "tagged": "Tagged frame",
     "drop": "Drop rate",
+    "offset": "Offset",
+    "limit": "Largest frame",
+    "slope": "Slope",
+    "constant": "Constant",
     "bias": "Bias",
     "spread": "Spread",
 }
 """Figures in the order of a table, and their heads; a figure not named here comes last, by its name."""
 
 
-WORDS = ("Remark", "Line", "Case", "Verdict", "Device", "Figure", "Cell")
+WORDS = ("Remark", "Line", "Case", "Verdict", "Device", "Figure", "Cell", "Contribution", "Distribution")
 """Titles of columns that hold words and not figures."""
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from simulated_trials import carry_out, device, plan
 
 from keisoku.plan.device import find_device
 from keisoku.record.result import Quantity, Result, Row
+from keisoku.record.run import Run
 from keisoku.record.trial import Facts, Trial
+from keisoku.report import render_html
+from keisoku.report.device import devices
+from keisoku.report.port_map_plot import port_map_plot
 
 TABLE_4_3 = [  # way, slope, constant, largest frame, % dropped above it; E1
     ("1 to 2", 7.98324, 1796.28, 13_514, 98),
@@ -138,3 +144,19 @@ def test_a_way_that_forwards_nothing_is_said_and_compared_with_nothing() -> None
     assert result.remarks[0].startswith("no size passed on every way")
     assert row(result, "1 to 2").figures == {}
     assert "slope" in row(result, "2 to 1").figures
+
+
+def test_the_report_shows_the_map_as_a_matrix(tmp_path: Path) -> None:
+    wanted = plan("port_map", ports=["1", "2", "3", "4"], frame_bytes=[64, 512], port_map={"trial_s": 0.002})
+    model = chips([1, 2], [3, 4], extra_ns=300, keys="max_frame_bytes = 4000\n")
+    result, records = carry_out(wanted, device(model))
+    source = wanted.model_dump(mode="json", exclude_none=True)
+    run = Run(tmp_path, source, {"device": "test"}, records, [result])
+    plot = port_map_plot(devices([run]))
+    assert plot is not None and plot.choices == ["offset", "largest frame", "latency"]
+    offset, limit, _ = plot.traces
+    assert offset["x"] == offset["y"] == ["1", "2", "3", "4"]
+    assert offset["z"][0] == [None, pytest.approx(0), pytest.approx(300), pytest.approx(300)]
+    assert limit["z"][2] == [4000, 4000, None, 4000]
+    page = render_html([run])
+    assert 'id="port_map"' in page and '"heatmap"' in page and "each likely a chip of its own" in page

@@ -1,0 +1,112 @@
+"""Error budgets as a laboratory writes them: each contribution, their combination, the expanded uncertainty.
+
+Shows what figures carry; computes no uncertainty but the total, by the same rule as the figure itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from keisoku.analysis.budget import standard_uncertainty
+from keisoku.analysis.uncertainty import expanded
+from keisoku.record.result import Contribution, Quantity, Result
+from keisoku.report import digits
+from keisoku.report.table import COLUMNS, Head, Table
+
+DIGITS = 3
+FEW = 3
+"""Budgets of the same figures that are all shown."""
+SOME = 6
+"""Rows of a result that are named before the rest is only counted."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A figure that carries a budget, and where it stands in its result; the line has no size and no case."""
+
+    frame_bytes: int | None
+    case: str
+    figure: str
+    quantity: Quantity
+
+
+def entries(result: Result) -> list[Entry]:
+    """Every figure of a result that carries a budget, in the order of its rows, those of the line last."""
+    found = [
+        Entry(row.frame_bytes, row.case, name, quantity)
+        for row in result.rows
+        for name, quantity in row.figures.items()
+        if quantity.budget
+    ]
+    if result.line:
+        line = {"slope": result.line.slope, "constant": result.line.constant}
+        found += [Entry(None, "line", name, quantity) for name, quantity in line.items() if quantity.budget]
+    return found
+
+
+def budget_tables(result: Result) -> list[Table]:
+    """One table for all figures that have the same budget, in a simulated run often a single one.
+
+    Where the same figures have many different ones, only the largest is shown; the CSV file has all.
+    """
+    alike: dict[tuple[str, tuple[Contribution, ...]], list[Entry]] = {}
+    for entry in entries(result):
+        alike.setdefault((entry.quantity.unit, entry.quantity.budget), []).append(entry)
+    of_figures: dict[tuple[str, ...], list[list[Entry]]] = {}
+    for found in alike.values():
+        of_figures.setdefault(tuple(dict.fromkeys(entry.figure for entry in found)), []).append(found)
+    tables = []
+    for groups in of_figures.values():
+        largest = max(groups, key=lambda found: found[0].quantity.uncertainty or 0.0)
+        shown = groups if len(groups) <= FEW else [largest]
+        more = f" · the largest of {len(groups)}" if len(groups) > FEW else ""
+        tables += [_table(found, more) for found in shown]
+    return tables
+
+
+def _table(found: Sequence[Entry], more: str) -> Table:
+    unit, parts = found[0].quantity.unit, found[0].quantity.budget
+    heads = [
+        Head("Contribution", ""),
+        Head("Type", ""),
+        Head("Distribution", ""),
+        Head("Value", ""),
+        Head("Divisor", ""),
+        Head("Sensitivity", ""),
+        Head("Standard uncertainty", unit),
+    ]
+    rows = [
+        [
+            part.source,
+            part.kind,
+            part.distribution,
+            _number(part.value),
+            _number(part.divisor),
+            _number(part.sensitivity),
+            _number(part.uncertainty),
+        ]
+        for part in parts
+    ]
+    combined = standard_uncertainty(parts)
+    rows.append(["combined", "", "", "", "", "", _number(combined)])
+    rows.append(["expanded, k = 2", "", "normal", "", "", "", _number(expanded(combined))])
+    return Table(_whose(found) + more, heads, rows, [])
+
+
+def _number(value: float) -> str:
+    return digits.significant(value, DIGITS)
+
+
+def _whose(found: Sequence[Entry]) -> str:
+    """'Mean, Minimum · 64, 128 byte': whose budget a table is."""
+    figures = ", ".join(dict.fromkeys(COLUMNS.get(entry.figure, entry.figure) for entry in found))
+    sizes = _some(f"{entry.frame_bytes}" for entry in found if entry.frame_bytes is not None)
+    cases = _some(entry.case for entry in found if entry.case)
+    return " · ".join(part for part in (figures, f"{sizes} byte" if sizes else "", cases) if part)
+
+
+def _some(texts: Iterable[str]) -> str:
+    every = list(dict.fromkeys(texts))
+    more = len(every) - SOME
+    return ", ".join(every[:SOME]) + (f" and {more} more" if more > 0 else "")
