@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.analysis.change_points import noise, penalty, pieces
+from keisoku.analysis.change_points import PARAMETERS, noise, penalty, pieces
 from keisoku.analysis.line import POINTS_MIN, LineFit, fit_line
 from keisoku.analysis.samples import Sample
 
@@ -105,7 +105,7 @@ def behaviour(samples: Sequence[Sample]) -> Behaviour:
         raise ValueError(f"behaviour over time needs at least {POINTS_MIN} samples, got {len(samples)}")
     x = np.array([sample.at_s for sample in samples])
     y = np.array([sample.mean_ns for sample in samples])
-    sigma = noise(y, RESOLUTION_NS)
+    sigma = noise(y, RESOLUTION_NS + _of_times(samples, x, y))
     stretches = _joined(x, y, sigma, [list(range(*ends)) for ends in pieces(x, y, sigma)])
     base_ns = min(sample.min_ns for sample in samples)
     found = [_piece([samples[index] for index in stretch.inside], base_ns) for stretch in stretches]
@@ -113,13 +113,16 @@ def behaviour(samples: Sequence[Sample]) -> Behaviour:
     return Behaviour(found, jumps, _stalls(samples, stretches, found))
 
 
-def _joined(
-    x: NDArray[np.float64], y: NDArray[np.float64], sigma: float, parts: list[list[int]]
-) -> list[_Stretch]:
+def _of_times(samples: Sequence[Sample], x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """How far a mean on a slope is off because an interval holds a frame more or less: half a gap of time."""
+    gap_s = float(np.median([(one.end_s - one.start_s) / max(1, one.forwarded_frames) for one in samples]))
+    return float(np.median(np.abs(np.diff(y) / np.diff(x)))) * gap_s / 2
+
+
+def _joined(x: NDArray[np.float64], y: NDArray[np.float64], sigma: float, parts: list[list[int]]) -> list[_Stretch]:
     """Parts too short for a line stand out of their neighbours; neighbours that go on as one line are one."""
     stretches: list[_Stretch] = []
     waiting: list[int] = []
-    allowed = penalty(len(x)) * sigma**2
     for part in parts:
         if len(part) < POINTS_MIN:
             waiting += part
@@ -127,7 +130,9 @@ def _joined(
         last = stretches[-1] if stretches else None
         if last is not None:
             apart = _squares(x, y, last.inside) + _squares(x, y, part)
-            if _squares(x, y, last.inside + part) - apart <= allowed:
+            # What two lines leave is noise as well, and of few samples the better measure of it.
+            left = apart / max(1, len(last.inside) + len(part) - 2 * PARAMETERS)
+            if _squares(x, y, last.inside + part) - apart <= penalty(len(x)) * max(sigma**2, left):
                 last.inside += part
                 last.outside += waiting
                 waiting = []
@@ -147,10 +152,8 @@ def _joined(
     return stretches
 
 
-def _fits(
-    x: NDArray[np.float64], y: NDArray[np.float64], indices: list[int], index: int, sigma: float
-) -> bool:
-    return abs(y[index] - fit_line(x[indices], y[indices]).at(x[index])) <= NEAR * sigma
+def _fits(x: NDArray[np.float64], y: NDArray[np.float64], indices: list[int], index: int, sigma: float) -> bool:
+    return bool(abs(y[index] - fit_line(x[indices], y[indices]).at(x[index])) <= NEAR * sigma)
 
 
 def _squares(x: NDArray[np.float64], y: NDArray[np.float64], indices: list[int]) -> float:
@@ -246,4 +249,6 @@ def _waits(samples: Sequence[Sample], stretches: list[_Stretch], found: list[Pie
             excess[first] = max(excess[first], maxima[first] - before.fit.at(samples[first].at_s))
     middle = float(np.median(excess))
     spread = max(1.4826 * float(np.median(np.abs(excess - middle))), RESOLUTION_NS)
-    return {index: float(excess[index] - middle) for index in np.flatnonzero(excess > middle + OUTLYING * spread)}
+    return {
+        index: wait_ns - middle for index, wait_ns in enumerate(excess.tolist()) if wait_ns > middle + OUTLYING * spread
+    }

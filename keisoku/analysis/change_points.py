@@ -12,13 +12,18 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-PARAMETERS = 3
-"""Of a piece: its slope, its constant, and where it begins."""
+PARAMETERS = 2
+"""Of a line: its slope and its constant."""
+_PRICE = 4.0
+"""Of a piece, in logarithms of the number of samples. BIC says 3 (a line, and where it begins), for noise that is known;
+here it is estimated from few samples, and noise alone must not become behaviour."""
 _MAD = 1.4826
 """Median of absolute deviations to standard deviation, for a normal distribution."""
 _SECOND_DIFFERENCE = math.sqrt(6)
 """Of independent values, how much more their second differences scatter than they do (1 + 4 + 1)."""
 _LAGS = (1, 2, 4)
+_ENOUGH = 30
+"""Samples for each of a lag, that it may be asked."""
 
 
 def noise(y: ArrayLike, floor: float) -> float:
@@ -30,15 +35,16 @@ def noise(y: ArrayLike, floor: float) -> float:
     ys = np.asarray(y, dtype=np.float64)
     found = floor
     for lag in _LAGS:
-        if len(ys) >= 4 * lag + 1:
+        # A change spoils 2 · lag differences: a few changes must not reach the median.
+        if len(ys) >= (_ENOUGH * lag if lag > 1 else 3):
             second = ys[: -2 * lag] - 2 * ys[lag:-lag] + ys[2 * lag :]
             found = max(found, _MAD * float(np.median(np.abs(second))) / _SECOND_DIFFERENCE)
     return found
 
 
 def penalty(samples: int) -> float:
-    """What a piece must lower the sum of squares by, in units of the noise's variance (BIC)."""
-    return PARAMETERS * math.log(max(samples, 2))
+    """What a piece must lower the sum of squares by, in units of the noise's variance (BIC, strengthened)."""
+    return _PRICE * math.log(max(samples, 2))
 
 
 def pieces(x: ArrayLike, y: ArrayLike, sigma: float) -> list[tuple[int, int]]:
@@ -85,4 +91,4 @@ class _Squares:
         explained = np.divide(product**2, spread, out=np.zeros_like(spread), where=spread > 0)
         squares = np.maximum(square - explained, 0)
         squares[count <= 2] = 0
-        return squares.astype(np.float64)
+        return np.asarray(squares, dtype=np.float64)

@@ -5,7 +5,10 @@ Pure; it fits nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from keisoku.record.counts import Gap, Tracked
 from keisoku.record.trial import NS_PER_S, TrialRecord
@@ -38,6 +41,7 @@ def samples_of(record: TrialRecord, tracked: Tracked) -> list[Sample]:
     if len(series) > 1:
         width_ns = series[1].start_ns - series[0].start_ns
     last_ns = record.facts.sent.last_sent_ns
+    lost = _Lost(tracked.lost)
     found = []
     for interval in series:
         end_ns = interval.start_ns + width_ns
@@ -54,14 +58,23 @@ def samples_of(record: TrialRecord, tracked: Tracked) -> list[Sample]:
                 min_ns=interval.latency.min_ns,
                 max_ns=interval.latency.max_ns,
                 forwarded_frames=interval.forwarded_frames,
-                lost_frames=sum(_within(gap, interval.start_ns, end_ns) for gap in tracked.lost),
+                lost_frames=lost.between(interval.start_ns, end_ns),
             )
         )
     return found
 
 
-def _within(gap: Gap, start_ns: int, end_ns: int) -> float:
-    """Frames of the gap that were sent in the interval, as far as their times are known."""
-    first = gap.after_ns if gap.after_ns is not None else 0
-    last = max(first + 1, gap.before_ns if gap.before_ns is not None else first + 1)
-    return gap.count * max(0.0, min(last, end_ns) - max(first, start_ns)) / (last - first)
+class _Lost:
+    """Lost frames by the time they were sent, as far as that is known: spread evenly over their gap."""
+
+    def __init__(self, gaps: Sequence[Gap]) -> None:
+        self.counts = np.array([gap.count for gap in gaps], dtype=np.float64)
+        self.first_ns = np.array([gap.after_ns or 0 for gap in gaps], dtype=np.float64)
+        last_ns = np.array([gap.before_ns or gap.after_ns or 0 for gap in gaps], dtype=np.float64)
+        self.last_ns = np.maximum(last_ns, self.first_ns + 1)
+
+    def between(self, start_ns: float, end_ns: float) -> float:
+        """Frames lost in that time."""
+        within_ns = np.minimum(self.last_ns, end_ns) - np.maximum(self.first_ns, start_ns)
+        shares = np.maximum(within_ns, 0) / (self.last_ns - self.first_ns)
+        return float((self.counts * shares).sum())

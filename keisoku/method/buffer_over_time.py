@@ -23,10 +23,10 @@ PPM_PER_NS_PER_S = 1e-3
 def buffer_over_time(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a piece of a size's series, its `case` saying when and what: '0–13 s: filling'.
 
-    'start' and 'end' (s), 'slope' (ns/s), 'intercept' (ns: the piece's line at time 0), 'level' (its mean, ns), 'min',
-    'max' (ns), 'lost' (frames); of a queue that fills or drains 'mismatch' (ppm by which the output is slower than what
-    comes in) and 'backlog' (bytes by which it changed); of a full buffer 'depth' (bytes). Rows of jumps have 'step' (ns)
-    and 'backlog', a row of recurring stalls 'period' (s) and 'length' (ns).
+    'start' and 'end' (s), 'slope' (ns/s), 'intercept' (ns: the piece's line at time 0), 'level' (its mean, ns),
+    'min', 'max' (ns), 'lost' (frames); of a queue that fills or drains 'mismatch' (ppm by which the output is slower
+    than what comes in) and 'backlog' (bytes by which it changed); of a full buffer 'depth' (bytes). Rows of jumps have
+    'step' (ns) and 'backlog', a row of recurring stalls 'period' (s) and 'length' (ns).
     """
     rows: list[Row] = []
     remarks: list[str] = []
@@ -51,7 +51,9 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
     size = record.trial.frame_bytes
     samples = samples_of(record, record.facts.tracked)
     if not record.valid or len(samples) < POINTS_MIN:
-        remark = "; ".join(record.invalid_because) or f"only {len(samples)} samples held a frame: no behaviour over time"
+        remark = (
+            "; ".join(record.invalid_because) or f"only {len(samples)} samples held a frame: no behaviour over time"
+        )
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)], []
     found = behaviour(samples)
     base_ns = min(sample.min_ns for sample in samples)
@@ -88,9 +90,10 @@ class _Sizing:
     def depth(self, longest_ns: float, forwarded_fps: float) -> Quantity:
         """Bytes of a full buffer, the frame being sent included."""
         waiting = (longest_ns - self.base_ns) * forwarded_fps * self.frame_bytes / NS_PER_S
-        # What is being sent is there in part, and a buffer of less than one frame more would drop the same frames.
-        half_bytes = self.frame_bytes
-        return Quantity(value=waiting + half_bytes, unit="byte", uncertainty=expanded(rectangular(half_bytes)))
+        # Beside those that wait a frame is being sent, and a buffer of almost one more would drop the same frames.
+        return Quantity(
+            value=waiting + 1.5 * self.frame_bytes, unit="byte", uncertainty=expanded(rectangular(self.frame_bytes / 2))
+        )
 
 
 def _piece_row(sizing: _Sizing, piece: Piece) -> Row:

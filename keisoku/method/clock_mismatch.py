@@ -1,4 +1,4 @@
-"""E3: latency of every frame at the throughput rate, where clocks that differ make it grow, and at one where it does not.
+"""E3: latency of every frame at the throughput rate, where clocks that differ make it grow, and at one just below.
 
 Both stand side by side. It never calls growth a clock's unless a lower rate stopped it.
 """
@@ -142,9 +142,7 @@ def _below_line_ppm(setting: Setting, records: Sequence[TrialRecord], at_rate: D
     return (1 - served / line) * 1e6
 
 
-def _rows(
-    setting: Setting, records: list[TrialRecord], case: str, drifts: dict[Way, Drift | None]
-) -> list[Row]:
+def _rows(setting: Setting, records: list[TrialRecord], case: str, drifts: dict[Way, Drift | None]) -> list[Row]:
     """All ports together, then each way if there are several."""
     known = [one for one in drifts.values() if one is not None]
     most = max(known, key=lambda one: abs(one.slope), default=None)
@@ -157,9 +155,7 @@ def _rows(
     return rows
 
 
-def _row(
-    setting: Setting, records: list[TrialRecord], case: str, tracked: list[Tracked], found: Drift | None
-) -> Row:
+def _row(setting: Setting, records: list[TrialRecord], case: str, tracked: list[Tracked], found: Drift | None) -> Row:
     size = records[0].trial.frame_bytes
     good = [one for record, one in zip(records, tracked, strict=True) if record.valid]
     measured = [one.latency for one in good if one.latency is not None]

@@ -62,16 +62,20 @@ def _thinned(devices: Sequence[Device]) -> list[tuple[str, Device, TrialRecord]]
 
 
 def _rows(device: Device) -> Iterator[tuple[str, Row]]:
-    for method in ("latency", "throughput", "sweep", "loss"):
+    for method in ("latency", "throughput", "sweep", "loss", "clock_mismatch"):
         result = device.result(method)
+        seen: set[int | None] = set()
         for row in sorted(result.rows, key=lambda row: row.frame_bytes) if result else []:
-            yield method, row
+            # Rows of single ports name the trial of all of them.
+            if row.trial not in seen:
+                yield method, row
+            seen.add(row.trial)
 
 
 def _choice(method: str, row: Row) -> str:
     load = row.figures.get("load")
     at = f" at {load.value:.4g} % load" if load and method == "loss" else ""
-    return f"{PROCEDURES[method].title} · {row.frame_bytes} byte{at}"
+    return f"{PROCEDURES[method].title} · {row.frame_bytes} byte{at}{f' · {row.case}' if row.case else ''}"
 
 
 def _add_trial(plot: Plot, choice: str, device: Device, record: TrialRecord, divisor: float) -> None:

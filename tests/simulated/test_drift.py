@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from simulated_trials import carry_out, device, plan
 
 from keisoku.analysis.behaviour import Behaviour, Sample, behaviour
-from keisoku.analysis.change_points import noise, pieces
+from keisoku.analysis.change_points import noise, penalty, pieces
 from keisoku.engine.simulated import SimulatedEngine, routes_between
 from keisoku.engine.traffic import Traffic
 from keisoku.plan.device import find_device
@@ -83,11 +85,11 @@ def test_a_slope_is_within_its_stated_error_whatever_the_noise(ppm: float, sprea
     # Below the full rate noise does not add up, and a service rate of 6000 frames/s may be ppm off as a clock is.
     rate = 6000.0
     service = rate * (1518 + 20) * 8
-    toml = f'[output]\nservice_bits_per_second = {service}\nbuffer_bytes = 10_000_000\n[clock_offset_ppm]\n2 = {ppm}\n'
+    toml = f"[output]\nservice_bits_per_second = {service}\nbuffer_bytes = 10_000_000\n[clock_offset_ppm]\n2 = {ppm}\n"
     toml += f'[jitter]\ndistribution = "normal"\nspread_ns = {spread_ns}'
-    (row,) = over_time(toml, trial_s=40, rate_fps=rate)
-    assert row.case == "0–40 s: filling"
-    # The longest jitter of the first second is kept; what later ones add to it falls off.
+    row = over_time(toml, trial_s=40, rate_fps=rate)[-1]
+    assert row.case.endswith("40 s: filling")
+    # At first the longest jitter up to now is kept, and grows: not a matter of clocks, and not for long.
     assert row.figures["slope"].value == pytest.approx(-ppm * 1000, rel=0.001, abs=spread_ns / 40)
 
 
@@ -124,8 +126,9 @@ def test_one_stall_at_the_full_rate_is_a_jump_that_stays() -> None:
 
 def test_a_row_shows_the_trial_and_a_spoiled_one_has_no_figures() -> None:
     source = plan("buffer_over_time", frame_bytes=[1518], buffer_over_time={"trial_s": 3, "sample_s": 0.1})
-    result, records = carry_out(source, device(""), lambda index, trial, facts: facts.model_copy(
-        update={"interrupted": True}))
+    result, records = carry_out(
+        source, device(""), lambda index, trial, facts: facts.model_copy(update={"interrupted": True})
+    )
     assert [row.figures for row in result.rows] == [{}]
     assert result.rows[0].remark == "the trial was interrupted"
     assert len(records) == 2
@@ -160,8 +163,8 @@ def _exhaustive(x: np.ndarray, y: np.ndarray) -> list[tuple[int, int]]:
         ends = [0, *(place + 1 for place in range(count - 1) if cuts >> place & 1), count]
         if len(ends) > 5:
             continue
-        parts = list(zip(ends, ends[1:], strict=False))
-        total = sum(cost(*part) for part in parts) + len(parts) * 3 * np.log(count)
+        parts = list(pairwise(ends))
+        total = sum(cost(*part) for part in parts) + len(parts) * penalty(count)
         best = min(best, (total, parts))
     return best[1]
 
@@ -224,7 +227,8 @@ def test_a_slower_port_is_found_with_its_ppm_and_the_rate_at_which_latency_no_lo
     assert len(result.remarks) == 1 and "1 to 2" in result.remarks[0] and ": the clocks differ;" in result.remarks[0]
     lowered = next(row.case for row in result.rows if row.case.endswith("%"))
     assert lowered.startswith("99.9952")  # 37.5 ppm and a margin of 10
-    assert row(result, lowered).figures["max"].value == row(result, lowered).figures["min"].value
+    # Frames are sent at whole nanoseconds.
+    assert row(result, lowered).figures["max"].value - row(result, lowered).figures["min"].value < 1
     assert row(result, "throughput rate").figures["lost"].value == 0
 
 

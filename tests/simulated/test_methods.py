@@ -136,9 +136,11 @@ def test_loss_is_measured_below_what_the_tester_can_offer() -> None:
     assert "100 % is not the maximum of the link but the most the tester could offer: " in result.deviations[-1]
 
 
-@pytest.mark.parametrize(
-    "published", [device for device in list_devices() if device.published], ids=lambda device: device.name
-)
+SWEPT = [device for device in list_devices() if device.published and device.name != "catalyst3750g"]
+"""Short trials find no line that was measured behind a full buffer: see that device's file."""
+
+
+@pytest.mark.parametrize("published", SWEPT, ids=lambda device: device.name)
 def test_sweep_finds_the_published_lines_and_largest_frames(published) -> None:  # type: ignore[no-untyped-def]
     # E1 Table 4.1: slope and constant within their published standard errors, the largest frame exactly.
     sizes = [*range(64, 16384, 1020), 16384]

@@ -36,7 +36,7 @@ def test_a_device_of_table_4_1_is_shipped_as_published(
     assert device.title and device.maker and device.class_ in {"business", "home"}
 
 
-def test_devices_are_listed_by_name() -> None:
+def test_the_list_is_sorted_by_name_and_has_the_six() -> None:
     names = [device.name for device in list_devices()]
     assert names == sorted(names)
     assert {row[0] for row in TABLE_4_1} <= set(names)
@@ -52,11 +52,11 @@ link_bits_per_second = 10_000_000_000
 max_frame_bytes = 9000
 resolution_ns = 8
 cable = { length_m = 10, ns_per_m = 5.0 }
-forwarding = { mode = "cut-through", ns_per_byte = 0.8, constant_ns = 300, header_bytes = 64 }
+forwarding = { mode = "cut-through", ns_per_byte = 0.8, constant_ns = 300, header_bytes = 64, decision_ns = 50 }
 output = { buffer_bytes = 65536, service_bits_per_second = 9_000_000_000 }
 jitter = { distribution = "normal", spread_ns = 12.5 }
 loss = { ratio = 0.001, above_frame_bytes = 1518, above_ratio = 0.5 }
-stall = { period_ns = 1_000_000, duration_ns = 1000 }
+stall = { first_ns = 5, period_ns = 1_000_000, duration_ns = 1000 }
 faults = { duplicate_ratio = 0.1, reorder_ratio = 0.2, corrupt_ratio = 0.3 }
 clock_offset_ppm = { 2 = -50, 3 = 12.5 }
 [[pair]]
@@ -73,6 +73,11 @@ slope_error_ns_per_byte = 0.1
 constant_ns = 2.0
 constant_error_ns = 0.1
 max_frame_bytes = 9000
+[[published_latency]]
+frame_bytes = 64
+min_ns = 3580
+mean_ns = 4860
+max_ns = 9180
 """
 
 
@@ -142,6 +147,10 @@ def test_an_empty_file_is_a_plain_gigabit_switch() -> None:
             "stall.duration_ns: 5 is not below the period of 5; make it shorter: the output must serve at some time",
         ),
         (
+            "[stall]\nduration_ns = 5",
+            "stall: does not say when; add stall.period_ns, stall.first_ns, or both",
+        ),
+        (
             "[forwarding]\nheader_bytes = 14",
             "forwarding.header_bytes: has no meaning for a store-and-forward device; "
             "remove it, or set mode to 'cut-through'",
@@ -193,5 +202,5 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
         find_device(str(tmp_path / "none.toml"))
     with pytest.raises(PlanError, match="Is a directory"):
         find_device(str(tmp_path))
-    with pytest.raises(PlanError, match="one of ax3630s, "):
+    with pytest.raises(PlanError, match="one of apresia3124gt, ax3630s, "):
         find_device("gs908")
