@@ -11,6 +11,7 @@ from keisoku.cli import (
     cable_series,
     capture,
     clean,
+    compare,
     devices,
     find,
     interruption,
@@ -21,6 +22,7 @@ from keisoku.cli import (
     replay,
     report,
     run,
+    study,
 )
 from keisoku.cli.measure import FAILED
 from keisoku.errors import KeisokuError
@@ -40,6 +42,8 @@ for command in procedures.commands():
 for module in (
     run,
     report,
+    compare,
+    study,
     cable_series,
     query,
     capture,

@@ -83,7 +83,7 @@ def parse(text: str, methods: Sequence[str]) -> Criterion:
     method, size, figure, comparison, limit = match.groups()
     if method not in methods:
         raise PlanError("require", f"'{method}' is not measured in this run", f"use one of {', '.join(methods)}")
-    quantity("require", limit, {unit: factor for units in _UNITS.values() for unit, factor in units.items()})
+    quantity("require", limit, figure_units())
     return Criterion(
         text.strip(),
         method,
@@ -92,6 +92,11 @@ def parse(text: str, methods: Sequence[str]) -> Criterion:
         comparison,
         limit,
     )
+
+
+def figure_units() -> dict[str, float]:
+    """Every unit a figure may be written in, and its factor to the unit that results have."""
+    return {unit: factor for units in _UNITS.values() for unit, factor in units.items()}
 
 
 def _units(figure: Quantity) -> dict[str, float]:

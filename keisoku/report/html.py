@@ -23,6 +23,7 @@ from keisoku.report.accounting import accounts
 from keisoku.report.behaviour_plot import behaviour_plot
 from keisoku.report.budget import budget_tables
 from keisoku.report.device import Device, devices
+from keisoku.report.finding import Finding
 from keisoku.report.histogram_plot import histogram_plot
 from keisoku.report.loss_list import losses
 from keisoku.report.loss_plot import loss_plot
@@ -30,7 +31,7 @@ from keisoku.report.plot import Plot
 from keisoku.report.port_map_plot import port_map_plot
 from keisoku.report.size_plots import latency_plot, throughput_plot
 from keisoku.report.summary import conclusion, summary
-from keisoku.report.table import line_table, method_table
+from keisoku.report.table import WORDS, line_table, method_table
 from keisoku.report.time_plot import time_plot
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -46,10 +47,16 @@ class Criterion(NamedTuple):
     measured: str
 
 
-def render_html(runs: Sequence[Run], criteria: Sequence[tuple[str, bool, str]] = ()) -> str:
+def render_html(
+    runs: Sequence[Run],
+    criteria: Sequence[tuple[str, bool, str]] = (),
+    findings: Sequence[Finding] = (),
+    title: str = "",
+) -> str:
     """One self-contained page about one or several devices; opens offline.
 
-    `criteria` are (text, met, measured) triples, shown first. Raises ValueError for no runs.
+    `criteria` are (text, met, measured) triples, shown first; `findings` come next. The title names the devices if
+    none is given. Raises ValueError for no runs.
     """
     if not runs:
         raise ValueError("a report needs at least one run")
@@ -65,7 +72,9 @@ def render_html(runs: Sequence[Run], criteria: Sequence[tuple[str, bool, str]] =
     environment.filters["rate"] = lambda rate, divisor: digits.significant(rate / divisor, 6)
     balances = {device.name: accounts(device.run.records) for device in found}
     return environment.get_template("report.html").render(
-        title=", ".join(device.name for device in found),
+        title=title or ", ".join(device.name for device in found),
+        findings=findings,
+        words=WORDS,
         version=keisoku.__version__,
         when=_when(runs),
         devices=found,

@@ -125,6 +125,10 @@ COLUMNS = {
 """Figures in the order of a table, and their heads; a figure not named here comes last, by its name."""
 
 
+WORDS = ("Remark", "Line", "Case", "Verdict", "Device", "Figure", "Cell", "Contribution", "Distribution")
+"""Titles of columns that hold words and not figures."""
+
+
 @dataclass(frozen=True)
 class Head:
     """Title and unit of a column."""

@@ -14,7 +14,7 @@ from rich.text import Text
 from keisoku.plan.procedure import PROCEDURES
 from keisoku.record.result import Result
 from keisoku.report.digits import MARKS
-from keisoku.report.table import Table, line_table, method_table
+from keisoku.report.table import WORDS, Table, line_table, method_table
 
 
 def print_results(results: Sequence[Result], console: Console) -> None:
@@ -22,18 +22,23 @@ def print_results(results: Sequence[Result], console: Console) -> None:
     for result in sorted(results, key=_order):
         tables = [method_table(result), *([line_table(result.line)] if result.line else [])]
         for table in tables:
-            _print(console, Text(table.title, style="bold"))
-            if console.is_terminal:
-                console.print(_rich(table))
-            else:
-                for line in _plain(table):
-                    _print(console, line)
+            print_table(table, console)
             for mark in table.marks:
                 _print(console, Text(f"{mark} {MARKS[mark]}", style="dim"))
         for name, sentences in (("deviation", result.deviations), ("remark", result.remarks)):
             for sentence in sentences:
                 _print(console, f"{name}: {sentence}")
         _print(console, "")
+
+
+def print_table(table: Table, console: Console) -> None:
+    """Its title, and its rows as the console shows them best."""
+    _print(console, Text(table.title, style="bold"))
+    if console.is_terminal:
+        console.print(_rich(table))
+    else:
+        for line in _plain(table):
+            _print(console, line)
 
 
 def _print(console: Console, line: str | Text) -> None:
@@ -47,7 +52,7 @@ def _order(result: Result) -> int:
 def _rich(table: Table) -> RichTable:
     shown = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for head in table.heads:
-        words = head.title in ("Remark", "Line", "Case")
+        words = head.title in WORDS
         title = Text(head.title, style="bold")
         if head.unit:
             title.append(f"\n{head.unit}", style="dim")

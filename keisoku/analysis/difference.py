@@ -1,0 +1,105 @@
+"""Two figures beside each other: told apart only where their intervals do not overlap; worse only beyond a margin.
+
+Pure; knows no run and no method. Uncertainties are expanded (k = 2) and taken as independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from keisoku.record.result import Quantity
+
+Better = Literal["higher", "lower", "neither"]
+Verdict = Literal["lower", "higher", "equal", "cannot be told apart"]
+Change = Literal["regression", "worse within the margin", "better", "cannot be judged", "cannot be told apart", "equal"]
+
+_FLOAT = 1e-12
+"""Relative: differences below it are the rounding of the arithmetic."""
+
+
+def without_rounding(figure: Quantity) -> Quantity:
+    """The same, exact if its uncertainty is only that of the arithmetic (a line through points without scatter)."""
+    if figure.uncertainty is None or figure.uncertainty > _FLOAT * abs(figure.value):
+        return figure
+    return figure.model_copy(update={"uncertainty": 0.0})
+
+
+def difference(one: Quantity, other: Quantity) -> Quantity:
+    """`one` - `other` with its expanded uncertainty (GUM 5.1.2), which is not known if either's is not.
+
+    Raises ValueError for figures of different units.
+    """
+    if one.unit != other.unit:
+        raise ValueError(f"{one.unit} cannot be subtracted from {other.unit}")
+    known = one.uncertainty is not None and other.uncertainty is not None
+    uncertainty = math.hypot(one.uncertainty or 0.0, other.uncertainty or 0.0) if known else None
+    return Quantity(value=one.value - other.value, unit=one.unit, uncertainty=uncertainty)
+
+
+def verdict(one: Quantity, other: Quantity) -> Verdict:
+    """What `one` is against `other`: 'lower' or 'higher' only if value ± uncertainty of both do not overlap.
+
+    'equal' is for exact figures of one value. Where an uncertainty is not known nothing can be told apart.
+    """
+    if one.uncertainty is None or other.uncertainty is None:
+        return "cannot be told apart"
+    reach = one.uncertainty + other.uncertainty + _rounding(one, other)
+    distance = one.value - other.value
+    if abs(distance) > reach:
+        return "lower" if distance < 0 else "higher"
+    return "equal" if one.uncertainty == other.uncertainty == 0 else "cannot be told apart"
+
+
+def ranked(figures: Sequence[Quantity]) -> list[list[int]]:
+    """Indices of the figures from the lowest up, in groups: whole groups are told apart, members of one are not.
+
+    Two members of a group may well be told apart from each other if a third lies across both.
+    """
+    order = sorted(range(len(figures)), key=lambda index: figures[index].value)
+    groups: list[list[int]] = []
+    for place, index in enumerate(order):
+        apart = all(verdict(figures[low], figures[high]) == "lower" for low in order[:place] for high in order[place:])
+        if place == 0 or apart:
+            groups.append([index])
+        else:
+            groups[-1].append(index)
+    return groups
+
+
+@dataclass(frozen=True)
+class Margin:
+    """How much worse a figure may become: a share of the old value, and an amount in the figure's own unit."""
+
+    share: float = 0.0
+    amount: float = 0.0
+
+    def of(self, old: Quantity) -> float:
+        """The same in the unit of `old`."""
+        return self.share * abs(old.value) + self.amount
+
+
+def change(new: Quantity, old: Quantity, better: Better, margin: Margin) -> Change:
+    """A regression if `new` is worse by more than the margin even after the uncertainty of the difference is taken off.
+
+    With d = how much worse, U = sqrt(U_new² + U_old²) and m the margin: regression if d - U > m, worse within the
+    margin if d - U > 0, better if -d - U > 0. Where neither way is better, d is the distance.
+    """
+    found = difference(new, old)
+    if found.uncertainty is None or not math.isfinite(found.value):
+        return "cannot be judged"
+    worse = {"lower": found.value, "higher": -found.value, "neither": abs(found.value)}[better]
+    uncertainty = found.uncertainty + _rounding(new, old)
+    if worse - uncertainty > margin.of(old):
+        return "regression"
+    if worse - uncertainty > 0:
+        return "worse within the margin"
+    if -worse - uncertainty > 0:
+        return "better"
+    return "equal" if found.uncertainty == 0 else "cannot be told apart"
+
+
+def _rounding(one: Quantity, other: Quantity) -> float:
+    return _FLOAT * max(abs(one.value), abs(other.value))

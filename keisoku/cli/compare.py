@@ -1,0 +1,174 @@
+"""`keisoku compare`: the same method on several devices, or a device against its own earlier run.
+
+Reads finished runs and measures nothing. Exit codes: 0 compared, and no regression; 1 a regression; 2 not comparable.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from keisoku.analysis.comparable import check_traffic, check_valid, common_methods, invalid_rows, result_of
+from keisoku.analysis.comparison import compare, figures_by_key, judge, regressions
+from keisoku.analysis.difference import Margin
+from keisoku.errors import KeisokuError, PlanError
+from keisoku.plan.criterion import figure_units
+from keisoku.plan.units import quantity
+from keisoku.record.directory import RunDirectory
+from keisoku.record.run import Run
+from keisoku.report.comparison import (
+    changes_only,
+    figure_name,
+    in_short,
+    judged_json,
+    ranking_json,
+    regression,
+    side_by_side,
+)
+from keisoku.report.device import devices
+from keisoku.report.finding import Finding, print_findings
+from keisoku.report.html import render_html
+
+_MARGIN = re.compile(r"(?:([\w.]+)=)?(.+)")
+
+
+@click.command("compare")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--against", metavar="RUN", type=click.Path(path_type=Path), help="earlier run of the same device")
+@click.option(
+    "--margin",
+    "margins",
+    metavar="[FIGURE=]MARGIN",
+    multiple=True,
+    help="how much worse a figure may be than before: 5%, p99=10%, mean=200ns (default 0%)",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="HTML file to write")
+@click.option("--json", "as_json", is_flag=True, help="print every verdict as JSON on standard output")
+def command(
+    runs: tuple[Path, ...], against: Path | None, margins: Sequence[str], out: Path | None, as_json: bool
+) -> None:
+    """Compares the devices of RUNS, measured by the same method; or one run with an earlier one.
+
+    Devices are only told apart where value ± uncertainty do not overlap. A regression is only called where a figure is
+    worse than before by more than the margin even after the uncertainty of the difference is taken off; then the exit
+    code is 1, and 2 for runs that cannot be compared.
+
+    \b
+    keisoku compare runs/gs908e runs/ax3630s --out both.html
+    keisoku compare runs/today --against runs/release --margin 5% --margin p99=10%
+    """
+    if against is not None and len(runs) != 1:
+        raise PlanError("--against", f"{len(runs)} runs are given", "compare one run with one earlier run")
+    if against is None and len(runs) < 2:
+        raise PlanError("runs", "there is nothing to compare", "give two runs or more, or --against an earlier one")
+    if against is None and margins:
+        raise PlanError("--margin", "has no meaning for devices side by side", "add --against, or leave it out")
+    paths = [*runs, *([against] if against is not None else [])]
+    found = [RunDirectory(path).run() for path in paths]
+    if against is None:
+        names = [device.name for device in devices(found)]
+        findings, short, answer = _devices(found, names)
+        code = 0
+    else:
+        findings, answer = _regression(found, [str(path) for path in paths], _margins(margins))
+        short, code = [changes_only(one) for one in findings], int(answer["regressions"] > 0)
+    if out is not None:
+        try:
+            out.write_text(render_html(found, findings=findings), encoding="utf-8")
+        except OSError as error:
+            raise KeisokuError(f"--out: cannot write {out}: {error.strerror}; choose another file") from error
+    if as_json:
+        click.echo(json.dumps(answer, indent=1))
+    else:
+        print_findings(short, Console())
+        if out is not None:
+            click.echo(f"report: {out}")
+    sys.exit(code)
+
+
+def _devices(runs: Sequence[Run], names: Sequence[str]) -> tuple[list[Finding], list[Finding], dict[str, Any]]:
+    """The findings for a page, the shorter ones for a terminal, and the same as values."""
+    methods = common_methods(runs, names)
+    notes = check_traffic(runs, names, methods)
+    full, short, answer = [], [], []
+    for method in methods:
+        results = [result_of(run, method) for run in runs]
+        tables, said = [], []
+        for run, name, result in zip(runs, names, results, strict=True):
+            bad = invalid_rows(run, result)
+            said += [f"{name}: {len(bad)} rows rest on invalid trials and are left out"] if bad else []
+            tables.append(figures_by_key(result, leave_out=bad))
+        rankings = compare(tables)
+        if not rankings:
+            raise PlanError("runs", f"no two runs have a usable figure of {method}", "measure again with the same plan")
+        own = [note for note in notes if note.startswith(f"{method}.")]
+        full.append(side_by_side(method, names, [result.line for result in results], rankings, [*said, *own]))
+        short.append(in_short(full[-1], method))
+        answer.append({"method": method, "figures": [ranking_json(ranking, names) for ranking in rankings]})
+    return full, short, {"devices": list(names), "methods": answer, "notes": notes}
+
+
+def _regression(
+    both: Sequence[Run], names: Sequence[str], margins: Mapping[str, Margin]
+) -> tuple[list[Finding], dict[str, Any]]:
+    """The new run against the old one."""
+    methods = common_methods(both, names, same=True)
+    notes = check_traffic(both, names, methods)
+    devices_ = [str(run.context.get("device", "")) for run in both]
+    if devices_[0] != devices_[1]:
+        raise PlanError("--against", f"it is a run of {devices_[1]}, not of {devices_[0]}", "leave out --against")
+    judged, missing = [], []
+    for method in methods:
+        results = [result_of(run, method) for run in both]
+        for run, name, result in zip(both, names, results, strict=True):
+            check_valid(run, name, result)
+        new, old = (figures_by_key(result) for result in results)
+        some, lacking = judge(method, new, old, margins, margins.get("", Margin()))
+        judged += some
+        missing += [figure_name(method, *place) for place in lacking]
+    unknown = sorted(set(margins) - {"", *(one.figure for one in judged)})
+    if unknown:
+        known = ", ".join(dict.fromkeys(one.figure for one in judged))
+        raise PlanError("--margin", f"there is no figure '{unknown[0]}' in these runs", f"use one of {known}")
+    if all(one.change == "cannot be judged" for one in judged):
+        raise PlanError(
+            "runs", "no figure has a known uncertainty, so none can be judged", "calibrate the tester before both runs"
+        )
+    answer = {
+        "new": names[0],
+        "old": names[1],
+        "regressions": len(regressions(judged)),
+        "figures": [judged_json(one) for one in judged],
+        "only_in_one": missing,
+        "notes": notes,
+    }
+    return [regression(judged, missing, notes)], answer
+
+
+def _margins(texts: Sequence[str]) -> dict[str, Margin]:
+    """By figure, '' for all others."""
+    found: dict[str, Margin] = {}
+    for text in texts:
+        match = _MARGIN.fullmatch(text.replace(" ", ""))
+        if match is None:
+            raise PlanError("--margin", f"'{text}' is not a margin", "write 5%, p99=10% or mean=200ns")
+        name, amount = match[1] or "", match[2]
+        if amount.endswith("%"):
+            value = Margin(share=quantity("--margin", amount, {"%": 0.01}))
+        elif name:
+            value = Margin(amount=quantity("--margin", amount, figure_units()))
+        else:
+            raise PlanError("--margin", f"'{text}' has a unit that not all figures have", "name one: mean=200ns")
+        if value.share < 0 or value.amount < 0:
+            raise PlanError("--margin", f"'{text}' is negative", "give zero or more")
+        if name in found:
+            raise PlanError("--margin", f"there are two for {name or 'all figures'}", "give one")
+        found[name] = value
+    return found

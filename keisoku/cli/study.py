@@ -1,0 +1,85 @@
+"""`keisoku study`: a published experiment again, its figures beside ours, and a report.
+
+Exit codes: 0 every cell agrees or is explained, 1 one differs without an explanation, 2 could not measure.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from keisoku.cli.columns import columns
+from keisoku.cli.progress import Display
+from keisoku.errors import KeisokuError, PlanError
+from keisoku.report.finding import print_findings
+from keisoku.report.html import render_html
+from keisoku.report.study import study_findings, study_json, write_study_csv
+from keisoku.study.file import find_studies, shipped
+from keisoku.study.run import Outcome, carry_out
+
+
+@click.command("study")
+@click.argument("name", metavar="STUDY", required=False)
+@click.option("--out", type=click.Path(path_type=Path), help="directory to make (default: runs/DATE-study-STUDY)")
+@click.option("--json", "as_json", is_flag=True, help="print every cell as JSON on standard output")
+def command(name: str | None, out: Path | None, as_json: bool) -> None:
+    """Repeats a published experiment on simulated devices and prints the published figures beside ours.
+
+    STUDY is an experiment (e1), a part of one (e1-l2), or a study file; without it, lists what there is.
+
+    \b
+    keisoku study e1-l2
+    keisoku study e3 --out runs/e3
+    """
+    if name is None:
+        rows = [(study.name, study.title, study.source) for study in shipped().values()]
+        click.echo(columns(("study", "about", "published by"), rows))
+        return
+    studies = find_studies(name)
+    directory = out or _default_directory(Path(name).stem)
+    if (directory / "study.json").exists():
+        raise PlanError("--out", f"{directory} already holds a study", "choose another directory")
+    with Display() as display:
+        try:
+            outcomes = [carry_out(study, directory, display) for study in studies]
+        except KeyboardInterrupt:
+            raise KeisokuError(f"interrupted: finished runs are kept in {directory}") from None
+    findings = [finding for outcome in outcomes for finding in study_findings(outcome)]
+    notes = [note for outcome in outcomes for note in outcome.notes]
+    title = f"Study {name}: {', '.join(study.title for study in studies)}"
+    answer = study_json(outcomes) | {"report": str(directory / "study.html")}
+    try:
+        runs = [run for outcome in outcomes for run in outcome.runs]
+        page = render_html(runs, findings=[*findings[:-1], findings[-1].with_notes(notes)], title=title)
+        (directory / "study.html").write_text(page, encoding="utf-8")
+        write_study_csv(outcomes, directory / "study.csv")
+        (directory / "study.json").write_text(json.dumps(answer, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise KeisokuError(f"study: cannot write in {directory}: {error.strerror}; choose another --out") from error
+    if as_json:
+        click.echo(json.dumps(answer, indent=1))
+    else:
+        print_findings(findings, Console())
+        for note in notes:
+            click.echo(f"note: {note}")
+        click.echo(f"report: {directory / 'study.html'}")
+    sys.exit(_code(outcomes))
+
+
+def _code(outcomes: list[Outcome]) -> int:
+    open_ = ("unexplained", "not found")
+    return int(any(cell.agreement in open_ for outcome in outcomes for cell in outcome.cells))
+
+
+def _default_directory(name: str) -> Path:
+    stem = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-study-{name}"
+    path, number = Path("runs") / stem, 1
+    while path.exists():
+        number += 1
+        path = Path("runs") / f"{stem}-{number}"
+    return path

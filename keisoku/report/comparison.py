@@ -1,0 +1,204 @@
+"""Devices side by side, and a device against its earlier run: tables for the page and the terminal, values for JSON.
+
+Judges nothing: verdicts come from `analysis`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from keisoku.analysis.comparison import Judged, Key, Ranking
+from keisoku.analysis.difference import Change, verdict, without_rounding
+from keisoku.plan.procedure import PROCEDURES
+from keisoku.record.result import Line, Quantity
+from keisoku.report import digits
+from keisoku.report.finding import Finding
+from keisoku.report.table import COLUMNS, Head, Table
+
+RULE = (
+    "< : told apart, because value ± expanded uncertainty (k = 2) of the figures do not overlap; "
+    "≈ : cannot be told apart; = : exact and equal."
+)
+REGRESSION_RULE = (
+    "A regression is a figure that is worse by d, with d − U > margin: U = √(U_new² + U_old²) is the expanded "
+    "uncertainty (k = 2) of the difference. Where neither way is better, d is the distance."
+)
+_UNCHANGED = ("cannot be judged", "cannot be told apart", "equal")
+_OVERALL = {"slope": "Slope", "constant": "Constant", "largest": "Largest frame"}
+
+
+def side_by_side(
+    method: str, names: Sequence[str], lines: Sequence[Line | None], rankings: Sequence[Ranking], notes: Sequence[str]
+) -> Finding:
+    """Table of lines with standard errors (E1, Table 4.1), then a table for each figure with a verdict a row."""
+    tables = [_lines(names, lines)] if any(lines) else []
+    overall = [ranking for ranking in rankings if ranking.key is None]
+    if overall:
+        tables.append(_overall(names, overall))
+    for figure in dict.fromkeys(ranking.figure for ranking in rankings if ranking.key is not None):
+        tables.append(_figure(names, figure, [one for one in rankings if one.key is not None and one.figure == figure]))
+    return Finding(f"compare-{method}", "Comparison", PROCEDURES[method].title, tables, [RULE, *notes])
+
+
+def in_short(finding: Finding, method: str) -> Finding:
+    """Without the tables of any figure but the method's own: what a terminal has room for."""
+    own = COLUMNS.get(PROCEDURES[method].figure, PROCEDURES[method].figure)
+    tables = [table for table in finding.tables if table.heads[0].title != "Frame size" or table.title == own]
+    left = len(finding.tables) - len(tables)
+    notes = [*finding.notes, *([f"{left} more figures are in the page and in --json"] if left else [])]
+    return Finding(finding.anchor, finding.title, finding.subtitle, tables or finding.tables, notes)
+
+
+def ranking_text(ranking: Ranking, names: Sequence[str]) -> str:
+    """'a < b ≈ c', from the lowest up."""
+    return " < ".join(
+        (" = " if _all_equal(ranking, group) else " ≈ ").join(names[index] for index in group)
+        for group in ranking.groups
+    )
+
+
+def ranking_json(ranking: Ranking, names: Sequence[str]) -> dict[str, Any]:
+    """Values of every device, and the verdict on every pair."""
+    known = [(name, value) for name, value in zip(names, ranking.values, strict=True) if value is not None]
+    return {
+        **_place(ranking.key),
+        "figure": ranking.figure,
+        "values": {name: value.model_dump() for name, value in known},
+        "verdicts": [
+            {"device": name, "is": verdict(value, other), "than": against}
+            for place, (name, value) in enumerate(known)
+            for against, other in known[place + 1 :]
+        ],
+    }
+
+
+def regression(judged: Sequence[Judged], missing: Sequence[str], notes: Sequence[str]) -> Finding:
+    """Every figure, those beyond the margin first."""
+    order = list(get_args(Change))
+    rows = [_judged_row(one) for one in sorted(judged, key=lambda one: order.index(one.change))]
+    titles = ("Figure", "Earlier", "Now", "Difference", "Margin", "Verdict")
+    unjudged = sum(one.change == "cannot be judged" for one in judged)
+    said = [*notes, *(f"only one of the runs has {text}" for text in missing)]
+    if unjudged:
+        said.append(
+            f"{unjudged} of {len(judged)} figures could not be judged: their uncertainty is not known;"
+            " calibrate the tester with 'keisoku calibrate' before both runs"
+        )
+    return Finding(
+        "regression",
+        "Regression",
+        "against an earlier run of the device",
+        [Table("", [Head(title, "") for title in titles], rows, [])],
+        [REGRESSION_RULE, *said],
+    )
+
+
+def changes_only(finding: Finding) -> Finding:
+    """Without the figures that did not change: what a terminal has room for."""
+    table = finding.tables[0]
+    rows = [row for row in table.rows if row[-1] not in _UNCHANGED]
+    counts = [(word, sum(row[-1] == word for row in table.rows)) for word in _UNCHANGED]
+    said = [f"{count} figures: {word}" for word, count in counts if count]
+    tables = [Table(table.title, table.heads, rows, [])] if rows else []
+    return Finding(finding.anchor, finding.title, finding.subtitle, tables, [*said, *finding.notes])
+
+
+def judged_json(one: Judged) -> dict[str, Any]:
+    """One figure with both values and what it was judged by."""
+    return {
+        "method": one.method,
+        **_place(one.key),
+        "figure": one.figure,
+        "old": one.old.model_dump(),
+        "new": one.new.model_dump(),
+        "difference": one.difference.model_dump(),
+        "better": one.better,
+        "margin": one.allowed,
+        "verdict": one.change,
+    }
+
+
+def figure_name(method: str, key: Key | None, figure: str) -> str:
+    """'throughput[64]', 'latency[64].p99', 'loss[64, 100 %].loss': as a criterion names it."""
+    if key is None:
+        return f"{method}.{figure}"
+    place = ", ".join(
+        [str(key.frame_bytes), *([f"{key.load_percent:g} %"] if key.load_percent else []), *filter(None, [key.case])]
+    )
+    return f"{method}[{place}].{figure}"
+
+
+def _lines(names: Sequence[str], lines: Sequence[Line | None]) -> Table:
+    heads = [Head("Device", ""), Head("Slope", "ns/byte"), Head("Standard error", "ns/byte"), Head("", "%")]
+    heads += [Head("Constant", "ns"), Head("Standard error", "ns"), Head("", "%")]
+    rows = []
+    for name, line in zip(names, lines, strict=True):
+        if line is None:
+            rows.append([name, *[""] * 6])
+            continue
+        row = [name]
+        for figure, error in ((line.slope, line.slope_error), (line.constant, line.constant_error)):
+            shown = digits.digits(without_rounding(figure), figure.unit)
+            exact = not shown.uncertainty
+            percent = digits.significant(0.0 if exact else abs(error / figure.value) * 100, 3) if figure.value else ""
+            row += [shown.value, digits.significant(0.0 if exact else error, 3), percent]
+        rows.append(row)
+    return Table("Least-squares lines, with standard errors (k = 1)", heads, rows, [])
+
+
+def _overall(names: Sequence[str], rankings: Sequence[Ranking]) -> Table:
+    rows = [
+        [
+            _OVERALL.get(one.figure, one.figure),
+            *(digits.text(value) if value else "–" for value in one.values),
+            ranking_text(one, names),
+        ]
+        for one in rankings
+    ]
+    heads = [Head("Figure", ""), *(Head(name, "") for name in names), Head("Verdict", "")]
+    return Table("Whole result", heads, rows, [])
+
+
+def _figure(names: Sequence[str], figure: str, rankings: Sequence[Ranking]) -> Table:
+    cells = [value for one in rankings for value in one.values]
+    unit, shown = digits.column(cells)
+    width = len(names)
+    rows = []
+    for place, one in enumerate(rankings):
+        assert one.key is not None
+        load = f"{one.key.load_percent:g} %" if one.key.load_percent else ""
+        case = ", ".join(filter(None, [one.key.case, load]))
+        mine = shown[place * width : (place + 1) * width]
+        rows.append([str(one.key.frame_bytes), case, *(cell.compact if cell else "–" for cell in mine)])
+        rows[-1].append(ranking_text(one, names))
+    heads = [Head("Frame size", "byte"), Head("Case", ""), *(Head(name, unit) for name in names), Head("Verdict", "")]
+    if not any(row[1] for row in rows):
+        rows = [row[:1] + row[2:] for row in rows]
+        heads = heads[:1] + heads[2:]
+    marks = sorted({cell.mark for cell in shown if cell and cell.mark})
+    return Table(COLUMNS.get(figure, figure), heads, rows, marks)
+
+
+def _judged_row(one: Judged) -> list[str]:
+    margin = Quantity(value=one.allowed, unit=one.old.unit, uncertainty=0.0)
+    said = one.change + (f" ({one.better} is better)" if one.change == "regression" and one.better != "neither" else "")
+    return [
+        figure_name(one.method, one.key, one.figure),
+        digits.text(one.old),
+        digits.text(one.new),
+        digits.text(one.difference),
+        digits.value_text(margin),
+        said,
+    ]
+
+
+def _place(key: Key | None) -> dict[str, Any]:
+    if key is None:
+        return {"frame_bytes": None, "load_percent": None, "case": ""}
+    return {"frame_bytes": key.frame_bytes, "load_percent": key.load_percent or None, "case": key.case}
+
+
+def _all_equal(ranking: Ranking, group: Sequence[int]) -> bool:
+    values = [value for index in group if (value := ranking.values[index]) is not None]
+    return all(verdict(values[0], value) == "equal" for value in values)

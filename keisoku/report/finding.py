@@ -1,0 +1,45 @@
+"""What a page says above its methods: tables and sentences that several runs together give rise to.
+
+Layout is the page's and the terminal's; nothing is computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from rich.console import Console
+from rich.text import Text
+
+from keisoku.report.digits import MARKS
+from keisoku.report.table import Table
+from keisoku.report.text import print_table
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A section: `anchor` is its id in the page."""
+
+    anchor: str
+    title: str
+    subtitle: str
+    tables: list[Table]
+    notes: list[str] = field(default_factory=list)
+    """Sentences below the tables."""
+
+    def with_notes(self, notes: Sequence[str]) -> Finding:
+        """The same with more sentences."""
+        return replace(self, notes=[*self.notes, *notes])
+
+
+def print_findings(findings: Sequence[Finding], console: Console) -> None:
+    """The same on a terminal, or as plain aligned lines."""
+    for finding in findings:
+        console.print(Text(f"{finding.title}: {finding.subtitle}", style="bold"), soft_wrap=True)
+        for table in finding.tables:
+            print_table(table, console)
+            for mark in table.marks:
+                console.print(Text(f"{mark} {MARKS[mark]}", style="dim"), soft_wrap=True)
+        for note in finding.notes:
+            console.print(note, markup=False, highlight=False, soft_wrap=True)
+        console.print()

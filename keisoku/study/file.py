@@ -1,0 +1,181 @@
+"""A study file: steps to measure, and published tables with where each figure is found in our results.
+
+Parses and refuses; never measures. The files that come with keisoku are in `keisoku/studies`.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+
+from keisoku.errors import PlanError
+from keisoku.plan.plan import Plan, plan_error
+from keisoku.plan.settings import Settings
+
+
+class Step(Settings):
+    """One run."""
+
+    name: str
+    plan: Plan
+    experiment: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the step's method as the experiment had them: what differs is said."""
+
+    @model_validator(mode="after")
+    def _repeatable(self) -> Step:
+        if not (self.plan.dut or "").startswith("sim:"):
+            raise PlanError(f"{self.name}.plan.dut", "is no simulated device", "a study must come out alike everywhere")
+        known = type(getattr(self.plan, self.plan.methods[-1])).model_fields
+        unknown = next((name for name in self.experiment if name not in known), None)
+        if unknown:
+            raise PlanError(f"{self.name}.experiment", f"there is no setting '{unknown}'", f"use {', '.join(known)}")
+        return self
+
+
+class Column(Settings):
+    """One figure of every row of a table."""
+
+    name: str
+    unit: str
+    figure: str
+    """A row's figure; of the whole result 'line.slope', 'line.constant', 'largest' (frame without loss) or
+    'largest_received' (of which any came). With '.error' or '.error_percent' its standard error instead."""
+    case: str | None = None
+    """Of our row, '*' for anything; the table row's if not given."""
+    error: str | float | None = None
+    """Standard error of the published figure: the column that holds it, or a number. Exact figures have 0."""
+
+
+class TableRow(Settings):
+    """One device, or one size of one."""
+
+    model_config = ConfigDict(allow_inf_nan=True)
+
+    name: str
+    step: str
+    frame_bytes: int | None = None
+    """Of our row; any if not given, which must then be the only one."""
+    case: str | None = None
+    values: tuple[float, ...]
+    """As published, one a column; nan where nothing was."""
+
+
+class Explanation(Settings):
+    """Why certain cells differ."""
+
+    text: str
+    rows: tuple[str, ...] = ()
+    """All rows if empty, and so the columns."""
+    columns: tuple[str, ...] = ()
+    up_to: float | None = None
+    """Largest difference that it explains, in the cell's unit."""
+
+
+class Table(Settings):
+    """A published table."""
+
+    name: str
+    title: str
+    column: tuple[Column, ...] = Field(min_length=1)
+    row: tuple[TableRow, ...] = Field(min_length=1)
+    explanation: tuple[Explanation, ...] = ()
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Table:
+        names = [column.name for column in self.column]
+        for row in self.row:
+            if len(row.values) != len(names):
+                raise PlanError(
+                    f"{self.name}, {row.name}",
+                    f"{len(row.values)} values for {len(names)} columns",
+                    "give one a column",
+                )
+        wanted = [column.error for column in self.column if isinstance(column.error, str)]
+        wanted += [name for explanation in self.explanation for name in explanation.columns]
+        unknown = sorted({*wanted} - {*names})
+        rows = sorted({name for one in self.explanation for name in one.rows} - {row.name for row in self.row})
+        if unknown or rows:
+            raise PlanError(self.name, f"there is no '{(unknown + rows)[0]}'", "correct its spelling")
+        return self
+
+    def published_error(self, row: TableRow, column: Column) -> float | None:
+        """Standard error of a published value, in the column's unit; None if none was published."""
+        if not isinstance(column.error, str):
+            return column.error
+        names = [column.name for column in self.column]
+        error = row.values[names.index(column.error)]
+        return None if math.isnan(error) else error
+
+
+class Study(Settings):
+    """An experiment, or a part of one."""
+
+    name: str
+    title: str
+    source: str
+    note: tuple[str, ...] = ()
+    """What of the experiment is done in another way."""
+    step: tuple[Step, ...] = Field(min_length=1)
+    table: tuple[Table, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _steps(self) -> Study:
+        names = [step.name for step in self.step]
+        if len(set(names)) < len(names):
+            raise PlanError("step", "two have one name", "rename one")
+        for table in self.table:
+            for row in table.row:
+                if row.step not in names:
+                    raise PlanError(f"{table.name}, {row.name}", f"there is no step '{row.step}'", "correct its name")
+        return self
+
+    def cells(self) -> Iterator[tuple[Table, TableRow, Column, float]]:
+        """Every published value with its place."""
+        for table in self.table:
+            for row in table.row:
+                for column, value in zip(table.column, row.values, strict=True):
+                    if not math.isnan(value):
+                        yield table, row, column, value
+
+
+def parse_study(toml: str, name: str) -> Study:
+    """Raises PlanError for the first thing that is wrong."""
+    try:
+        return Study.model_validate({"name": name, **tomllib.loads(toml)})
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError("study", f"{name} is not valid TOML: {error}", "correct that line") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        if first["type"] == "missing":
+            raise PlanError(".".join(map(str, first["loc"])), "is missing", "add it") from error
+        raise plan_error(error) from error
+
+
+def shipped() -> dict[str, Study]:
+    """The studies that come with keisoku, by name."""
+    folder = files("keisoku").joinpath("studies")
+    found = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".toml")), key=lambda entry: entry.name)
+    names = [entry.name.removesuffix(".toml") for entry in found]
+    return {name: parse_study(entry.read_text("utf-8"), name) for name, entry in zip(names, found, strict=True)}
+
+
+def find_studies(name: str) -> list[Study]:
+    """A study that comes with keisoku, or all parts of an experiment ('e1'), or a file. Raises PlanError."""
+    path = Path(name)
+    if path.suffix == ".toml":
+        try:
+            return [parse_study(path.read_text(encoding="utf-8"), path.stem)]
+        except (OSError, UnicodeDecodeError) as error:
+            raise PlanError("study", f"cannot read {path}", "give the path of a readable TOML file") from error
+    every = shipped()
+    found = [study for key, study in every.items() if key == name or key.startswith(f"{name}-")]
+    if not found:
+        experiments = dict.fromkeys(key.split("-")[0] for key in every)
+        raise PlanError("study", f"there is no study '{name}'", f"use one of {', '.join([*experiments, *every])}")
+    return found

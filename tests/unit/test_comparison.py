@@ -1,0 +1,195 @@
+"""Devices are told apart only where intervals do not overlap; a regression lies beyond margin and doubt."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic_runs import host_run, router_run, sweep_run
+
+from keisoku.analysis.comparable import check_traffic, check_valid, common_methods, result_of
+from keisoku.analysis.comparison import Key, better, compare, figures_by_key, judge, regressions
+from keisoku.analysis.difference import Better, Margin, change, difference, ranked, verdict
+from keisoku.errors import PlanError
+from keisoku.record.result import Quantity, Result, Row
+from keisoku.record.run import Run
+from keisoku.report.comparison import figure_name, ranking_text, side_by_side
+
+
+def ns(value: float, uncertainty: float | None = 0.0) -> Quantity:
+    return Quantity(value=value, unit="ns", uncertainty=uncertainty)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (ns(100, 5), ns(120, 5), "lower"),
+        (ns(120, 5), ns(100, 5), "higher"),
+        (ns(100, 10), ns(120, 10), "cannot be told apart"),  # the intervals touch
+        (ns(100, 11), ns(120, 10), "cannot be told apart"),
+        (ns(100, 0), ns(100, 0), "equal"),
+        (ns(100, 0), ns(100, 1), "cannot be told apart"),
+        (ns(100, None), ns(900, 1), "cannot be told apart"),
+        (ns(3556.0000000000036, 1e-12), ns(3556.0, 0), "cannot be told apart"),  # arithmetic is no measurement
+    ],
+)
+def test_intervals_that_overlap_tell_nothing(one: Quantity, other: Quantity, expected: str) -> None:
+    assert verdict(one, other) == expected
+
+
+def test_a_difference_has_the_uncertainty_of_both() -> None:
+    found = difference(ns(110, 3), ns(100, 4))
+    assert (found.value, found.uncertainty) == (10, 5)
+    assert difference(ns(110, None), ns(100, 4)).uncertainty is None
+    with pytest.raises(ValueError, match="cannot be subtracted"):
+        difference(ns(1), Quantity(value=1, unit="%"))
+
+
+def test_groups_are_only_split_where_every_member_is_apart() -> None:
+    assert ranked([ns(300, 5), ns(100, 5), ns(104, 5)]) == [[1, 2], [0]]
+    # The middle one lies across both others: nothing may be said of the three.
+    assert ranked([ns(100, 5), ns(110, 50), ns(120, 5)]) == [[0, 1, 2]]
+    # A wide one further down hides even those between.
+    assert ranked([ns(100, 500), ns(110, 1), ns(120, 1)]) == [[0, 1, 2]]
+
+
+@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(0, 1e6)), min_size=1, max_size=6))
+def test_members_of_different_groups_never_overlap(figures: list[tuple[float, float]]) -> None:
+    values = [ns(value, uncertainty) for value, uncertainty in figures]
+    groups = ranked(values)
+    assert sorted(index for group in groups for index in group) == list(range(len(values)))
+    for low, high in ((low, high) for place, low in enumerate(groups) for high in groups[place + 1 :]):
+        assert all(verdict(values[one], values[other]) == "lower" for one in low for other in high)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "way", "margin", "expected"),
+    [
+        (ns(106, 0), ns(100, 0), "lower", Margin(share=0.05), "regression"),
+        (ns(105, 0), ns(100, 0), "lower", Margin(share=0.05), "worse within the margin"),
+        (ns(106, 3), ns(100, 4), "lower", Margin(share=0.05), "worse within the margin"),  # 6 - 5 is not above 5
+        (ns(111, 3), ns(100, 4), "lower", Margin(share=0.05), "regression"),  # 11 - 5 is
+        (ns(104, 3), ns(100, 4), "lower", Margin(share=0.05), "cannot be told apart"),
+        (ns(90, 3), ns(100, 4), "lower", Margin(), "better"),
+        (ns(90, 3), ns(100, 4), "higher", Margin(), "regression"),
+        (ns(90, 3), ns(100, 4), "higher", Margin(amount=5), "worse within the margin"),
+        (ns(110, 3), ns(100, 4), "higher", Margin(), "better"),
+        (ns(90, 3), ns(100, 4), "neither", Margin(), "regression"),
+        (ns(110, 3), ns(100, 4), "neither", Margin(), "regression"),
+        (ns(900, None), ns(100, 4), "lower", Margin(), "cannot be judged"),
+        (ns(math.nan, 1), ns(100, 4), "lower", Margin(), "cannot be judged"),
+        (ns(100, 0), ns(100, 0), "lower", Margin(), "equal"),
+        (ns(0.3, 0), ns(0, 0), "lower", Margin(share=0.05), "regression"),  # any loss where there was none
+    ],
+)
+def test_a_regression_is_what_lies_beyond_the_margin_without_doubt(
+    new: Quantity, old: Quantity, way: Better, margin: Margin, expected: str
+) -> None:
+    assert change(new, old, way, margin) == expected
+
+
+@pytest.mark.parametrize(
+    ("figure", "unit", "expected"),
+    [
+        ("throughput", "frames/s", "higher"),
+        ("line_share", "%", "higher"),
+        ("loss", "%", "lower"),
+        ("p99", "ns", "lower"),
+        ("largest", "byte", "higher"),
+        ("mismatch", "ppm", "neither"),
+        ("lost", "frames", "lower"),
+        ("burst", "frames", "higher"),
+    ],
+)
+def test_which_way_is_better(figure: str, unit: str, expected: str) -> None:
+    assert better(figure, unit) == expected
+
+
+def test_devices_are_compared_row_for_row() -> None:
+    runs = [host_run(), router_run()]
+    assert common_methods(runs, ["a", "b"]) == ["throughput", "latency", "loss", "calibrate"]
+    results = [result_of(run, "throughput") for run in runs]
+    rankings = compare([figures_by_key(result) for result in results])
+    first = next(one for one in rankings if one.figure == "throughput" and one.key == Key(64, 0.0, ""))
+    assert ranking_text(first, ["bridge", "router"]) == "router < bridge"
+    losses = compare([figures_by_key(result_of(run, "loss")) for run in runs])
+    assert {one.key.load_percent for one in losses if one.key} == {10, 20, 40, 60, 80, 100}
+    assert "offered" not in {one.figure for one in losses}
+
+
+def test_a_figure_without_known_uncertainty_is_never_told_apart() -> None:
+    rankings = compare([figures_by_key(result_of(run, "latency")) for run in (host_run(), router_run())])
+    tagged = [one for one in rankings if one.figure == "tagged"]
+    assert tagged and all(len(one.groups) == 1 for one in tagged)
+
+
+def test_lines_stand_in_a_table_with_their_standard_errors() -> None:
+    run = sweep_run()
+    result = result_of(run, "sweep")
+    rankings = compare([figures_by_key(result), figures_by_key(result)])
+    finding = side_by_side("sweep", ["one", "two"], [result.line, None], rankings, [])
+    assert finding.tables[0].heads[1].title == "Slope"
+    assert [row[0] for row in finding.tables[0].rows] == ["one", "two"]
+    overall = {row[0]: row[-1] for row in finding.tables[1].rows}
+    assert overall["Slope"] == "one ≈ two" and overall["Largest frame"] == "one = two"
+
+
+def with_rows(run: Run, method: str, rows: list[Row]) -> Run:
+    results = [result if result.method != method else Result(method=method, rows=rows) for result in run.results]
+    return replace(run, results=results)
+
+
+def test_a_run_against_its_earlier_one() -> None:
+    old, new = host_run(), host_run(capacity=700_000)
+    figures = [figures_by_key(result_of(run, "throughput")) for run in (new, old)]
+    judged, missing = judge("throughput", *figures, {}, Margin(share=0.05))  # type: ignore[call-arg]
+    assert not missing
+    assert {one.figure for one in regressions(judged)} >= {"throughput"}
+    assert figure_name("throughput", judged[0].key, judged[0].figure) == "throughput[64].throughput"
+    allowed, _ = judge("throughput", *figures, {"throughput": Margin(share=0.2)}, Margin(share=0.2))  # type: ignore[call-arg]
+    assert not regressions(allowed)
+
+
+def test_what_only_one_run_has_is_said() -> None:
+    old = host_run()
+    new = with_rows(old, "throughput", result_of(old, "throughput").rows[1:])
+    figures = [figures_by_key(result_of(run, "throughput")) for run in (new, old)]
+    _, missing = judge("throughput", *figures, {}, Margin())  # type: ignore[call-arg]
+    assert (Key(64, 0.0, ""), "throughput") in missing
+
+
+@pytest.mark.parametrize(
+    ("plans", "named"),
+    [
+        (({"frame_bytes": [64]}, {"frame_bytes": [64, 128]}), "frame_bytes differs"),
+        (({"headers": "ipv4"}, {"headers": "ipv6"}), "headers differs"),
+        (({"latency": {"rate_fps": 1e3}}, {"latency": {"rate_fps": 2e3}}), "latency.rate_fps differs"),
+    ],
+)
+def test_different_traffic_cannot_be_compared(plans: tuple[dict[str, Any], dict[str, Any]], named: str) -> None:
+    runs = [Run(Path(), plan, {}, [], []) for plan in plans]
+    with pytest.raises(PlanError, match=named):
+        check_traffic(runs, ["a", "b"], ["latency"])
+
+
+def test_settings_that_differ_harmlessly_are_named() -> None:
+    runs = [Run(Path(), {"latency": {"trials": count}}, {}, [], []) for count in (20, 3)]
+    assert check_traffic(runs, ["a", "b"], ["latency"]) == ["latency.trials: 20 of a, 3 of b"]
+
+
+def test_runs_of_different_methods_cannot_be_compared() -> None:
+    with pytest.raises(PlanError, match=r"a measured throughput.* and b sweep"):
+        common_methods([host_run(), sweep_run()], ["a", "b"])
+
+
+def test_a_row_on_an_invalid_trial_cannot_be_compared() -> None:
+    run = host_run()
+    bad = next(record.index for record in run.records if not record.valid)
+    run = with_rows(run, "throughput", [Row(frame_bytes=64, figures={"throughput": ns(1)}, trial=bad)])
+    with pytest.raises(PlanError, match="64-byte frames rests on invalid trial"):
+        check_valid(run, "new", result_of(run, "throughput"))
