@@ -47,7 +47,6 @@ COLUMNS = {
     "drop": "Drop rate",
     "offset": "Offset",
     "limit": "Largest frame",
-    "slope": "Slope",
     "constant": "Constant",
     "bias": "Bias",
     "spread": "Spread",
