@@ -1,8 +1,7 @@
 """Where a series of samples changes from one straight line to another: exact, by dynamic programming.
 
-Pure; it knows no latency and names nothing. `ruptures` was tried for size: it fits each candidate by a call of
-NumPy's least squares, where sums kept in advance give the same cost in constant time, and it neither estimates the
-noise nor states the error of a slope.
+Pure; it knows no latency and names nothing. The `ruptures` package was not taken: it leaves the noise to be
+estimated and the errors of slopes to be stated, and sums kept in advance make the rest a few lines.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 PARAMETERS = 2
 """Of a line: its slope and its constant."""
 _PRICE = 4.0
-"""Of a piece, in logarithms of the number of samples. BIC says 3 (a line, and where it begins), for noise that is known;
-here it is estimated from few samples, and noise alone must not become behaviour."""
+"""Of a piece, in logarithms of the number of samples. BIC says 3 (a line, and where it begins), for noise that is
+known; here it is estimated from few samples, and noise alone must not become behaviour."""
 _MAD = 1.4826
 """Median of absolute deviations to standard deviation, for a normal distribution."""
 _SECOND_DIFFERENCE = math.sqrt(6)

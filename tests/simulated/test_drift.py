@@ -58,8 +58,8 @@ def test_ax3630s_jumps_at_sample_15_and_drains_from_sample_16() -> None:
     flat, jump, draining = published("ax3630s-l3", 2048)
     assert cases([flat, jump, draining]) == ["0–15 s: flat", "15–16 s: jump", "16–100 s: draining"]
     assert abs(draining.figures["slope"].value - -5744.49) < 0.9199
-    # What the faster output has worked off between the stall at 15.4 s and the middle of the sample is missing.
-    assert 500_000 - jump.figures["step"].value == pytest.approx(5744.49 * 0.6, rel=2)
+    # The first frame that waits comes up to one slot (16 544 ns) after the stall began; then 574 ns are worked off.
+    assert 500_000 - 16_544 - 600 <= jump.figures["step"].value <= 500_000
 
 
 def test_ax3630s_works_off_a_backlog_until_sample_72() -> None:
@@ -255,14 +255,7 @@ def test_a_device_that_does_not_drift_needs_no_second_rate() -> None:
     assert result.remarks == []
 
 
-def test_a_cost_that_depends_on_the_size_is_said_to_be_no_clock() -> None:
-    # A small frame finds the output a little slower only where its own clock is: give each size another rate.
-    source = ports_plan(2, [256, 1518], **SHORT, rate_fps=80_000, lowered_percent=50)
-    result = mismatch("output = {service_bits_per_second = 983e6, buffer_bytes = 100_000_000}", source)
-    assert any("1518 byte" in remark for remark in result.remarks)
-
-
-# Two seconds instead of sixty: maxima grow in proportion. (seconds, LIFO µs at the slowest port, ports, ppm)
+# One second instead of sixty: minima and slopes are the same, maxima and means are for the full study.
 @pytest.mark.parametrize(
     ("name", "ports", "ppm"), [("centrecom8624el", 2, None), ("sf4024fl", 4, 5.24), ("apresia3124gt", 10, 64.9)]
 )
