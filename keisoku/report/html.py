@@ -16,6 +16,7 @@ from plotly.offline import get_plotlyjs
 
 import keisoku
 from keisoku.plan.procedure import PROCEDURES
+from keisoku.record.result import Result
 from keisoku.record.run import Run
 from keisoku.record.trial import NS_PER_S
 from keisoku.report import digits, statement
@@ -129,11 +130,20 @@ def _section(found: Sequence[Device], method: str) -> dict[str, Any] | None:
         "standard": PROCEDURES[method].standard,
         "plots": [plot for plot in plots if plot],
         "tables": [
-            (device, method_table(result), line_table(result.line) if result.line else None)
+            (device, method_table(part), line_table(part.line) if part.line else None)
             for device, result in measured
+            for part in _parts(result)
         ],
         "budgets": [(device, tables) for device, result in measured if (tables := budget_tables(result))],
     }
+
+
+def _parts(result: Result) -> list[Result]:
+    """A port map's classes of ways, which are no trial's, in a table of their own before its ways."""
+    if result.method != "port_map":
+        return [result]
+    parts = [[row for row in result.rows if (row.trial is None) == classes] for classes in (True, False)]
+    return [result.model_copy(update={"rows": rows}) for rows in parts if rows]
 
 
 def _when(runs: Sequence[Run]) -> str:

@@ -15,9 +15,11 @@ from keisoku.report.size_plots import line_text
 
 
 def summary(device: Device) -> list[str]:
-    """Sentences about one device: throughput, latency, loss, sweep."""
+    """Sentences about one device: throughput, latency, loss, sweep, port map."""
     sentences = [
-        sentence for sentence in (_throughput(device), _latency(device), _loss(device), _sweep(device)) if sentence
+        sentence
+        for sentence in (_throughput(device), _latency(device), _loss(device), _sweep(device), _port_map(device))
+        if sentence
     ]
     return sentences or ["Nothing has been measured yet."]
 
@@ -104,4 +106,17 @@ def _sweep(device: Device) -> str:
     passed = [row.frame_bytes for row in result.rows if "latency" in row.figures]
     if passed:
         said += f"The largest frame it forwards, of the sizes tried, has {max(passed)} byte."
+    return said
+
+
+def _port_map(device: Device) -> str:
+    result = device.result("port_map")
+    if not result or not result.remarks:
+        return ""
+    said = f"{result.remarks[0][:1].upper()}{result.remarks[0][1:]}."
+    for row in result.rows:
+        if row.trial is None and "offset" in row.figures:
+            said += f" From {row.case} a frame takes {digits.value_text(row.figures['offset'])} longer"
+            limit = row.figures.get("limit")
+            said += f", and has {digits.value_text(limit)} at most." if limit else "."
     return said

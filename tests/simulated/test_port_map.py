@@ -160,3 +160,5 @@ def test_the_report_shows_the_map_as_a_matrix(tmp_path: Path) -> None:
     assert limit["z"][2] == [4000, 4000, None, 4000]
     page = render_html([run])
     assert 'id="port_map"' in page and '"heatmap"' in page and "each likely a chip of its own" in page
+    assert ">inside {1, 2}</td>" in page
+    assert "From {1, 2} to {3, 4} a frame takes 300 ns longer, and has 4\u202f000 byte at most." in page
