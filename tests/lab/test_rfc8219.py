@@ -54,28 +54,32 @@ def carry_out(plan: Plan, lab: Lab) -> tuple[Result, list[TrialRecord]]:
 
 @pytest.mark.parametrize("method", ["delay", "delay_variation"])
 def test_a_bridge_has_a_delay_and_a_signed_variation(method: str) -> None:
-    plan = plan_for("bridge", method, trial_s=0.3, trials=3, rate_fps=4000)
+    plan = plan_for("bridge", method, trial_s=0.3, trials=5, rate_fps=1000)
     with Lab("bridge") as lab:
         result, records = carry_out(plan, lab)
     (row,) = result.rows
-    usable = [record for record in records if record.valid]
-    if not usable:
-        pytest.skip("the machine kept the tester from sending what it should")
     figures = {name: figure.value for name, figure in row.figures.items()}
-    if method == "delay":
+    # On a busy machine the tester may have spoiled every trial: then there is no figure, and it says why.
+    assert figures or row.remark
+    if figures and method == "delay":
         assert 0 < figures["typical_p1"] <= figures["typical"] <= figures["typical_p99"]
         assert figures["typical"] <= figures["worst_case"]
-        return
-    assert figures["ipdv_min"] < 0 < figures["ipdv_max"]
-    assert figures["ipdv_min"] <= figures["ipdv_median"] <= figures["ipdv_max"]
-    for record in usable:
+    if figures and method == "delay_variation":
+        assert figures["ipdv_min"] <= figures["ipdv_median"] <= figures["ipdv_max"]
+        assert figures["pdv"] >= 0
+    for record in records:
         tracked = record.facts.tracked
-        assert tracked.variation is not None and tracked.latency is not None
+        assert tracked.latency is not None
+        if method == "delay":
+            assert tracked.variation is None and tracked.latency_since_tag is not None
+            assert 0 < sum(tracked.latency_since_tag.counts) < tracked.forwarded_frames
+            continue
+        assert tracked.variation is not None
         if tracked.lost_frames == 0:
             assert tracked.variation.count == tracked.forwarded_frames - 1
         assert sum(tracked.variation.histogram.counts) == tracked.variation.count
         width = tracked.latency.max_ns - tracked.latency.min_ns
-        assert -width <= tracked.variation.min_ns <= tracked.variation.max_ns <= width
+        assert -width <= tracked.variation.min_ns < 0 < tracked.variation.max_ns <= width
 
 
 def test_known_swaps_are_what_is_reordered() -> None:
