@@ -21,7 +21,7 @@ FIRST_SOURCE_PORT = 49_152
 """Streams of one content differ by their source port, from here on (RFC 6335 §6: dynamic ports)."""
 _SOURCE_PORTS = 16_384
 _LEARNED = 256
-"""Of a content whose destination varies: so many frames are shown to the DUT before the load, that it can resolve them."""
+"""Of a content whose destination varies, so many frames are shown to the DUT before the load: it must resolve them."""
 LEAST_FRAME_BYTES = {"ethernet": 64, "ipv4": 64, "ipv6": 84}
 """Of the short names, so that a simulated run need not wait a second for Scapy to tell."""
 
@@ -84,7 +84,7 @@ class Traffic:
 
     def __init__(self, routes: Sequence[Route], contents: Sequence[Content], seed: int = 0) -> None:
         self.routes, self.contents, self.seed = list(routes), list(contents), seed
-        self._made: dict[tuple[int, Route, Content, tuple[int, ...], int], list[Frames]] = {}
+        self._made: dict[tuple[int, int, int, Content, tuple[int, ...], int], list[Frames]] = {}
         self.least_frame_bytes = max(_least(route.way, content) for route in self.routes for content in self.contents)
 
     @cached_property
@@ -170,7 +170,7 @@ class Traffic:
         lot = lots[number]
         sizes = _sizes(lot.content, frame_bytes)
         beside = sum(other.route.transmit == lot.route.transmit for other in lots)
-        key = (number, lot.route, lot.content, sizes, beside)
+        key = (number, lot.route.transmit, lot.route.receive, lot.content, sizes, beside)
         if key not in self._made:
             self._made[key] = _split(lot.route, lot.content, sizes, self.seed + number, beside)
         return self._made[key]

@@ -33,7 +33,6 @@ from keisoku.plan.settings import (
 from keisoku.plan.units import frame_sizes
 from keisoku.record.trial import Constant, Pacing
 
-
 _OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
 """Keys that stand for a list of streams with one entry."""
 

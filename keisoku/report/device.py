@@ -14,6 +14,7 @@ from keisoku.record.result import Result, Row
 from keisoku.record.run import Run
 from keisoku.record.trial import TrialRecord
 
+
 @dataclass(frozen=True, eq=False)
 class Device:
     """A run under the name it has in a report; `index` chooses its colour."""

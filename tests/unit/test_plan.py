@@ -59,7 +59,7 @@ def test_every_shortcut_is_named_with_its_clause() -> None:
     ("change", "field"),
     [
         ({"methods": []}, "methods"),
-        ({"methods": ["speed"]}, "methods.0"),
+        ({"methods": ["speed"]}, "methods"),
         ({"dut": None}, "dut"),
         ({"colour": "red"}, "colour"),
         ({"gateway": "198.18.1.1"}, "gateway"),
