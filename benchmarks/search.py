@@ -148,8 +148,8 @@ def main() -> None:
     """Prints the table."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 30
     print(
-        "| device | carried out | controller | stopped at loss | seconds (published) | standard error "
-        "| trials | NDR M/s |"
+        "| device | carried out | controller | stopped at loss | seconds (published) | standard error | trials |"
+        " NDR M/s, deviation |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for name, device in DEVICES.items():

@@ -102,7 +102,9 @@ impl Density {
     }
 
     fn push(&mut self, first: u64, index: u64, is_late: bool) {
-        self.runs.pop_back_if(|last| last.index == index);
+        if self.runs.back().is_some_and(|last| last.index == index) {
+            self.runs.pop_back();
+        }
         self.runs.push_back(Run {
             first,
             index,

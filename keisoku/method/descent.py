@@ -22,6 +22,8 @@ LUCK = 3.0
 """After rare events the search falls to where this many of them are expected in a trial: a clean trial there is luck,
 but one that needs few repetitions, and a lower load would leave a wide bracket to close with long clean trials."""
 _LEAST_FALL = 1 / 8
+_LEAST_STEP = 1 / 2
+"""No fall is deeper than to so much of a load, after rare events and by steps."""
 _WITHIN = 0.98
 """Of the goal's width: a load so far above a lower bound closes the bracket if it is an upper one."""
 
@@ -89,7 +91,7 @@ class _Bracket:
 
     def _below(self, fps: float, steps: int, seconds: float) -> float:
         """The next load to fall to: widths away, twice as many each time; or where rare events would be few."""
-        stepped_fps = fps * (1 - self.width) ** steps
+        stepped_fps = fps * max(_LEAST_STEP, (1 - self.width) ** steps)
         if self.rare < EVENTS:
             return stepped_fps
         few_fps = LUCK * self.sent / self.rare / seconds

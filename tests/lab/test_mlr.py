@@ -1,0 +1,76 @@
+"""Loads that end at their first lost frame, on real ports, and a whole search there."""
+
+from __future__ import annotations
+
+import pytest
+from lab_trials import plan_for, trial
+
+from keisoku.engine.opening import on_lab
+from keisoku.lab import Faults, Lab
+from keisoku.record.trial import Facts
+
+pytestmark = pytest.mark.lab
+RATE = 4000
+FRAMES = 3 * RATE
+
+
+def carried(faults: Faults, engine: str, lost: int) -> Facts:
+    plan = plan_for("faulty", frame_bytes=[64], engine=engine)
+    with Lab("faulty", faults=faults) as lab:
+        opened = on_lab(plan, lab)
+        try:
+            wanted = trial(plan, FRAMES, RATE).model_copy(update={"stop_after_lost": lost})
+            opened.start(wanted, stream=1, seed=1)
+            return opened.finish()[0]
+        finally:
+            opened.close()
+
+
+@pytest.mark.parametrize("engine", ["xdp", "packet"])
+def test_the_load_ends_after_the_frame_too_many(engine: str) -> None:
+    facts = carried(Faults(drop=(400, 800), swap=(600,), stream=1), engine, 1)
+    assert facts.stopped_for_loss
+    assert not facts.interrupted
+    # Not before the second is lost beyond doubt (50 ms after), and long before the end.
+    assert 800 + RATE * 0.05 < facts.sent.offered_frames < FRAMES
+    assert [(gap.first, gap.last) for gap in facts.tracked.lost] == [(400, 400), (800, 800)]
+    assert facts.tracked.forwarded_frames == facts.sent.offered_frames - 2
+
+
+def test_frames_that_are_only_late_or_few_enough_end_nothing() -> None:
+    facts = carried(Faults(drop=(400,), swap=(600, 900), stream=1), "xdp", 1)
+    assert not facts.stopped_for_loss
+    assert facts.sent.offered_frames == FRAMES
+
+
+def test_ndr_and_pdr_of_a_bridge(tmp_path: Path) -> None:
+    goals = [
+        "--sum",
+        "0.3s",
+        "--initial",
+        "0.1s",
+        "--maximum",
+        "20kpps",
+        "--minimum",
+        "1kpps",
+        "--controller",
+        "descent",
+    ]
+    ended = keisoku(
+        "mlr",
+        "--dut",
+        "lab:bridge",
+        "--size",
+        "64",
+        "--duration",
+        "0.3s",
+        "--waits",
+        "0.1s",
+        "--json",
+        *goals,
+        cwd=tmp_path,
+    )
+    assert ended.code == 0, ended.stderr
+    assert "NDR" in ended.stdout
+    assert "PDR 0.5 %" in ended.stdout
+    assert namespaces_of(ended.pid) == []

@@ -1,0 +1,190 @@
+"""NDR and PDR by both controllers on devices whose truth is known; the controller as a generator."""
+
+import threading
+from typing import Any
+
+import pytest
+from one_stream import facts_of
+from simulated_trials import carry_out, device, plan
+
+from keisoku.calibration.bias import Bias
+from keisoku.engine.simulated import SimulatedEngine
+from keisoku.method import begin
+from keisoku.method.controller import Answer, Goal, Question, mlrsearch
+from keisoku.plan.mlr_settings import PRESETS
+from keisoku.record.result import Result
+from keisoku.record.trial import Facts, Trial, TrialRecord
+
+SLOW = "link_bits_per_second = 1e6\n"
+LINE = 1e6 / (84 * 8)
+NO_WAITS = {"learning": False, "drain_s": 3, "rest_s": 0}
+CONTROLLERS = ["mlrsearch", "descent"]
+NDR = {"loss_percent": [0]}
+HARD = SLOW + "[output]\nservice_bits_per_second = 0.63e6\nbuffer_bytes = 128"
+
+
+def searched(toml: str, **settings: Any) -> tuple[Result, list[TrialRecord]]:
+    return carry_out(plan("mlr", frame_bytes=[64], mlr=settings, phases=NO_WAITS), device(toml))
+
+
+def bounds(result: Result, row: int = 0) -> tuple[float, float]:
+    figures = result.rows[row].figures
+    return figures["lower_bound"].value, figures["upper_bound"].value
+
+
+def meets_the_definition(result: Result, records: list[TrialRecord]) -> bool:
+    """RFC 2544's goal: a clean trial of 60 s at the lower bound, loss at the upper one and at none below the lower."""
+    lower, upper = bounds(result)
+    clean = [one.trial for one in records if one.loss_ratio == 0 and one.trial.duration_ns == 60e9]
+    lossy = [one.trial.frames_per_second for one in records if one.loss_ratio > 0]
+    return (
+        any(trial.frames_per_second == lower for trial in clean)
+        and min(lossy) == upper
+        and lower >= upper * (1 - 0.005) * (1 - 1e-9)
+    )
+
+
+@pytest.mark.parametrize("controller", CONTROLLERS)
+@pytest.mark.parametrize(
+    ("toml", "least", "most"),
+    [
+        (HARD, 0.62, 0.637),
+        # All passes for 50 s at the line rate, for 59 s but for the last second at a load of 0.99.
+        (SLOW + "[output]\nservice_bits_per_second = 0.98e6\nbuffer_bytes = 94080", 0.97, 0.9998),
+        # A stall every 30 s that a buffer of 16 frames rides out below 53 % of the line.
+        (
+            SLOW + "[stall]\nperiod_ns = 30_000_000_000\nduration_ns = 20_000_000\n[output]\nbuffer_bytes = 1024",
+            0.45,
+            0.6,
+        ),
+        (SLOW + "[loss]\nratio = 0.001\n[faults]\nduplicate_ratio = 0.05", 0, 0.1),
+    ],
+    ids=["faster in than out", "late", "stall", "duplicates"],
+)
+def test_the_load_without_loss_is_found(controller: str, toml: str, least: float, most: float) -> None:
+    result, records = searched(toml, controller=controller, **NDR)
+    lower, _ = bounds(result)
+    assert least * LINE <= lower <= most * LINE
+    assert meets_the_definition(result, records)
+    assert all(record.valid for record in records)
+
+
+@pytest.mark.parametrize("controller", CONTROLLERS)
+def test_a_device_of_wire_rate_meets_the_goal_at_the_ceiling(controller: str) -> None:
+    result, _ = searched(SLOW, controller=controller)
+    assert [row.remark for row in result.rows] == ["the highest load met the goal"] * 2
+    assert [row.figures["throughput"].value for row in result.rows] == [pytest.approx(0.9998 * LINE)] * 2
+    # PDR needs no trial of its own: those of NDR answer it.
+    assert result.rows[1].figures["trials"].value == 0
+
+
+@pytest.mark.parametrize("controller", CONTROLLERS)
+def test_a_device_that_always_loses_meets_none(controller: str) -> None:
+    result, records = searched(SLOW + "[loss]\nratio = 1.0", controller=controller)
+    assert [row.remark for row in result.rows] == ["no load met the goal"] * 2
+    assert len(records) < 30
+
+
+def test_ndr_and_pdr_of_a_device_that_leaks() -> None:
+    result, records = searched(SLOW + "[loss]\nratio = 0.003")
+    ndr, pdr = (row.figures["throughput"].value for row in result.rows)
+    assert ndr < 0.05 * LINE
+    assert pdr == pytest.approx(0.9998 * LINE * 0.997, rel=0.002)
+    assert [row.case for row in result.rows] == ["NDR", "PDR 0.5 %"]
+    # What loses less than its goal allows is never cut short.
+    assert not any(record.facts.stopped_for_loss for record in records if record.trial.purpose.startswith("PDR"))
+
+
+def test_stopping_changes_no_bound_but_the_time() -> None:
+    found = [searched(HARD, stop_at_loss=stop, **NDR) for stop in (True, False)]
+    assert bounds(found[0][0]) == bounds(found[1][0])
+    seconds = [result.rows[0].figures["seconds"].value for result, _ in found]
+    assert seconds[0] < 0.75 * seconds[1]
+
+
+def test_where_several_trials_decide_none_is_stopped() -> None:
+    result, records = searched(HARD, goals="csit")
+    assert {record.trial.duration_ns for record in records} == {10**9}
+    assert not any(record.facts.stopped_for_loss for record in records)
+    assert "50 % of the 21 s" in " ".join(result.deviations)
+    lower, upper = bounds(result)
+    assert upper * 0.99 < lower < 0.65 * LINE
+
+
+@pytest.mark.parametrize("controller", CONTROLLERS)
+def test_a_search_goes_on_from_its_records(controller: str) -> None:
+    wanted = plan("mlr", frame_bytes=[64], mlr={"controller": controller}, phases=NO_WAITS)
+    result, records = carry_out(wanted, device(HARD))
+    method = begin("mlr", wanted, SimulatedEngine(device(HARD)).capabilities, Bias(exact=True), {})
+    trial = next(method)
+    for record in records[:-1]:
+        assert trial == record.trial
+        trial = method.send(record)
+    with pytest.raises(StopIteration) as stop:
+        method.send(records[-1])
+    assert stop.value.value == result
+
+
+def test_a_tester_that_cannot_offer_the_load_sets_the_limit() -> None:
+    def half_the_tester(index: int, trial: Trial, facts: Facts) -> Facts:
+        able = int(0.5 * LINE * trial.duration_ns / 1e9)
+        if facts.sent.offered_frames <= able:
+            return facts
+        sent = facts.sent.model_copy(update={"offered_frames": able})
+        return facts_of(sent, facts.tracked.model_copy(update={"forwarded_frames": able, "received_frames": able}))
+
+    wanted = plan("mlr", frame_bytes=[64], mlr=NDR, phases=NO_WAITS)
+    result, records = carry_out(wanted, device(SLOW), half_the_tester)
+    assert "limited by the tester" in result.remarks[1]
+    assert bounds_of_lower(result) == pytest.approx(0.485 * LINE, rel=0.01)
+    assert not records[0].valid
+
+
+def bounds_of_lower(result: Result) -> float:
+    return result.rows[0].figures["lower_bound"].value
+
+
+def test_a_search_on_a_machine_that_is_always_busy_comes_to_an_end() -> None:
+    def busy(index: int, trial: Trial, facts: Facts) -> Facts:
+        return facts_of(facts.sent, facts.tracked, dropped=1)
+
+    result, records = carry_out(plan("mlr", frame_bytes=[64], mlr=NDR, phases=NO_WAITS), device(SLOW), busy)
+    assert len(records) == 20
+    assert result.rows[0].remark.startswith("given up: the tester itself")
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "keisoku-mlrsearch"]
+
+
+def goal() -> Goal:
+    return Goal(0.0, PRESETS["rfc2544"], 0.005)
+
+
+def test_a_closed_controller_leaves_no_thread_behind() -> None:
+    search = mlrsearch(goal(), 1.0, 1000.0)
+    question = next(search)
+    assert question == Question(1.0, 1000.0, for_rate=True)
+    search.send(Answer(1.0, 1.0, 1000, 400))
+    assert threads()
+    search.close()
+    assert not threads()
+
+
+def test_a_method_that_is_dropped_ends_its_controller() -> None:
+    engine = SimulatedEngine(device(HARD))
+    method = begin("mlr", plan("mlr", frame_bytes=[64]), engine.capabilities, Bias(exact=True), {})
+    next(method)
+    assert threads()
+    method.close()
+    assert not threads()
+
+
+def test_what_the_controller_raises_is_raised_here() -> None:
+    with pytest.raises(ValueError, match="must be bigger"):
+        next(mlrsearch(goal(), 10.0, 1.0))
+    search = mlrsearch(goal(), 1.0, 1000.0)
+    next(search)
+    with pytest.raises(AttributeError):
+        search.send("no answer")  # type: ignore[arg-type]
+    assert not threads()
