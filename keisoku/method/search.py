@@ -47,16 +47,18 @@ class Found:
         return max(0.0, self.above_fps - self.fps) if self.record else 0.0
 
 
-def search(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, Found]:
+def search(
+    setting: Setting, frame_bytes: int, ceiling_percent: float | None = None
+) -> Generator[Trial, TrialRecord, Found]:
     """Searches with trials of `search_s`; where that is short, again around what was found with `trial_s`.
 
     RFC 2544 §24: "the duration of the test portion of each trial SHOULD be 60 seconds", a search may use
     shorter ones if the final determination does not. Nor does a trial that lost a frame need its full length.
+    Goes no higher than `ceiling_percent` of the line, the plan's if it is not given.
     """
     settings = setting.plan.throughput
-    bracket = _Bracket(
-        setting, frame_bytes, ceiling_fps(setting, frame_bytes, settings.ceiling_percent, settings.maximum_fps)
-    )
+    percent = ceiling_percent or settings.ceiling_percent
+    bracket = _Bracket(setting, frame_bytes, ceiling_fps(setting, frame_bytes, percent, settings.maximum_fps))
     search_s = settings.search_s or settings.trial_s
     yield from bracket.narrow("search", search_s, bracket.high_fps, fall=0.5)
     if search_s < settings.trial_s and bracket.passed is not None:
