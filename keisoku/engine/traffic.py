@@ -161,7 +161,7 @@ class Traffic:
         return [table for number in range(len(lots)) for table in self._frames(number, lots, trial.frame_bytes)]
 
     def learning(self) -> list[tuple[int, bytes]]:
-        """Frames by which a DUT learns who is where (RFC 2544 §23 c), each with the port that sends it.
+        """Frames by which a DUT learns who is where (RFC 2544 §23 b), each with the port that sends it.
 
         First those of the receiving ends, so that the DUT knows where to send what comes along the routes.
         """

@@ -287,7 +287,7 @@ class _Running(threading.Thread):
         self.began_s = time.monotonic()
 
     def run(self) -> None:
-        """RFC 2544 §23 c to e; a)'s routing updates have no meaning for a static lab."""
+        """RFC 2544 §23 b to e; a)'s routing updates have no meaning for a static lab."""
         try:
             self._learn()
             if self._warm_up is not None:

@@ -39,9 +39,9 @@ def rfc2544(plan: Plan, simulated: bool) -> list[str]:
     elif plan.headers != "ipv4":
         found.append(f"RFC 2544 appendix C.2.6.4: test frames are {plan.headers}, not IPv4/UDP")
     if not phases.learning:
-        found.append("RFC 2544 §23 c: no learning frames were sent")
+        found.append("RFC 2544 §23 b: no learning frames were sent")
     for clause, name, used, wanted in (
-        ("c", "wait after the learning frames", phases.learning_wait_s, standard.learning_wait_s),
+        ("b", "wait after the learning frames", phases.learning_wait_s, standard.learning_wait_s),
         ("d", "wait for the last frames", phases.drain_s, standard.drain_s),
         ("e", "pause between trials", phases.rest_s, standard.rest_s),
     ):
@@ -69,8 +69,8 @@ def ceiling(percent: float) -> list[str]:
         return []
     return [
         f"RFC 2544 §26.1 at {percent:g} %: no load above {percent:g} % of the link's maximum is tried. Clocks may be"
-        " off by ±100 ppm (RFC 8238, RFC 8239): at 100 % a tester that is faster than the DUT's output fills its"
-        " buffer by itself"
+        " off by ±100 ppm (RFC 8238 §5.2, hence 99.98 % in §5.3 and RFC 8239 §2.2): at 100 % a tester that is faster"
+        " than the DUT's output fills its buffer by itself"
     ]
 
 

@@ -109,7 +109,7 @@ def deviations(setting: Setting, full: Sequence[FullRate], all_sizes: bool = Fal
             " what holds frames then is a port's receive queue or the host's queue for a CPU, not a port's buffer"
         )
     if not setting.plan.phases.learning:
-        found.append("RFC 8239 §1.1: no learning frames were sent, the DUT may have flooded")
+        found.append("RFC 2544 §23 b: no learning frames were sent, the DUT may have flooded")
     if setting.capabilities.simulated:
         found.append("the DUT is simulated: results describe the model")
     return found

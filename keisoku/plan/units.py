@@ -21,7 +21,7 @@ NAMED_SIZES = {
     "rfc8239": (64, 128, 256, 512, 1024, 1518, 4096, 8000, 9216),
 }
 """RFC 2544 §9.1; RFC 5180 §5.1.1 with its notes; RFC 8219 §5.1.1, where 84 replaces 64 in the direction from
-IPv6 to IPv4 of a translator; RFC 8239 §2.2 "the most common" for reports."""
+IPv6 to IPv4 of a translator; RFC 8239 §2.3 "most common" for reports."""
 LENGTH_UNITS_M = {"": 1.0, "m": 1.0, "cm": 0.01, "mm": 0.001, "km": 1000.0}
 _QUANTITY = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([^\s\d]*)\s*")
 

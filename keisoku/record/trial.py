@@ -28,7 +28,7 @@ class Phases(_Model):
     """What surrounds the load of a trial (RFC 2544 §23)."""
 
     learning: bool = True
-    """Send learning frames before the load (RFC 2544 §23 c)."""
+    """Send learning frames before the load (RFC 2544 §23 b)."""
     learning_wait_ns: int = Field(2 * NS_PER_S, ge=0)
     drain_ns: int = Field(2 * NS_PER_S, ge=0)
     """How long the receiver waits for frames after the last one was sent (§23 d: 2 s)."""
