@@ -50,7 +50,7 @@ def buffering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     constant: `1 + wait / service time` frames, rounded up. Their uncertainty is one frame, which a buffer of bytes may
     be larger without holding one more, and what latencies scatter without a queue. 'counted' (byte) is the same
     by counts of frames only. 'extra' (frames) is how many oversubscribing frames were sent until the inflection, as
-    sure as the search's step: what the RFC multiplies by the frame size, which is the buffer only if the output is
+    sure as the search's step: what §3.2 1) to 3) multiply by the frame size, which is the buffer only if the output is
     exactly as fast as the input. 'variation' is the largest percentage of variation between repetitions (§3.3).
     """
     settings = setting.plan.buffering
@@ -229,7 +229,10 @@ def _deviations(setting: Setting, count: int) -> list[str]:
     if "pairs" in settings.cases and count < 4:
         found.append(f"RFC 8239 §3.2 3): port pairs need 4 ports, not {count}: not tested")
     if "pairs" in settings.cases and count >= 4:
-        found.append("RFC 8239 §3.2 3): the receiving port of the next pair oversubscribes, not a port of its own")
+        found.append(
+            "RFC 8239 §3.2 3): all pairs at once, each oversubscribed by the receiving port of the next pair, instead"
+            " of two outputs an iteration by ports N-1 and N"
+        )
     if settings.outputs != "each":
         found.append("RFC 8239 §3.2: not every port was tested as output")
     return found

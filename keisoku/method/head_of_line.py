@@ -21,8 +21,8 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and group of ports.
 
     'loss' (%) of the flow to the uncongested output while the other one is congested, 'alone' (%) of the same flow
-    without congestion; 'congested' (%) of all frames to the congested output: a third at least, if nothing slows down
-    the inputs. 'delay' (ns): by how much the congestion lengthens the uncongested flow's maximum latency.
+    without congestion; 'congested' (%) of all frames to the congested output: a third less what it buffers, if nothing
+    slows down the inputs. 'delay' (ns): by how much the congestion lengthens the uncongested flow's maximum latency.
     """
     settings = setting.plan.head_of_line
     count = rfc8239.ports(setting, 4, "head_of_line")

@@ -27,7 +27,8 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'offered' (frames/s), and 'min', 'mean', 'max', 'p50', 'p99', 'p99.9', 'pdv' and 'tagged', in ns.
 
     These are FIFO: stamp on transmit to stamp on receive. Where the link has a rate, the mean is given by all four
-    definitions, 'fifo', 'lifo', 'filo' and 'lilo': RFC 8238 demands FILO and forbids a LIFO that stands alone.
+    definitions, 'fifo', 'lifo', 'filo' and 'lilo': RFC 8238 §2.3 demands FILO and forbids LIFO, which RFC 1242 §3.8
+    asks for where the device stores frames first.
     Means are over all frames of all trials, except 'tagged': the average of the tagged frames, which is what
     RFC 2544 reports.
     """

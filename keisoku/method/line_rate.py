@@ -1,7 +1,7 @@
 """RFC 8239 §2: forwarding, latency and jitter at line rate without congestion, by port pairs and as a full mesh.
 
-"The traffic generator's sending rate MUST be less than or equal to 99.98 % of the nominal value of line rate" (§2.2):
-within ±100 ppm no device is then overloaded by the tester's clock alone.
+"For all tests, the traffic generator's sending rate MUST be less than or equal to 99.98% of the nominal value of the
+line rate" (§2.2): within ±100 ppm no device is then overloaded by the tester's clock alone.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size, pattern and load; all figures of a row are of one trial.
 
     'line_share' (% of 100 %) and 'lost' (frames) of all ports; 'min', 'mean', 'max' (ns) FIFO; where the link has a
-    rate, means by all four definitions and 'filo_min', 'filo_max': RFC 8238 §2 demands FILO and forbids LIFO alone.
+    rate, means by all four definitions and 'filo_min', 'filo_max': RFC 8238 §2.3 demands FILO, allows FIFO and forbids
+    LIFO, which is there only to be compared with results of RFC 2544.
     Jitter (ns) is PDV, each frame's latency less its flow's least (RFC 8238 §3, RFC 5481 §4.2), never |IPDV|: 'jitter'
-    is the mean, 'jitter_p99' and 'jitter_max' are those of the worst flow. The row's trial holds the histogram.
+    is the mean, 'jitter_p99' and 'jitter_max' are those of the worst flow. The least PDV, which §2.2 asks for, is 0 by
+    its definition. The row's trial holds the histogram.
     """
     settings = setting.plan.line_rate
     count = rfc8239.ports(setting, 2, "line_rate")

@@ -1,7 +1,7 @@
 """RFC 8239 §4: the largest burst that all other ports may send to one output at once without loss.
 
-"The burst MUST be sent with an intensity of 100 %", at the smallest gap (§4.2; intensity: RFC 8238 §6.1.1). Every
-trial is one burst of each port into an empty device.
+"The burst MUST be sent with an intensity (as defined in [RFC8238], Section 6.1.1) of 100%, meaning that the burst of
+packets will be sent with a minimum interpacket gap" (§4.2). Every trial is one burst of each port into an empty device.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def microburst(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     if settings.intensity_percent != 100:
         found.append(f"RFC 8239 §4.2: bursts had an intensity of {settings.intensity_percent:g} % instead of 100 %")
     if settings.outputs != "each":
-        found.append("RFC 8239 §4.1: not every port was tested as output")
+        found.append("RFC 8239 §4.2: not every port was tested as output")
     return Result(method="microburst", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
 
 
