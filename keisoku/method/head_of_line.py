@@ -47,6 +47,7 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         found.append(f"RFC 8239 §5.2: {count} ports instead of at least eight")
     if (settings.shifts or count) < count:
         found.append("RFC 8239 §5.2: not every port was tested in every place of a group")
+    found.append("RFC 8239 §5.2 2): no load was split over four outputs, 25 % to each")
     return Result(method="head_of_line", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
 
 

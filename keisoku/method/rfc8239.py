@@ -108,6 +108,9 @@ def deviations(setting: Setting, full: Sequence[FullRate], all_sizes: bool = Fal
             "RFC 8239 §2.2: the link has no rate: 100 % is the most that the tester could offer on all ports at once;"
             " what holds frames then is a port's receive queue or the host's queue for a CPU, not a port's buffer"
         )
+    count = len(setting.plan.port_fields())
+    found.append(f"RFC 8239 §2.3, §3.2, §4.2: the {count} ports given were taken for all ports of the DUT")
+    found.append("RFC 8239 §3.3 to §6.3: of repetitions the mean and a variation are reported, not each of them")
     if not setting.plan.phases.learning:
         found.append("RFC 2544 §23 b: no learning frames were sent, the DUT may have flooded")
     if setting.capabilities.simulated:
