@@ -67,7 +67,7 @@ class Seen:
 def least_learning_fps(settings: AddressSettings, addresses: int) -> float:
     """The rate below which the device would forget addresses before they are tested.
 
-    §5.7.3: "The aging time MUST be longer than the time period needed to produce frames at the specified rate."
+    §5.7.3: "The aging time MUST be longer than the time necessary to produce frames at the specified rate."
     Raises PlanError if there is none.
     """
     rest_s = settings.ageing_s - settings.settle_s - addresses / settings.test_fps

@@ -1,4 +1,4 @@
-"""RFC 2544 §26.4 as RFC 9004 replaces it: the longest burst at the maximum rate that loses no frame.
+"""RFC 2544 §26.4 as RFC 9004 updates it: the longest burst at the maximum rate that loses no frame.
 
 A binary search over the length of a burst (ETSI GS NFV-TST 009 clause 12.3). Because the tester knows which frame
 of a lossy burst was lost first, it tries the burst that ends before it next: everything up to there has passed.
@@ -82,7 +82,7 @@ def _reason(setting: Setting, rates: _Rates) -> str:
     """Why no burst could show a buffer; empty if one can."""
     if rates.throughput == 0:
         return "no load passes without loss: not measured"
-    # RFC 9004 §6.1: only sizes "whose measured Throughput [...] was less than the maximum theoretical Frame Rate".
+    # RFC 9004 §6.1: only sizes "whose Measured Throughput [...] was less than the Max Theoretical Frame Rate".
     resolution = setting.plan.throughput.resolution_percent / 100
     if rates.throughput >= rates.maximum * (TESTER_MARGIN if rates.by_tester else 1 - resolution):
         return "buffer not exercised: the throughput is the maximum rate"
@@ -123,7 +123,7 @@ def _burst(
     trial = setting.trial(
         f"burst {frames}, test {test} of {settings.trials}, {size} byte", size, rates.maximum, seconds
     )
-    # RFC 9004 §6.2: "at least 2 seconds not overlapping the time to receive the burst", "(at the Throughput rate)".
+    # RFC 9004 §6.2: "The time to receive the transferred burst", then "At least 2 seconds not overlapping" it.
     behind_s = min(settings.limit_s, frames / rates.throughput - seconds)
     drain_ns = trial.phases.drain_ns + round(max(0.0, behind_s) * NS_PER_S)
     trial = trial.model_copy(update={"phases": trial.phases.model_copy(update={"drain_ns": drain_ns})})

@@ -77,7 +77,10 @@ def _lost(streams: list[StreamFacts]) -> int:
 
 
 def _verdicts(beside: int, congested: int, held: bool) -> list[str]:
-    """§5.5.4: loss at the uncongested port shows head-of-line blocking, none at the congested one back pressure."""
+    """§5.5.5.1: loss at the uncongested port is head-of-line blocking; §5.5.5.2: none at the congested one, back pressure.
+
+    The RFC takes every trial without loss for back pressure; here the sources must have been held as well.
+    """
     found = ["head-of-line blocking" if beside else "no head-of-line blocking"]
     if held:
         found.append("back pressure" if not congested else "back pressure that does not prevent loss")

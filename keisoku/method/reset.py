@@ -1,4 +1,4 @@
-"""RFC 2544 §26.6 as RFC 6201 replaces it: how long a device forwards nothing when it is reset.
+"""RFC 2544 §26.6 as RFC 6201 updates it: how long a device forwards nothing when it is reset.
 
 The reset is the engine's to trigger in the middle of a trial, or the operator's; the outage is found in what was
 lost, by both methods of RFC 6201 §1.3. It resets nothing itself.

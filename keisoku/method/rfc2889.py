@@ -17,9 +17,9 @@ from keisoku.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.record.validity import TOLERANCE
 
 TRIAL_S = 30.0
-"""RFC 2889 §5.1.2: what a trial should last."""
+"""RFC 2889 §5.1.2: "The recommended Trial Duration is 30 seconds"."""
 STARTS = 0.01
-"""RFC 2889 §5.1.3: "all ports … must begin transmission within 1 % of the trial duration"."""
+"""RFC 2889 §5.1.3: "All ports SHOULD start transmitting their frames within 1% of the trial duration"."""
 _ATTEMPTS = 12
 """Each lowers what a tester is asked for; more would mean that it offers nothing."""
 

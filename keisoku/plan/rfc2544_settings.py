@@ -1,6 +1,7 @@
 """The settings of RFC 2544's §26.4 to §26.6: back-to-back frames, system recovery, reset.
 
-The values of the RFCs (RFC 9004 and RFC 6201 where they replace RFC 2544's) are the defaults. Touches no port.
+The values of the RFCs (RFC 9004 and RFC 6201 where they update RFC 2544) are the defaults where they have some; how long
+is watched, and how often recovery and reset are repeated, they leave open. Touches no port.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ class BackToBackSettings(Settings):
     trials: int = Field(50, ge=1)
     """Searches of each size, N (default 50, as RFC 2544 has it)."""
     limit_s: float = Field(30.0, gt=0, le=300)
-    """The longest burst tried, as the time to send it; RFC 9004: up to 30 s."""
+    """The longest burst tried, as the time to send it; RFC 9004 §6.2: configurable to 30 s at least."""
     step_frames: int = Field(1, ge=1)
     """The search ends when a clean and a lossy burst differ by so many frames (default 1)."""
 

@@ -11,7 +11,7 @@ from keisoku.plan.settings import Settings
 Percent = Annotated[float, Field(gt=0, le=100)]
 Error = Literal["oversize", "undersize", "crc", "dribble", "alignment"]
 LONGEST_S = 300.0
-"""RFC 2889 §5.1.2: "The duration of the test … SHOULD be 30 seconds … between 1 and 300 seconds"."""
+"""RFC 2889 §5.1.2: "Trial duration SHOULD be adjustable between 1 and 300 seconds"."""
 MOST_ADDRESSES = 65_536
 """As many variants of a frame as a port holds."""
 
@@ -37,7 +37,7 @@ class CongestionSettings(Settings):
 
 
 class ForwardPressureSettings(Settings):
-    """RFC 2889 §5.6: frames 88 bits apart, where the standard wants 96."""
+    """RFC 2889 §5.6.3.2: frames 88 bits apart, where the standard wants 96."""
 
     trial_s: float = Field(30.0, gt=0, le=LONGEST_S)
 
@@ -76,7 +76,7 @@ class AddressLearningSettings(AddressSettings):
 
 
 class ErroredFramesSettings(Settings):
-    """RFC 2889 §5.9: whether a device filters what is no frame."""
+    """RFC 2889 §5.9: whether a device filters errored frames, and forwards those with dribble bits."""
 
     trial_s: float = Field(30.0, gt=0, le=LONGEST_S)
     errors: tuple[Error, ...] = Field(("oversize",), min_length=1)
