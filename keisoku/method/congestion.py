@@ -18,8 +18,9 @@ _BLOCK = 4
 
 
 def congestion(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """A row a size and block: 'uncongested_loss' and 'congested_loss' (%), 'load' (% of what was intended that the
-    device let the tester send), 'flooded' (frames); the remark names head-of-line blocking and back pressure."""
+    """A row a size and block: 'uncongested_loss' and 'congested_loss' (%), 'uncongested_rate' and 'congested_rate'
+    (frames/s, §5.5.4), 'load' (% of what was intended that the device let the tester send), 'offered' (frames/s, mean
+    of all sending ports), 'flooded' (frames); the remark names head-of-line blocking and back pressure."""
     plan, settings = setting.plan, setting.plan.congestion
     blocks = range(0, len(plan.port_fields()), _BLOCK)
     rows: list[Row] = []
@@ -63,9 +64,12 @@ def _row(record: TrialRecord, reference: TrialRecord, first: int, streams: list[
     # The tester could offer as much a moment ago: what keeps it from it now is the device.
     held = offered < intended * (1 - TOLERANCE) and reference.valid
     figures, remark = {"load": rfc2889.percent(offered, intended)}, "; ".join(record.invalid_because)
+    figures["offered"] = Quantity(value=record.offered_fps, unit="frames/s")
     if record.valid or held:
         figures["uncongested_loss"] = rfc2889.percent(beside, streams[0].offered_frames)
         figures["congested_loss"] = rfc2889.percent(congested, offered - streams[0].offered_frames)
+        figures["uncongested_rate"] = rfc2889.forwarding_rate(record, (first + 2,))
+        figures["congested_rate"] = rfc2889.forwarding_rate(record, (first + 3,))
         flooded = [one.misdirected_frames for one in record.facts.receivers if first <= one.port < first + _BLOCK]
         figures["flooded"] = Quantity(value=sum(flooded), unit="frames", uncertainty=0.0)
         remark = "; ".join(_verdicts(beside, congested, held))
@@ -77,7 +81,8 @@ def _lost(streams: list[StreamFacts]) -> int:
 
 
 def _verdicts(beside: int, congested: int, held: bool) -> list[str]:
-    """§5.5.5.1: loss at the uncongested port is head-of-line blocking; §5.5.5.2: none at the congested one, back pressure.
+    """§5.5.5.1: loss at the uncongested port is head-of-line blocking; §5.5.5.2: none at the congested one is back
+    pressure.
 
     The RFC takes every trial without loss for back pressure; here the sources must have been held as well.
     """

@@ -1,4 +1,4 @@
-"""RFC 2889 §5.9: whether a device filters errored frames, as IEEE 802.3 wants.
+"""RFC 2889 §5.9: whether a device filters errored frames, as IEEE 802.3 wants; those with dribble bits are forwarded.
 
 A NIC can send frames that are too long for the device, and no others: those need an engine with that ability.
 """
@@ -19,7 +19,8 @@ LEAST_BYTES = 64
 
 
 def errored_frames(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """A row for each error and size: 'offered' (frames/s), 'forwarded' (%); none should be.
+    """A row for each error and size: 'offered' (frames/s), 'forwarded' (%), which should be none, or with dribble bits
+    all; the remark says pass or fail (§5.9.5).
 
     Raises PlanError if the tester's port cannot send a frame above the device's maximum.
     """
@@ -29,6 +30,7 @@ def errored_frames(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     left_out = [error for error in get_args(Error) if error not in settings.errors]
     if left_out:
         found.append(f"RFC 2889 §5.9: {', '.join(left_out)} errors were not tested")
+    found.append(f"RFC 2889 §5.9.2: one load, {settings.load_percent:g} %, was tried instead of several")
     for error in settings.errors:
         for size in _sizes(setting, error):
 
@@ -65,5 +67,8 @@ def _row(error: Error, record: TrialRecord) -> Row:
     if record.valid:
         passed = forwarded + record.facts.tracked.corrupt_arrivals
         figures["forwarded"] = rfc2889.percent(passed, offered)
-        remark = "filtered" if passed == 0 else "not filtered"
+        remark = "pass: filtered" if passed == 0 else "fail: not filtered"
+        if error == "dribble":
+            # §5.9.3: "The DUT/SUT MUST correct and forward frames containing dribbling bits."
+            remark = "pass: corrected and forwarded" if forwarded == offered else "fail: not all were forwarded"
     return Row(frame_bytes=record.trial.frame_bytes, case=error, figures=figures, trial=record.index, remark=remark)

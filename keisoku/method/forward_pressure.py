@@ -1,4 +1,4 @@
-"""RFC 2889 §5.6: frames come 88 bits apart, where IEEE 802.3 wants 96: does the device send too close as well?
+"""RFC 2889 §5.6.3.2: frames come 88 bits apart, where IEEE 802.3 wants 96: does the device send too close as well?
 
 Needs a tester that can send so; the maximum forwarding rate of the same clause is in `forwarding`.
 """
@@ -47,5 +47,7 @@ def _row(setting: Setting, record: TrialRecord) -> Row:
         figures["loss"] = Quantity(value=100 * record.loss_ratio, unit="%", uncertainty=0.0)
         # Half of what the shorter gap gains: clocks may differ by 100 ppm, which is far less.
         pressed = rate.value - error > (line + record.trial.frames_per_second) / 2
-        remark = "the device sends with gaps below 96 bits" if pressed else "the device keeps gaps of 96 bits"
+        # §5.6.5 has the expression: a rate above the MOL "MUST be highlighted with" it.
+        pressing = "Forward Pressure detected: the device sends with gaps below 96 bits"
+        remark = pressing if pressed else "the device keeps gaps of 96 bits"
     return Row(frame_bytes=size, figures=figures, trial=record.index, remark=remark)

@@ -5,7 +5,7 @@ Proposes trials that it is given; it never judges a device.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
 
 from keisoku.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
@@ -84,8 +84,9 @@ def highest(probe: Probe, ceiling: float, resolution: float) -> Generator[Trial,
     return Boundary(low, high, limited or low == ceiling)
 
 
-def forwarding_rate(record: TrialRecord) -> Quantity:
-    """RFC 2285 §3.6.1: frames a second that reach the right ports, over the time in which they arrive, of all ports.
+def forwarding_rate(record: TrialRecord, ports: Collection[int] | None = None) -> Quantity:
+    """RFC 2285 §3.6.1: frames a second that reach the right ports, over the time in which they arrive, of all ports
+    or of those given.
 
     The uncertainty is a frame a port: the ends of that time are those of whole frames.
     """
@@ -93,6 +94,8 @@ def forwarding_rate(record: TrialRecord) -> Quantity:
     first_sent_ns = {one.port: one.sent.first_sent_ns for one in facts.transmitters}
     rate, error = 0.0, 0.0
     for receiver in facts.receivers:
+        if ports is not None and receiver.port not in ports:
+            continue
         own = [stream for stream in facts.streams if stream.receive == receiver.port]
         frames = sum(stream.tracked.forwarded_frames for stream in own)
         latencies = [stream.tracked.latency for stream in own if stream.tracked.latency is not None]

@@ -1,7 +1,7 @@
 """The settings of RFC 2544's §26.4 to §26.6: back-to-back frames, system recovery, reset.
 
-The values of the RFCs (RFC 9004 and RFC 6201 where they update RFC 2544) are the defaults where they have some; how long
-is watched, and how often recovery and reset are repeated, they leave open. Touches no port.
+The values of the RFCs (RFC 9004 and RFC 6201 where they update RFC 2544) are the defaults where they have some; how
+long is watched, and how often recovery and reset are repeated, they leave open. Touches no port.
 """
 
 from __future__ import annotations

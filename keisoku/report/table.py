@@ -100,6 +100,8 @@ COLUMNS = {
     "flooded": "Flooded",
     "uncongested_loss": "Loss at the uncongested output",
     "congested_loss": "Loss at the congested output",
+    "uncongested_rate": "Rate at the uncongested output",
+    "congested_rate": "Rate at the congested output",
     "tried": "Tried",
     "addresses": "Addresses",
     "table": "With the tester's own",

@@ -196,4 +196,4 @@ def test_a_bridge_of_a_large_mtu_does_not_filter_oversize_frames() -> None:
     own = {"trial_s": 0.1, "maximum_fps": 1000}
     result, _ = measure("errored_frames", 2, mtu=2000, errored_frames=own)
     (row,) = result.rows
-    assert (row.frame_bytes, value(row, "forwarded"), row.remark) == (1519, 100, "not filtered")
+    assert (row.frame_bytes, value(row, "forwarded"), row.remark) == (1519, 100, "fail: not filtered")

@@ -112,6 +112,9 @@ def test_head_of_line_blocking_and_back_pressure_are_told_apart(
     assert value(row, "congested_loss") == pytest.approx(congested, abs=1)
     assert value(row, "load") == pytest.approx(offered, abs=2)
     assert row.remark == verdict
+    if offered == 100 and not beside:
+        assert value(row, "uncongested_rate") == pytest.approx(LINE / 2, rel=0.02)
+        assert value(row, "congested_rate") == pytest.approx(LINE, rel=0.02)
     if not beside:
         assert value(row, "uncongested_loss") == 0
 
@@ -187,11 +190,13 @@ def test_a_device_that_sends_too_close_is_told(service: float, presses: bool) ->
     with pytest.raises(StopIteration) as stop:
         method.send(record)
     (row,) = stop.value.value.rows
-    assert ("below 96" in row.remark) == presses
+    assert ("Forward Pressure detected" in row.remark) == presses
     assert value(row, "line_share") == pytest.approx(100 * 672 / 664 if presses else 100, abs=0.01)
 
 
-@pytest.mark.parametrize(("limit", "forwarded", "remark"), [(1518, 0, "filtered"), (9000, 100, "not filtered")])
+@pytest.mark.parametrize(
+    ("limit", "forwarded", "remark"), [(1518, 0, "pass: filtered"), (9000, 100, "fail: not filtered")]
+)
 def test_oversize_frames_are_filtered_or_not(limit: int, forwarded: float, remark: str) -> None:
     own = plan("errored_frames", phases=PHASES, errored_frames={"trial_s": 0.01})
     result, _ = carry_out(own, device(f"max_frame_bytes = {limit}"))
