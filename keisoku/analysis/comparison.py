@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from keisoku.analysis.difference import Better, Change, Margin, change, difference, ranked, without_rounding
 from keisoku.record.result import Quantity, Result, Row
 
-_CONDITIONS = {"load", "offered", "mfr_load", "tried", "tests", "trials", "seconds", "start", "end"}
+_CONDITIONS = {"load", "offered", "mfr_load", "mfr_offered", "tried", "tests", "trials", "seconds", "start", "end"}
 """What was done to the device or by the tester, not what the device did."""
 _BETTER_BY_NAME: dict[str, Better] = {
     **dict.fromkeys(("line_share", "largest", "limit", "burst", "burst_min", "burst_max", "in_place"), "higher"),

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from keisoku.errors import PlanError
 from keisoku.method import rfc2889
-from keisoku.method.address_trial import Seen, address_trial, least_learning_fps
+from keisoku.method.address_trial import NO_PAUSE_BEFORE, Seen, address_trial, least_learning_fps
 from keisoku.method.setting import Setting
 from keisoku.record.result import Quantity, Result, Row
 from keisoku.record.trial import Trial, TrialRecord
@@ -46,7 +46,7 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             remarks.append(f"{size} byte: the search ended early: at {number} addresses no trial could be used")
         elif low == settings.most_addresses:
             remarks.append(f"{size} byte: at least {low} addresses: the search went no further")
-    found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.7", None, sizes=False)
+    found = [NO_PAUSE_BEFORE, *rfc2889.deviations(plan, setting.capabilities.simulated, "§5.7", None, sizes=False)]
     return Result(method="address_caching", rows=rows, deviations=found, remarks=remarks)
 
 

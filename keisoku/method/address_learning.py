@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from keisoku.method import rfc2889
-from keisoku.method.address_trial import Seen, address_trial, least_learning_fps
+from keisoku.method.address_trial import NO_PAUSE_BEFORE, Seen, address_trial, least_learning_fps
 from keisoku.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN
 from keisoku.method.setting import Setting
 from keisoku.record.result import Quantity, Result, Row
@@ -55,7 +55,7 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows += [one.row({"tried": _rate(one.record.trial.frames_per_second)}) for one in seen]
         if limited or (low and low == ceiling):
             remarks.append(f"{size} byte: at least this rate: the tester offered no more")
-    found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.8", None, sizes=False)
+    found = [NO_PAUSE_BEFORE, *rfc2889.deviations(plan, setting.capabilities.simulated, "§5.8", None, sizes=False)]
     return Result(method="address_learning", rows=rows, deviations=found, remarks=remarks)
 
 

@@ -22,6 +22,11 @@ FIRST_ADDRESS = "02:6b:73:01:00:00"
 MARGIN = 1.1
 """Pauses are so much longer than the ageing time: a device looks for old entries now and then only."""
 
+NO_PAUSE_BEFORE = (
+    "RFC 2889 §5.7.3: the ageing time is waited after each trial, not before the first: addresses that the device knew"
+    " from before take up its table then"
+)
+
 
 @dataclass(frozen=True)
 class Seen:

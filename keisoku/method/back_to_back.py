@@ -65,7 +65,11 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 found.append(longest)
         rows.append(_row(setting, size, rates, found))
     step = f"{settings.step_frames} frame{'s' if settings.step_frames > 1 else ''}"
-    remarks = [f"RFC 9004 §7: N = {settings.trials} tests, step {step}, bursts of up to {settings.limit_s:g} s."]
+    remarks = [
+        f"RFC 9004 §7: N = {settings.trials} tests, step {step}, bursts of up to {settings.limit_s:g} s;"
+        f" binary search from {min(FIRST_S, settings.limit_s):g} s on, doubled until frames are lost, then bursts that end"
+        " before the first frame lost, or halfway."
+    ]
     if bounded:
         most = ", ".join(f"{fps:,.0f} frames/s at {size} byte" for size, fps in bounded.items())
         remarks.append(f"The maximum rate is what the tester can offer, not that of a medium: {most}.")

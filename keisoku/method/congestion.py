@@ -46,8 +46,8 @@ def congestion(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _crossed(first: int) -> tuple[Flow, ...]:
-    # §5.5.3: "in an alternating order. The first test frame to the uncongested receive port, second … to the
-    # congested": two flows of one port and rate leave in turn.
+    # §5.5.3: "in an alternating order.  The first test frame to the uncongested receive port, second test
+    # frame to the congested receive port, then repeat.": two flows of one port and rate leave in turn.
     return (
         Flow(transmit=first, receive=first + 2, share=0.5),
         Flow(transmit=first, receive=first + 3, share=0.5),

@@ -99,7 +99,7 @@ def loss(plan: Plan) -> list[str]:
 
 
 def back_to_back(plan: Plan) -> list[str]:
-    """RFC 2544 §26.4 and RFC 9004 §6.2."""
+    """RFC 2544 §26.4 and RFC 9004 §6.2, which wants longer waits than 2 s behind bursts longer than 2 s."""
     used = plan.back_to_back
     found = []
     if used.trials < BackToBackSettings().trials:
@@ -107,6 +107,11 @@ def back_to_back(plan: Plan) -> list[str]:
     if plan.phases.drain_s < PhaseSettings().drain_s:
         found.append(
             f"RFC 9004 §6.2: after the last expected frame {plan.phases.drain_s:g} s are waited instead of at least 2 s"
+        )
+    if used.limit_s > max(PhaseSettings().drain_s, plan.phases.drain_s):
+        found.append(
+            f"RFC 9004 §6.2: {plan.phases.drain_s:g} s are waited after the last expected frame of any burst, not longer"
+            " behind one of more than 2 s"
         )
     return found
 

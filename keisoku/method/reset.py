@@ -51,7 +51,7 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     plan = setting.plan
     remarks = [
         "By loss: lost frames / offered rate. By time stamps: from the last frame before the outage to the first one"
-        " after it, as they were sent (RFC 6201 §1.3)."
+        " after it, as they were sent (RFC 6201 §1.3). Of a power interruption its 15 s are not removed (§4.3.1)."
     ]
     remarks.append("The device was reset by hand." if by_hand else "The device was reset by the engine.")
     return Result(

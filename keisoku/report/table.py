@@ -97,6 +97,7 @@ COLUMNS = {
     "frmol": "FRMOL",
     "mfr": "MFR",
     "mfr_load": "MFR at",
+    "mfr_offered": "Offered at MFR",
     "flooded": "Flooded",
     "uncongested_loss": "Loss at the uncongested output",
     "congested_loss": "Loss at the congested output",
