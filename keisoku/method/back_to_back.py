@@ -67,8 +67,8 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     step = f"{settings.step_frames} frame{'s' if settings.step_frames > 1 else ''}"
     remarks = [
         f"RFC 9004 §7: N = {settings.trials} tests, step {step}, bursts of up to {settings.limit_s:g} s;"
-        f" binary search from {min(FIRST_S, settings.limit_s):g} s on, doubled until frames are lost, then bursts that end"
-        " before the first frame lost, or halfway."
+        f" binary search from {min(FIRST_S, settings.limit_s):g} s on, doubled until frames are lost, then bursts"
+        " that end before the first frame lost, or halfway."
     ]
     if bounded:
         most = ", ".join(f"{fps:,.0f} frames/s at {size} byte" for size, fps in bounded.items())

@@ -110,8 +110,8 @@ def back_to_back(plan: Plan) -> list[str]:
         )
     if used.limit_s > max(PhaseSettings().drain_s, plan.phases.drain_s):
         found.append(
-            f"RFC 9004 §6.2: {plan.phases.drain_s:g} s are waited after the last expected frame of any burst, not longer"
-            " behind one of more than 2 s"
+            f"RFC 9004 §6.2: {plan.phases.drain_s:g} s are waited after the last expected frame of any burst, not"
+            " longer behind one of more than 2 s"
         )
     return found
 
