@@ -16,9 +16,10 @@ _CONDITIONS = {"load", "offered", "mfr_load", "mfr_offered", "tried", "tests", "
 """What was done to the device or by the tester, not what the device did."""
 _BETTER_BY_NAME: dict[str, Better] = {
     **dict.fromkeys(("line_share", "largest", "limit", "burst", "burst_min", "burst_max", "in_place"), "higher"),
-    **dict.fromkeys(("forwarded", "buffer", "microburst", "microburst_bytes"), "higher"),
+    **dict.fromkeys(("buffer", "microburst", "microburst_bytes"), "higher"),
     **dict.fromkeys(("lost", "flooded", "reordered", "extent", "extra"), "lower"),
     **dict.fromkeys(("implied_buffer", "corrected_buffer", "buffer_time", "earliest", "latest", "period"), "neither"),
+    "forwarded": "neither",  # of errored frames: some are to be filtered, some not
 }
 _BETTER_BY_UNIT: dict[str, Better] = {
     **dict.fromkeys(("ns", "ns/byte", "%"), "lower"),

@@ -258,7 +258,7 @@ fn sign(frame: &mut [u8], signature: Signature) -> Result<()> {
     Ok(())
 }
 
-/// Sends `count` frames 1 ms apart that belong to no trial (RFC 2544 §23 c: learning frames).
+/// Sends `count` frames 1 ms apart that belong to no trial (RFC 2544 §23 b: learning frames).
 pub fn send_slowly(place: &Place, template: &[u8], count: u32) -> Result<()> {
     let mut port = Socket::open(place)?;
     let mut frame = template.to_vec();
