@@ -25,7 +25,8 @@ demo: $(BUILT)
 test: $(BUILT) lint
 	@./setup.sh test
 	cargo test --locked --quiet
-	$(PY) -m pytest
+	$(PY) -m pytest --numprocesses 2 --dist worksteal tests/unit tests/simulated tests/browser
+	$(PY) -m pytest tests/lab
 
 lint: $(BUILT)
 	cargo fmt --check

@@ -235,7 +235,9 @@ def _deviations(setting: Setting, count: int) -> list[str]:
         )
     if settings.outputs != "each":
         found.append("RFC 8239 §3.2: not every port was tested as output")
-    found.append("RFC 8239 §3.2: the buffer is that of the constant maximum latency; 'extra' is the RFC's count of frames")
+    found.append(
+        "RFC 8239 §3.2: the buffer is that of the constant maximum latency; 'extra' is the RFC's count of frames"
+    )
     return found
 
 

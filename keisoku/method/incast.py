@@ -52,7 +52,9 @@ def incast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     ]
     if settings.outputs != "each":
         found.append("RFC 8239 §6.2: not every port was tested as receiver")
-    found.append("RFC 8239 §6.2: the steady load is what bursts leave of 99.98 %; how synchronous bursts are is not given")
+    found.append(
+        "RFC 8239 §6.2: the steady load is what bursts leave of 99.98 %; how synchronous bursts are is not given"
+    )
     return Result(method="incast", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
 
 

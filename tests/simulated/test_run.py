@@ -83,9 +83,9 @@ methods = ["throughput", "loss"]
 dut = "sim:slow.toml"
 frame_bytes = [64, 128]
 [throughput]
-trial_s = 0.5
+trial_s = 0.2
 [loss]
-trial_s = 0.5
+trial_s = 0.2
 """
 SLOW = (
     "[output]\nservice_bits_per_second = 6e8\nbuffer_bytes = 3000\n[jitter]\ndistribution = 'uniform'\nspread_ns = 50\n"
