@@ -18,9 +18,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import squareform
-from scipy.stats import f as f_distribution
 
 PORTS_MIN = 4
 """Two chips with two ports each."""
@@ -89,6 +86,8 @@ def _chance(coarse: _Fit, fine: _Fit, error_ns: float) -> tuple[float, float]:
     more, left = fine.parameters - coarse.parameters, len(fine.residuals) - fine.parameters
     if more < 1 or left < 1:
         return 0.0, 0.0
+    from scipy.stats import f as f_distribution  # loading scipy takes longer than most commands need to start
+
     variance = max(fine.squares / left, error_ns**2)
     ratio = max(0.0, coarse.squares - fine.squares) / more / variance
     return float(f_distribution.logsf(ratio, more, left)), -ratio
@@ -101,6 +100,9 @@ def _proposals(ways: Sequence[Way], residuals: NDArray[np.float64], ports: int) 
         for row, column in ((one, other), (other, one)):
             total[row, column] += residual
             count[row, column] += 1
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
     # Two ports without a way between them are as far apart as any.
     distance = np.where(count > 0, total / np.maximum(count, 1), residuals.max()) - residuals.min()
     np.fill_diagonal(distance, 0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from math import ceil, sqrt
 
-from keisoku.method.controller import Answer, Bounds, Goal, Question, Search
+from keisoku.method.search_goal import Answer, Bounds, Goal, Question, Search
 
 RARE_S = 1.0
 """A first loss later than this may be an event and not an overload: how rare events are says where they would be

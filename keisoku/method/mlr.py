@@ -11,9 +11,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from keisoku.method import deviations
-from keisoku.method.controller import Answer, Bounds, Goal, Question, Search, mlrsearch
 from keisoku.method.descent import descent
 from keisoku.method.search import RETRIES, SPOILED_LOADS, TESTER_MARGIN, beyond_tester, ceiling_fps
+from keisoku.method.search_goal import Answer, Bounds, Goal, Question, Search
 from keisoku.method.setting import Setting
 from keisoku.plan.mlr_settings import MlrSettings
 from keisoku.record.result import Quantity, Result, Row
@@ -136,6 +136,8 @@ class _Search:
     def _controller(self, goal: Goal, least_fps: float, most_fps: float) -> Search:
         if self.settings.controller == "descent" and goal.loss_ratio == 0 and goal.one_bad_trial_decides:
             return descent(goal, least_fps, most_fps)
+        from keisoku.method.controller import mlrsearch  # the package takes a quarter of a second to load
+
         return mlrsearch(goal, least_fps, most_fps)
 
     def _measured(self, found: _Found, question: Question) -> Generator[Trial, TrialRecord, TrialRecord]:

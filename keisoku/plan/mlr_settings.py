@@ -1,6 +1,6 @@
 """Settings of the search by MLRsearch: goals as draft-ietf-bmwg-mlrsearch has them, and where each preset comes from.
 
-Holds values; what a goal means is the controller's (`keisoku/method/controller.py`).
+Holds values; what a goal means is a controller's (`keisoku/method/search_goal.py`).
 """
 
 from __future__ import annotations

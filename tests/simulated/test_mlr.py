@@ -10,7 +10,8 @@ from simulated_trials import carry_out, device, plan
 from keisoku.calibration.bias import Bias
 from keisoku.engine.simulated import SimulatedEngine
 from keisoku.method import begin
-from keisoku.method.controller import Answer, Goal, Question, mlrsearch
+from keisoku.method.controller import mlrsearch
+from keisoku.method.search_goal import Answer, Goal, Question
 from keisoku.plan.mlr_settings import PRESETS
 from keisoku.record.result import Result
 from keisoku.record.trial import Facts, Trial, TrialRecord
