@@ -1,0 +1,72 @@
+// A queue from one clock's domain into another's: gray-coded pointers, of which one bit changes at a time.
+// First word shown at once. Writing when full and reading when empty do nothing. Both resets must overlap.
+`default_nettype none
+
+module async_fifo #(
+    parameter int WIDTH = 8,
+    parameter int LOG2_DEPTH = 4
+) (
+    input  wire              in_clk,
+    input  wire              in_rst,
+    input  wire  [WIDTH-1:0] in,
+    input  wire              in_valid,
+    output logic             in_ready,
+    input  wire              out_clk,
+    input  wire              out_rst,
+    output logic [WIDTH-1:0] out,
+    output logic             out_valid,
+    input  wire              out_ready
+);
+
+  typedef logic [LOG2_DEPTH:0] pointer_t;
+
+  (* ram_style = "distributed" *) logic [WIDTH-1:0] memory[2**LOG2_DEPTH];
+  pointer_t written, written_gray, written_gray_there;
+  pointer_t taken, taken_gray, taken_gray_there;
+
+  function automatic pointer_t gray(input pointer_t binary);
+    return binary ^ (binary >> 1);
+  endfunction
+
+  // Full: as many written as the memory holds, that is equal but for the two highest bits of the gray code.
+  assign in_ready  = written_gray != (taken_gray_there ^ (pointer_t'(3) << (LOG2_DEPTH - 1)));
+  assign out_valid = taken_gray != written_gray_there;
+  assign out       = memory[taken[LOG2_DEPTH-1:0]];
+
+  always_ff @(posedge in_clk) begin
+    if (in_valid && in_ready) memory[written[LOG2_DEPTH-1:0]] <= in;
+    if (in_rst) begin
+      written      <= '0;
+      written_gray <= '0;
+    end else if (in_valid && in_ready) begin
+      written      <= written + 1'b1;
+      written_gray <= gray(written + 1'b1);
+    end
+  end
+
+  always_ff @(posedge out_clk) begin
+    if (out_rst) begin
+      taken      <= '0;
+      taken_gray <= '0;
+    end else if (out_valid && out_ready) begin
+      taken      <= taken + 1'b1;
+      taken_gray <= gray(taken + 1'b1);
+    end
+  end
+
+  for (genvar i = 0; i <= LOG2_DEPTH; i++) begin : g_pointer
+    sync_bit sync_written (
+        .clk (out_clk),
+        .from(written_gray[i]),
+        .to  (written_gray_there[i])
+    );
+    sync_bit sync_taken (
+        .clk (in_clk),
+        .from(taken_gray[i]),
+        .to  (taken_gray_there[i])
+    );
+  end
+
+endmodule
+
+`default_nettype wire
