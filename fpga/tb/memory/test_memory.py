@@ -7,7 +7,6 @@ import random
 import sys
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
 
 import cocotb
 from cocotb.clock import Clock
