@@ -99,10 +99,13 @@ module tracker_formal
     if (started) begin
       // Every verdict, in the order of the rules.
       if (verdict_valid) begin
-        if (flushed) assert (verdict == VERDICT_LATE);
-        else if (wide_t'(number) >= next) assert (verdict == VERDICT_IN_ORDER);
-        else if (wide_t'(number) + wide_t'(WINDOW) < next) assert (verdict == VERDICT_LATE);
-        else assert (verdict == VERDICT_DUPLICATED || verdict == VERDICT_REORDERED);
+        if (flushed)
+          assert (verdict == VERDICT_LATE);
+          else if (wide_t'(number) >= next)
+            assert (verdict == VERDICT_IN_ORDER);
+            else if (wide_t'(number) + wide_t'(WINDOW) < next)
+              assert (verdict == VERDICT_LATE);
+              else assert (verdict == VERDICT_DUPLICATED || verdict == VERDICT_REORDERED);
         if (!flushed) assert (skipped == (wide_t'(number) > next));
         if (number == watched && verdict == VERDICT_DUPLICATED) assert (seen);
         if (number == watched && verdict != VERDICT_DUPLICATED && verdict != VERDICT_LATE) assert (!seen);

@@ -11,31 +11,31 @@ module account
     parameter int LOG2_BINS   = 11,
     parameter int LOG2_EVENTS = 4
 ) (
-    input  wire                    clk,
-    input  wire                    rst,
-    input  wire config_t           configuration,
-    input  wire                    reset,           // begin a trial: forgets all; nothing is counted until !busy
-    input  wire                    swap,            // of the banks of histogram and latency; done when !busy
-    input  wire                    flush,           // end it: tells what is missing of `offered` frames
-    input  wire  [47:0]            offered,
-    output logic                   busy,
-    output logic                   finished,        // the flush is done, and all that is lost has been counted
-    output logic                   settled,         // every arrival has its verdict
-    output logic                   bank,            // the one counted in
-    output logic                   triggered,
-    output logic [47:0]            expected,        // one more than the greatest number that came
-    output counts_t                counted,
-    output latency_t               latencies,       // of the idle bank
-    input  wire  [LOG2_BINS:0]     read_bin,        // of the histogram; the highest bit is the bank
-    input  wire                    read_valid,
-    output logic [31:0]            read_count,
-    output logic                   read_done,
-    input  wire arrival_t          arrival,
-    input  wire                    arrival_valid,
-    output logic                   arrival_ready,
-    output event_t                 told,
-    output logic                   told_valid,
-    input  wire                    told_ready
+    input  wire                         clk,
+    input  wire                         rst,
+    input  wire config_t                configuration,
+    input  wire                         reset,          // begin a trial: forgets all; nothing is counted until !busy
+    input  wire                         swap,           // of the banks of histogram and latency; done when !busy
+    input  wire                         flush,          // end it: tells what is missing of `offered` frames
+    input  wire           [       47:0] offered,
+    output logic                        busy,
+    output logic                        finished,       // the flush is done, and all that is lost has been counted
+    output logic                        settled,        // every arrival has its verdict
+    output logic                        bank,           // the one counted in
+    output logic                        triggered,
+    output logic          [       47:0] expected,       // one more than the greatest number that came
+    output counts_t                     counted,
+    output latency_t                    latencies,      // of the idle bank
+    input  wire           [LOG2_BINS:0] read_bin,       // of the histogram; the highest bit is the bank
+    input  wire                         read_valid,
+    output logic          [       31:0] read_count,
+    output logic                        read_done,
+    input  wire arrival_t               arrival,
+    input  wire                         arrival_valid,
+    output logic                        arrival_ready,
+    output event_t                      told,
+    output logic                        told_valid,
+    input  wire                         told_ready
 );
 
   logic begin_trial;
@@ -44,7 +44,9 @@ module account
   logic [2:0] spacing;
   logic resetting, take;
 
-  numbered_t classified, tracked, pending, corrupt;
+  numbered_t classified, tracked, pending;
+  logic [47:0] claim;
+  logic [43:0] claimed_at;
   class_t kind;
   logic kind_valid, ours_valid, refused, crowded, empty;
   logic tracked_valid, tracked_ready;
@@ -75,7 +77,7 @@ module account
   classify classify_arrival (
       .clk          (clk),
       .rst          (begin_trial || resetting),
-      .configuration(configuration),
+      .expectation  (configuration.expectation),
       .arrival      (arrival),
       .arrival_valid(take),
       .numbered     (classified),
@@ -173,14 +175,14 @@ module account
   );
 
   sampling samples (
-      .clk          (clk),
-      .rst          (begin_trial),
-      .configuration(configuration),
-      .arrival      (tracked),
-      .skipped      (skipped),
-      .valid        (accepted),
-      .tell         (tell),
-      .triggered    (triggered)
+      .clk       (clk),
+      .rst       (begin_trial),
+      .choice    (configuration.choice),
+      .latency_ns(tracked.latency_ns),
+      .skipped   (skipped),
+      .valid     (accepted),
+      .tell      (tell),
+      .triggered (triggered)
   );
 
   counts count (
@@ -203,7 +205,8 @@ module account
     if (corrupt_taken) corrupt_pending <= 1'b0;
     if (kind_valid && kind == CLASS_CORRUPT) begin
       corrupt_pending <= 1'b1;
-      corrupt         <= classified;
+      claim           <= classified.number;
+      claimed_at      <= classified.time_16ns;
     end
     if (verdict_taken) verdict_pending <= 1'b0;
     if (frame_taken) frame_pending <= 1'b0;
@@ -221,12 +224,12 @@ module account
   end
 
   always_comb begin
-    corrupt_event = '{kind: EVENT_CORRUPT, time_16ns: corrupt.time_16ns, first: corrupt.number, last: corrupt.number};
+    corrupt_event = '{kind: EVENT_CORRUPT, time_16ns: claimed_at, first: claim, last: claim};
     verdict_event = '{kind: EVENT_LATE, time_16ns: pending.time_16ns, first: pending.number, last: pending.number};
     if (pending_verdict == VERDICT_REORDERED) verdict_event.kind = EVENT_REORDERED;
     if (pending_verdict == VERDICT_DUPLICATED) verdict_event.kind = EVENT_DUPLICATED;
     frame_event = '{kind: EVENT_FRAME, time_16ns: pending.time_16ns, first: pending.number, last: pending.latency_ns};
-    lost_event = '{kind: EVENT_LOST, time_16ns: lost_at, first: lost_first, last: lost_last};
+    lost_event  = '{kind: EVENT_LOST, time_16ns: lost_at, first: lost_first, last: lost_last};
   end
 
   events #(

@@ -33,14 +33,22 @@ package account_pkg;
     logic [15:0]  stream;
     frame_bytes_t least_bytes;
     frame_bytes_t most_bytes;
-    logic [47:0]  planned;             // frames that the trial may send: greater numbers are foreign
-    logic [31:0]  origin_ns;           // signed: the latency of the least bin
-    logic [4:0]   shift;               // a bin is 2^shift ns wide
-    logic [31:0]  sample_every;        // 0: none
-    logic         trigger_on_skip;
-    logic         trigger_on_latency;
-    logic [31:0]  trigger_latency_ns;
-    logic [31:0]  trigger_frames;
+    logic [47:0]  planned;      // frames that the trial may send: greater numbers are foreign
+  } expectation_t;
+
+  typedef struct packed {
+    logic [31:0] every;               // one frame in so many; 0: none
+    logic        trigger_on_skip;
+    logic        trigger_on_latency;
+    logic [31:0] trigger_latency_ns;  // signed
+    logic [31:0] trigger_frames;      // that many from the trigger on, at least 1
+  } choice_t;
+
+  typedef struct packed {
+    expectation_t expectation;
+    logic [31:0]  origin_ns;    // signed: the latency of the least bin
+    logic [4:0]   shift;        // a bin is 2^shift ns wide
+    choice_t      choice;
   } config_t;
 
   // received = first + duplicated + late + untracked + corrupt + foreign + other, once the queue is empty.
@@ -61,10 +69,10 @@ package account_pkg;
   // Of first arrivals only. Extremes are of no meaning while count is 0.
   typedef struct packed {
     logic [47:0] count;
-    ns_t         least_ns;    // signed
-    ns_t         most_ns;     // signed
-    logic [63:0] sum_ns;      // signed
-    logic [79:0] squares;     // of (latency - origin), which is cut off at +-(2^24 - 1) ns
+    ns_t         least_ns;  // signed
+    ns_t         most_ns;   // signed
+    logic [63:0] sum_ns;    // signed
+    logic [79:0] squares;   // of (latency - origin), which is cut off at +-(2^24 - 1) ns
   } latency_t;
 
 endpackage

@@ -6,20 +6,18 @@ module classify
   import instrument_pkg::*;
   import account_pkg::*;
 (
-    input  wire             clk,
-    input  wire             rst,
-    input  wire config_t    configuration,
-    input  wire arrival_t   arrival,
-    input  wire             arrival_valid,
-    output numbered_t       numbered,
-    output class_t          kind,
-    output logic            valid
+    input  wire               clk,
+    input  wire               rst,
+    input  wire expectation_t expectation,
+    input  wire arrival_t     arrival,
+    input  wire               arrival_valid,
+    output numbered_t         numbered,
+    output class_t            kind,
+    output logic              valid
 );
 
   // One comparison of each kind a clock: they are as wide as a clock allows.
-  typedef struct packed {
-    logic marked, same_stream, damaged, short, long, unplanned;
-  } findings_t;
+  typedef struct packed {logic marked, same_stream, damaged, too_short, too_long, unplanned;} findings_t;
 
   arrival_t  held;
   findings_t found;
@@ -27,22 +25,22 @@ module classify
   logic held_valid, found_valid;
 
   always_ff @(posedge clk) begin
-    held <= arrival;
+    held              <= arrival;
 
     found.marked      <= held.marked;
-    found.same_stream <= held.signature.stream == configuration.stream;
+    found.same_stream <= held.signature.stream == expectation.stream;
     found.damaged     <= held.fcs_bad || held.misaligned || !held.sums_to_zero;
-    found.short       <= held.frame_bytes < configuration.least_bytes;
-    found.long        <= held.frame_bytes > configuration.most_bytes;
-    found.unplanned   <= held.signature.number >= configuration.planned;
+    found.too_short   <= held.frame_bytes < expectation.least_bytes;
+    found.too_long    <= held.frame_bytes > expectation.most_bytes;
+    found.unplanned   <= held.signature.number >= expectation.planned;
     taken.number      <= held.signature.number;
     taken.latency_ns  <= held.received_ns - held.signature.sent_ns;
     taken.time_16ns   <= held.received_ns[47:4];
 
-    numbered <= taken;
+    numbered          <= taken;
     if (!found.marked) kind <= CLASS_FOREIGN;
     else if (!found.same_stream) kind <= CLASS_OTHER;
-    else if (found.damaged || found.short || found.long) kind <= CLASS_CORRUPT;
+    else if (found.damaged || found.too_short || found.too_long) kind <= CLASS_CORRUPT;
     else if (found.unplanned) kind <= CLASS_FOREIGN;
     else kind <= CLASS_OURS;
 

@@ -4,18 +4,18 @@
 module counts
   import account_pkg::*;
 (
-    input  wire             clk,
-    input  wire             rst,
-    input  wire class_t     kind,
-    input  wire             kind_valid,
-    input  wire verdict_t   verdict,
-    input  wire             verdict_valid,
-    input  wire             refused,       // by the queue before the tracker
-    input  wire [47:0]      lost_first,
-    input  wire [47:0]      lost_last,
-    input  wire             lost_valid,
-    input  wire             drop,
-    output counts_t         told
+    input  wire                  clk,
+    input  wire                  rst,
+    input  wire class_t          kind,
+    input  wire                  kind_valid,
+    input  wire verdict_t        verdict,
+    input  wire                  verdict_valid,
+    input  wire                  refused,        // by the queue before the tracker
+    input  wire           [47:0] lost_first,
+    input  wire           [47:0] lost_last,
+    input  wire                  lost_valid,
+    input  wire                  drop,
+    output counts_t              told
 );
 
   logic [47:0] beyond;
@@ -37,13 +37,13 @@ module counts
     end
     if (verdict_valid) begin
       unique case (verdict)
-        VERDICT_IN_ORDER: told.first <= told.first + 1'b1;
+        VERDICT_IN_ORDER:   told.first <= told.first + 1'b1;
         VERDICT_REORDERED: begin
           told.first     <= told.first + 1'b1;
           told.reordered <= told.reordered + 1'b1;
         end
         VERDICT_DUPLICATED: told.duplicated <= told.duplicated + 1'b1;
-        default: told.late <= told.late + 1'b1;
+        default:            told.late <= told.late + 1'b1;
       endcase
     end
     if (refused) told.untracked <= told.untracked + 1'b1;

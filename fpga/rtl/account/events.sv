@@ -9,25 +9,25 @@ module events
     parameter int LOG2_DEPTH = 4,
     parameter int LOG2_PATIENCE = 12  // clocks that LOST waits for room
 ) (
-    input  wire          clk,
-    input  wire          rst,
-    input  wire          hurry,
-    input  wire event_t  corrupt,
-    input  wire          corrupt_valid,
-    output logic         corrupt_ready,
-    input  wire event_t  verdict,
-    input  wire          verdict_valid,
-    output logic         verdict_ready,
-    input  wire event_t  frame,
-    input  wire          frame_valid,
-    output logic         frame_ready,
-    input  wire event_t  lost,
-    input  wire          lost_valid,
-    output logic         lost_ready,
-    output logic         drop,          // an event was dropped
-    output event_t       out,
-    output logic         out_valid,
-    input  wire          out_ready
+    input  wire         clk,
+    input  wire         rst,
+    input  wire         hurry,
+    input  wire event_t corrupt,
+    input  wire         corrupt_valid,
+    output logic        corrupt_ready,
+    input  wire event_t verdict,
+    input  wire         verdict_valid,
+    output logic        verdict_ready,
+    input  wire event_t frame,
+    input  wire         frame_valid,
+    output logic        frame_ready,
+    input  wire event_t lost,
+    input  wire         lost_valid,
+    output logic        lost_ready,
+    output logic        drop,           // an event was dropped
+    output event_t      out,
+    output logic        out_valid,
+    input  wire         out_ready
 );
 
   event_t chosen, picked;
@@ -72,9 +72,9 @@ module events
       chosen_valid <= 1'b1;
       dropped      <= '0;
     end else if (free && picked_valid) begin
-      chosen        <= picked;
-      chosen_valid  <= chosen_ready;
-      drop          <= !chosen_ready;
+      chosen       <= picked;
+      chosen_valid <= chosen_ready;
+      drop         <= !chosen_ready;
       if (!chosen_ready) dropped <= dropped + 1'b1;
       corrupt_ready <= corrupt_valid;
       verdict_ready <= verdict_valid && !corrupt_valid;

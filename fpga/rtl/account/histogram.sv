@@ -9,23 +9,23 @@ module histogram
     parameter int LOG2_BINS = 11
 ) (
     input  wire                    clk,
-    input  wire                    rst,          // clears both banks
-    input  wire ns_t               latency_ns,   // signed
-    input  wire  [31:0]            origin_ns,    // signed
-    input  wire  [ 4:0]            shift,
+    input  wire                    rst,         // clears both banks
+    input  wire ns_t               latency_ns,  // signed
+    input  wire      [       31:0] origin_ns,   // signed
+    input  wire      [        4:0] shift,
     input  wire                    valid,
     output logic                   ready,
     // Clears the idle bank and then, when others are `still`, changes the banks' parts, told by `swapped`.
     input  wire                    swap,
     input  wire                    still,
     output logic                   swapped,
-    output logic                   resetting,    // clearing both banks: nothing is counted
-    output logic                   busy,         // resetting, or a swap is under way
-    output logic                   bank,         // the one counted in
+    output logic                   resetting,   // clearing both banks: nothing is counted
+    output logic                   busy,        // resetting, or a swap is under way
+    output logic                   bank,        // the one counted in
     // Reads by the host; the highest bit of the address is the bank.
-    input  wire  [LOG2_BINS:0]     read_bin,
+    input  wire      [LOG2_BINS:0] read_bin,
     input  wire                    read_valid,
-    output logic [31:0]            read_count,
+    output logic     [       31:0] read_count,
     output logic                   read_done
 );
 
@@ -43,12 +43,12 @@ module histogram
 
   (* ram_style = "block", no_rw_check *) logic [31:0] memory[2**(LOG2_BINS+1)];
   logic [31:0] memory_read, count;
-  address_t address, clear_address, write_address;
+  address_t address, clear_address, write_address, asked_bin;
   logic write;
 
   state_t state;
-  logic hosts;    // the host's read is under way
-  logic asked;    // a read of the host waits
+  logic hosts;  // the host's read is under way
+  logic asked;  // a read of the host waits
   logic signed [48:0] offset;
   logic [4:0] shifts;
   logic clearing, swapping;
@@ -62,13 +62,16 @@ module histogram
   assign write         = state == STATE_WRITE ? !hosts : clearing;
   assign write_address = state == STATE_WRITE ? address : clear_address;
 
-  assign ready = state == STATE_IDLE && !asked && !resetting && !swapped;
-  assign busy  = clearing || swapping;
+  assign ready         = state == STATE_IDLE && !asked && !resetting && !swapped;
+  assign busy          = clearing || swapping;
 
   always_ff @(posedge clk) begin
     swapped   <= 1'b0;
     read_done <= 1'b0;
-    if (read_valid) asked <= 1'b1;
+    if (read_valid) begin
+      asked     <= 1'b1;
+      asked_bin <= read_bin;
+    end
 
     unique case (state)
       STATE_IDLE: begin
@@ -77,7 +80,7 @@ module histogram
         offset <= $signed({latency_ns[47], latency_ns}) - 49'($signed(origin_ns));
         if (asked) begin
           asked   <= 1'b0;
-          address <= read_bin;
+          address <= asked_bin;
           state   <= STATE_READ;
         end else if (valid && ready) state <= STATE_SHIFT;
       end
@@ -107,13 +110,13 @@ module histogram
         read_done <= hosts;
         state     <= STATE_IDLE;
       end
-      default: state <= STATE_IDLE;
+      default:    state <= STATE_IDLE;
     endcase
 
     if (clearing && state != STATE_WRITE) begin
       clear_address <= clear_address + 1'b1;
       if (&clear_address[LOG2_BINS-1:0] && (!resetting || clear_address[LOG2_BINS])) begin
-        clearing   <= 1'b0;
+        clearing  <= 1'b0;
         resetting <= 1'b0;
       end
     end
@@ -134,7 +137,7 @@ module histogram
       hosts         <= '0;
       asked         <= '0;
       clearing      <= '1;
-      resetting    <= '1;
+      resetting     <= '1;
       clear_address <= '0;
       swapping      <= '0;
       bank          <= '0;

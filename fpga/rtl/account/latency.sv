@@ -6,17 +6,17 @@ module latency
   import instrument_pkg::ns_t;
   import account_pkg::latency_t;
 (
-    input  wire            clk,
-    input  wire            rst,
-    input  wire ns_t       latency_ns,  // signed
-    input  wire [31:0]     origin_ns,   // signed; squares are of the distance from it
-    input  wire            valid,
-    output logic           ready,
-    input  wire            swap,        // what was added till now becomes `told`
-    output latency_t       told
+    input  wire             clk,
+    input  wire             rst,
+    input  wire ns_t        latency_ns,  // signed
+    input  wire      [31:0] origin_ns,   // signed; squares are of the distance from it
+    input  wire             valid,
+    output logic            ready,
+    input  wire             swap,        // what was added till now becomes `told`
+    output latency_t        told
 );
 
-  localparam int ROOT_BITS = 24;
+  localparam int DIGITS = 24;
 
   typedef enum logic [2:0] {
     STATE_IDLE,
@@ -31,10 +31,10 @@ module latency
   state_t state;
   latency_t open;
   ns_t sample_ns;
-  logic less, more, carry, square_carry;
+  logic fresh, less, more, carry, square_carry;
   logic signed [48:0] distance;
-  logic [ROOT_BITS-1:0] root, multiplier;
-  logic [2*ROOT_BITS-1:0] square;
+  logic [DIGITS-1:0] root, multiplier;
+  logic [2*DIGITS-1:0] square;
   logic [4:0] bits;
 
   assign ready = state == STATE_IDLE;
@@ -47,6 +47,7 @@ module latency
         if (valid) state <= STATE_COMPARE;
       end
       STATE_COMPARE: begin
+        fresh      <= open.count == '0;
         less       <= $signed(sample_ns) < $signed(open.least_ns);
         more       <= $signed(sample_ns) > $signed(open.most_ns);
         open.count <= open.count + 1'b1;
@@ -55,22 +56,22 @@ module latency
       end
       // Sums go in two halves: a carry over all of one is too long for a clock.
       STATE_SUM: begin
-        if (less || open.count == 1) open.least_ns <= sample_ns;
-        if (more || open.count == 1) open.most_ns <= sample_ns;
+        if (less || fresh) open.least_ns <= sample_ns;
+        if (more || fresh) open.most_ns <= sample_ns;
         {carry, open.sum_ns[31:0]} <= {1'b0, open.sum_ns[31:0]} + {1'b0, sample_ns[31:0]};
         state <= STATE_ROOT;
       end
       STATE_ROOT: begin
         open.sum_ns[63:32] <= open.sum_ns[63:32] + {{16{sample_ns[47]}}, sample_ns[47:32]} + 32'(carry);
-        root       <= |distance[48:ROOT_BITS] ? '1 : distance[ROOT_BITS-1:0];
-        multiplier <= |distance[48:ROOT_BITS] ? '1 : distance[ROOT_BITS-1:0];
-        square     <= '0;
-        bits       <= 5'(ROOT_BITS);
-        state      <= STATE_SQUARE;
+        root               <= |distance[48:DIGITS] ? '1 : distance[DIGITS-1:0];
+        multiplier         <= |distance[48:DIGITS] ? '1 : distance[DIGITS-1:0];
+        square             <= '0;
+        bits               <= 5'(DIGITS);
+        state              <= STATE_SQUARE;
       end
       // A bit a clock, the highest first: no frame needs less than 68 of them.
       STATE_SQUARE: begin
-        square     <= (square << 1) + (multiplier[ROOT_BITS-1] ? (2 * ROOT_BITS)'(root) : '0);
+        square     <= (square << 1) + (multiplier[DIGITS-1] ? (2 * DIGITS)'(root) : '0);
         multiplier <= multiplier << 1;
         bits       <= bits - 1'b1;
         if (bits == 1) state <= STATE_LOW;

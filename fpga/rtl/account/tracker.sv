@@ -14,27 +14,27 @@ module tracker
     parameter int LOG2_WINDOW = 12,
     parameter int TIME_BITS   = 44
 ) (
-    input  wire                    clk,
-    input  wire                    rst,
+    input  wire                        clk,
+    input  wire                        rst,
     // An arrival stays as it is until its verdict is taken, which takes the arrival, too.
-    input  wire  [NUMBER_BITS-1:0] number,
-    input  wire  [  TIME_BITS-1:0] at,
-    input  wire                    arrival_valid,
-    output verdict_t               verdict,
-    output logic                   skipped,         // numbers between it and the greatest before are missing
-    output logic                   verdict_valid,
-    input  wire                    verdict_ready,
+    input  wire      [NUMBER_BITS-1:0] number,
+    input  wire      [  TIME_BITS-1:0] at,
+    input  wire                        arrival_valid,
+    output verdict_t                   verdict,
+    output logic                       skipped,        // numbers between it and the greatest before are missing
+    output logic                       verdict_valid,
+    input  wire                        verdict_ready,
     // All below `offered` that have not come are told; from then on every arrival is late.
-    input  wire  [NUMBER_BITS-1:0] offered,
-    input  wire                    flush,
-    output logic                   flushed,
-    output logic [NUMBER_BITS-1:0] expected,        // one more than the greatest that came
+    input  wire      [NUMBER_BITS-1:0] offered,
+    input  wire                        flush,
+    output logic                       flushed,
+    output logic     [NUMBER_BITS-1:0] expected,       // one more than the greatest that came
     // The interval first..last left the window unseen, its first number when `lost_at` arrived.
-    output logic [NUMBER_BITS-1:0] lost_first,
-    output logic [NUMBER_BITS-1:0] lost_last,
-    output logic [  TIME_BITS-1:0] lost_at,
-    output logic                   lost_valid,
-    input  wire                    lost_ready
+    output logic     [NUMBER_BITS-1:0] lost_first,
+    output logic     [NUMBER_BITS-1:0] lost_last,
+    output logic     [  TIME_BITS-1:0] lost_at,
+    output logic                       lost_valid,
+    input  wire                        lost_ready
 );
 
   localparam int WINDOW = 2 ** LOG2_WINDOW;
@@ -138,13 +138,12 @@ module tracker
       end
 
       STATE_JUDGE: begin
-        big  <= |ahead[NUMBER_BITS+1:LOG2_WINDOW];
-        left <= |ahead[NUMBER_BITS+1:LOG2_WINDOW] ? (LOG2_WINDOW + 1)'(WINDOW)
-                                                  : {1'b0, ahead[LOG2_WINDOW-1:0]} + 1'b1;
-        slot    <= ahead[NUMBER_BITS+1] ? target[LOG2_WINDOW-1:0] : expected[LOG2_WINDOW-1:0];
+        big <= |ahead[NUMBER_BITS+1:LOG2_WINDOW];
+        left <= |ahead[NUMBER_BITS+1:LOG2_WINDOW] ? (LOG2_WINDOW + 1)'(WINDOW) : {1'b0, ahead[LOG2_WINDOW-1:0]} + 1'b1;
+        slot <= ahead[NUMBER_BITS+1] ? target[LOG2_WINDOW-1:0] : expected[LOG2_WINDOW-1:0];
         reading <= 1'b0;
-        read    <= 1'b0;
-        decide  <= 1'b0;
+        read <= 1'b0;
+        decide <= 1'b0;
         if (!ahead[NUMBER_BITS+1]) begin
           verdict <= VERDICT_IN_ORDER;
           skipped <= |ahead[NUMBER_BITS:0];
@@ -165,7 +164,7 @@ module tracker
 
       STATE_SWEEP:
       if (move) begin
-        slot    <= slot + 1'b1;
+        slot <= slot + 1'b1;
         if (reading) left <= left - 1'b1;
         reading <= reading && left != 1;
         read    <= reading;
