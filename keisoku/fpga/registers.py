@@ -170,6 +170,157 @@ class MemoryRegisters:
         )
 
 
+class ReceiveControl(Register):
+    """Actions, each done when a one is written."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.clear = Field(address, 0, 1)
+        self.release = Field(address, 1, 1)
+
+
+class ReceiveCheckedFrom(Register):
+    """First byte of the frames' checked region."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.bytes = Field(address, 0, 8)
+
+
+class ReceiveMaxFrameBytes(Register):
+    """Largest frame that is not counted as oversize, FCS included."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.bytes = Field(address, 0, 15)
+
+
+class ReceiveMailbox(Register):
+    """The frame in the mailbox."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.bytes = Field(address, 0, 11)
+
+
+class ReceiveFramesLow(Register):
+    """Frames, good or bad, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveFramesHigh(Register):
+    """Frames, good or bad, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 16)
+
+
+class ReceiveBytesLow(Register):
+    """Bytes of these, FCS included, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveBytesHigh(Register):
+    """Bytes of these, FCS included, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 16)
+
+
+class ReceiveFcsBad(Register):
+    """Frames with a wrong FCS, with an error of the PHY, or cut in the middle of a byte."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveMisaligned(Register):
+    """Of these, cut in the middle of a byte."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveUndersize(Register):
+    """Frames of less than 64 byte with a right FCS."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveOversize(Register):
+    """Frames of more than max_frame_bytes with a right FCS."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveFragments(Register):
+    """Frames of less than 64 byte in fcs_bad."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveJabbers(Register):
+    """Frames of more than max_frame_bytes in fcs_bad."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveLostArrivals(Register):
+    """Frames that no other count knows of."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveMailboxMissed(Register):
+    """Frames for the mailbox that found it full."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveRegisters:
+    """Receiver of a port."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.control = ReceiveControl(base + 0x0)
+        self.checked_from = ReceiveCheckedFrom(base + 0x4)
+        self.max_frame_bytes = ReceiveMaxFrameBytes(base + 0x8)
+        self.mailbox = ReceiveMailbox(base + 0xC)
+        self.frames_low = ReceiveFramesLow(base + 0x10)
+        self.frames_high = ReceiveFramesHigh(base + 0x14)
+        self.bytes_low = ReceiveBytesLow(base + 0x18)
+        self.bytes_high = ReceiveBytesHigh(base + 0x1C)
+        self.fcs_bad = ReceiveFcsBad(base + 0x20)
+        self.misaligned = ReceiveMisaligned(base + 0x24)
+        self.undersize = ReceiveUndersize(base + 0x28)
+        self.oversize = ReceiveOversize(base + 0x2C)
+        self.fragments = ReceiveFragments(base + 0x30)
+        self.jabbers = ReceiveJabbers(base + 0x34)
+        self.lost_arrivals = ReceiveLostArrivals(base + 0x38)
+        self.mailbox_missed = ReceiveMailboxMissed(base + 0x3C)
+
+
 class AccountControl(Register):
     """Commands."""
 
@@ -388,6 +539,7 @@ class PortRegisters:
     """A port."""
 
     def __init__(self, base: int = 0) -> None:
+        self.receive = ReceiveRegisters(base + 0x100)
         self.account = AccountRegisters(base + 0x200)
         self.phy = PhyRegisters(base + 0x300)
 
@@ -405,6 +557,7 @@ class Registers:
             PortRegisters(base + 0x1000),
             PortRegisters(base + 0x2000),
         )
+        self.mailbox = (Memory(base + 0x14000, 512), Memory(base + 0x24000, 512),)
         self.histogram = (Memory(base + 0x18000, 4096), Memory(base + 0x28000, 4096),)
         self.window = Memory(base + 0x40000, 1024)
 
