@@ -85,7 +85,7 @@ module account
       .valid        (kind_valid)
   );
 
-  arrival_queue #(
+  tracker_queue #(
       .WIDTH     ($bits(numbered_t)),
       .LOG2_DEPTH(LOG2_QUEUE)
   ) queue (

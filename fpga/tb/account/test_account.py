@@ -20,7 +20,7 @@ SOURCES = [
         f"rtl/account/{name}.sv"
         for name in (
             "classify",
-            "arrival_queue",
+            "tracker_queue",
             "tracker",
             "histogram",
             "latency",

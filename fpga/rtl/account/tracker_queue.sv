@@ -2,7 +2,7 @@
 // Never holds up who writes: what finds it full is refused and told by `refused`.
 `default_nettype none
 
-module arrival_queue #(
+module tracker_queue #(
     parameter int WIDTH = 140,
     parameter int LOG2_DEPTH = 9
 ) (
