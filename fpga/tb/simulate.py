@@ -3,16 +3,29 @@
 It must never name a path outside the repository: the tools are those of the Python that runs it.
 """
 
+import fcntl
 import hashlib
 import os
+import shutil
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 FPGA = Path(__file__).resolve().parent.parent
 PACKAGES = ("rtl/instrument_pkg.sv", "rtl/crc32_pkg.sv")
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold what is called `name` below build/ against other processes of the same test run."""
+    (FPGA / "build").mkdir(exist_ok=True)
+    with (FPGA / "build" / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def use_verilator() -> Path:
@@ -26,6 +39,39 @@ def use_verilator() -> Path:
     return root
 
 
+def generated_registers() -> list[Path]:
+    """The register block's package and module, made from registers.rdl when they are older than it."""
+    pytest.importorskip("peakrdl_regblock", reason="package peakrdl is not installed")
+    folder = FPGA / "build" / "registers"
+    files = [folder / "registers_pkg.sv", folder / "registers.sv"]
+    generator = FPGA / "generate_registers.py"
+    newest = max((FPGA / "registers.rdl").stat().st_mtime, generator.stat().st_mtime)
+    with locked("registers"):
+        if not all(file.exists() and file.stat().st_mtime > newest for file in files):
+            subprocess.run([sys.executable, generator, "--rtl"], check=True)
+    return files
+
+
+@contextmanager
+def shared_runtime(build: Path, kind: str) -> Iterator[None]:
+    """Give a new build the objects of Verilator's own run time that an earlier one compiled: most of its seconds."""
+    store = FPGA / "build" / f"runtime-{kind}"
+    with locked(f"runtime-{kind}"):
+        if not (build / "verilated.o").exists() and store.exists():
+            build.mkdir(parents=True, exist_ok=True)
+            for file in store.iterdir():
+                shutil.copyfile(file, build / file.name)  # of now, so that make takes them for new
+        first = not store.exists()
+    yield
+    with locked(f"runtime-{kind}"):
+        if first and not store.exists():
+            half = store.with_suffix(".half")
+            half.mkdir(exist_ok=True)
+            for file in (*build.glob("verilated*.o"), *build.glob("verilated*.d")):
+                shutil.copyfile(file, half / file.name)
+            half.rename(store)
+
+
 def simulate(
     top: str,
     sources: Sequence[str | Path],
@@ -35,16 +81,18 @@ def simulate(
     testcase: str | Sequence[str] | None = None,
     environment: Mapping[str, str] | None = None,
     arguments: Sequence[str] = (),
+    plusargs: Sequence[str] = (),
     seed: int = 1,
 ) -> None:
     """Build module `top` with `parameters` from `sources` and run the cocotb tests of the file `module`.
 
     `sources` are relative to fpga/; the packages of rtl/ come before them by themselves. `module` is `__file__` of
-    the test. `testcase` chooses among its cocotb tests, `environment` is handed to them, `arguments` are
-    Verilator's. Time has a resolution of a picosecond. Raises SystemExit or AssertionError when a test fails.
+    the test. `testcase` chooses among its cocotb tests, `environment` and `plusargs` are handed to them, `arguments`
+    are Verilator's. Time has a resolution of a picosecond. Raises SystemExit or AssertionError when a test fails.
     """
     pytest.importorskip("cocotb_tools", reason="package cocotb is not installed")
-    use_verilator()
+    root = use_verilator()
+    import cocotb
     from cocotb_tools.check_results import get_results
     from cocotb_tools.runner import get_runner
 
@@ -58,14 +106,16 @@ def simulate(
             sys.path.insert(0, folder)
 
     runner = get_runner("verilator")
-    runner.build(
-        sources=list(dict.fromkeys(files)),
-        hdl_toplevel=top,
-        parameters=parameters,
-        build_dir=build,
-        build_args=["-Wall", "-Wno-UNUSEDPARAM", "--x-initial", "unique", *arguments],
-        timescale=("1ps", "1ps"),
-    )
+    kind = hashlib.sha256(repr((root, cocotb.__version__, os.environ.get("WAVES"), arguments)).encode()).hexdigest()[:8]
+    with shared_runtime(build, kind):
+        runner.build(
+            sources=list(dict.fromkeys(files)),
+            hdl_toplevel=top,
+            parameters=parameters,
+            build_dir=build,
+            build_args=["-Wall", "-Wno-UNUSEDPARAM", "--x-initial", "unique", *arguments],
+            timescale=("1ps", "1ps"),
+        )
     cases = [testcase] if isinstance(testcase, str) else testcase
     results = runner.test(
         test_module=file.stem,
@@ -76,6 +126,7 @@ def simulate(
         testcase=cases,
         seed=seed,
         extra_env=dict(environment or {}),
+        plusargs=list(plusargs),
         test_args=["+verilator+rand+reset+2", f"+verilator+seed+{seed}"],
     )
     run, failed = get_results(results)
