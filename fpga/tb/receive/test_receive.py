@@ -20,6 +20,8 @@ SOURCES = [
     *sorted(str(path.relative_to(FPGA)) for path in (FPGA / "rtl/receive").glob("*.sv") if "_port" not in path.name),
     "tb/receive/receive_bench.sv",
 ]
+FAST = ["--timing", "--no-sched-zero-delay", "-O3", "-CFLAGS", "-std=gnu++20 -O2"]
+"""The bench makes its clocks itself, with delays that are never zero."""
 CLK_PS, TIME_PS = 8000, 7804
 HEADERS = {"ethernet": 14, "ipv4": 42, "ipv6": 62}
 """checked_from by kind, of docs/signature/README.md."""
@@ -57,6 +59,7 @@ class Bench:
         self.dut, self.nibbles, self.checked_from, self.rx_ps = dut, nibbles, checked_from, rx_ps
 
     async def start(self):
+        """Starts the clocks and resets; returns itself."""
         dut = self.dut
         for name in ("play", "clear", "stalled", "mailbox_taken", "mailbox_request", "mailbox_request_word"):
             getattr(dut, name).value = 0
@@ -439,6 +442,7 @@ RUNS = {
 
 @pytest.mark.parametrize("run", RUNS)
 def test_receive(run):
+    """One cocotb test after another on the same build."""
     case, environment = RUNS[run]
     environment = {"PYTHONPATH": os.pathsep.join(sys.path), **environment}
-    simulate("receive_bench", SOURCES, __file__, testcase=case, environment=environment, arguments=["--timing", "--no-sched-zero-delay", "-O3", "-CFLAGS", "-std=gnu++20 -O2"])
+    simulate("receive_bench", SOURCES, __file__, testcase=case, environment=environment, arguments=FAST)
