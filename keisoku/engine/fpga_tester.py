@@ -1,0 +1,102 @@
+"""What the engine needs of an instrument, whether it is a board or its Verilated model. Holds no logic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from keisoku.engine.fpga_load import PortLoad
+from keisoku.fpga.reading import Counted, Event, Generated, Latencies
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a receiver takes for frames of the trial, and how it counts their latencies."""
+
+    stream: int
+    sizes: tuple[int, int]
+    """The least and the largest, with FCS."""
+    planned_frames: int
+    """Greater sequence numbers are foreign."""
+    checked_from: int
+    origin_ns: int
+    """Where the histogram begins."""
+    shift: int
+    """A bin is 2^shift ns wide."""
+    sample_every: int = 0
+    """One frame in so many is told as an event; 0: none."""
+
+
+class Tester(Protocol):
+    """An instrument. Ports are those of the board, from 0; all calls come from one thread."""
+
+    @property
+    def name(self) -> str:
+        """Which instrument, which build."""
+        ...
+
+    @property
+    def simulated(self) -> bool:
+        """True of the Verilated model."""
+        ...
+
+    @property
+    def least_pause_ns(self) -> int:
+        """How long it should be left alone between two looks at a running trial."""
+        ...
+
+    def now_ns(self) -> int:
+        """The instrument's clock, modulo 2^48."""
+        ...
+
+    def let_pass(self, ns: int) -> None:
+        """Returns when so much of the instrument's time has passed."""
+        ...
+
+    def link_bits_per_second(self, port: int) -> int | None:
+        """What the port and its neighbour have agreed on; None if there is no link."""
+        ...
+
+    def send(self, port: int, frame: bytes) -> None:
+        """Sends one frame of any content, without its FCS."""
+        ...
+
+    def arm(self, port: int, load: PortLoad, stream: int, start_at_ns: int) -> None:
+        """Has a generator begin its program when the instrument's clock has come to `start_at_ns`."""
+        ...
+
+    def halt(self, port: int) -> None:
+        """Stops a generator after the frame that it sends."""
+        ...
+
+    def generated(self, port: int) -> Generated:
+        """What a generator has done of its program."""
+        ...
+
+    def expect(self, port: int, expectation: Expectation) -> None:
+        """Sets a receiver up for a trial, and all its counts and latencies to zero."""
+        ...
+
+    def swap(self, port: int) -> Latencies:
+        """The latencies since the last swap; those of frames that arrive from now on are counted anew."""
+        ...
+
+    def flush(self, port: int, frames: int) -> None:
+        """Has the receiver tell of all that is missing of the `frames` that were sent."""
+        ...
+
+    def counted(self, port: int) -> Counted:
+        """What arrived since `expect`."""
+        ...
+
+    def clear_events(self) -> None:
+        """Forgets the events of all ports."""
+        ...
+
+    def events(self) -> list[tuple[int, Event]]:
+        """Events since the last call, each with its port, in order for each port."""
+        ...
+
+    def close(self) -> None:
+        """Stops the generators and lets go of the link."""
+        ...
