@@ -1,0 +1,178 @@
+"""Makes all that follows from registers.rdl: the register block, the host's Python and the documentation.
+
+    python fpga/generate_registers.py            all three
+    python fpga/generate_registers.py --rtl      the register block only: fpga/build/registers/registers{_pkg,}.sv
+
+Never write by hand what this writes.
+"""
+
+import argparse
+import keyword
+import sys
+from pathlib import Path
+
+from peakrdl_markdown.exporter import MarkdownExporter
+from peakrdl_regblock import RegblockExporter
+from peakrdl_regblock.cpuif.passthrough import PassthroughCpuif
+from peakrdl_regblock.udps import ALL_UDPS
+from systemrdl import RDLCompiler
+from systemrdl.node import AddressableNode, AddrmapNode, MemNode, RegfileNode, RegNode
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "fpga" / "registers.rdl"
+RTL = ROOT / "fpga" / "build" / "registers"
+PYTHON = ROOT / "keisoku" / "fpga" / "registers.py"
+DOCUMENTATION = ROOT / "docs" / "registers.md"
+ADDRESS_BITS = 20
+
+HEADER = '''"""The FPGA's register map, as fpga/generate_registers.py makes it from registers.rdl: do not edit.
+
+`REGISTERS.memory.control.enable` is a Field, `REGISTERS.memory.control.address` a byte address.
+"""
+
+# fmt: off
+
+'''
+
+
+def compiled(source: Path = SOURCE) -> AddrmapNode:
+    """The elaborated address map; exits with the compiler's words if the source is wrong."""
+    compiler = RDLCompiler()
+    for udp in ALL_UDPS:
+        compiler.register_udp(udp)
+    compiler.compile_file(str(source))
+    return compiler.elaborate().top
+
+
+def write_rtl(top: AddrmapNode, directory: Path = RTL) -> list[Path]:
+    """Writes the register block; returns the files in the order in which they are read.
+
+    The read path is the long one: it has a register after the multiplexer and, in a large map, one within it.
+    """
+    RegblockExporter().export(
+        top,
+        str(directory),
+        cpuif_cls=PassthroughCpuif,
+        module_name="registers",
+        package_name="registers_pkg",
+        address_width=ADDRESS_BITS,
+        retime_read_response=True,
+        retime_read_fanin=True,
+        retime_external_mem=True,
+    )
+    return [directory / "registers_pkg.sv", directory / "registers.sv"]
+
+
+def camel(name: str) -> str:
+    """register_file -> RegisterFile."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
+def docstring(node: AddressableNode | RegNode) -> str:
+    """One line: the node's name."""
+    name = node.get_property("name")
+    return f'    """{name}{"" if name.endswith((".", "?")) else "."}"""'
+
+
+class PythonWriter:
+    """Collects one class for each type of register and register file, in the order in which they are needed."""
+
+    def __init__(self) -> None:
+        self.classes: dict[str, list[str]] = {}
+
+    def add(self, name: str, lines: list[str]) -> str:
+        """Adds a class, or finds that it is there; two different ones of one name are an error of the source."""
+        if self.classes.setdefault(name, lines) != lines:
+            raise SystemExit(f"registers.rdl: two different types would be the class {name}; rename one")
+        return name
+
+    def enumeration(self, owner: str, field: object) -> None:
+        """Adds the names of a field's values, if the source has any."""
+        encode = field.get_property("encode")  # type: ignore[attr-defined]
+        if encode is None:
+            return
+        lines = [f"class {camel(encode.type_name)}(IntEnum):"]
+        lines.append(f'    """Values of {owner}.{field.inst_name}."""')  # type: ignore[attr-defined]
+        lines.append("")
+        lines += [f"    {member.name.upper()} = {member.value}" for member in encode]
+        self.add(camel(encode.type_name), lines)
+
+    def register(self, node: RegNode, owner: str) -> str:
+        """Adds the class of a register; returns its name."""
+        name = owner + camel(node.type_name or node.inst_name)
+        lines = [f"class {name}(Register):", docstring(node), ""]
+        lines += ["    def __init__(self, address: int) -> None:", "        super().__init__(address)"]
+        for field in node.fields():
+            if keyword.iskeyword(field.inst_name) or field.inst_name == "address":
+                raise SystemExit(
+                    f"registers.rdl: {name} has a field called {field.inst_name}; Python needs another name"
+                )
+            self.enumeration(name, field)
+            lines.append(f"        self.{field.inst_name} = Field(address, {field.low}, {field.width})")
+        return self.add(name, lines)
+
+    def one(self, node: AddressableNode, owner: str, base: str) -> str:
+        """The expression that makes a child at a base."""
+        if isinstance(node, MemNode):
+            return f"Memory({base}, {node.get_property('mementries')})"
+        if isinstance(node, RegNode):
+            return f"{self.register(node, owner)}({base})"
+        return f"{self.block(node)}({base})"
+
+    def block(self, node: AddrmapNode | RegfileNode) -> str:
+        """Adds the class of a register file or the whole map; returns its name."""
+        name = camel(node.type_name or node.inst_name)
+        owner = name.removesuffix("Registers")
+        members: dict[str, str] = {}
+        pairs: dict[str, list[str]] = {}
+        for child in node.children(unroll=False):
+            offset = child.raw_address_offset
+            if child.is_array:
+                (count,) = child.array_dimensions  # one dimension is enough for a port's slots and patches
+                items = [self.one(child, owner, f"base + 0x{offset + i * child.array_stride:X}") for i in range(count)]
+                members[child.inst_name] = "(\n" + "".join(f"            {item},\n" for item in items) + "        )"
+                continue
+            stem, _, index = child.inst_name.rpartition("_")
+            if isinstance(child, MemNode) and index.isdigit():
+                pairs.setdefault(stem, []).append(self.one(child, owner, f"base + 0x{offset:X}"))
+                members[stem] = f"({', '.join(pairs[stem])},)"
+                continue
+            members[child.inst_name] = self.one(child, owner, f"base + 0x{offset:X}")
+        lines = [f"class {name}:", docstring(node), "", "    def __init__(self, base: int = 0) -> None:"]
+        lines += [f"        self.{member} = {value}" for member, value in members.items()]
+        return self.add(name, lines)
+
+
+def python_text(top: AddrmapNode) -> str:
+    """The host's Python."""
+    writer = PythonWriter()
+    name = writer.block(top)
+    bodies = ["\n".join(lines) for lines in writer.classes.values()]
+    imports = "from keisoku.fpga.register import Field, Memory, Register\n"
+    if any("(IntEnum):" in body for body in bodies):
+        imports = "from enum import IntEnum\n\n" + imports
+    return HEADER + imports + "\n\n" + "\n\n\n".join(bodies) + f"\n\n\nREGISTERS = {name}()\n"
+
+
+def write_documentation(top: AddrmapNode, path: Path = DOCUMENTATION) -> None:
+    """Writes the tables of all registers and fields."""
+    MarkdownExporter().export(top, str(path))
+    lines = [line.rstrip() for line in path.read_text().splitlines()]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def main(arguments: list[str]) -> None:
+    """Writes what was asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rtl", action="store_true", help="the register block only")
+    parser.add_argument("--directory", type=Path, default=RTL, help="where the register block goes")
+    options = parser.parse_args(arguments)
+    top = compiled()
+    write_rtl(top, options.directory)
+    if not options.rtl:
+        PYTHON.write_text(python_text(top))
+        write_documentation(top)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
