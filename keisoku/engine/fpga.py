@@ -13,11 +13,13 @@ from fractions import Fraction
 
 from keisoku.engine import Ability, Capabilities, FrameSink, Progress
 from keisoku.engine.fpga_facts import Slice, tracked
-from keisoku.engine.fpga_load import LEAST_BYTES, MOST_BYTES, PortLoad, loads
-from keisoku.engine.fpga_tester import Expectation, Tester
+from keisoku.engine.fpga_load import GAP_BYTES, LEAST_BYTES, MOST_BYTES, PREAMBLE_BYTES, PortLoad, loads
+from keisoku.engine.fpga_tester import Tester
 from keisoku.engine.traffic import Traffic
 from keisoku.errors import EngineError, PlanError
-from keisoku.fpga.reading import Counted, Event, Generated, Kind
+from keisoku.fpga.events import Event
+from keisoku.fpga.expectation import Expectation
+from keisoku.fpga.reading import Counted, Generated
 from keisoku.record.counts import Buckets, Sent
 from keisoku.record.trial import NS_PER_S, Facts, Receiver, StreamFacts, Transmitter, Trial
 
@@ -103,7 +105,7 @@ class FpgaEngine:
             self._running.stopped.set()
 
     def finish(self) -> tuple[Facts, float]:
-        """Facts and the seconds of the instrument's clock that all phases took. Raises EngineError if the link failed."""
+        """Facts, and the seconds of its own clock that all phases took. Raises EngineError if the link failed."""
         running = self._started()
         running.join()
         self._running = None
@@ -187,12 +189,6 @@ class _Receiving:
     events: list[Event]
     begun_ns: int = 0
     """Start of the slice that is being counted, since the start of the trial."""
-
-    @property
-    def lost(self) -> int:
-        """Beyond doubt: out of the window of numbers that may still come, and not come later."""
-        lost = sum(one.last - one.first + 1 for one in self.events if one.kind is Kind.LOST)
-        return lost - sum(one.kind is Kind.LATE for one in self.events)
 
 
 class _Running(threading.Thread):
@@ -281,7 +277,10 @@ class _Running(threading.Thread):
             before_ns = self._tester.now_ns()
             self._start_at_ns = (before_ns + longest_ns) % _WRAP
             for load, stream in programs:
-                self._tester.arm(load.transmit, load, stream, (self._start_at_ns + load.start_ns) % _WRAP)
+                start_ns = (self._start_at_ns + load.start_ns) % _WRAP
+                self._tester.arm(
+                    load.transmit, load.program, stream, load.frames, start_ns, load.interval_bytes, load.burst_frames
+                )
             took_ns = self._since(before_ns)
             if took_ns < longest_ns:
                 return
@@ -308,7 +307,9 @@ class _Running(threading.Thread):
                     one.begun_ns = at_ns // interval_ns * interval_ns
                 next_ns = (at_ns // interval_ns + 1) * interval_ns
             self._take_events(receiving)
-            for_loss = limit is not None and sum(one.lost for one in receiving) > limit
+            if limit is not None:
+                lost = sum(self._tester.counted(one.load.receive).lost_frames for one in receiving)
+                for_loss = lost > limit
             if for_loss or self.stopped.is_set():
                 for one in receiving:
                     self._tester.halt(one.load.transmit)
@@ -384,8 +385,8 @@ class _Running(threading.Thread):
 
     def _probe(self, load: PortLoad) -> None:
         """A few frames far apart tell where latencies begin; without any back, the histogram begins at zero."""
-        interval = Fraction(16 * max(one.span_bytes for one in load.entries))
-        few = replace(load, mode="constant", interval_bytes=interval, frames=_PROBE_FRAMES, start_ns=0, tag=None)
+        interval = Fraction(16 * (load.sizes[1] + PREAMBLE_BYTES + GAP_BYTES))
+        few = replace(load, interval_bytes=interval, burst_frames=1, frames=_PROBE_FRAMES, start_ns=0, tag=None)
         self._tester.expect(load.receive, self._expectation(few, _PROBE_STREAM))
         self._arm([(few, _PROBE_STREAM)], self._tester.least_pause_ns)
         self._tester.let_pass(_LEAD_LOOKS * self._tester.least_pause_ns)
@@ -409,7 +410,7 @@ class _Running(threading.Thread):
         )
 
     def _key(self, load: PortLoad) -> tuple[object, ...]:
-        return (load.transmit, load.sizes, load.mode, load.interval_bytes)
+        return (load.transmit, load.sizes, load.burst_frames, load.interval_bytes)
 
     def _tell(self, sent: Sequence[Generated], receiving: Sequence[_Receiving]) -> None:
         forwarded = sum(part.latencies.count for one in receiving for part in one.slices)

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from keisoku.engine.fpga_load import PortLoad
-from keisoku.fpga.reading import Counted, Event, Kind, Latencies
+from keisoku.fpga.events import Event, EventKind
+from keisoku.fpga.reading import Counted, Latencies
 from keisoku.record.counts import Buckets, Gap, Interval, IntervalLatency, Latency, Ranges, Tracked
 
 BINS = 2048
@@ -67,11 +68,11 @@ def tracked(
 
     `events` are all that were kept since the start, in order; `slices` the latencies, one after another.
     """
-    missing = _Numbers((event.first, event.last) for event in events if event.kind is Kind.LOST)
-    late = [event.first for event in events if event.kind is Kind.LATE]
+    missing = _Numbers((event.first, event.last) for event in events if event.kind is EventKind.LOST)
+    late = [event.first for event in events if event.kind is EventKind.LATE]
     came_late = [number for number in late if missing.take(number)]
     again_late = counted.late_frames - len(came_late)
-    claimed = [event.first for event in events if event.kind is Kind.CORRUPT and missing.take(event.first)]
+    claimed = [event.first for event in events if event.kind is EventKind.CORRUPT and missing.take(event.first)]
     forwarded = counted.forwarded_frames + len(came_late)
     lost = max(0, offered - forwarded - len(claimed))
     gaps = [_gap(load, offered, first, last) for first, last in missing.left()]
@@ -79,9 +80,9 @@ def tracked(
     if named < lost:
         gaps = _with_unnamed(gaps, lost - named, offered)
     strangers = counted.foreign_frames + counted.other_frames
-    duplicated = [event.first for event in events if event.kind is Kind.DUPLICATED]
+    duplicated = [event.first for event in events if event.kind is EventKind.DUPLICATED]
     duplicated += [number for number in late if number not in set(came_late)]
-    reordered = [event.first for event in events if event.kind is Kind.REORDERED] + came_late
+    reordered = [event.first for event in events if event.kind is EventKind.REORDERED] + came_late
     found = Tracked(
         received_frames=forwarded + counted.duplicated_frames + again_late + counted.corrupt_frames,
         forwarded_frames=forwarded,
@@ -109,12 +110,9 @@ def latency(parts: Sequence[Latencies]) -> Latency | None:
     count = sum(part.count for part in parts)
     mean = sum(part.sum_ns for part in parts) / count
     histogram = buckets(parts)
-    if all(part.squares_ns2 is not None for part in parts):
-        # Exact integers first: the squares of large latencies differ in digits that a float does not have.
-        total, squares = sum(part.sum_ns for part in parts), sum(part.squares_ns2 or 0 for part in parts)
-        variance = (count * squares - total * total) / count**2
-    else:
-        variance = _variance(histogram)
+    # Exact integers first: the squares of large latencies differ in digits that a float does not have.
+    total, squares = sum(part.sum_ns for part in parts), sum(part.squares_ns2 for part in parts)
+    variance = (count * squares - total * total) / count**2
     return Latency(
         count=count,
         min_ns=min(part.min_ns for part in parts),
@@ -147,15 +145,6 @@ def buckets(parts: Sequence[Latencies]) -> Buckets:
     )
 
 
-def _variance(histogram: Buckets) -> float:
-    total = sum(histogram.counts)
-    if not total:
-        return 0.0
-    middles = [(a + b) / 2 for a, b in zip(histogram.lower_ns, histogram.upper_ns, strict=True)]
-    mean = sum(m * c for m, c in zip(middles, histogram.counts, strict=True)) / total
-    return sum(c * (m - mean) ** 2 for m, c in zip(middles, histogram.counts, strict=True)) / total
-
-
 def _gap(load: PortLoad, offered: int, first: int, last: int) -> Gap:
     return Gap(
         first=first,
@@ -185,7 +174,7 @@ def _ranges(numbers: Sequence[int], count: int) -> Ranges:
 def _tagged(tag: int | None, events: Sequence[Event]) -> float | None:
     if tag is None:
         return None
-    return next((float(one.last) for one in events if one.kind is Kind.FRAME and one.first == tag), None)
+    return next((float(one.latency_ns) for one in events if one.kind is EventKind.FRAME and one.first == tag), None)
 
 
 def _since_tag(load: PortLoad, slices: Sequence[Slice]) -> Buckets | None:

@@ -10,50 +10,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
-from typing import Literal
 
 from keisoku.engine.traffic import Traffic
 from keisoku.errors import PlanError
-from keisoku.frame.payload import FCS_BYTES
+from keisoku.fpga.program import ENTRIES, LEAST_GAP_BYTES, Defect, PlannedFrame, Program, encode
+from keisoku.frame.payload import FCS_BYTES, SIGNATURE_BYTES
 from keisoku.frame.variants import Frames
 from keisoku.record.trial import NS_PER_S, Bursts, Constant, Flow, Gaps, Stream, Trial
 
 PREAMBLE_BYTES = 8
 GAP_BYTES = 12
 """IEEE 802.3 wants 96 bits between frames."""
-LEAST_GAP_BYTES = 8
-"""The generator's own limit: RFC 2889 has 88 bits, and a device may take away some of it."""
-ENTRIES = 1024
-SLOTS = 32
-SLOT_BYTES = 128
 LEAST_BYTES, MOST_BYTES = 64, 16_387
 """With FCS; errored frames may be smaller."""
-SIGNATURE_BYTES = 18
 UNDERSIZE_HEADERS = "ethernet"
 """IPv4, UDP and a signature do not fit into a frame below 64 bytes."""
 _SNAP = Fraction(1, 10**7)
 """A rate is a float: an interval this near to whole byte times is meant to be whole."""
-
-Defect = Literal["undersize", "crc", "dribble", "alignment"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A frame of the program."""
-
-    frame_bytes: int
-    """With FCS."""
-    slot: int
-    """Which of the headers it has."""
-    gap_bytes: int
-    """Byte times from the end of its FCS to the next preamble, at least."""
-    defect: Defect | None = None
-
-    @property
-    def span_bytes(self) -> int:
-        """Byte times from its preamble to the next one."""
-        return PREAMBLE_BYTES + self.frame_bytes + self.gap_bytes
-
 
 @dataclass(frozen=True)
 class PortLoad:
@@ -61,13 +34,12 @@ class PortLoad:
 
     transmit: int
     receive: int
-    headers: tuple[bytes, ...]
-    entries: tuple[Entry, ...]
-    """Sent in turn, again and again."""
-    mode: Literal["list", "constant", "bursts"]
+    program: Program
+    """Frames that are sent in turn, again and again."""
     interval_bytes: Fraction
-    """Byte times from start to start of frames, or of bursts; 0 in a list."""
+    """Byte times from start to start of bursts; 0: the program's gaps say it all."""
     burst_frames: int
+    """1: every frame starts by the interval; 0: none does."""
     frames: int
     start_ns: int
     """After the start of the trial."""
@@ -78,30 +50,28 @@ class PortLoad:
     @property
     def sizes(self) -> tuple[int, int]:
         """The smallest and the largest frame, with FCS."""
-        return min(one.frame_bytes for one in self.entries), max(one.frame_bytes for one in self.entries)
+        return min(one.frame_bytes for one in self.program.frames), max(one.frame_bytes for one in self.program.frames)
 
     @cached_property
     def _starts(self) -> list[int]:
         """Byte times of each entry's preamble after that of the first, and last, of the next round's first."""
         found = [0]
-        for entry in self.entries:
-            found.append(found[-1] + entry.span_bytes)
+        for frame in self.program.frames:
+            found.append(found[-1] + PREAMBLE_BYTES + frame.frame_bytes + frame.gap_bytes)
         return found
 
     def due_ns(self, number: int) -> int:
         """When frame `number` of the stream is due, in ns after the start of the trial."""
-        if self.mode == "constant":
-            at = self.interval_bytes * number
-        elif self.mode == "bursts":
+        if self.burst_frames:
             burst, place = divmod(number, self.burst_frames)
-            first = burst * self.burst_frames % len(self.entries)
+            first = burst * self.burst_frames % len(self.program.frames)
             at = self.interval_bytes * burst + self._after(first + place) - self._after(first)
         else:
             at = Fraction(self._after(number))
         return self.start_ns + round(at * self.byte_ns)
 
     def _after(self, number: int) -> int:
-        rounds, place = divmod(number, len(self.entries))
+        rounds, place = divmod(number, len(self.program.frames))
         return rounds * self._starts[-1] + self._starts[place]
 
     @property
@@ -167,31 +137,25 @@ def _load(stream: Stream, table: Frames, defect: Defect | None, trial: Trial, bi
     for size in sizes:
         if size > MOST_BYTES or (defect != "undersize" and size < LEAST_BYTES):
             raise PlanError("frame size", f"{size} byte cannot be sent", f"use {LEAST_BYTES} to {MOST_BYTES}")
-    if table.checked_from > SLOT_BYTES:
-        problem = f"headers of {table.checked_from} byte do not fit into {SLOT_BYTES}"
-        raise PlanError("headers", problem, "use a shorter stack")
-    headers = [table.frame(number)[: table.checked_from] for number in range(table.count)]
-    distinct = list(dict.fromkeys(headers))
-    if len(distinct) > SLOTS:
-        problem = f"the instrument holds {SLOTS} different headers, and this stream has {len(distinct)}"
-        raise PlanError("modify", problem, "use fewer sizes or values, or a software engine")
-    slots = [distinct.index(one) for one in headers]
     byte_ns = Fraction(8 * NS_PER_S) / Fraction(bits_per_second)
-    mode, interval, burst, gaps = _pacing(stream, sizes, byte_ns)
+    interval, burst, gaps = _pacing(stream, sizes, byte_ns)
     count = lcm(len(sizes), len(gaps))
     if count > ENTRIES:
         problem = f"sizes, headers and gaps come around after {count} frames, and the program has {ENTRIES} entries"
         raise PlanError("pacing", problem, "use counts that divide each other")
-    entries = tuple(
-        Entry(sizes[place % len(sizes)], slots[place % len(sizes)], gaps[place % len(gaps)], defect)
+    frames = [
+        PlannedFrame(
+            header=table.frame(place % table.count)[: table.checked_from],
+            frame_bytes=sizes[place % len(sizes)],
+            gap_bytes=gaps[place % len(gaps)],
+            defect=defect,
+        )
         for place in range(count)
-    )
+    ]
     return PortLoad(
         transmit=stream.transmit,
         receive=stream.receive,
-        headers=tuple(distinct),
-        entries=entries,
-        mode=mode,
+        program=encode(frames),
         interval_bytes=interval,
         burst_frames=burst,
         frames=stream.frames,
@@ -202,14 +166,11 @@ def _load(stream: Stream, table: Frames, defect: Defect | None, trial: Trial, bi
     )
 
 
-_Pacing = tuple[Literal["list", "constant", "bursts"], Fraction, int, list[int]]
-
-
-def _pacing(stream: Stream, sizes: Sequence[int], byte_ns: Fraction) -> _Pacing:
-    """Mode, interval in byte times, frames of a burst, and the gaps of consecutive frames in byte times."""
+def _pacing(stream: Stream, sizes: Sequence[int], byte_ns: Fraction) -> tuple[Fraction, int, list[int]]:
+    """Interval in byte times, frames of a burst, and the gaps of consecutive frames in byte times."""
     pacing = stream.pacing
     if isinstance(pacing, Gaps):
-        return "list", Fraction(0), 1, _listed(pacing.gaps_ns, sizes, byte_ns)
+        return Fraction(0), 0, _listed(pacing.gaps_ns, sizes, byte_ns)
     if not isinstance(pacing, Constant | Bursts):
         problem = "the generator repeats a list of 1024 gaps, which are not independent"
         raise PlanError("pacing", problem, "draw gaps into a file yourself and give gaps:FILE")
@@ -220,13 +181,13 @@ def _pacing(stream: Stream, sizes: Sequence[int], byte_ns: Fraction) -> _Pacing:
     gap = min(GAP_BYTES, int(interval - mean)) if interval < mean + GAP_BYTES else GAP_BYTES
     if gap < LEAST_GAP_BYTES:
         most = NS_PER_S / (byte_ns * (mean + LEAST_GAP_BYTES))
-        problem = f"{stream.frames_per_second:,.0f} frames/s leave less than {LEAST_GAP_BYTES} byte times between frames"
+        problem = f"{stream.frames_per_second:,.0f} frames/s leave less than {LEAST_GAP_BYTES} byte times between them"
         raise PlanError("rate", problem, f"use at most {float(most):,.0f} frames/s")
     if isinstance(pacing, Constant):
-        return "constant", interval, 1, [gap]
+        return interval, 1, [gap]
     if pacing.gap_ns:
         gap = max(gap, round(pacing.gap_ns / byte_ns) - max(sizes) - PREAMBLE_BYTES)
-    return "bursts", interval * pacing.burst_frames, pacing.burst_frames, [gap]
+    return interval * pacing.burst_frames, pacing.burst_frames, [gap]
 
 
 def _snapped(interval: Fraction) -> Fraction:
@@ -242,11 +203,13 @@ def _listed(gaps_ns: Sequence[int], sizes: Sequence[int], byte_ns: Fraction) -> 
         raise PlanError("pacing", problem, "use fewer gaps")
     found: list[int] = []
     due, start = Fraction(0), 0
-    for place in range(count):
+    # The second round counts: what is too short at the end of a round is made up for at the beginning of the next.
+    for place in range(2 * count):
         due += gaps_ns[place % len(gaps_ns)] / byte_ns
         end = start + PREAMBLE_BYTES + sizes[place % len(sizes)]
         found.append(max(GAP_BYTES, round(due) - end))
         start = end + found[-1]
-    if start > due + 1:
+    round_bytes = sum(found[count:]) + count * PREAMBLE_BYTES + sum(sizes) * (count // len(sizes))
+    if round_bytes > due / 2 + 1:
         raise PlanError("pacing", "the gaps leave no time for the frames", "use longer gaps or smaller frames")
-    return found
+    return found[count:]

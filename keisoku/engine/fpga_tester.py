@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol
 
-from keisoku.engine.fpga_load import PortLoad
-from keisoku.fpga.reading import Counted, Event, Generated, Latencies
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """What a receiver takes for frames of the trial, and how it counts their latencies."""
-
-    stream: int
-    sizes: tuple[int, int]
-    """The least and the largest, with FCS."""
-    planned_frames: int
-    """Greater sequence numbers are foreign."""
-    checked_from: int
-    origin_ns: int
-    """Where the histogram begins."""
-    shift: int
-    """A bin is 2^shift ns wide."""
-    sample_every: int = 0
-    """One frame in so many is told as an event; 0: none."""
+from keisoku.fpga.events import Event
+from keisoku.fpga.expectation import Expectation
+from keisoku.fpga.program import Program
+from keisoku.fpga.reading import Counted, Generated, Latencies
 
 
 class Tester(Protocol):
@@ -61,8 +45,20 @@ class Tester(Protocol):
         """Sends one frame of any content, without its FCS."""
         ...
 
-    def arm(self, port: int, load: PortLoad, stream: int, start_at_ns: int) -> None:
-        """Has a generator begin its program when the instrument's clock has come to `start_at_ns`."""
+    def arm(
+        self,
+        port: int,
+        program: Program,
+        stream: int,
+        frames: int,
+        start_at_ns: int,
+        interval_bytes: Fraction,
+        burst_frames: int,
+    ) -> None:
+        """Has a generator begin its program when the clock has come to `start_at_ns`, and end after `frames`.
+
+        A burst of `burst_frames` begins every `interval_bytes` byte times; with 0 the program's gaps say it all.
+        """
         ...
 
     def halt(self, port: int) -> None:

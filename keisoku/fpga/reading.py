@@ -1,34 +1,8 @@
-"""What the host reads of a port after or during a trial: counts, latencies, events. Holds facts only, computes nothing."""
+"""What the host reads of a port after or during a trial: counts and latencies. Holds facts only, computes nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
-
-
-class Kind(IntEnum):
-    """Of events; the numbers are those of `event_kind_t` in fpga/rtl/instrument_pkg.sv."""
-
-    LOST = 0
-    DUPLICATED = 1
-    REORDERED = 2
-    LATE = 3
-    CORRUPT = 4
-    FRAME = 5
-    DROPPED = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something worth telling of single frames."""
-
-    kind: Kind
-    first: int
-    """A sequence number; of LOST the first of some."""
-    last: int
-    """Of LOST the last of them; of FRAME the latency in ns; of DROPPED how many events had no room."""
-    time_ns: int
-    """When it was found, on the instrument's clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +35,12 @@ class Counted:
     foreign_frames: int
     other_frames: int
     """Of another stream."""
+    lost_frames: int
+    """Of the stream, beyond doubt: too far behind the greatest number that arrived."""
     dropped_frames: int
     """Arrivals that the instrument itself failed to account."""
-    dropped_events: int
     last_ns: int | None
-    """When the last frame of the stream arrived."""
+    """When the last first arrival of the stream came, on the instrument's clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +51,8 @@ class Latencies:
     min_ns: int
     max_ns: int
     sum_ns: int
-    squares_ns2: int | None
-    """None: the hardware does not keep it."""
+    squares_ns2: int
+    """Sum of the squares."""
     origin_ns: int
     bin_ns: int
     bins: dict[int, int]
