@@ -16,7 +16,7 @@ from keisoku.fpga.expectation import Expectation
 from keisoku.fpga.link import Link
 from keisoku.fpga.program import Program, interval, mailbox
 from keisoku.fpga.reading import Counted, Generated, Latencies
-from keisoku.fpga.register import Field
+from keisoku.fpga.register import Field, Register
 from keisoku.fpga.registers import REGISTERS, PortRegisters
 from keisoku.fpga.ring import Ring
 from keisoku.fpga.sim import Model
@@ -24,6 +24,8 @@ from keisoku.plan.device import Device
 
 BINS = 2048
 _BITS_PER_SECOND = {0: 10_000_000, 1: 100_000_000, 2: 1_000_000_000}
+_MEMORIES = (REGISTERS.transmit_memory_0, REGISTERS.transmit_memory_1)
+_HISTOGRAMS = (REGISTERS.histogram_0, REGISTERS.histogram_1)
 _TRIES = 100_000
 """Looks at a register that must change soon; each takes some hundred nanoseconds at least."""
 _BOARD_PAUSE_NS = 20_000_000
@@ -37,24 +39,22 @@ class Instrument:
     def __init__(self, link: Link, name: str, let_pass: Callable[[int], None], model: Model | None = None) -> None:
         """`let_pass` returns after so many ns of the instrument's time."""
         self._link, self._let_pass, self._model = link, let_pass, model
-        found = link.read(REGISTERS.id.address)[0]
-        if found != 0x4B454953:
-            raise EngineError(f"{name} answers, but is no instrument of keisoku (its id is {found:#010x})")
         self.version, self.build = link.read(REGISTERS.version.address)[0], link.read(REGISTERS.build.address)[0]
         self.name = f"{name}, map {self.version}, build {self.build:08x}"
         self._ring = Ring(link)
-        self._captured = 0
+        self._origins: dict[int, tuple[int, int]] = {}
+        self._closed = False
 
     @classmethod
     def at(cls, target: str) -> Instrument:
         """A board at a serial device, or whatever answers at HOST:PORT."""
-        return cls(Link.open(target), target, lambda ns: time.sleep(ns / 1e9))
+        return cls(Link.open(target, "tx"), target, lambda ns: time.sleep(ns / 1e9))
 
     @classmethod
     def simulated_with(cls, device: Device, seed: int) -> Instrument:
         """The Verilated model with `device` between its ports. Raises PlanError for what the model cannot do."""
         model = model_of(device, seed)
-        return cls(Link(model), "Verilated model", lambda ns: model.run(ns), model)
+        return cls(Link(model, "the Verilated model"), "Verilated model", lambda ns: model.run(ns), model)
 
     @property
     def simulated(self) -> bool:
@@ -79,8 +79,6 @@ class Instrument:
             if self._model is not None:
                 self._model.close()
 
-    _closed = False
-
     def let_pass(self, ns: int) -> None:
         """Returns when so much of the instrument's time has passed."""
         self._let_pass(ns)
@@ -102,6 +100,9 @@ class Instrument:
         word = self._read(status.address)
         return _BITS_PER_SECOND.get(status.running.of(word)) if status.link.of(word) else None
 
+    def _byte_ns(self, port: int) -> float:
+        return 8e9 / (self.link_bits_per_second(port) or 1e9)
+
     # ---- Generators
 
     def send(self, port: int, frame: bytes) -> None:
@@ -109,9 +110,9 @@ class Instrument:
         transmit = self._port(port).transmit
         at, words = mailbox(frame)
         self._wait_while(transmit.status.mailbox_busy, "sends no single frame")
-        self._link.write(self._transmit_memory(port) + at, words)
-        self._write(transmit.mailbox.bytes, len(frame))
-        self._write(transmit.control.send)
+        self._link.write(_MEMORIES[port].address + at, words)
+        self._set(transmit.mailbox_bytes.value, len(frame))
+        self._write(transmit.control.mailbox_send)
         self._wait_while(transmit.status.mailbox_busy, "sends no single frame")
 
     def arm(
@@ -131,7 +132,7 @@ class Instrument:
         transmit = self._port(port).transmit
         self.halt(port)
         for at, words in program.writes:
-            self._link.write(self._transmit_memory(port) + at, words)
+            self._link.write(_MEMORIES[port].address + at, words)
         whole, fraction = interval(interval_bytes) if burst_frames else (0, 0)
         self._set(transmit.stream.value, stream)
         self._set(transmit.last_entry.value, program.last_entry)
@@ -152,14 +153,15 @@ class Instrument:
         """What a generator has done of its program."""
         transmit = self._port(port).transmit
         status = self._read(transmit.status.address)
-        frames, bytes_ = self._count(transmit.frames_sent_low), self._count(transmit.bytes_sent_low)
+        words = self._link.read(transmit.sent_frames_high.address, 11)
+        frames, bytes_, _, first_ns, last_ns = (words[place] << 32 | words[place + 1] for place in range(0, 10, 2))
         return Generated(
             running=bool(transmit.status.running.of(status)),
             frames=frames,
             bytes=bytes_,
-            first_ns=self._count(transmit.first_low) if frames else None,
-            last_ns=self._count(transmit.last_low) if frames else None,
-            lag_max_ns=8 * self._read(transmit.lag_bytes.address),
+            first_ns=first_ns if frames else None,
+            last_ns=last_ns if frames else None,
+            lag_max_ns=round(words[10] * self._byte_ns(port)),
         )
 
     # ---- Receivers
@@ -198,7 +200,7 @@ class Instrument:
             # Only bins between the extremes can be occupied.
             first, last = (min(max((value - origin) >> shift, 0), BINS - 1) for value in (least, most))
             place = _HISTOGRAMS[port].address + 4 * (idle * BINS + first)
-            counts = self._read_many(place, last - first + 1)
+            counts = self._link.read(place, last - first + 1)
             bins = {first + number: frames for number, frames in enumerate(counts) if frames}
         # The hardware sums squares of distances from the origin, which are short numbers.
         squares += 2 * origin * total - count * origin * origin
@@ -256,12 +258,6 @@ class Instrument:
 
     def _read(self, address: int) -> int:
         return self._link.read(address)[0]
-
-    def _read_many(self, address: int, count: int) -> list[int]:
-        found: list[int] = []
-        while len(found) < count:
-            found += self._link.read(address + 4 * len(found), min(256, count - len(found)))
-        return found
 
     def _write(self, field: Field, word: int = 0) -> None:
         """Sets the one bit of a command."""

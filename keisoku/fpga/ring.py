@@ -6,10 +6,10 @@ It interprets no event. What it reads was checked against being torn; docs/fpga-
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from keisoku.errors import EngineError
 from keisoku.fpga.events import Event, EventKind, decode_event
+from keisoku.fpga.link import Link
 from keisoku.fpga.registers import REGISTERS
 
 _RECORD_WORDS = 5
@@ -20,48 +20,36 @@ _BITMAP_EIGHTHS = (6, 7)
 """Where the bitmaps of both ports begin, in eighths of the memory; the ring is before them."""
 
 
-class Bus(Protocol):
-    """Words of 32 bit at byte addresses (`keisoku/fpga/link.py`)."""
-
-    def read(self, address: int, count: int = 1) -> list[int]:
-        """So many words from an address on. Raises EngineError if the instrument does not answer."""
-        ...
-
-    def write(self, address: int, words: Sequence[int]) -> None:
-        """Words from an address on. Raises EngineError likewise."""
-        ...
-
-
 class Ring:
     """The events of both ports since `clear`."""
 
-    def __init__(self, bus: Bus) -> None:
-        self._bus = bus
+    def __init__(self, link: Link) -> None:
+        self._link = link
         memory = REGISTERS.memory
-        self._words = bus.read(memory.words.address)[0]
-        self._records = bus.read(memory.capacity.address)[0]
+        self._words = link.read(memory.words.address)[0]
+        self._records = link.read(memory.capacity.address)[0]
         self._taken = 0
         self._page: int | None = None
 
     def clear(self) -> None:
         """Forgets all events and begins to keep new ones."""
         memory = REGISTERS.memory
-        self._bus.write(memory.control.address, [0])
-        self._bus.write(memory.control.address, [memory.control.clear.put(1)])
-        self._bus.write(memory.taken.address, [0])
+        self._link.write(memory.control.address, [0])
+        self._link.write(memory.control.address, [memory.control.clear.put(1)])
+        self._link.write(memory.taken.address, [0])
         self._taken = 0
-        self._bus.write(memory.control.address, [memory.control.enable.put(1)])
+        self._link.write(memory.control.address, [memory.control.enable.put(1)])
 
     @property
     def idle(self) -> bool:
         """No event is on its way into the memory."""
         memory = REGISTERS.memory
-        return bool(memory.status.idle.of(self._bus.read(memory.status.address)[0]))
+        return bool(memory.status.idle.of(self._link.read(memory.status.address)[0]))
 
     def take(self) -> list[tuple[int, Event]]:
         """The records since the last call, each with its port."""
         memory = REGISTERS.memory
-        written = self._bus.read(memory.written.address)[0]
+        written = self._link.read(memory.written.address)[0]
         count = (written - self._taken) % _ROUND
         if count > self._records:
             raise EngineError("the instrument's ring was written over before it was read")
@@ -80,25 +68,24 @@ class Ring:
                 found.append((mark >> 12, decode_event(record[2:])))
             self._taken = (self._taken + some) % _ROUND
             count -= some
-            self._bus.write(memory.taken.address, [self._taken])
+            self._link.write(memory.taken.address, [self._taken])
         return found
 
     def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
         """Lost numbers that went to the bitmaps because they were too many, as LOST events without a time."""
         memory = REGISTERS.memory
-        status = self._bus.read(memory.status.address)[0]
+        status = self._link.read(memory.status.address)[0]
         found: list[tuple[int, Event]] = []
         for port, eighth in enumerate(_BITMAP_EIGHTHS):
             if not memory.status.bitmap.of(status) >> port & 1:
                 continue
             registers = memory.bitmap[port]
-            first_high, first_low, end_high, end_low = self._bus.read(registers.first_high.address, 4)
+            first_high, first_low, end_high, end_low = self._link.read(registers.first_high.address, 4)
             first, end = first_high << 32 | first_low, end_high << 32 | end_low
             aligned = first // 32 * 32
             words = self._read(self._words // 8 * eighth, -(-(end - aligned) // 32)) if end > first else []
-            numbers = [
-                aligned + 32 * place + bit for place, word in enumerate(words) if word for bit in range(32) if word >> bit & 1
-            ]
+            set_words = [(aligned + 32 * place, word) for place, word in enumerate(words) if word]
+            numbers = [number + bit for number, word in set_words for bit in range(32) if word >> bit & 1]
             found += [(port, one) for one in _intervals([number for number in numbers if first <= number < end])]
         return found
 
@@ -108,10 +95,10 @@ class Ring:
         while count:
             page, place = divmod(word, _PAGE_WORDS)
             if page != self._page:
-                self._bus.write(REGISTERS.memory.page.address, [page])
+                self._link.write(REGISTERS.memory.page.address, [page])
                 self._page = page
             some = min(count, _PAGE_WORDS - place)
-            found += self._bus.read(REGISTERS.window.address + 4 * place, some)
+            found += self._link.read(REGISTERS.window.address + 4 * place, some)
             word, count = word + some, count - some
         return found
 
