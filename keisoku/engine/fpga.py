@@ -405,9 +405,7 @@ class _Running(threading.Thread):
         # Bins of all trials share their bounds, and there is room on both sides.
         origin = max(0, low_ns - (_BINS // 8 << shift)) >> shift << shift
         sample_every = 0 if load.tag is None else max(1, load.tag)
-        return Expectation(
-            stream, load.sizes, load.frames, load.checked_from, origin, shift, sample_every=sample_every
-        )
+        return Expectation(stream, load.sizes, load.frames, load.checked_from, origin, shift, sample_every=sample_every)
 
     def _key(self, load: PortLoad) -> tuple[object, ...]:
         return (load.transmit, load.sizes, load.burst_frames, load.interval_bytes)

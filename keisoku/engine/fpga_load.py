@@ -28,6 +28,7 @@ UNDERSIZE_HEADERS = "ethernet"
 _SNAP = Fraction(1, 10**7)
 """A rate is a float: an interval this near to whole byte times is meant to be whole."""
 
+
 @dataclass(frozen=True)
 class PortLoad:
     """All that one generator sends, and what its stream is received as."""

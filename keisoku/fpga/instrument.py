@@ -24,8 +24,8 @@ from keisoku.plan.device import Device
 
 BINS = 2048
 _BITS_PER_SECOND = {0: 10_000_000, 1: 100_000_000, 2: 1_000_000_000}
-_MEMORIES = (REGISTERS.transmit_memory_0, REGISTERS.transmit_memory_1)
-_HISTOGRAMS = (REGISTERS.histogram_0, REGISTERS.histogram_1)
+
+
 _TRIES = 100_000
 """Looks at a register that must change soon; each takes some hundred nanoseconds at least."""
 _BOARD_PAUSE_NS = 20_000_000
@@ -110,7 +110,7 @@ class Instrument:
         transmit = self._port(port).transmit
         at, words = mailbox(frame)
         self._wait_while(transmit.status.mailbox_busy, "sends no single frame")
-        self._link.write(_MEMORIES[port].address + at, words)
+        self._link.write(REGISTERS.transmit_memory[port].address + at, words)
         self._set(transmit.mailbox_bytes.value, len(frame))
         self._write(transmit.control.mailbox_send)
         self._wait_while(transmit.status.mailbox_busy, "sends no single frame")
@@ -132,7 +132,7 @@ class Instrument:
         transmit = self._port(port).transmit
         self.halt(port)
         for at, words in program.writes:
-            self._link.write(_MEMORIES[port].address + at, words)
+            self._link.write(REGISTERS.transmit_memory[port].address + at, words)
         whole, fraction = interval(interval_bytes) if burst_frames else (0, 0)
         self._set(transmit.stream.value, stream)
         self._set(transmit.last_entry.value, program.last_entry)
@@ -199,7 +199,7 @@ class Instrument:
         if count:
             # Only bins between the extremes can be occupied.
             first, last = (min(max((value - origin) >> shift, 0), BINS - 1) for value in (least, most))
-            place = _HISTOGRAMS[port].address + 4 * (idle * BINS + first)
+            place = REGISTERS.histogram[port].address + 4 * (idle * BINS + first)
             counts = self._link.read(place, last - first + 1)
             bins = {first + number: frames for number, frames in enumerate(counts) if frames}
         # The hardware sums squares of distances from the origin, which are short numbers.
