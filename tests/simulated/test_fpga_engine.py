@@ -19,7 +19,7 @@ from keisoku.record.result import Result
 from keisoku.record.trial import Bursts, Facts, Flow, Gaps, Phases, Poisson, Trial
 from keisoku.record.validity import reasons
 from keisoku.runner import run
-from tests.fpga_tester import Fates, FakeTester
+from fpga_tester import Fates, FakeTester
 
 LINE_64 = 1e9 / (8 * 84)
 
