@@ -220,22 +220,31 @@ module instrument
         .mdio_no_answer
     );
 
-    transmit_port transmit (
+    logic byte_ends;
+
+    byte_strobe strobe (
         .clk,
-        .rst           (reset),
-        .speed         (speed[p]),
-        .registers_out (from_registers.port[p].transmit),
-        .registers_in  (to_registers.port[p].transmit),
-        .memory_out    (program_asked[p]),
-        .memory_in     (program_answered[p]),
+        .rst  (reset),
+        .speed(speed[p]),
+        .ends (byte_ends),
+        .begins(gmii_tx_strobe[p])
+    );
+
+    transmit generator (
+        .clk,
+        .rst        (reset),
+        .ce         (byte_ends),
+        .registers  (from_registers.port[p].transmit),
+        .status     (to_registers.port[p].transmit),
+        .memory     (program_asked[p]),
+        .memory_done(program_answered[p]),
         .time_clk,
         .time_rst,
         .now_ns,
-        .gmii_txd      (gmii_txd[p]),
-        .gmii_tx_en    (gmii_tx_en[p]),
-        .gmii_tx_er    (gmii_tx_er[p]),
-        .gmii_tx_half  (gmii_tx_half[p]),
-        .gmii_tx_strobe(gmii_tx_strobe[p])
+        .gmii_txd   (gmii_txd[p]),
+        .gmii_tx_en (gmii_tx_en[p]),
+        .gmii_tx_er (gmii_tx_er[p]),
+        .gmii_half  (gmii_tx_half[p])
     );
 
     arrival_t arrival;
@@ -264,10 +273,10 @@ module instrument
     account_port account (
         .clk,
         .rst     (reset),
-        .settings(from_registers.port[p].account),
-        .figures (to_registers.port[p].account),
-        .asked   (histogram_asked[p]),
-        .answered(histogram_answered[p]),
+        .registers_out(from_registers.port[p].account),
+        .registers_in (to_registers.port[p].account),
+        .histogram_out(histogram_asked[p]),
+        .histogram_in (histogram_answered[p]),
         .arrival,
         .arrival_valid,
         .arrival_ready,

@@ -121,5 +121,6 @@ def _build(fpga: Path, folder: Path, own: Sequence[Path]) -> Path:
 def _run(command: Sequence[str], **environment: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
     if done.returncode != 0:
-        last = " | ".join((done.stderr or done.stdout).strip().splitlines()[-4:])
-        raise EngineError(f"{Path(command[0]).name} failed while the model of the instrument was built: {last}")
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+        first = next((line for line in lines if "rror" in line), lines[-1])
+        raise EngineError(f"{Path(command[0]).name} failed while the model of the instrument was built: {first}")
