@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fpga_tester import FakeTester, Fates
 
 from keisoku.calibration.bias import Bias
 from keisoku.cli.progress import Display
@@ -19,7 +20,6 @@ from keisoku.record.result import Result
 from keisoku.record.trial import Bursts, Facts, Flow, Gaps, Phases, Poisson, Trial
 from keisoku.record.validity import reasons
 from keisoku.runner import run
-from fpga_tester import Fates, FakeTester
 
 LINE_64 = 1e9 / (8 * 84)
 
