@@ -61,10 +61,21 @@ module instrument
     input  wire        link_out_ready
 );
 
-  // Many registers follow each reset: it is repeated here, so that no flip-flop has to reach the whole device.
+  // What comes from the pins' side gets a register here: a reset has the whole device to reach, and no path to the
+  // registers begins outside.
   logic reset;
 
-  always_ff @(posedge clk) reset <= rst;
+  logic memory_is_initialised;
+  logic [1:0] link_is_up, link_is_full_duplex;
+  logic [1:0][1:0] link_says_speed;
+
+  always_ff @(posedge clk) begin
+    reset               <= rst;
+    memory_is_initialised <= memory_initialised;
+    link_is_up          <= link_up;
+    link_is_full_duplex <= full_duplex;
+    link_says_speed     <= link_speed;
+  end
 
   // ---- The host's bus: the link asks, the registers and the blocks' memories answer.
   logic bus_req, bus_req_is_wr, bus_req_stall_wr, bus_req_stall_rd, bus_rd_ack, bus_rd_err, bus_wr_ack, bus_wr_err;
@@ -145,7 +156,7 @@ module instrument
       .happened,
       .happened_valid,
       .happened_ready,
-      .memory_initialised,
+      .memory_initialised(memory_is_initialised),
       .memory_valid,
       .memory_ready,
       .memory_write,
@@ -206,9 +217,9 @@ module instrument
         .registers_out (from_registers.port[p].phy),
         .registers_in  (to_registers.port[p].phy),
         .rx_clk        (rx_clk[p]),
-        .link_up       (link_up[p]),
-        .link_speed    (link_speed[p]),
-        .full_duplex   (full_duplex[p]),
+        .link_up       (link_is_up[p]),
+        .link_speed    (link_says_speed[p]),
+        .full_duplex   (link_is_full_duplex[p]),
         .speed         (speed[p]),
         .rx_taps       (rx_taps[p]),
         .tx_taps       (tx_taps[p]),

@@ -523,7 +523,7 @@ class ReceiveControl(Register):
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.clear = Field(address, 0, 1)
-        self.release = Field(address, 1, 1)
+        self.taken = Field(address, 1, 1)
 
 
 class ReceiveCheckedFrom(Register):

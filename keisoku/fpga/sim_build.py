@@ -36,6 +36,7 @@ _VERILATOR_OPTIONS = (
     "-Wno-fatal",
     "-Wno-lint",
     "-Wno-style",
+    "-Wno-BLKANDNBLK",  # of the register block's output: its members are driven apart
 )
 _COMPILER_OPTIONS = ("-std=c++17", "-O3", "-fPIC", "-fno-semantic-interposition", "-fvisibility=default")
 
