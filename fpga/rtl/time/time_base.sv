@@ -8,11 +8,11 @@
 module time_base
   import instrument_pkg::ns_t;
 (
-    input  wire  time_clk,
-    input  wire  time_rst,
-    input  wire  set,
-    input  wire ns_t set_ns,  // to stay for a tick after `set`
-    output ns_t  now_ns
+    input wire time_clk,
+    input wire time_rst,
+    input wire set,
+    input wire ns_t set_ns,  // to stay for a tick after `set`
+    output ns_t now_ns
 );
 
   localparam int LOW = 24;  // the count is two halves, of which the second follows a tick later, with the carry
