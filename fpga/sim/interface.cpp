@@ -1,0 +1,44 @@
+// The C interface of the model: what keisoku/fpga/sim.py calls. No exception may leave it.
+#include <cstring>
+
+#include "model.h"
+
+using keisoku::Config;
+using keisoku::Model;
+using keisoku::Passage;
+
+extern "C" {
+
+// So that both sides agree on the structures.
+uint32_t keisoku_config_bytes() { return sizeof(Config); }
+uint32_t keisoku_passage_bytes() { return sizeof(Passage); }
+
+Model* keisoku_open(const Config* config) {
+  try {
+    return new Model(*config);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void keisoku_close(Model* model) { delete model; }
+
+int32_t keisoku_run(Model* model, int64_t until_ps, uint64_t waiting_bytes) {
+  return model->run(until_ps, waiting_bytes);
+}
+
+int64_t keisoku_now_ps(const Model* model) { return model->now_ps(); }
+uint64_t keisoku_cycles(const Model* model) { return model->cycles(); }
+void keisoku_write(Model* model, const uint8_t* bytes, uint64_t count) { model->link_write(bytes, count); }
+uint64_t keisoku_read(Model* model, uint8_t* bytes, uint64_t room) { return model->link_read(bytes, room); }
+uint64_t keisoku_waiting(const Model* model) { return model->link_waiting(); }
+uint64_t keisoku_unsent(const Model* model) { return model->link_unsent(); }
+void keisoku_reset_device(Model* model) { model->reset_device(); }
+void keisoku_set_link_up(Model* model, int32_t port, int32_t is_up) { model->set_link_up(port, is_up != 0); }
+
+uint64_t keisoku_passages(const Model* model) { return model->log().size(); }
+
+void keisoku_log(const Model* model, Passage* passages, uint64_t from, uint64_t count) {
+  std::memcpy(static_cast<void*>(passages), model->log().data() + from, count * sizeof(Passage));
+}
+}

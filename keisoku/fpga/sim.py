@@ -1,0 +1,386 @@
+"""The instrument's own RTL under Verilator, with a simulated device or a cable between its two ports.
+
+Virtual time passes only in calls of `Model`: while bytes of the link are waited for, and in `run`. What the model of
+the device cannot do is refused, never left out. It never touches a network or a real port.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.fpga.sim_build import build_library
+from keisoku.plan.device import Device, Forwarding, Loss, Pair
+
+PICOSECONDS_PER_NS = 1000
+_CUT_HEADER_BYTES = 14
+_LONGEST_FRAME_BYTES = 16_387
+# A stored frame's last byte is in, and the preamble goes before the SFD: no frame leaves sooner after its end.
+_LEAST_AFTER_END_NS = 72.0
+_LONGEST_CABLE_NS = 500_000.0
+
+PASSAGE = np.dtype(
+    [
+        ("number", "<i8"),
+        ("sent_ps", "<i8"),
+        ("received_ps", "<i8"),
+        ("signed_ns", "<i8"),
+        ("gap_bytes", "<u4"),
+        ("frame_bytes", "<u4"),
+        ("stream", "<u2"),
+        ("verdict", "u1"),
+        ("from_port", "u1"),
+        ("preamble_bytes", "u1"),
+        ("is_copy", "u1"),
+        ("reserved", "V2"),
+    ]
+)
+"""A row of the truth: one for each frame that a port sent and for each copy that the device made of one.
+
+`number` is the signature's sequence number, -1 without one. `sent_ps` and `received_ps` are the times of the SFD at the
+two GMIIs, the latter -1 if it never came. `gap_bytes` counts the byte times from the end of the port's frame before.
+"""
+
+VERDICTS = (
+    "under way",
+    "forwarded",
+    "lost",
+    "dropped",
+    "oversize",
+    "errored",
+    "corrupt",
+    "bad FCS",
+    "duplicate",
+    "reordered",
+    "reset",
+)
+"""What became of a frame, by `PASSAGE`'s verdict; `fpga/sim/config.h` says more."""
+
+
+class _Way(ctypes.Structure):
+    _fields_ = [
+        *(
+            (name, ctypes.c_double)
+            for name in (
+                "ns_per_byte",
+                "constant_ns",
+                "decision_ns",
+                "service_bits_per_second",
+                "jitter_ns",
+                "loss_ratio",
+                "loss_above_ratio",
+                "duplicate_ratio",
+                "reorder_ratio",
+                "reorder_above_fps",
+                "corrupt_ratio",
+                "bad_fcs_ratio",
+                "output_ppm",
+            )
+        ),
+        *(
+            (name, ctypes.c_int64)
+            for name in (
+                "buffer_bytes",
+                "max_frame_bytes",
+                "loss_above_bytes",
+                "header_bytes",
+                "corrupt_from",
+                "stall_first_ns",
+                "stall_period_ns",
+                "stall_duration_ns",
+                "reset_duration_ns",
+                "reset_at_ns",
+            )
+        ),
+        ("mode", ctypes.c_int32),
+        ("jitter", ctypes.c_int32),
+    ]
+
+
+class _Config(ctypes.Structure):
+    _fields_ = [
+        ("ways", _Way * 2),
+        ("phy_tx_ns", ctypes.c_double * 2),
+        ("phy_rx_ns", ctypes.c_double * 2),
+        ("cable_ns", ctypes.c_double * 2),
+        ("reference_ppm", ctypes.c_double),
+        ("seed", ctypes.c_uint64),
+        ("link_ps_per_byte", ctypes.c_int64),
+        ("phase_ps", ctypes.c_int64 * 4),
+        ("memory_latency", ctypes.c_int32),
+        ("has_reference", ctypes.c_int32),
+    ]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is around the instrument besides the device: links, PHYs, cables. By port where there are two values."""
+
+    seed: int = 1
+    link_baud: float | None = None
+    """Of a UART with 10 bits a byte; None: a byte for each clock of the instrument."""
+    phy_tx_ns: tuple[float, float] = (0.0, 0.0)
+    """From a port's GMII to its cable."""
+    phy_rx_ns: tuple[float, float] = (0.0, 0.0)
+    cable_m: tuple[float, float] = (0.0, 0.0)
+    """Of each port's cable to the device, besides the device's own `cable`."""
+    ns_per_m: float = 5.0
+    device_ports: tuple[int, int] = (1, 2)
+    """The device's ports that the instrument's are plugged into."""
+    phases_ps: tuple[int, int, int, int] = (1000, 300, 2500, 6100)
+    """First rising edge of clk, time_clk and the two receive clocks (these two are not used on a cable)."""
+    memory_latency: int = 8
+    """Clocks from a read of the memory to its answer."""
+    reference_ppm: float | None = None
+    """How much faster PPS and 10 MHz are than the tester's clock says; None: nothing is connected."""
+    corrupt_from: int = 42
+    """First byte of a frame that `corrupt_ratio` may change: the start of the checked region or later."""
+    bad_fcs_ratio: float = 0.0
+    """Of the corrupt frames, those that keep their old FCS."""
+    faults_from: tuple[bool, bool] = field(default=(True, True))
+    """Whether frames that port 0, and port 1, send meet loss and faults."""
+
+
+class Model:
+    """An instrument in virtual time and a device between its ports. Close it, or use it in `with`.
+
+    Its link is a transport like a serial port (`keisoku.fpga.link`): `write` takes bytes to the instrument, `read`
+    returns those from it and lets virtual time pass meanwhile. Raises PlanError where the device is beyond the model,
+    EngineError where the library cannot be built.
+    """
+
+    def __init__(self, device: Device, surroundings: Surroundings = Surroundings()) -> None:  # noqa: B008
+        config = _config(device, surroundings)
+        self.device, self.surroundings = device, surroundings
+        self._library = _library()
+        self._model: int | None = self._library.keisoku_open(ctypes.byref(config))
+        if not self._model:
+            raise EngineError("the model of the instrument cannot be opened; is there memory for it?")
+        self.run(1000)  # past the resets
+
+    def close(self) -> None:
+        """Frees the model; doing it twice is harmless."""
+        if self._model:
+            self._library.keisoku_close(self._model)
+            self._model = None
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def now_ps(self) -> int:
+        """Virtual time since the start in ps."""
+        return int(self._library.keisoku_now_ps(self._model))
+
+    @property
+    def cycles(self) -> int:
+        """Rising edges of the instrument's clock since the start."""
+        return int(self._library.keisoku_cycles(self._model))
+
+    def run(self, ns: float) -> None:
+        """Lets so much virtual time pass."""
+        self._library.keisoku_run(self._model, self.now_ps + round(ns * PICOSECONDS_PER_NS), 0)
+
+    def write(self, data: bytes) -> int:
+        """Queues bytes to the instrument, which get there as time passes; returns their number."""
+        self._library.keisoku_write(self._model, data, len(data))
+        return len(data)
+
+    def read(self, count: int, timeout_s: float = 0.0) -> bytes:
+        """Up to `count` bytes from the instrument; virtual time passes until they are there, `timeout_s` at most."""
+        until_ps = self.now_ps + round(timeout_s * 1e12)
+        self._library.keisoku_run(self._model, until_ps, count)
+        buffer = ctypes.create_string_buffer(count)
+        got = self._library.keisoku_read(self._model, buffer, count)
+        return buffer.raw[:got]
+
+    @property
+    def waiting(self) -> int:
+        """Bytes from the instrument that `read` would return at once."""
+        return int(self._library.keisoku_waiting(self._model))
+
+    def truth(self, since: int = 0) -> np.ndarray:
+        """The rows (`PASSAGE`) logged from number `since` on, in the order in which frames were sent or copied."""
+        count = max(int(self._library.keisoku_passages(self._model)) - since, 0)
+        rows = np.zeros(count, PASSAGE)
+        self._library.keisoku_log(self._model, rows.ctypes.data, since, count)
+        return rows
+
+    def reset_device(self) -> None:
+        """The device resets now. Raises PlanError if it says nothing of resets."""
+        if self.device.reset is None:
+            raise PlanError("device", f"{self.device.name} cannot be reset", "add a [reset] to the device file")
+        self._library.keisoku_reset_device(self._model)
+
+    def set_link_up(self, port: int, is_up: bool) -> None:
+        """Plugs a port's cable in, or pulls it out."""
+        self._library.keisoku_set_link_up(self._model, port, is_up)
+
+
+def check_device(device: Device, surroundings: Surroundings = Surroundings()) -> None:  # noqa: B008
+    """Raises PlanError, naming the key of the device file, if the model cannot do what it says."""
+    _config(device, surroundings)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(build_library()))
+    pointer, size = ctypes.c_void_p, ctypes.c_uint64
+    for name, result, arguments in (
+        ("config_bytes", ctypes.c_uint32, []),
+        ("passage_bytes", ctypes.c_uint32, []),
+        ("open", pointer, [pointer]),
+        ("close", None, [pointer]),
+        ("run", ctypes.c_int32, [pointer, ctypes.c_int64, size]),
+        ("now_ps", ctypes.c_int64, [pointer]),
+        ("cycles", size, [pointer]),
+        ("write", None, [pointer, ctypes.c_char_p, size]),
+        ("read", size, [pointer, ctypes.c_char_p, size]),
+        ("waiting", size, [pointer]),
+        ("passages", size, [pointer]),
+        ("log", None, [pointer, pointer, size, size]),
+        ("reset_device", None, [pointer]),
+        ("set_link_up", None, [pointer, ctypes.c_int32, ctypes.c_int32]),
+    ):
+        function = getattr(library, f"keisoku_{name}")
+        function.restype, function.argtypes = result, arguments
+    if (library.keisoku_config_bytes(), library.keisoku_passage_bytes()) != (ctypes.sizeof(_Config), PASSAGE.itemsize):
+        raise EngineError("fpga/sim/config.h and keisoku/fpga/sim.py do not agree on the model's structures")
+    return library
+
+
+def _config(device: Device, around: Surroundings) -> _Config:
+    _refuse(device, around)
+    config = _Config()
+    for sender, (from_port, to_port) in enumerate((around.device_ports, around.device_ports[::-1])):
+        config.ways[sender] = _way(device, around, from_port, to_port, around.faults_from[sender])
+    if {way.mode for way in config.ways} == {_CABLE, _STORE} or {way.mode for way in config.ways} == {_CABLE, _CUT}:
+        raise PlanError("pair", "makes one direction a cable and the other none", "let both be alike")
+    for port in range(2):
+        config.phy_tx_ns[port] = around.phy_tx_ns[port]
+        config.phy_rx_ns[port] = around.phy_rx_ns[port]
+        config.cable_ns[port] = around.cable_m[port] * around.ns_per_m
+    config.reference_ppm = around.reference_ppm or 0.0
+    config.has_reference = around.reference_ppm is not None
+    config.seed = around.seed % 2**64
+    config.link_ps_per_byte = 0 if around.link_baud is None else round(10e12 / around.link_baud)
+    config.phase_ps[:] = around.phases_ps
+    config.memory_latency = around.memory_latency
+    return config
+
+
+_STORE, _CUT, _CABLE = range(3)
+
+
+def _refuse(device: Device, around: Surroundings) -> None:
+    if device.link_bits_per_second != 1e9:
+        raise PlanError("link_bits_per_second", "is not 1e9", "the model of the instrument has links of 1 Gb/s only")
+    for section in ("input", "address_table"):
+        if getattr(device, section) is not None:
+            remedy = "remove it, or measure with the simulated engine"
+            raise PlanError(section, "is beyond the model of the device at the FPGA instrument", remedy)
+    for port in around.device_ports:
+        if not 1 <= port <= device.ports:
+            raise PlanError("ports", f"the device has no port {port}", f"use 1 to {device.ports}")
+    if around.device_ports[0] == around.device_ports[1]:
+        raise PlanError("ports", "are one and the same port of the device", "use two")
+
+
+def _way(device: Device, around: Surroundings, from_port: int, to_port: int, has_faults: bool) -> _Way:
+    pair = next((p for p in device.pairs if from_port in p.from_ports and to_port in p.to_ports), None)
+    pair = pair or Pair(from_ports=[from_port], to_ports=[to_port])
+    forwarding = pair.forwarding or device.forwarding
+    loss, faults = pair.loss or device.loss, device.faults
+    cable_ns = device.cable.length_m * device.cable.ns_per_m if device.cable else 0.0
+    way = _Way()
+    way.ns_per_byte = forwarding.ns_per_byte
+    way.constant_ns = forwarding.constant_ns + pair.extra_latency_ns + cable_ns
+    way.decision_ns = forwarding.decision_ns + pair.extra_latency_ns + cable_ns if forwarding.decision_ns else 0.0
+    way.header_bytes = forwarding.header_bytes or _CUT_HEADER_BYTES
+    way.output_ppm = device.clock_offset_ppm.get(to_port, 0.0)
+    way.buffer_bytes = device.output.buffer_bytes
+    service = device.output.service_bits_per_second or 0.0
+    way.service_bits_per_second = service * (1 + way.output_ppm * 1e-6)
+    way.max_frame_bytes = pair.max_frame_bytes or device.max_frame_bytes or 0
+    way.corrupt_from, way.bad_fcs_ratio = around.corrupt_from, around.bad_fcs_ratio
+    if device.jitter is not None:
+        way.jitter, way.jitter_ns = 1 if device.jitter.distribution == "uniform" else 2, device.jitter.spread_ns
+    if device.stall is not None:
+        way.stall_period_ns = device.stall.period_ns or 0
+        first_ns = device.stall.first_ns
+        way.stall_first_ns = way.stall_period_ns if first_ns is None else first_ns
+        way.stall_duration_ns = device.stall.duration_ns
+    if device.reset is not None:
+        way.reset_duration_ns = device.reset.duration_ns
+        way.reset_at_ns = -1 if device.reset.at_ns is None else device.reset.at_ns
+    if has_faults:
+        way.loss_ratio = loss.ratio
+        way.loss_above_bytes = loss.above_frame_bytes or 0
+        way.loss_above_ratio = 1.0 if loss.above_ratio is None else loss.above_ratio
+        way.duplicate_ratio, way.reorder_ratio = faults.duplicate_ratio, faults.reorder_ratio
+        way.reorder_above_fps = faults.reorder_above_fps or 0.0
+        way.corrupt_ratio = faults.corrupt_ratio
+    way.mode = _mode(device, forwarding, loss, way, around)
+    return way
+
+
+def _mode(device: Device, forwarding: Forwarding, loss: Loss, way: _Way, around: Surroundings) -> int:
+    if forwarding.mode == "store-and-forward":
+        # A line: it is enough to look at its two ends.
+        for frame_bytes in (64, way.max_frame_bytes or _LONGEST_FRAME_BYTES):
+            latency_ns = max(way.ns_per_byte * frame_bytes + way.constant_ns, way.decision_ns)
+            if latency_ns < 8.0 * frame_bytes + _LEAST_AFTER_END_NS:
+                problem = f"lets a frame of {frame_bytes} byte leave before it is stored"
+                remedy = f"ns_per_byte × frame + constant_ns must be 8 × frame + {_LEAST_AFTER_END_NS:g} or more"
+                raise PlanError("forwarding.constant_ns", problem, remedy)
+        return _STORE
+    for name, is_set in (
+        ("max_frame_bytes", way.max_frame_bytes),
+        ("loss.above_frame_bytes", loss.above_frame_bytes is not None),
+        ("faults.corrupt_ratio", way.corrupt_ratio),
+        ("faults.reorder_ratio", way.reorder_ratio),
+    ):
+        if is_set:
+            problem = "has no meaning for the model's cut-through device, which forwards before a frame is in"
+            raise PlanError(name, problem, "remove it, or set forwarding.mode to 'store-and-forward'")
+    if device.cable is not None and way.ns_per_byte == 0:
+        return _cable(device, way, around)
+    latency_ns = max(way.ns_per_byte * way.header_bytes + way.constant_ns, way.decision_ns)
+    least_ns = 8.0 * way.header_bytes + _LEAST_AFTER_END_NS
+    if latency_ns < least_ns:
+        problem = f"makes {latency_ns:g} ns with the header, before the header is in"
+        remedy = f"ns_per_byte × header_bytes + constant_ns must be {least_ns:g} ns or more"
+        raise PlanError("forwarding.constant_ns", problem, remedy)
+    return _CUT
+
+
+def _cable(device: Device, way: _Way, around: Surroundings) -> int:
+    for name, is_set in (
+        ("loss.ratio", way.loss_ratio),
+        ("faults.duplicate_ratio", way.duplicate_ratio),
+        ("jitter", device.jitter),
+        ("stall", device.stall),
+        ("reset", device.reset),
+        ("clock_offset_ppm", device.clock_offset_ppm),
+        ("output.service_bits_per_second", device.output.service_bits_per_second),
+        ("forwarding.decision_ns", way.decision_ns),
+    ):
+        if is_set:
+            raise PlanError(name, "has no meaning for a cable", "remove it, or remove [cable]")
+    ends_ns = [sum(pair) for pair in zip(around.phy_tx_ns, around.phy_rx_ns, strict=True)]
+    delay_ns = way.constant_ns + min(ends_ns) + sum(around.cable_m) * around.ns_per_m
+    if not 8 <= delay_ns <= _LONGEST_CABLE_NS:
+        problem = f"with the PHYs the cable delays by {delay_ns:g} ns"
+        raise PlanError("forwarding.constant_ns", problem, f"use 8 to {_LONGEST_CABLE_NS:g} ns")
+    return _CABLE
