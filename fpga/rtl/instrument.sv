@@ -17,6 +17,7 @@ module instrument
     output logic [1:0][7:0] gmii_txd,
     output logic [1:0]      gmii_tx_en,
     output logic [1:0]      gmii_tx_er,
+    output logic [1:0]      gmii_tx_half,    // of this byte only the lower nibble is sent (10 and 100 Mb/s)
     output logic [1:0]      gmii_tx_strobe,
     input  wire  [1:0]      rx_clk,
     input  wire  [1:0]      rx_rst,
@@ -42,6 +43,16 @@ module instrument
     input wire pps,
     input wire ten_mhz,
 
+    // The memory: an access is taken in a clock with valid and ready, words that were read come later in order.
+    input  wire         memory_initialised,
+    output logic        memory_valid,
+    input  wire         memory_ready,
+    output logic        memory_write,
+    output logic [20:0] memory_address,      // of 32-bit words
+    output logic [31:0] memory_word,
+    input  wire         memory_read_valid,
+    input  wire  [31:0] memory_read_word,
+
     // The host's bytes.
     input  wire  [7:0] link_in,
     input  wire        link_in_valid,
@@ -50,6 +61,171 @@ module instrument
     output logic       link_out_valid,
     input  wire        link_out_ready
 );
+
+  // Many registers follow each reset: it is repeated here, so that no flip-flop has to reach the whole device.
+  logic reset;
+
+  always_ff @(posedge clk) reset <= rst;
+
+  // ---- The host's bus: the link asks, the registers and the blocks' memories answer.
+  logic bus_req, bus_req_is_wr, bus_req_stall_wr, bus_req_stall_rd, bus_rd_ack, bus_rd_err, bus_wr_ack, bus_wr_err;
+  logic [19:0] bus_addr;
+  logic [31:0] bus_wr_data, bus_rd_data;
+  registers_pkg::registers__in_t to_registers;
+  registers_pkg::registers__out_t from_registers;
+
+  link host (
+      .clk,
+      .rst      (reset),
+      .in       (link_in),
+      .in_valid (link_in_valid),
+      .in_ready (link_in_ready),
+      .out      (link_out),
+      .out_valid(link_out_valid),
+      .out_ready(link_out_ready),
+      .bus_req,
+      .bus_req_is_wr,
+      .bus_addr,
+      .bus_wr_data,
+      .bus_req_stall_wr,
+      .bus_req_stall_rd,
+      .bus_rd_ack,
+      .bus_rd_err,
+      .bus_rd_data,
+      .bus_wr_ack,
+      .bus_wr_err
+  );
+
+  registers map (
+      .clk,
+      .rst                 (reset),
+      .s_cpuif_req         (bus_req),
+      .s_cpuif_req_is_wr   (bus_req_is_wr),
+      .s_cpuif_addr        (bus_addr),
+      .s_cpuif_wr_data     (bus_wr_data),
+      .s_cpuif_wr_biten    ('1),
+      .s_cpuif_req_stall_wr(bus_req_stall_wr),
+      .s_cpuif_req_stall_rd(bus_req_stall_rd),
+      .s_cpuif_rd_ack      (bus_rd_ack),
+      .s_cpuif_rd_err      (bus_rd_err),
+      .s_cpuif_rd_data     (bus_rd_data),
+      .s_cpuif_wr_ack      (bus_wr_ack),
+      .s_cpuif_wr_err      (bus_wr_err),
+      .hwif_in             (to_registers),
+      .hwif_out            (from_registers)
+  );
+
+  assign to_registers.build.value.next = BUILD;
+
+  ns_t now_ns;
+
+  time_block clock (
+      .clk,
+      .rst          (reset),
+      .time_clk,
+      .time_rst,
+      .pps,
+      .ten_mhz,
+      .registers_out(from_registers.time_base),
+      .registers_in (to_registers.time_base),
+      .now_ns
+  );
+
+  event_t [1:0] happened;
+  logic [1:0] happened_valid, happened_ready;
+
+  memory #(
+      .WORD_BITS(21)
+  ) records (
+      .clk,
+      .rst           (reset),
+      .from_registers(from_registers.memory),
+      .to_registers  (to_registers.memory),
+      .from_window   (from_registers.window),
+      .to_window     (to_registers.window),
+      .happened,
+      .happened_valid,
+      .happened_ready,
+      .memory_initialised,
+      .memory_valid,
+      .memory_ready,
+      .memory_write,
+      .memory_address,
+      .memory_word,
+      .memory_read_valid,
+      .memory_read_word
+  );
+
+  // ---- The ports. Arrays of memories cannot interleave in the map: their ports are told apart here.
+  registers_pkg::account_histogram__external__out_t histogram_asked[2];
+  registers_pkg::account_histogram__external__in_t histogram_answered[2];
+
+  assign histogram_asked[0] = from_registers.histogram_0;
+  assign histogram_asked[1] = from_registers.histogram_1;
+  assign to_registers.histogram_0 = histogram_answered[0];
+  assign to_registers.histogram_1 = histogram_answered[1];
+
+  logic [1:0] mdio_pending, mdio_done;
+  logic [1:0][26:0] mdio_request;
+  logic [15:0] mdio_answer;
+  logic mdio_no_answer;
+
+  mdio #(
+      .PORTS(2)
+  ) phys (
+      .clk,
+      .rst      (reset),
+      .pending  (mdio_pending),
+      .request  (mdio_request),
+      .done     (mdio_done),
+      .answer   (mdio_answer),
+      .no_answer(mdio_no_answer),
+      .chosen   (mdio_chosen),
+      .mdc,
+      .mdio_out,
+      .mdio_drive,
+      .mdio_in
+  );
+
+  for (genvar p = 0; p < 2; p++) begin : g_port
+    phy_port phy (
+        .clk,
+        .rst           (reset),
+        .registers_out (from_registers.port[p].phy),
+        .registers_in  (to_registers.port[p].phy),
+        .rx_clk        (rx_clk[p]),
+        .link_up       (link_up[p]),
+        .link_speed    (link_speed[p]),
+        .full_duplex   (full_duplex[p]),
+        .speed         (speed[p]),
+        .rx_taps       (rx_taps[p]),
+        .tx_taps       (tx_taps[p]),
+        .tx_clock_taps (tx_clock_taps[p]),
+        .mdio_pending  (mdio_pending[p]),
+        .mdio_request  (mdio_request[p]),
+        .mdio_done     (mdio_done[p]),
+        .mdio_answer,
+        .mdio_no_answer
+    );
+
+    arrival_t arrival;
+    logic arrival_valid, arrival_ready;
+
+    account_port account (
+        .clk,
+        .rst     (reset),
+        .settings(from_registers.port[p].account),
+        .figures (to_registers.port[p].account),
+        .asked   (histogram_asked[p]),
+        .answered(histogram_answered[p]),
+        .arrival,
+        .arrival_valid,
+        .arrival_ready,
+        .told      (happened[p]),
+        .told_valid(happened_valid[p]),
+        .told_ready(happened_ready[p])
+    );
+  end
 
 endmodule
 

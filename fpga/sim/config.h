@@ -23,6 +23,7 @@ struct Way {
   double reorder_above_fps;  // 0: at any rate
   double corrupt_ratio;
   double bad_fcs_ratio;  // of the corrupt ones, those whose FCS is left as it was
+  double byte_ps;        // nominal byte time of the links
   double output_ppm;     // the device's clock at its output, against the tester's
   int64_t buffer_bytes;
   int64_t max_frame_bytes;

@@ -20,7 +20,9 @@ int64_t to_ps(double ns) { return static_cast<int64_t>(std::llround(ns * 1000));
 Model::Model(const Config& config)
     : config_(config),
       context_(std::make_unique<VerilatedContext>()),
-      memory_(config.memory_latency) {
+      memory_(config.memory_latency),
+      phy_(config.ways[0].byte_ps > 10 * kClkPs ? 0 : config.ways[0].byte_ps > kClkPs ? 1 : 2),
+      is_gigabit_(config.ways[0].byte_ps == kClkPs) {
   context_->randReset(0);
   top_ = std::make_unique<Vinstrument>(context_.get(), "instrument");
   clk_ = Clock(kClkPs, config.phase_ps[kClk]);
@@ -40,7 +42,7 @@ Model::Model(const Config& config)
       rx_clk_[to] = Clock(kClkPs, config.phase_ps[kClk] + delay_ps % whole);
     } else {
       ways_[from] = std::make_unique<Direction>(way, from, in_ps, out_ps, seed, &log_);
-      rx_clk_[to] = Clock(ways_[from]->byte_ps(), config.phase_ps[kRxClk0 + to]);
+      rx_clk_[to] = Clock(ways_[from]->byte_ps() / (is_gigabit_ ? 1 : 2), config.phase_ps[kRxClk0 + to]);
     }
   }
   top_->rst = 1;
@@ -64,6 +66,7 @@ void Model::before_clk() {
     from_instrument_.push_back(top_->link_out);
     link_free_ps_[1] = now_ps_ + config_.link_ps_per_byte;
   }
+  memory_.before_clk(*top_);
 }
 
 void Model::after_clk() {
@@ -71,8 +74,12 @@ void Model::after_clk() {
   const uint32_t data = top_->gmii_txd;
   const uint32_t enable = top_->gmii_tx_en;
   const uint32_t error = top_->gmii_tx_er;
-  for (int port = 0; port < 2; port++) {
-    const Gmii byte{static_cast<uint8_t>(data >> (8 * port)), (enable >> port & 1) != 0, (error >> port & 1) != 0};
+  const uint32_t half = top_->gmii_tx_half;
+  const uint32_t strobe = top_->gmii_tx_strobe;
+  for (size_t port = 0; port < 2; port++) {
+    if (!(strobe >> port & 1)) continue;
+    const Gmii byte{static_cast<uint8_t>(data >> (8 * port)), (enable >> port & 1) != 0, (error >> port & 1) != 0,
+                    (half >> port & 1) != 0};
     if (wires_[port]) {
       wires_[port]->input(byte);
       taps_[port]->input(now_ps_, byte);
@@ -90,6 +97,19 @@ void Model::after_clk() {
   memory_.after_clk(*top_);
   phy_.after_clk(*top_);
   if (now_ps_ > kResetPs) top_->rst = 0;
+}
+
+// What a port's receive clock finds: a byte, or below 1 Gb/s a nibble in the lower half of one.
+Gmii Model::received(size_t port) {
+  if (wires_[1 - port]) return wires_[1 - port]->output();
+  if (is_gigabit_) return ways_[1 - port]->output(now_ps_);
+  Gmii& byte = byte_[port];
+  second_half_[port] = !second_half_[port];
+  if (second_half_[port]) {
+    byte = ways_[1 - port]->output(now_ps_);
+    return {static_cast<uint8_t>(byte.data & 0xF), byte.valid, byte.error};
+  }
+  return {static_cast<uint8_t>(byte.data >> 4), byte.valid, byte.error};
 }
 
 bool Model::run(int64_t until_ps, size_t waiting_bytes) {
@@ -110,10 +130,10 @@ bool Model::run(int64_t until_ps, size_t waiting_bytes) {
       eval();
     }
     uint32_t received = top.gmii_rxd, valid = top.gmii_rx_dv, error = top.gmii_rx_er;
-    for (int port = 0; port < 2; port++) {
+    for (size_t port = 0; port < 2; port++) {
       if (!rx_clk[port]) continue;
       rx_clk_[port].advance();
-      Gmii byte = wires_[1 - port] ? wires_[1 - port]->output() : ways_[1 - port]->output(next_ps);
+      Gmii byte = received(port);
       if (!link_up_[port]) byte = {};
       received = (received & ~(0xFFu << (8 * port))) | static_cast<uint32_t>(byte.data) << (8 * port);
       valid = (valid & ~(1u << port)) | static_cast<uint32_t>(byte.valid) << port;

@@ -43,6 +43,7 @@ class Model {
   void before_clk();
   void after_clk();
   void eval();
+  Gmii received(size_t port);
 
   const Config config_;
   std::unique_ptr<VerilatedContext> context_;
@@ -58,6 +59,9 @@ class Model {
   std::array<Clock, 2> rx_clk_;
   std::array<bool, 4> high_{};
   std::array<bool, 2> link_up_{true, true};
+  const bool is_gigabit_;
+  std::array<Gmii, 2> byte_{};          // below 1 Gb/s: what a port receives, a nibble a clock
+  std::array<bool, 2> second_half_{};
   int64_t now_ps_ = 0;
   uint64_t cycles_ = 0;
 

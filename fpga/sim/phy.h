@@ -11,7 +11,8 @@ namespace keisoku {
 
 class Phy {
  public:
-  Phy() {
+  // `speed` as in RGMII 2.0: 0: 10, 1: 100, 2: 1000 Mb/s.
+  explicit Phy(uint8_t speed) : speed_(speed) {
     for (auto& registers : registers_) {
       registers[0] = 0x1140;   // BMCR: auto-negotiation, 1000 Mb/s, full duplex
       registers[1] = 0x796D;   // BMSR: negotiated, link up
@@ -19,8 +20,8 @@ class Phy {
       registers[3] = 0xC916;
       registers[4] = 0x01E1;   // offered, and what the partner offers
       registers[5] = 0xC1E1;
-      registers[9] = 0x0200;   // 1000BASE-T, full duplex
-      registers[10] = 0x3800;  // likewise the partner
+      registers[9] = speed == 2 ? 0x0200 : 0;   // 1000BASE-T, full duplex
+      registers[10] = speed == 2 ? 0x3800 : 0;  // likewise the partner
       registers[15] = 0x2000;
     }
   }
@@ -29,7 +30,7 @@ class Phy {
 
   void after_clk(Vinstrument& top) {
     top.link_up = static_cast<uint8_t>(is_up_[0] | is_up_[1] << 1);
-    top.link_speed = 0b1010;  // 1000 Mb/s, for both
+    top.link_speed = static_cast<uint8_t>(speed_ | speed_ << 2);
     top.full_duplex = 0b11;
     if (top.mdc && !mdc_) rising(top.mdio_drive ? top.mdio_out != 0 : true);
     mdc_ = top.mdc;
@@ -81,6 +82,7 @@ class Phy {
   int ones_ = 0, place_ = -1;
   uint32_t word_ = 0, phy_ = 0, register_ = 0;
   uint16_t reading_ = 0;
+  const uint8_t speed_;
 };
 
 }  // namespace keisoku

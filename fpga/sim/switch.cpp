@@ -7,7 +7,6 @@
 namespace keisoku {
 namespace {
 
-constexpr int64_t kTesterBytePs = 8000;
 constexpr size_t kPreambleBytes = 8;  // with the SFD
 constexpr uint64_t kLeastGapBytes = 12;
 constexpr size_t kSignatureFromEnd = 22;  // with the FCS
@@ -44,7 +43,7 @@ Direction::Direction(const Way& way, int from_port, int64_t in_ps, int64_t out_p
       from_port_(from_port),
       in_ps_(in_ps),
       out_ps_(out_ps),
-      byte_ps_(kTesterBytePs / (1 + way.output_ppm * 1e-6)),
+      byte_ps_(way.byte_ps / (1 + way.output_ppm * 1e-6)),
       log_(log),
       loss_(seed + 1),
       loss_above_(seed + 2),
@@ -79,7 +78,8 @@ void Direction::take(int64_t now_ps, const Gmii& byte) {
     gap_bytes_++;
     return;
   }
-  frame_->errored |= byte.error;
+  frame_->errored |= byte.error || byte.half;
+  if (byte.half) return;
   if (in_data_) {
     frame_->bytes.push_back(byte.data);
     frame_->crc = next_crc(frame_->crc, byte.data);
@@ -142,7 +142,8 @@ void Direction::decide(bool is_complete) {
   if (way_.jitter == kNormal) jitter_ps = to_ps(jitter_.normal() * way_.jitter_ns);
   const int64_t delay_ps = std::max<int64_t>(latency_ps(size) + jitter_ps, 0);
   // A frame that is stored cannot leave before it is in.
-  const int64_t least_ps = is_complete ? (size + 1 + static_cast<int64_t>(kPreambleBytes)) * kTesterBytePs : 0;
+  const auto stored_ps = static_cast<int64_t>(static_cast<double>(size + 1 + kPreambleBytes) * way_.byte_ps);
+  const int64_t least_ps = is_complete ? stored_ps : 0;
   job.due_ps = std::max(frame_->sfd_ps + std::max(delay_ps, least_ps) + out_ps_, last_due_ps_);
   last_due_ps_ = job.due_ps;
   if (!has_begun_) {
@@ -161,18 +162,20 @@ void Direction::decide(bool is_complete) {
   if (lost || (way_.loss_above_bytes > 0 && size > way_.loss_above_bytes && lost_above)) return drop(job, kLost);
   if (damaged) corrupt(frame_, &job.verdict);
 
+  // A copy of a damaged frame is as damaged.
+  const uint8_t copied = job.verdict == kForwarded ? static_cast<uint8_t>(kDuplicate) : job.verdict;
   frame_->users++;
   if (later && !is_holding_) {
     is_holding_ = true;
-    job.verdict = job.verdict == kForwarded ? static_cast<uint8_t>(kReordered) : job.verdict;
     held_ = job;
     held_until_ps_ = job.due_ps + kHoldPs;
+    if (job.verdict == kForwarded) held_.verdict = kReordered;
     if (twice) {
       // Of a frame that is held back the copy is what comes later: the frame itself passes now.
-      held_.verdict = kDuplicate;
+      held_.verdict = copied;
       held_.row = copy_row();
       frame_->users++;
-      pass({frame_, job.due_ps, row_, kForwarded, 0});
+      pass(job);
     }
     plan();
     return;
@@ -185,7 +188,7 @@ void Direction::decide(bool is_complete) {
   }
   if (twice) {
     frame_->users++;
-    pass({frame_, job.due_ps, copy_row(), kDuplicate, 0});
+    pass({frame_, job.due_ps, copy_row(), copied, 0});
   }
 }
 

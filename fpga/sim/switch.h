@@ -17,6 +17,7 @@ struct Gmii {
   uint8_t data = 0;
   bool valid = false;
   bool error = false;
+  bool half = false;  // only the lower nibble is sent: below 1 Gb/s
 };
 
 class Direction {

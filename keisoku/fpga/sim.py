@@ -22,7 +22,7 @@ PICOSECONDS_PER_NS = 1000
 _CUT_HEADER_BYTES = 14
 _LONGEST_FRAME_BYTES = 16_387
 # A stored frame's last byte is in, and the preamble goes before the SFD: no frame leaves sooner after its end.
-_LEAST_AFTER_END_NS = 72.0
+_LEAST_BYTE_TIMES_AFTER_END = 9
 _LONGEST_CABLE_NS = 500_000.0
 
 PASSAGE = np.dtype(
@@ -80,6 +80,7 @@ class _Way(ctypes.Structure):
                 "reorder_above_fps",
                 "corrupt_ratio",
                 "bad_fcs_ratio",
+                "byte_ps",
                 "output_ppm",
             )
         ),
@@ -284,8 +285,9 @@ _STORE, _CUT, _CABLE = range(3)
 
 
 def _refuse(device: Device, around: Surroundings) -> None:
-    if device.link_bits_per_second != 1e9:
-        raise PlanError("link_bits_per_second", "is not 1e9", "the model of the instrument has links of 1 Gb/s only")
+    if device.link_bits_per_second not in (1e7, 1e8, 1e9):
+        problem = f"{device.link_bits_per_second:g} is no speed of the instrument's ports"
+        raise PlanError("link_bits_per_second", problem, "use 1e7, 1e8 or 1e9")
     for section in ("input", "address_table"):
         if getattr(device, section) is not None:
             remedy = "remove it, or measure with the simulated engine"
@@ -308,6 +310,7 @@ def _way(device: Device, around: Surroundings, from_port: int, to_port: int, has
     way.constant_ns = forwarding.constant_ns + pair.extra_latency_ns + cable_ns
     way.decision_ns = forwarding.decision_ns + pair.extra_latency_ns + cable_ns if forwarding.decision_ns else 0.0
     way.header_bytes = forwarding.header_bytes or _CUT_HEADER_BYTES
+    way.byte_ps = 8e12 / device.link_bits_per_second
     way.output_ppm = device.clock_offset_ppm.get(to_port, 0.0)
     way.buffer_bytes = device.output.buffer_bytes
     service = device.output.service_bits_per_second or 0.0
@@ -336,13 +339,15 @@ def _way(device: Device, around: Surroundings, from_port: int, to_port: int, has
 
 
 def _mode(device: Device, forwarding: Forwarding, loss: Loss, way: _Way, around: Surroundings) -> int:
+    byte_ns = way.byte_ps / PICOSECONDS_PER_NS
     if forwarding.mode == "store-and-forward":
         # A line: it is enough to look at its two ends.
         for frame_bytes in (64, way.max_frame_bytes or _LONGEST_FRAME_BYTES):
             latency_ns = max(way.ns_per_byte * frame_bytes + way.constant_ns, way.decision_ns)
-            if latency_ns < 8.0 * frame_bytes + _LEAST_AFTER_END_NS:
+            least_ns = byte_ns * (frame_bytes + _LEAST_BYTE_TIMES_AFTER_END)
+            if latency_ns < least_ns:
                 problem = f"lets a frame of {frame_bytes} byte leave before it is stored"
-                remedy = f"ns_per_byte × frame + constant_ns must be 8 × frame + {_LEAST_AFTER_END_NS:g} or more"
+                remedy = f"ns_per_byte × {frame_bytes} + constant_ns must be {least_ns:g} or more"
                 raise PlanError("forwarding.constant_ns", problem, remedy)
         return _STORE
     for name, is_set in (
@@ -357,7 +362,7 @@ def _mode(device: Device, forwarding: Forwarding, loss: Loss, way: _Way, around:
     if device.cable is not None and way.ns_per_byte == 0:
         return _cable(device, way, around)
     latency_ns = max(way.ns_per_byte * way.header_bytes + way.constant_ns, way.decision_ns)
-    least_ns = 8.0 * way.header_bytes + _LEAST_AFTER_END_NS
+    least_ns = byte_ns * (way.header_bytes + _LEAST_BYTE_TIMES_AFTER_END)
     if latency_ns < least_ns:
         problem = f"makes {latency_ns:g} ns with the header, before the header is in"
         remedy = f"ns_per_byte × header_bytes + constant_ns must be {least_ns:g} ns or more"
@@ -375,6 +380,7 @@ def _cable(device: Device, way: _Way, around: Surroundings) -> int:
         ("clock_offset_ppm", device.clock_offset_ppm),
         ("output.service_bits_per_second", device.output.service_bits_per_second),
         ("forwarding.decision_ns", way.decision_ns),
+        ("link_bits_per_second", device.link_bits_per_second != 1e9),
     ):
         if is_set:
             raise PlanError(name, "has no meaning for a cable", "remove it, or remove [cable]")
