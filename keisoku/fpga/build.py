@@ -18,7 +18,7 @@ from keisoku.errors import EngineError, KeisokuError
 from keisoku.fpga.board import FPGA, Board, board
 
 # Written by generate_registers.py and soc/sdram.py.
-GENERATED = ("registers/registers_pkg.sv", "registers/registers.sv")
+GENERATED = ("registers/registers_pkg.sv", "registers/registers.sv", "sdram/sdram_controller.v")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,7 @@ def synthesize(target: Board) -> Path:
     """The netlist for all seeds. Raises EngineError if the sources do not pass."""
     folder = FPGA / "build" / f"{target.name}-{target.revision}"
     run([sys.executable, "generate_registers.py", "--rtl"], folder / "registers.log")
+    run([sys.executable, "soc/sdram.py"], folder / "sdram.log")
     script = folder / "synthesis.ys"
     files = " ".join(str(file) for file in sources(target))
     script.write_text(

@@ -13,9 +13,9 @@ module sdram (
     output wire         ready,
     input  wire         write,
     input  wire  [20:0] address,  // of words
-    input  wire  [31:0] data,
-    output logic [31:0] rdata,
-    output logic        rvalid,
+    input  wire  [31:0] word,
+    output logic [31:0] read_word,
+    output logic        read_valid,
     output wire         initialised,
 
     // The chip's pins, in sdram_clk, before and after the registers beside the pins.
@@ -39,7 +39,7 @@ module sdram (
   ) requests (
       .in_clk   (clk),
       .in_rst   (rst),
-      .in       ({write, address, data}),
+      .in       ({write, address, word}),
       .in_valid (valid),
       .in_ready (ready),
       .out_clk  (sdram_clk),
@@ -70,7 +70,7 @@ module sdram (
   );
 
   wire [31:0] read_data;
-  wire read_valid, initialised_there;
+  wire read_data_valid, initialised_there;
 
   sdram_controller controller (
       .sys_clk        (sdram_clk),
@@ -83,7 +83,7 @@ module sdram (
       .write_valid    (write_valid),
       .write_ready    (write_ready),
       .read_data      (read_data),
-      .read_valid     (read_valid),
+      .read_valid     (read_data_valid),
       .initialised    (initialised_there),
       .address        (chip_address),
       .bank           (chip_bank),
@@ -112,7 +112,7 @@ module sdram (
       .in_clk   (sdram_clk),
       .in_rst   (sdram_rst),
       .in       (read_data),
-      .in_valid (read_valid),
+      .in_valid (read_data_valid),
       .in_ready (),
       .out_clk  (clk),
       .out_rst  (rst),
@@ -122,8 +122,8 @@ module sdram (
   );
 
   always_ff @(posedge clk) begin
-    rdata  <= answer;
-    rvalid <= answer_valid && !rst;
+    read_word  <= answer;
+    read_valid <= answer_valid && !rst;
   end
 
 endmodule
