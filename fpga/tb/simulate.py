@@ -3,16 +3,28 @@
 It must never name a path outside the repository: the tools are those of the Python that runs it.
 """
 
+import fcntl
 import hashlib
 import os
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 FPGA = Path(__file__).resolve().parent.parent
 PACKAGES = ("rtl/instrument_pkg.sv", "rtl/crc32_pkg.sv")
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold what is called `name` below build/ against other processes of the same test run."""
+    (FPGA / "build").mkdir(exist_ok=True)
+    with (FPGA / "build" / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def use_verilator() -> Path:
@@ -26,6 +38,19 @@ def use_verilator() -> Path:
     return root
 
 
+def generated_registers() -> list[Path]:
+    """The register block's package and module, made from registers.rdl when they are older than it."""
+    pytest.importorskip("peakrdl_regblock", reason="package peakrdl is not installed")
+    folder = FPGA / "build" / "registers"
+    files = [folder / "registers_pkg.sv", folder / "registers.sv"]
+    generator = FPGA / "generate_registers.py"
+    newest = max((FPGA / "registers.rdl").stat().st_mtime, generator.stat().st_mtime)
+    with locked("registers"):
+        if not all(file.exists() and file.stat().st_mtime > newest for file in files):
+            subprocess.run([sys.executable, generator, "--rtl"], check=True)
+    return files
+
+
 def simulate(
     top: str,
     sources: Sequence[str | Path],
@@ -35,13 +60,14 @@ def simulate(
     testcase: str | Sequence[str] | None = None,
     environment: Mapping[str, str] | None = None,
     arguments: Sequence[str] = (),
+    plusargs: Sequence[str] = (),
     seed: int = 1,
 ) -> None:
     """Build module `top` with `parameters` from `sources` and run the cocotb tests of the file `module`.
 
     `sources` are relative to fpga/; the packages of rtl/ come before them by themselves. `module` is `__file__` of
-    the test. `testcase` chooses among its cocotb tests, `environment` is handed to them, `arguments` are
-    Verilator's. Time has a resolution of a picosecond. Raises SystemExit or AssertionError when a test fails.
+    the test. `testcase` chooses among its cocotb tests, `environment` and `plusargs` are handed to them, `arguments`
+    are Verilator's. Time has a resolution of a picosecond. Raises SystemExit or AssertionError when a test fails.
     """
     pytest.importorskip("cocotb_tools", reason="package cocotb is not installed")
     use_verilator()
@@ -76,6 +102,7 @@ def simulate(
         testcase=cases,
         seed=seed,
         extra_env=dict(environment or {}),
+        plusargs=list(plusargs),
         test_args=["+verilator+rand+reset+2", f"+verilator+seed+{seed}"],
     )
     run, failed = get_results(results)
