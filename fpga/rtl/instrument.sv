@@ -20,7 +20,6 @@ module instrument
     output logic [1:0]      gmii_tx_half,    // of this byte only the lower nibble is sent (10 and 100 Mb/s)
     output logic [1:0]      gmii_tx_strobe,
     input  wire  [1:0]      rx_clk,
-    input  wire  [1:0]      rx_rst,
     input  wire  [1:0][7:0] gmii_rxd,
     input  wire  [1:0]      gmii_rx_dv,
     input  wire  [1:0]      gmii_rx_er,
@@ -160,6 +159,19 @@ module instrument
   registers_pkg::account_histogram__external__out_t histogram_asked[2];
   registers_pkg::account_histogram__external__in_t histogram_answered[2];
 
+  registers_pkg::receive_mailbox__external__out_t mailbox_asked[2];
+  registers_pkg::receive_mailbox__external__in_t mailbox_answered[2];
+  registers_pkg::transmit_memory__external__out_t program_asked[2];
+  registers_pkg::transmit_memory__external__in_t program_answered[2];
+
+  assign program_asked[0] = from_registers.transmit_memory_0;
+  assign program_asked[1] = from_registers.transmit_memory_1;
+  assign to_registers.transmit_memory_0 = program_answered[0];
+  assign to_registers.transmit_memory_1 = program_answered[1];
+  assign mailbox_asked[0] = from_registers.mailbox_0;
+  assign mailbox_asked[1] = from_registers.mailbox_1;
+  assign to_registers.mailbox_0 = mailbox_answered[0];
+  assign to_registers.mailbox_1 = mailbox_answered[1];
   assign histogram_asked[0] = from_registers.histogram_0;
   assign histogram_asked[1] = from_registers.histogram_1;
   assign to_registers.histogram_0 = histogram_answered[0];
@@ -208,8 +220,46 @@ module instrument
         .mdio_no_answer
     );
 
+    transmit_port transmit (
+        .clk,
+        .rst           (reset),
+        .speed         (speed[p]),
+        .registers_out (from_registers.port[p].transmit),
+        .registers_in  (to_registers.port[p].transmit),
+        .memory_out    (program_asked[p]),
+        .memory_in     (program_answered[p]),
+        .time_clk,
+        .time_rst,
+        .now_ns,
+        .gmii_txd      (gmii_txd[p]),
+        .gmii_tx_en    (gmii_tx_en[p]),
+        .gmii_tx_er    (gmii_tx_er[p]),
+        .gmii_tx_half  (gmii_tx_half[p]),
+        .gmii_tx_strobe(gmii_tx_strobe[p])
+    );
+
     arrival_t arrival;
     logic arrival_valid, arrival_ready;
+
+    receive_port receive (
+        .clk,
+        .rst            (reset),
+        .rx_clk         (rx_clk[p]),
+        .rxd            (gmii_rxd[p]),
+        .rx_dv          (gmii_rx_dv[p]),
+        .rx_er          (gmii_rx_er[p]),
+        .nibbles        (speed[p] != 2'd2),
+        .time_clk,
+        .time_rst,
+        .now_ns,
+        .arrival,
+        .arrival_valid,
+        .arrival_ready,
+        .set            (from_registers.port[p].receive),
+        .shown          (to_registers.port[p].receive),
+        .mailbox_request(mailbox_asked[p]),
+        .mailbox_answer (mailbox_answered[p])
+    );
 
     account_port account (
         .clk,

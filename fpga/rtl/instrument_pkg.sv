@@ -41,7 +41,7 @@ package instrument_pkg;
   // 144 bits: 18 bytes in memory.
   typedef struct packed {
     event_kind_t kind;
-    logic [43:0] time_us_x8;  // received_ns / 125, modulo 2^44: when it was found
+    logic [43:0] time_16ns;  // received_ns / 16, so it wraps with ns_t: when it was found
     logic [47:0] first;
     logic [47:0] last;
   } event_t;

@@ -47,7 +47,6 @@ Model::Model(const Config& config)
   }
   top_->rst = 1;
   top_->time_rst = 1;
-  top_->rx_rst = 3;
   top_->link_out_ready = 1;
 }
 
@@ -144,10 +143,7 @@ bool Model::run(int64_t until_ps, size_t waiting_bytes) {
     top.gmii_rx_er = static_cast<uint8_t>(error);
     if (time_clk) {
       time_clk_.advance();
-      if (next_ps > kResetPs) {
-        top.time_rst = 0;
-        top.rx_rst = 0;
-      }
+      if (next_ps > kResetPs) top.time_rst = 0;
       if (config_.has_reference) {
         const double reference_ps = static_cast<double>(next_ps) * (1 + config_.reference_ppm * 1e-6);
         const auto reference = static_cast<int64_t>(reference_ps);

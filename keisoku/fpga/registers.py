@@ -170,6 +170,300 @@ class MemoryRegisters:
         )
 
 
+class ReceiveControl(Register):
+    """Actions, each done when a one is written."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.clear = Field(address, 0, 1)
+        self.release = Field(address, 1, 1)
+
+
+class ReceiveCheckedFrom(Register):
+    """First byte of the frames' checked region."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.bytes = Field(address, 0, 8)
+
+
+class ReceiveMaxFrameBytes(Register):
+    """Largest frame that is not counted as oversize, FCS included."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.bytes = Field(address, 0, 15)
+
+
+class ReceiveMailbox(Register):
+    """The frame in the mailbox."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.bytes = Field(address, 0, 11)
+
+
+class ReceiveFramesLow(Register):
+    """Frames, good or bad, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveFramesHigh(Register):
+    """Frames, good or bad, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 16)
+
+
+class ReceiveBytesLow(Register):
+    """Bytes of these, FCS included, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveBytesHigh(Register):
+    """Bytes of these, FCS included, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 16)
+
+
+class ReceiveFcsBad(Register):
+    """Frames with a wrong FCS, with an error of the PHY, or cut in the middle of a byte."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveMisaligned(Register):
+    """Of these, cut in the middle of a byte."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveUndersize(Register):
+    """Frames of less than 64 byte with a right FCS."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveOversize(Register):
+    """Frames of more than max_frame_bytes with a right FCS."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveFragments(Register):
+    """Frames of less than 64 byte in fcs_bad."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveJabbers(Register):
+    """Frames of more than max_frame_bytes in fcs_bad."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveLostArrivals(Register):
+    """Frames that no other count knows of."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveMailboxMissed(Register):
+    """Frames for the mailbox that found it full."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.count = Field(address, 0, 32)
+
+
+class ReceiveRegisters:
+    """Receiver of a port."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.control = ReceiveControl(base + 0x0)
+        self.checked_from = ReceiveCheckedFrom(base + 0x4)
+        self.max_frame_bytes = ReceiveMaxFrameBytes(base + 0x8)
+        self.mailbox = ReceiveMailbox(base + 0xC)
+        self.frames_low = ReceiveFramesLow(base + 0x10)
+        self.frames_high = ReceiveFramesHigh(base + 0x14)
+        self.bytes_low = ReceiveBytesLow(base + 0x18)
+        self.bytes_high = ReceiveBytesHigh(base + 0x1C)
+        self.fcs_bad = ReceiveFcsBad(base + 0x20)
+        self.misaligned = ReceiveMisaligned(base + 0x24)
+        self.undersize = ReceiveUndersize(base + 0x28)
+        self.oversize = ReceiveOversize(base + 0x2C)
+        self.fragments = ReceiveFragments(base + 0x30)
+        self.jabbers = ReceiveJabbers(base + 0x34)
+        self.lost_arrivals = ReceiveLostArrivals(base + 0x38)
+        self.mailbox_missed = ReceiveMailboxMissed(base + 0x3C)
+
+
+class AccountControl(Register):
+    """Commands."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.reset = Field(address, 0, 1)
+        self.swap = Field(address, 1, 1)
+        self.flush = Field(address, 2, 1)
+
+
+class AccountStatus(Register):
+    """State."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.busy = Field(address, 0, 1)
+        self.settled = Field(address, 1, 1)
+        self.finished = Field(address, 2, 1)
+        self.bank = Field(address, 3, 1)
+        self.triggered = Field(address, 4, 1)
+
+
+class AccountStream(Register):
+    """Stream of the trial."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class AccountFrameBytes(Register):
+    """Bytes of an intact frame with its FCS."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.least = Field(address, 0, 15)
+        self.most = Field(address, 16, 15)
+
+
+class AccountSetting(Register):
+    """A word that the host sets."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class AccountPlannedHigh(Register):
+    """Frames that the trial may send; greater numbers are foreign."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class AccountOfferedHigh(Register):
+    """Frames that were sent, for the flush."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class AccountShift(Register):
+    """A bin of the histogram is 2^value ns wide."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 5)
+
+
+class AccountTrigger(Register):
+    """What fires the trigger."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.on_skip = Field(address, 0, 1)
+        self.on_latency = Field(address, 1, 1)
+
+
+class AccountFigure(Register):
+    """A word of what was counted."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class AccountRegisters:
+    """Accounting of a port's arrivals."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.control = AccountControl(base + 0x0)
+        self.status = AccountStatus(base + 0x4)
+        self.stream = AccountStream(base + 0x8)
+        self.frame_bytes = AccountFrameBytes(base + 0xC)
+        self.planned_low = AccountSetting(base + 0x10)
+        self.planned_high = AccountPlannedHigh(base + 0x14)
+        self.offered_low = AccountSetting(base + 0x18)
+        self.offered_high = AccountOfferedHigh(base + 0x1C)
+        self.origin_ns = AccountSetting(base + 0x20)
+        self.shift = AccountShift(base + 0x24)
+        self.sample_every = AccountSetting(base + 0x28)
+        self.trigger = AccountTrigger(base + 0x2C)
+        self.trigger_latency_ns = AccountSetting(base + 0x30)
+        self.trigger_frames = AccountSetting(base + 0x34)
+        self.expected_low = AccountFigure(base + 0x38)
+        self.expected_high = AccountFigure(base + 0x3C)
+        self.received_low = AccountFigure(base + 0x40)
+        self.received_high = AccountFigure(base + 0x44)
+        self.first_low = AccountFigure(base + 0x48)
+        self.first_high = AccountFigure(base + 0x4C)
+        self.duplicated_low = AccountFigure(base + 0x50)
+        self.duplicated_high = AccountFigure(base + 0x54)
+        self.reordered_low = AccountFigure(base + 0x58)
+        self.reordered_high = AccountFigure(base + 0x5C)
+        self.late_low = AccountFigure(base + 0x60)
+        self.late_high = AccountFigure(base + 0x64)
+        self.untracked_low = AccountFigure(base + 0x68)
+        self.untracked_high = AccountFigure(base + 0x6C)
+        self.corrupt_low = AccountFigure(base + 0x70)
+        self.corrupt_high = AccountFigure(base + 0x74)
+        self.foreign_low = AccountFigure(base + 0x78)
+        self.foreign_high = AccountFigure(base + 0x7C)
+        self.other_low = AccountFigure(base + 0x80)
+        self.other_high = AccountFigure(base + 0x84)
+        self.lost_low = AccountFigure(base + 0x88)
+        self.lost_high = AccountFigure(base + 0x8C)
+        self.dropped_low = AccountFigure(base + 0x90)
+        self.dropped_high = AccountFigure(base + 0x94)
+        self.latency_count_low = AccountFigure(base + 0xA0)
+        self.latency_count_high = AccountFigure(base + 0xA4)
+        self.latency_least_low = AccountFigure(base + 0xA8)
+        self.latency_least_high = AccountFigure(base + 0xAC)
+        self.latency_most_low = AccountFigure(base + 0xB0)
+        self.latency_most_high = AccountFigure(base + 0xB4)
+        self.latency_sum_low = AccountFigure(base + 0xB8)
+        self.latency_sum_high = AccountFigure(base + 0xBC)
+        self.latency_squares_low = AccountFigure(base + 0xC0)
+        self.latency_squares_middle = AccountFigure(base + 0xC4)
+        self.latency_squares_high = AccountFigure(base + 0xC8)
+
+
 class PhyStatus(Register):
     """What the PHY says between frames, and the speed in use."""
 
@@ -245,6 +539,8 @@ class PortRegisters:
     """A port."""
 
     def __init__(self, base: int = 0) -> None:
+        self.receive = ReceiveRegisters(base + 0x100)
+        self.account = AccountRegisters(base + 0x200)
         self.phy = PhyRegisters(base + 0x300)
 
 
@@ -261,6 +557,8 @@ class Registers:
             PortRegisters(base + 0x1000),
             PortRegisters(base + 0x2000),
         )
+        self.mailbox = (Memory(base + 0x14000, 512), Memory(base + 0x24000, 512),)
+        self.histogram = (Memory(base + 0x18000, 4096), Memory(base + 0x28000, 4096),)
         self.window = Memory(base + 0x40000, 1024)
 
 

@@ -1,0 +1,261 @@
+// The accounting of a port: takes every arrival and knows at any time what came, what did not, and how late.
+// Must never lose an arrival or count one twice, whatever becomes of the events it tells.
+`default_nettype none
+
+module account
+  import instrument_pkg::*;
+  import account_pkg::*;
+#(
+    parameter int LOG2_WINDOW = 12,
+    parameter int LOG2_QUEUE  = 9,
+    parameter int LOG2_BINS   = 11,
+    parameter int LOG2_EVENTS = 4
+) (
+    input  wire                         clk,
+    input  wire                         rst,
+    input  wire config_t                configuration,
+    input  wire                         reset,          // begin a trial: forgets all; nothing is counted until !busy
+    input  wire                         swap,           // of the banks of histogram and latency; done when !busy
+    input  wire                         flush,          // end it: tells what is missing of `offered` frames
+    input  wire           [       47:0] offered,
+    output logic                        busy,
+    output logic                        finished,       // the flush is done, and all that is lost has been counted
+    output logic                        settled,        // every arrival has its verdict
+    output logic                        bank,           // the one counted in
+    output logic                        triggered,
+    output logic          [       47:0] expected,       // one more than the greatest number that came
+    output counts_t                     counted,
+    output latency_t                    latencies,      // of the idle bank
+    input  wire           [LOG2_BINS:0] read_bin,       // of the histogram; the highest bit is the bank
+    input  wire                         read_valid,
+    output logic          [       31:0] read_count,
+    output logic                        read_done,
+    input  wire arrival_t               arrival,
+    input  wire                         arrival_valid,
+    output logic                        arrival_ready,
+    output event_t                      told,
+    output logic                        told_valid,
+    input  wire                         told_ready
+);
+
+  logic begin_trial;
+
+  // Arrivals come one in eight clocks at most (the shortest frame on the wire has 17): time to tell of a corrupt one.
+  logic [2:0] spacing;
+  logic resetting, take;
+
+  numbered_t classified, tracked, pending;
+  logic [47:0] claim;
+  logic [43:0] claimed_at;
+  class_t kind;
+  logic kind_valid, ours_valid, refused, crowded, empty;
+  logic tracked_valid, tracked_ready;
+
+  verdict_t verdict, pending_verdict;
+  logic verdict_valid, skipped, accepted, first;
+  logic flushing, flushed;
+  logic [47:0] lost_first, lost_last;
+  logic [43:0] lost_at;
+  logic lost_valid, lost_ready;
+
+  logic histogram_ready, histogram_busy, latency_ready, swapped;
+  logic tell, drop;
+  logic corrupt_pending, corrupt_taken, verdict_pending, verdict_taken, frame_pending, frame_taken;
+  event_t corrupt_event, verdict_event, frame_event, lost_event;
+
+  assign arrival_ready = spacing == '0;
+  assign take = arrival_valid && arrival_ready;
+  assign ours_valid = kind_valid && kind == CLASS_OURS;
+  assign busy = histogram_busy || begin_trial;
+
+  always_ff @(posedge clk) begin
+    begin_trial <= rst || reset;
+    spacing     <= take ? '1 : spacing - 3'(spacing != '0);
+    if (rst) spacing <= '0;
+  end
+
+  classify classify_arrival (
+      .clk          (clk),
+      .rst          (begin_trial || resetting),
+      .expectation  (configuration.expectation),
+      .arrival      (arrival),
+      .arrival_valid(take),
+      .numbered     (classified),
+      .kind         (kind),
+      .valid        (kind_valid)
+  );
+
+  tracker_queue #(
+      .WIDTH     ($bits(numbered_t)),
+      .LOG2_DEPTH(LOG2_QUEUE)
+  ) queue (
+      .clk      (clk),
+      .rst      (begin_trial),
+      .in       (classified),
+      .in_valid (ours_valid),
+      .refused  (refused),
+      .crowded  (crowded),
+      .empty    (empty),
+      .out      (tracked),
+      .out_valid(tracked_valid),
+      .out_ready(tracked_ready)
+  );
+
+  // A verdict is taken when all that it goes to is ready; the tracker needs more clocks for one than `pending` stays.
+  assign accepted = verdict_valid && histogram_ready && latency_ready && !verdict_pending && !frame_pending;
+  assign tracked_ready = accepted;
+  assign first = verdict == VERDICT_IN_ORDER || verdict == VERDICT_REORDERED;
+
+  always_ff @(posedge clk) begin
+    // Spacing runs longer than classification, so an arrival is in the queue before it ends.
+    settled  <= empty && spacing == '0 && !take && !ours_valid;
+    flushing <= (flushing || flush) && !flushed;
+    finished <= flushed && !lost_valid;
+    if (begin_trial) begin
+      finished <= '0;
+      settled  <= '0;
+      flushing <= '0;
+    end
+  end
+
+  tracker #(
+      .LOG2_WINDOW(LOG2_WINDOW)
+  ) track (
+      .clk          (clk),
+      .rst          (begin_trial),
+      .number       (tracked.number),
+      .at           (tracked.time_16ns),
+      .arrival_valid(tracked_valid),
+      .verdict      (verdict),
+      .skipped      (skipped),
+      .verdict_valid(verdict_valid),
+      .verdict_ready(accepted),
+      .offered      (offered),
+      .flush        (flushing && settled),
+      .flushed      (flushed),
+      .expected     (expected),
+      .lost_first   (lost_first),
+      .lost_last    (lost_last),
+      .lost_at      (lost_at),
+      .lost_valid   (lost_valid),
+      .lost_ready   (lost_ready)
+  );
+
+  histogram #(
+      .LOG2_BINS(LOG2_BINS)
+  ) latency_histogram (
+      .clk       (clk),
+      .rst       (begin_trial),
+      .latency_ns(tracked.latency_ns),
+      .origin_ns (configuration.origin_ns),
+      .shift     (configuration.shift),
+      .valid     (accepted && first),
+      .ready     (histogram_ready),
+      .swap      (swap),
+      .still     (latency_ready),
+      .swapped   (swapped),
+      .resetting (resetting),
+      .busy      (histogram_busy),
+      .bank      (bank),
+      .read_bin  (read_bin),
+      .read_valid(read_valid),
+      .read_count(read_count),
+      .read_done (read_done)
+  );
+
+  latency latency_sums (
+      .clk       (clk),
+      .rst       (begin_trial),
+      .latency_ns(tracked.latency_ns),
+      .origin_ns (configuration.origin_ns),
+      .valid     (accepted && first),
+      .ready     (latency_ready),
+      .swap      (swapped),
+      .told      (latencies)
+  );
+
+  sampling samples (
+      .clk       (clk),
+      .rst       (begin_trial),
+      .choice    (configuration.choice),
+      .latency_ns(tracked.latency_ns),
+      .skipped   (skipped),
+      .valid     (accepted),
+      .tell      (tell),
+      .triggered (triggered)
+  );
+
+  counts count (
+      .clk          (clk),
+      .rst          (begin_trial),
+      .kind         (kind),
+      .kind_valid   (kind_valid),
+      .verdict      (verdict),
+      .verdict_valid(accepted),
+      .refused      (refused),
+      .lost_first   (lost_first),
+      .lost_last    (lost_last),
+      .lost_valid   (lost_valid && lost_ready),
+      .drop         (drop),
+      .told         (counted)
+  );
+
+  // What waits to be told: one of each kind, taken before the next can come.
+  always_ff @(posedge clk) begin
+    if (corrupt_taken) corrupt_pending <= 1'b0;
+    if (kind_valid && kind == CLASS_CORRUPT) begin
+      corrupt_pending <= 1'b1;
+      claim           <= classified.number;
+      claimed_at      <= classified.time_16ns;
+    end
+    if (verdict_taken) verdict_pending <= 1'b0;
+    if (frame_taken) frame_pending <= 1'b0;
+    if (accepted) begin
+      pending         <= tracked;
+      pending_verdict <= verdict;
+      verdict_pending <= verdict != VERDICT_IN_ORDER;
+    end
+    if (tell) frame_pending <= 1'b1;
+    if (begin_trial) begin
+      corrupt_pending <= '0;
+      verdict_pending <= '0;
+      frame_pending   <= '0;
+    end
+  end
+
+  always_comb begin
+    corrupt_event = '{kind: EVENT_CORRUPT, time_16ns: claimed_at, first: claim, last: claim};
+    verdict_event = '{kind: EVENT_LATE, time_16ns: pending.time_16ns, first: pending.number, last: pending.number};
+    if (pending_verdict == VERDICT_REORDERED) verdict_event.kind = EVENT_REORDERED;
+    if (pending_verdict == VERDICT_DUPLICATED) verdict_event.kind = EVENT_DUPLICATED;
+    frame_event = '{kind: EVENT_FRAME, time_16ns: pending.time_16ns, first: pending.number, last: pending.latency_ns};
+    lost_event  = '{kind: EVENT_LOST, time_16ns: lost_at, first: lost_first, last: lost_last};
+  end
+
+  events #(
+      .LOG2_DEPTH(LOG2_EVENTS)
+  ) tell_events (
+      .clk          (clk),
+      .rst          (begin_trial),
+      .hurry        (crowded),
+      .corrupt      (corrupt_event),
+      .corrupt_valid(corrupt_pending),
+      .corrupt_ready(corrupt_taken),
+      .verdict      (verdict_event),
+      .verdict_valid(verdict_pending),
+      .verdict_ready(verdict_taken),
+      .frame        (frame_event),
+      .frame_valid  (frame_pending),
+      .frame_ready  (frame_taken),
+      .lost         (lost_event),
+      .lost_valid   (lost_valid),
+      .lost_ready   (lost_ready),
+      .drop         (drop),
+      .out          (told),
+      .out_valid    (told_valid),
+      .out_ready    (told_ready)
+  );
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,54 @@
+// Tells foreign frames, other streams, corrupt frames and ours apart, and takes their latency. Takes an arrival every
+// clock; the answer comes three clocks later. Must never look at the number of a frame that is not intact.
+`default_nettype none
+
+module classify
+  import instrument_pkg::*;
+  import account_pkg::*;
+(
+    input  wire               clk,
+    input  wire               rst,
+    input  wire expectation_t expectation,
+    input  wire arrival_t     arrival,
+    input  wire               arrival_valid,
+    output numbered_t         numbered,
+    output class_t            kind,
+    output logic              valid
+);
+
+  // One comparison of each kind a clock: they are as wide as a clock allows.
+  typedef struct packed {logic marked, same_stream, damaged, too_short, too_long, unplanned;} findings_t;
+
+  arrival_t  held;
+  findings_t found;
+  numbered_t taken;
+  logic held_valid, found_valid;
+
+  always_ff @(posedge clk) begin
+    held              <= arrival;
+
+    found.marked      <= held.marked;
+    found.same_stream <= held.signature.stream == expectation.stream;
+    found.damaged     <= held.fcs_bad || held.misaligned || !held.sums_to_zero;
+    found.too_short   <= held.frame_bytes < expectation.least_bytes;
+    found.too_long    <= held.frame_bytes > expectation.most_bytes;
+    found.unplanned   <= held.signature.number >= expectation.planned;
+    taken.number      <= held.signature.number;
+    taken.latency_ns  <= held.received_ns - held.signature.sent_ns;
+    taken.time_16ns   <= held.received_ns[47:4];
+
+    numbered          <= taken;
+    if (!found.marked) kind <= CLASS_FOREIGN;
+    else if (!found.same_stream) kind <= CLASS_OTHER;
+    else if (found.damaged || found.too_short || found.too_long) kind <= CLASS_CORRUPT;
+    else if (found.unplanned) kind <= CLASS_FOREIGN;
+    else kind <= CLASS_OURS;
+
+    held_valid  <= arrival_valid && !rst;
+    found_valid <= held_valid && !rst;
+    valid       <= found_valid && !rst;
+  end
+
+endmodule
+
+`default_nettype wire

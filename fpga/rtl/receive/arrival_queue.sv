@@ -1,0 +1,55 @@
+// Joins what is known of a frame at its end and puts it on its way to the host's clock. A frame that finds the way full is
+// never forgotten: the next one tells how many went before it.
+`default_nettype none
+
+module arrival_queue
+  import instrument_pkg::*;
+(
+    input  wire                  clk,
+    input  wire                  rst,
+    input  wire  ns_t            stamp_ns,       // of the last SFD; held, of another clock
+    // from frame_check
+    input  wire                  started,
+    input  wire                  done,
+    input  wire                  fcs_bad,
+    input  wire                  cut,
+    input  wire                  marked,
+    input  wire                  sums_to_zero,
+    input  wire  frame_bytes_t   frame_bytes,
+    input  wire  signature_t     signature,
+    input  wire                  mailbox_missed, // a clock after done
+    // to the async_fifo
+    output logic                 out_valid,
+    input  wire                  out_ready,
+    output arrival_t             arrival,
+    output logic                 missed,
+    output logic          [ 7:0] lost_before     // no more than all ones
+);
+
+  ns_t received_ns;
+
+  assign missed = mailbox_missed;
+
+  always_ff @(posedge clk) begin
+    if (started) received_ns <= stamp_ns;
+    out_valid <= done;
+    arrival <= '{
+        fcs_bad: fcs_bad,
+        misaligned: cut,
+        marked: marked,
+        sums_to_zero: sums_to_zero,
+        frame_bytes: frame_bytes,
+        received_ns: received_ns,
+        signature: signature
+    };
+    if (out_valid && out_ready) lost_before <= '0;
+    else if (out_valid && lost_before != '1) lost_before <= lost_before + 1'b1;
+    if (rst) begin
+      out_valid   <= 1'b0;
+      lost_before <= '0;
+    end
+  end
+
+endmodule
+
+`default_nettype wire

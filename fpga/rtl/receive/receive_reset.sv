@@ -1,0 +1,33 @@
+// Resets both sides of a receiver so that the resets overlap, however slow the PHY's clock is. While that clock stands
+// still, the host's side stays in reset: nothing can arrive.
+`default_nettype none
+
+module receive_reset (
+    input  wire  clk,
+    input  wire  rst,
+    input  wire  rx_clk,
+    output logic held,   // in clk
+    output logic rx_rst  // in rx_clk
+);
+
+  logic seen;
+
+  always_ff @(posedge clk) begin
+    if (rst) held <= 1'b1;
+    else if (seen) held <= 1'b0;
+  end
+
+  sync_bit sync_there (
+      .clk (rx_clk),
+      .from(held),
+      .to  (rx_rst)
+  );
+  sync_bit sync_back (
+      .clk (clk),
+      .from(rx_rst),
+      .to  (seen)
+  );
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,90 @@
+"""The instrument's events as they lie in its memory, 18 bytes each, and the same as Python values.
+
+Pure: no I/O. It must never interpret an event: what corrupt and late arrivals mean for what is lost is decided by
+whoever has all of them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from keisoku.errors import EngineError
+
+EVENT_BYTES = 18
+
+_NUMBER_BITS = 48
+_TIME_BITS = 44
+_TIME_STEP_NS = 16
+
+
+class EventKind(IntEnum):
+    """What an event tells; the values are those of `event_kind_t` in fpga/rtl/instrument_pkg.sv."""
+
+    LOST = 0
+    """The numbers `first` to `last` left the window and had not come."""
+    DUPLICATED = 1
+    """`first` came again."""
+    REORDERED = 2
+    """`first` came after a greater number."""
+    LATE = 3
+    """`first` came when it had left the window: it is lost no more, or it came again."""
+    CORRUPT = 4
+    """A frame with wrong bytes claims to be `first`."""
+    FRAME = 5
+    """Frame `first` was sampled or triggered on; see `latency_ns`."""
+    DROPPED = 6
+    """`last` events found no room before they could be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event. `time_ns` is the arrival that led to it, on the instrument's clock modulo 2^48, rounded down to 16 ns;
+    for LOST the arrival that pushed the first number out of the window."""
+
+    kind: EventKind
+    time_ns: int
+    first: int
+    last: int
+
+    @property
+    def frames(self) -> int:
+        """How many numbers a LOST event covers; of other kinds, 1."""
+        return self.last - self.first + 1 if self.kind is EventKind.LOST else 1
+
+    @property
+    def latency_ns(self) -> int:
+        """The latency of a FRAME event in ns; below zero where two ports' calibrations disagree."""
+        return self.last - (self.last >> (_NUMBER_BITS - 1) << _NUMBER_BITS)
+
+
+def decode_events(memory: bytes) -> Iterator[Event]:
+    """The events in `memory`, 18 bytes each, most significant byte first.
+
+    Raises EngineError if the bytes are not whole events or hold a kind that does not exist: then the memory was not
+    written by this instrument, or not read whole.
+    """
+    if len(memory) % EVENT_BYTES:
+        raise EngineError(f"the instrument's event memory: {len(memory)} bytes are not whole events of {EVENT_BYTES}")
+    for offset in range(0, len(memory), EVENT_BYTES):
+        yield decode_event(memory[offset : offset + EVENT_BYTES])
+
+
+def decode_event(octets: bytes) -> Event:
+    """The event in 18 bytes. Raises EngineError for another length or a kind that does not exist."""
+    if len(octets) != EVENT_BYTES:
+        raise EngineError(f"the instrument's event memory: an event has {EVENT_BYTES} bytes, not {len(octets)}")
+    word = int.from_bytes(octets, "big")
+    number_mask = (1 << _NUMBER_BITS) - 1
+    last = word & number_mask
+    first = word >> _NUMBER_BITS & number_mask
+    time = word >> 2 * _NUMBER_BITS & ((1 << _TIME_BITS) - 1)
+    kind = word >> 2 * _NUMBER_BITS + _TIME_BITS
+    if kind not in EventKind:
+        raise EngineError(f"the instrument's event memory: there is no event of kind {kind}")
+    return Event(EventKind(kind), time * _TIME_STEP_NS, first, last)
+
+
+def encode_event(event: Event) -> bytes:
+    """The 18 bytes of an event, as the instrument writes them: for models of its memory. `time_ns` loses 4 bits."""
+    word = event.kind << _TIME_BITS | event.time_ns // _TIME_STEP_NS
+    return (word << 2 * _NUMBER_BITS | event.first << _NUMBER_BITS | event.last).to_bytes(EVENT_BYTES, "big")
