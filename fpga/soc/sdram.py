@@ -40,8 +40,8 @@ class SdramController(Module):  # type: ignore[misc]  # migen has no types
             rdphase=0,
             wrphase=0,
             cl=CAS_LATENCY,
-            # A register on the way out, the chip, and two flip-flops on the way in: ecp5_sdram.sv.
-            read_latency=CAS_LATENCY + 1,
+            # A flip-flop on the way out, the chip, and two flip-flops on the way in: ecp5_sdram.sv.
+            read_latency=CAS_LATENCY + 2,
             write_latency=0,
         )
         settings = ControllerSettings(cmd_buffer_depth=8, with_bandwidth=False)

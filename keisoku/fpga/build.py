@@ -109,7 +109,7 @@ def synthesize(target: Board) -> Path:
     files = " ".join(str(file) for file in sources(target))
     script.write_text(
         # Threads are not to be had in WebAssembly.
-        f"read_slang --threads 1 --top top -G BUILD={build_number(target)} {files}\n"
+        f"read_slang --threads 1 --top top -G BUILD=32'h{build_number(target):08x} {files}\n"
         "synth_ecp5 -top top\n"
         "check -assert\n"
         "stat\n"

@@ -38,7 +38,8 @@ module top #(
   );
 
   wire [1:0][7:0] gmii_txd, gmii_rxd;
-  wire [1:0] gmii_tx_en, gmii_tx_er, gmii_tx_strobe, rx_clk, rx_rst, gmii_rx_dv, gmii_rx_er, link_up, full_duplex;
+  wire [1:0] gmii_tx_en, gmii_tx_er, gmii_tx_half, gmii_tx_strobe, rx_clk, rx_rst, gmii_rx_dv, gmii_rx_er;
+  wire [1:0] link_up, full_duplex;
   wire [1:0][1:0] link_speed, speed;
   wire [1:0][6:0] rx_taps, tx_taps, tx_clock_taps;
   wire [7:0] link_in, link_out;

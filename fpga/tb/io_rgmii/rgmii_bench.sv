@@ -9,6 +9,7 @@ module rgmii_bench (
     input  wire  [7:0] txd,
     input  wire        tx_en,
     input  wire        tx_er,
+    input  wire        tx_half,
     output wire        rx_clk,
     output logic [7:0] rxd,
     output logic       rx_dv,

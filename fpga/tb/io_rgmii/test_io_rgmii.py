@@ -27,7 +27,7 @@ TAP_PS = 25
 
 async def start(dut, speed):
     """Out of reset at a speed, with the transmit clock 2 ns late as a PHY without delays needs it."""
-    for name in ("tx_strobe", "txd", "tx_en", "tx_er", "rx_taps", "tx_taps"):
+    for name in ("tx_strobe", "txd", "tx_en", "tx_er", "tx_half", "rx_taps", "tx_taps"):
         getattr(dut, name).value = 0
     dut.pin_rx_clk.value = dut.pin_rx_ctl.value = dut.pin_rxd.value = 0
     dut.speed.value = speed
@@ -50,13 +50,14 @@ def phy(dut, speed):
         )  # fmt: skip
 
 
-async def send(dut, speed, octets, error_at=None):
+async def send(dut, speed, octets, error_at=None, half_at=None):
     """Octets as the generator gives them, a strobe each, then a gap of twelve."""
     for place, octet in enumerate([*octets, *[None] * 12]):
         dut.tx_strobe.value = 1
         dut.txd.value = octet or 0
         dut.tx_en.value = octet is not None
         dut.tx_er.value = place == error_at
+        dut.tx_half.value = place == half_at
         await RisingEdge(dut.clk)
         if speed != 2:
             dut.tx_strobe.value = 0
@@ -96,6 +97,23 @@ async def an_error_leaves(dut):
     await send(dut, speed, frame.data, error_at=30)
     arrived = await wire.tx.recv(compact=False)
     assert [place for place, error in enumerate(arrived.error) if error] == [30]
+
+
+@cocotb.test()
+async def a_frame_ends_in_the_middle_of_a_byte(dut):
+    speed = int(os.environ["SPEED"])
+    await start(dut, speed)
+    nibbles = []
+
+    async def wire():
+        while True:
+            await RisingEdge(dut.pin_tx_clk)
+            if int(dut.pin_tx_ctl.value):
+                nibbles.append(int(dut.pin_txd.value))
+
+    cocotb.start_soon(wire())
+    await send(dut, speed, [0x55, 0xD5, 0x12, 0x34], half_at=3)
+    assert nibbles == [5, 5, 5, 0xD, 2, 1, 4]
 
 
 @cocotb.test()
@@ -197,7 +215,7 @@ def test_rgmii(speed):
         "rgmii_bench",
         SOURCES,
         __file__,
-        testcase=everywhere + gigabit * (speed == 2),
-        arguments=["--timing", "--no-sched-zero-delay", "-Wno-TIMESCALEMOD"],
+        testcase=everywhere + (gigabit if speed == 2 else ["a_frame_ends_in_the_middle_of_a_byte"]),
+        arguments=["--timing", "-CFLAGS", "-fcoroutines", "--no-sched-zero-delay", "-Wno-TIMESCALEMOD"],
         environment={"SPEED": str(speed)},
     )
