@@ -44,6 +44,7 @@ module behavioural_sdram (
   logic [15:0] since_refresh, busy;
 
   initial begin
+    command = NOTHING;
     mode_set = 1'b0;
     started = 1'b0;
     open = '0;

@@ -1,25 +1,27 @@
-// The register files of two PHYs behind the host's bus, with the MDIO that they share. For tests only.
+// The PHYs' registers of two ports with the MDIO that they share; what the host writes comes as plain signals.
+// For tests only.
 `default_nettype none
 
 module phy_bench (
     input  wire               clk,
     input  wire               rst,
-    input  wire               bus_req,
-    input  wire               bus_req_is_wr,
-    input  wire        [19:0] bus_addr,
-    input  wire        [31:0] bus_wr_data,
-    output logic              bus_rd_ack,
-    output logic       [31:0] bus_rd_data,
-    output logic              bus_wr_ack,
+    input  wire  [1:0]        follow,
+    input  wire  [1:0][ 1:0]  wanted_speed,
+    input  wire  [1:0][ 6:0]  wanted_rx_taps,
+    input  wire  [1:0]        ask,             // the register `mdio` is written
+    input  wire  [1:0][26:0]  asked,
+    output logic [1:0][17:0]  answered,        // {missing, busy, data}
+    output logic [1:0][ 5:0]  status,          // {running, full_duplex, speed, link}
+    output logic [1:0][11:0]  rx_clock,
     input  wire               rx_clk_0,
     input  wire               rx_clk_1,
-    input  wire        [ 1:0] link_up,
-    input  wire   [1:0][ 1:0] link_speed,
-    input  wire        [ 1:0] full_duplex,
-    output logic  [1:0][ 1:0] speed,
-    output logic  [1:0][ 6:0] rx_taps,
-    output logic  [1:0][ 6:0] tx_taps,
-    output logic  [1:0][ 6:0] tx_clock_taps,
+    input  wire  [1:0]        link_up,
+    input  wire  [1:0][ 1:0]  link_speed,
+    input  wire  [1:0]        full_duplex,
+    output logic [1:0][ 1:0]  speed,
+    output logic [1:0][ 6:0]  rx_taps,
+    output logic [1:0][ 6:0]  tx_taps,
+    output logic [1:0][ 6:0]  tx_clock_taps,
     output logic              mdio_chosen,
     output logic              mdc,
     output logic              mdio_out,
@@ -27,61 +29,52 @@ module phy_bench (
     input  wire               mdio_in
 );
 
-  registers_pkg::registers__in_t to_registers;
-  registers_pkg::registers__out_t from_registers;
-  registers_pkg::phy_registers__in_t phy_in[2];
   logic [1:0] pending, done;
   logic [1:0][26:0] request;
   logic [15:0] answer;
   logic no_answer;
-  // verilator lint_off UNUSEDSIGNAL
-  logic stall_wr, stall_rd, rd_err, wr_err;
-  // verilator lint_on UNUSEDSIGNAL
-
-  always_comb begin
-    to_registers = '{default: '0};
-    to_registers.port[0].phy = phy_in[0];
-    to_registers.port[1].phy = phy_in[1];
-  end
-
-  registers map (
-      .clk,
-      .rst,
-      .s_cpuif_req         (bus_req),
-      .s_cpuif_req_is_wr   (bus_req_is_wr),
-      .s_cpuif_addr        (bus_addr),
-      .s_cpuif_wr_data     (bus_wr_data),
-      .s_cpuif_wr_biten    ('1),
-      .s_cpuif_req_stall_wr(stall_wr),
-      .s_cpuif_req_stall_rd(stall_rd),
-      .s_cpuif_rd_ack      (bus_rd_ack),
-      .s_cpuif_rd_err      (rd_err),
-      .s_cpuif_rd_data     (bus_rd_data),
-      .s_cpuif_wr_ack      (bus_wr_ack),
-      .s_cpuif_wr_err      (wr_err),
-      .hwif_in             (to_registers),
-      .hwif_out            (from_registers)
-  );
 
   for (genvar p = 0; p < 2; p++) begin : g_port
+    registers_pkg::phy_registers__in_t in;
+    registers_pkg::phy_registers__out_t out;
+    logic [26:0] written;
+
+    // As in the register block: swmod comes with the write, the new value a clock later.
+    always_ff @(posedge clk) if (ask[p]) written <= asked[p];
+
+    always_comb begin
+      out = '{default: '0};
+      out.control.follow.value = follow[p];
+      out.control.speed.value = wanted_speed[p];
+      out.delays.rx.value = wanted_rx_taps[p];
+      out.mdio.data.swmod = ask[p];
+      {out.mdio.write.value, out.mdio.phy.value, out.mdio.register.value, out.mdio.data.value} = written;
+    end
+
+    assign answered[p] = {in.mdio_answer.missing.next, in.mdio_answer.busy.next, in.mdio_answer.data.next};
+    assign status[p] = {
+      in.status.running.next, in.status.full_duplex.next, in.status.speed.next, in.status.link.next
+    };
+    assign rx_clock[p] = in.rx_clock.count.next;
+
     phy_port phy (
         .clk,
         .rst,
-        .registers_out  (from_registers.port[p].phy),
-        .registers_in   (phy_in[p]),
-        .rx_clk         (p == 0 ? rx_clk_0 : rx_clk_1),
-        .link_up        (link_up[p]),
-        .link_speed     (link_speed[p]),
-        .full_duplex    (full_duplex[p]),
-        .speed          (speed[p]),
-        .rx_taps        (rx_taps[p]),
-        .tx_taps        (tx_taps[p]),
-        .tx_clock_taps  (tx_clock_taps[p]),
-        .mdio_pending   (pending[p]),
-        .mdio_request   (request[p]),
-        .mdio_done      (done[p]),
-        .mdio_answer    (answer),
-        .mdio_no_answer (no_answer)
+        .registers_out (out),
+        .registers_in  (in),
+        .rx_clk        (p == 0 ? rx_clk_0 : rx_clk_1),
+        .link_up       (link_up[p]),
+        .link_speed    (link_speed[p]),
+        .full_duplex   (full_duplex[p]),
+        .speed         (speed[p]),
+        .rx_taps       (rx_taps[p]),
+        .tx_taps       (tx_taps[p]),
+        .tx_clock_taps (tx_clock_taps[p]),
+        .mdio_pending  (pending[p]),
+        .mdio_request  (request[p]),
+        .mdio_done     (done[p]),
+        .mdio_answer   (answer),
+        .mdio_no_answer(no_answer)
     );
   end
 
