@@ -10,6 +10,7 @@ import argparse
 import keyword
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from peakrdl_markdown.exporter import MarkdownExporter
 from peakrdl_regblock import RegblockExporter
@@ -24,6 +25,7 @@ RTL = ROOT / "fpga" / "build" / "registers"
 PYTHON = ROOT / "keisoku" / "fpga" / "registers.py"
 DOCUMENTATION = ROOT / "docs" / "registers.md"
 ADDRESS_BITS = 20
+WARNINGS = ("MULTIDRIVEN", "UNUSEDSIGNAL", "UNUSEDPARAM")
 
 HEADER = '''"""The FPGA's register map, as fpga/generate_registers.py makes it from registers.rdl: do not edit.
 
@@ -58,9 +60,25 @@ def write_rtl(top: AddrmapNode, directory: Path = RTL) -> list[Path]:
         address_width=ADDRESS_BITS,
         retime_read_response=True,
         retime_read_fanin=True,
-        retime_external_mem=True,
     )
-    return [directory / "registers_pkg.sv", directory / "registers.sv"]
+    files = [directory / "registers_pkg.sv", directory / "registers.sv"]
+    for file in files:  # what the generator writes is right, but not in our style
+        off = "".join(f"/* verilator lint_off {warning} */\n" for warning in WARNINGS)
+        on = "".join(f"/* verilator lint_on {warning} */\n" for warning in WARNINGS)
+        file.write_text(off + file.read_text() + on)
+    return files
+
+
+def register_block(directory: Path = RTL) -> list[Path]:
+    """The files of the register block, written anew if the source has changed; safe in several processes at once."""
+    files = [directory / "registers_pkg.sv", directory / "registers.sv"]
+    newest = max(SOURCE.stat().st_mtime, Path(__file__).stat().st_mtime)
+    if not all(file.exists() and file.stat().st_mtime >= newest for file in files):
+        directory.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=directory) as temporary:
+            for file in write_rtl(compiled(), Path(temporary)):
+                file.replace(directory / file.name)
+    return files
 
 
 def camel(name: str) -> str:
@@ -168,7 +186,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--directory", type=Path, default=RTL, help="where the register block goes")
     options = parser.parse_args(arguments)
     top = compiled()
-    write_rtl(top, options.directory)
+    register_block(options.directory)
     if not options.rtl:
         PYTHON.write_text(python_text(top))
         write_documentation(top)

@@ -61,10 +61,21 @@ module instrument
     input  wire        link_out_ready
 );
 
-  // Many registers follow each reset: it is repeated here, so that no flip-flop has to reach the whole device.
+  // What comes from the pins' side gets a register here: a reset has the whole device to reach, and no path to the
+  // registers begins outside.
   logic reset;
 
-  always_ff @(posedge clk) reset <= rst;
+  logic memory_is_initialised;
+  logic [1:0] link_is_up, link_is_full_duplex;
+  logic [1:0][1:0] link_says_speed;
+
+  always_ff @(posedge clk) begin
+    reset               <= rst;
+    memory_is_initialised <= memory_initialised;
+    link_is_up          <= link_up;
+    link_is_full_duplex <= full_duplex;
+    link_says_speed     <= link_speed;
+  end
 
   // ---- The host's bus: the link asks, the registers and the blocks' memories answer.
   logic bus_req, bus_req_is_wr, bus_req_stall_wr, bus_req_stall_rd, bus_rd_ack, bus_rd_err, bus_wr_ack, bus_wr_err;
@@ -145,7 +156,7 @@ module instrument
       .happened,
       .happened_valid,
       .happened_ready,
-      .memory_initialised,
+      .memory_initialised(memory_is_initialised),
       .memory_valid,
       .memory_ready,
       .memory_write,
@@ -206,9 +217,9 @@ module instrument
         .registers_out (from_registers.port[p].phy),
         .registers_in  (to_registers.port[p].phy),
         .rx_clk        (rx_clk[p]),
-        .link_up       (link_up[p]),
-        .link_speed    (link_speed[p]),
-        .full_duplex   (full_duplex[p]),
+        .link_up       (link_is_up[p]),
+        .link_speed    (link_says_speed[p]),
+        .full_duplex   (link_is_full_duplex[p]),
         .speed         (speed[p]),
         .rx_taps       (rx_taps[p]),
         .tx_taps       (tx_taps[p]),
@@ -220,22 +231,31 @@ module instrument
         .mdio_no_answer
     );
 
-    transmit_port transmit (
+    logic byte_ends;
+
+    byte_strobe strobe (
         .clk,
-        .rst           (reset),
-        .speed         (speed[p]),
-        .registers_out (from_registers.port[p].transmit),
-        .registers_in  (to_registers.port[p].transmit),
-        .memory_out    (program_asked[p]),
-        .memory_in     (program_answered[p]),
+        .rst  (reset),
+        .speed(speed[p]),
+        .ends (byte_ends),
+        .begins(gmii_tx_strobe[p])
+    );
+
+    transmit generator (
+        .clk,
+        .rst        (reset),
+        .ce         (byte_ends),
+        .registers  (from_registers.port[p].transmit),
+        .status     (to_registers.port[p].transmit),
+        .memory     (program_asked[p]),
+        .memory_done(program_answered[p]),
         .time_clk,
         .time_rst,
         .now_ns,
-        .gmii_txd      (gmii_txd[p]),
-        .gmii_tx_en    (gmii_tx_en[p]),
-        .gmii_tx_er    (gmii_tx_er[p]),
-        .gmii_tx_half  (gmii_tx_half[p]),
-        .gmii_tx_strobe(gmii_tx_strobe[p])
+        .gmii_txd   (gmii_txd[p]),
+        .gmii_tx_en (gmii_tx_en[p]),
+        .gmii_tx_er (gmii_tx_er[p]),
+        .gmii_half  (gmii_tx_half[p])
     );
 
     arrival_t arrival;
@@ -264,10 +284,10 @@ module instrument
     account_port account (
         .clk,
         .rst     (reset),
-        .settings(from_registers.port[p].account),
-        .figures (to_registers.port[p].account),
-        .asked   (histogram_asked[p]),
-        .answered(histogram_answered[p]),
+        .registers_out(from_registers.port[p].account),
+        .registers_in (to_registers.port[p].account),
+        .histogram_out(histogram_asked[p]),
+        .histogram_in (histogram_answered[p]),
         .arrival,
         .arrival_valid,
         .arrival_ready,

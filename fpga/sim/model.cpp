@@ -128,17 +128,17 @@ bool Model::run(int64_t until_ps, size_t waiting_bytes) {
       top.clk = top.time_clk = top.rx_clk = 0;
       eval();
     }
-    uint32_t received = top.gmii_rxd, valid = top.gmii_rx_dv, error = top.gmii_rx_er;
+    uint32_t data = top.gmii_rxd, valid = top.gmii_rx_dv, error = top.gmii_rx_er;
     for (size_t port = 0; port < 2; port++) {
       if (!rx_clk[port]) continue;
       rx_clk_[port].advance();
       Gmii byte = received(port);
       if (!link_up_[port]) byte = {};
-      received = (received & ~(0xFFu << (8 * port))) | static_cast<uint32_t>(byte.data) << (8 * port);
+      data = (data & ~(0xFFu << (8 * port))) | static_cast<uint32_t>(byte.data) << (8 * port);
       valid = (valid & ~(1u << port)) | static_cast<uint32_t>(byte.valid) << port;
       error = (error & ~(1u << port)) | static_cast<uint32_t>(byte.error) << port;
     }
-    top.gmii_rxd = static_cast<uint16_t>(received);
+    top.gmii_rxd = static_cast<uint16_t>(data);
     top.gmii_rx_dv = static_cast<uint8_t>(valid);
     top.gmii_rx_er = static_cast<uint8_t>(error);
     if (time_clk) {

@@ -40,6 +40,135 @@ class Ports(Register):
         self.value = Field(address, 0, 32)
 
 
+class TimeControl(Register):
+    """Control."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.capture = Field(address, 0, 1)
+        self.set = Field(address, 1, 1)
+        self.restart = Field(address, 2, 1)
+        self.take = Field(address, 3, 1)
+        self.ten_mhz = Field(address, 4, 1)
+
+
+class TimeStatus(Register):
+    """Status."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.mark = Field(address, 0, 1)
+        self.present = Field(address, 1, 1)
+        self.captured = Field(address, 2, 1)
+
+
+class TimeSetHigh(Register):
+    """Time to set, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TimeSetLow(Register):
+    """Time to set, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeNowHigh(Register):
+    """Captured time, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TimeNowLow(Register):
+    """Captured time, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeEdges(Register):
+    """Edges of the reference from one mark to the next; 0 turns the reference off."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeTimeout(Register):
+    """Ticks without an edge by which the reference is lost."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeMarkNumber(Register):
+    """Mark: its number since restart."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeMarkLosses(Register):
+    """Mark: losses of the reference before it, since restart."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TimeMarkTicks(Register):
+    """Mark: ticks of the time base since the one before, at most 2^32 - 1."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeMarkHigh(Register):
+    """Mark: its time, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TimeMarkLow(Register):
+    """Mark: its time, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeRegisters:
+    """Time base and its reference."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.control = TimeControl(base + 0x0)
+        self.status = TimeStatus(base + 0x4)
+        self.set_high = TimeSetHigh(base + 0x8)
+        self.set_low = TimeSetLow(base + 0xC)
+        self.now_high = TimeNowHigh(base + 0x10)
+        self.now_low = TimeNowLow(base + 0x14)
+        self.edges = TimeEdges(base + 0x18)
+        self.timeout = TimeTimeout(base + 0x1C)
+        self.mark_number = TimeMarkNumber(base + 0x20)
+        self.mark_losses = TimeMarkLosses(base + 0x24)
+        self.mark_ticks = TimeMarkTicks(base + 0x28)
+        self.mark_high = TimeMarkHigh(base + 0x2C)
+        self.mark_low = TimeMarkLow(base + 0x30)
+
+
 class MemoryControl(Register):
     """Control."""
 
@@ -170,13 +299,231 @@ class MemoryRegisters:
         )
 
 
+class TransmitControl(Register):
+    """Commands."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.start = Field(address, 0, 1)
+        self.stop = Field(address, 1, 1)
+        self.timed = Field(address, 2, 1)
+        self.mailbox_send = Field(address, 4, 1)
+
+
+class TransmitStatus(Register):
+    """Status."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.running = Field(address, 0, 1)
+        self.waiting = Field(address, 1, 1)
+        self.mailbox_busy = Field(address, 4, 1)
+
+
+class TransmitLastEntry(Register):
+    """Last entry of the program; entry 0 follows it."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 10)
+
+
+class TransmitStream(Register):
+    """Stream, for the signatures."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TransmitFramesHigh(Register):
+    """Frames to send, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TransmitFramesLow(Register):
+    """Frames to send, bits 31..0; with frames_high 0: until it is stopped."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TransmitBurstFrames(Register):
+    """Frames from one scheduled start to the next."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TransmitIntervalBytes(Register):
+    """From one scheduled start to the next, in byte times."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TransmitIntervalFraction(Register):
+    """And 2^-32 byte times."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TransmitStartHigh(Register):
+    """When to start, ns modulo 2^48, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TransmitStartLow(Register):
+    """When to start, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TransmitMailboxBytes(Register):
+    """Bytes of the mailbox's frame before its FCS, 1 to 2048."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 12)
+
+
+class TransmitSentFramesHigh(Register):
+    """Frames sent since start, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TransmitSentFramesLow(Register):
+    """Frames sent since start, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TransmitSentBytesHigh(Register):
+    """Their bytes with FCS, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TransmitSentBytesLow(Register):
+    """Their bytes with FCS, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TransmitSignedHigh(Register):
+    """Signatures written, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TransmitSignedLow(Register):
+    """Signatures written, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TransmitFirstHigh(Register):
+    """Stamp of the first SFD in ns, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TransmitFirstLow(Register):
+    """Stamp of the first SFD, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TransmitLastHigh(Register):
+    """Stamp of the last SFD in ns, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TransmitLastLow(Register):
+    """Stamp of the last SFD, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TransmitLag(Register):
+    """Lag."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TransmitRegisters:
+    """Generator of a port."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.control = TransmitControl(base + 0x0)
+        self.status = TransmitStatus(base + 0x4)
+        self.last_entry = TransmitLastEntry(base + 0x8)
+        self.stream = TransmitStream(base + 0xC)
+        self.frames_high = TransmitFramesHigh(base + 0x10)
+        self.frames_low = TransmitFramesLow(base + 0x14)
+        self.burst_frames = TransmitBurstFrames(base + 0x18)
+        self.interval_bytes = TransmitIntervalBytes(base + 0x1C)
+        self.interval_fraction = TransmitIntervalFraction(base + 0x20)
+        self.start_high = TransmitStartHigh(base + 0x24)
+        self.start_low = TransmitStartLow(base + 0x28)
+        self.mailbox_bytes = TransmitMailboxBytes(base + 0x2C)
+        self.sent_frames_high = TransmitSentFramesHigh(base + 0x30)
+        self.sent_frames_low = TransmitSentFramesLow(base + 0x34)
+        self.sent_bytes_high = TransmitSentBytesHigh(base + 0x38)
+        self.sent_bytes_low = TransmitSentBytesLow(base + 0x3C)
+        self.signed_high = TransmitSignedHigh(base + 0x40)
+        self.signed_low = TransmitSignedLow(base + 0x44)
+        self.first_high = TransmitFirstHigh(base + 0x48)
+        self.first_low = TransmitFirstLow(base + 0x4C)
+        self.last_high = TransmitLastHigh(base + 0x50)
+        self.last_low = TransmitLastLow(base + 0x54)
+        self.lag = TransmitLag(base + 0x58)
+
+
 class ReceiveControl(Register):
     """Actions, each done when a one is written."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.clear = Field(address, 0, 1)
-        self.release = Field(address, 1, 1)
+        self.taken = Field(address, 1, 1)
 
 
 class ReceiveCheckedFrom(Register):
@@ -539,6 +886,7 @@ class PortRegisters:
     """A port."""
 
     def __init__(self, base: int = 0) -> None:
+        self.transmit = TransmitRegisters(base + 0x0)
         self.receive = ReceiveRegisters(base + 0x100)
         self.account = AccountRegisters(base + 0x200)
         self.phy = PhyRegisters(base + 0x300)
@@ -552,11 +900,13 @@ class Registers:
         self.version = Version(base + 0x4)
         self.build = Build(base + 0x8)
         self.ports = Ports(base + 0xC)
+        self.time_base = TimeRegisters(base + 0x40)
         self.memory = MemoryRegisters(base + 0x80)
         self.port = (
             PortRegisters(base + 0x1000),
             PortRegisters(base + 0x2000),
         )
+        self.transmit_memory = (Memory(base + 0x10000, 4096), Memory(base + 0x20000, 4096),)
         self.mailbox = (Memory(base + 0x14000, 512), Memory(base + 0x24000, 512),)
         self.histogram = (Memory(base + 0x18000, 4096), Memory(base + 0x28000, 4096),)
         self.window = Memory(base + 0x40000, 1024)

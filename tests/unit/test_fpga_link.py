@@ -3,6 +3,7 @@
 import random
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,8 @@ from instrument_link import DirectTransport, InstrumentLink, WordBus
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.fpga.framing import Unframer, framed
-from keisoku.fpga.link import Link
+from keisoku.fpga.link import Link, request
+from keisoku.fpga.registers import REGISTERS
 from keisoku.fpga.transport import open_transport
 
 OCTETS = st.binary(max_size=40) | st.lists(st.sampled_from([0x7E, 0x7D, 0x5E, 0x5D, 0x20]), max_size=40).map(bytes)
@@ -167,3 +169,10 @@ def test_wrong_targets_are_refused(target: str, problem: str) -> None:
 def test_an_absent_line_is_one_sentence() -> None:
     with pytest.raises(EngineError, match="serial line"):
         open_transport("/dev/no-such-line")
+
+
+def test_the_example_of_the_documentation() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "fpga-link.md").read_text()
+    asked, answered = (bytes.fromhex(line) for line in page.splitlines() if line.startswith("    7E "))
+    assert asked == framed(request(0, 0, REGISTERS.id.address, 2))
+    assert InstrumentLink(WordBus()).feed(asked) == answered

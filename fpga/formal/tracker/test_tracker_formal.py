@@ -69,12 +69,12 @@ def source() -> str:
 
 
 def test_every_number_has_its_fate() -> None:
-    result = prove("bmc", source(), "bmc", 42)
+    result = prove("bmc", source(), "bmc", 32)
     assert result.returncode == 0 and "PASS" in result.stdout, result.stdout[-3000:]
 
 
 def test_the_interesting_cases_are_within_reach() -> None:
-    result = prove("cover", source(), "cover", 42, "-D COVER")
+    result = prove("cover", source(), "cover", 32, "-D COVER")
     assert result.returncode == 0 and "PASS" in result.stdout, result.stdout[-3000:]
 
 
@@ -83,5 +83,5 @@ def test_a_wrong_tracker_is_found(name: str) -> None:
     text = source()
     right, wrong = MUTANTS[name]
     assert text.count(right) == 1, f"the mutant {name} no longer fits tracker.sv"
-    result = prove(name, text.replace(right, wrong), "bmc", 42)
+    result = prove(name, text.replace(right, wrong), "bmc", 32)
     assert result.returncode == 2 and "Assert failed" in result.stdout, result.stdout[-3000:]

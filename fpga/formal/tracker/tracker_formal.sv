@@ -10,6 +10,8 @@ module tracker_formal
 ) (
     input wire                   clk,
     // Free in every clock.
+    input wire [NUMBER_BITS-1:0] any_watched,
+    input wire [NUMBER_BITS-1:0] any_offered,
     input wire [NUMBER_BITS-1:0] any_number,
     input wire                   any_arrival,
     input wire                   any_verdict_ready,
@@ -38,8 +40,6 @@ module tracker_formal
 
   always_ff @(posedge clk) begin
     started <= 1'b1;
-    watched <= watched;
-    offered <= offered;
     if (!arrival || verdict_valid && any_verdict_ready) begin
       arrival <= any_arrival;
       number  <= any_number;
@@ -57,6 +57,8 @@ module tracker_formal
     end
 
     if (!started) begin
+      watched  <= any_watched;
+      offered  <= any_offered;
       arrival  <= '0;
       flush    <= '0;
       next     <= '0;

@@ -66,7 +66,7 @@ module account
   assign arrival_ready = spacing == '0;
   assign take = arrival_valid && arrival_ready;
   assign ours_valid = kind_valid && kind == CLASS_OURS;
-  assign busy = histogram_busy || begin_trial;
+  assign busy = histogram_busy || swapped || begin_trial;
 
   always_ff @(posedge clk) begin
     begin_trial <= rst || reset;

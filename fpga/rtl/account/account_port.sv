@@ -25,7 +25,8 @@ module account_port
   counts_t  counted;
   latency_t latencies;
   logic [47:0] offered, expected;
-  logic busy, finished, settled, bank, triggered;
+  logic busy, finished, settled, bank, triggered, read_done, write_done;
+  logic [31:0] read_count;
 
   // A clock later than the registers: they are far away.
   always_ff @(posedge clk) begin
@@ -63,8 +64,8 @@ module account_port
       .latencies    (latencies),
       .read_bin     (histogram_out.addr[13:2]),
       .read_valid   (histogram_out.req && !histogram_out.req_is_wr),
-      .read_count   (histogram_in.rd_data),
-      .read_done    (histogram_in.rd_ack),
+      .read_count   (read_count),
+      .read_done    (read_done),
       .arrival      (arrival),
       .arrival_valid(arrival_valid),
       .arrival_ready(arrival_ready),
@@ -74,9 +75,12 @@ module account_port
   );
 
   // The histogram is read only; a write is answered and does nothing.
-  always_ff @(posedge clk) histogram_in.wr_ack <= histogram_out.req && histogram_out.req_is_wr && !rst;
+  always_ff @(posedge clk) write_done <= histogram_out.req && histogram_out.req_is_wr && !rst;
 
   always_comb begin
+    histogram_in.rd_data = read_count;
+    histogram_in.rd_ack = read_done;
+    histogram_in.wr_ack = write_done;
     registers_in.status.busy.next = busy;
     registers_in.status.settled.next = settled;
     registers_in.status.finished.next = finished;

@@ -38,7 +38,8 @@ module bitmap #(
   logic started, dirty, whole;
   logic [47:0] from, to, after;
   logic [42:0] here;  // the word's place among all words of numbers
-  logic [43:0] skip, span;  // words, with a sign
+  logic [42:0] skip, span;  // words
+  logic is_backward, is_empty;
   logic [AREA_BITS:0] skips, spans, offset;
   logic [31:0] from_on, up_to;
 
@@ -51,8 +52,10 @@ module bitmap #(
   always_ff @(posedge clk) begin
     dropped <= '0;
     after   <= to + 1'b1;
-    skip    <= {1'b0, from[47:5]} - {1'b0, here};
-    span    <= {1'b0, to[47:5]} - {1'b0, from[47:5]};
+    skip    <= from[47:5] - here;
+    span    <= to[47:5] - from[47:5];
+    is_backward <= from < ends;
+    is_empty <= to < from;
     from_on <= '1 << from[4:0];
     up_to   <= '1 >> ~to[4:0];
     if (rst) begin
@@ -86,7 +89,7 @@ module bitmap #(
           skips <= skip[42:AREA_BITS] != '0 ? {1'b1, AREA_BITS'(0)} : {1'b0, skip[AREA_BITS-1:0]};
           spans <= span[42:AREA_BITS] != '0 ? {1'b1, AREA_BITS'(0)} : {1'b0, span[AREA_BITS-1:0]};
           state <= SKIP;
-          if (full || skip[43] || span[43]) begin
+          if (full || is_backward || is_empty) begin
             dropped <= '1;
             state   <= WAIT;
           end

@@ -78,12 +78,12 @@ module ring
           is_report  <= unreported != '0;
           shifted    <= '{origin: 4'(next_origin), serial: written[11:0], happened: next};
           if (unreported != '0)
-            shifted.happened <= '{kind: EVENT_DROPPED, time_us_x8: dropped_time, first: '0, last: 48'(unreported)};
+            shifted.happened <= '{kind: EVENT_DROPPED, time_16ns: dropped_time, first: '0, last: 48'(unreported)};
           if (full) begin
             state      <= WAIT;
             dropped    <= '1;
             unreported <= unreported + 32'(unreported != '1);
-            if (unreported == '0) dropped_time <= next.time_us_x8;
+            if (unreported == '0) dropped_time <= next.time_16ns;
           end else state <= WRITE;
         end
 

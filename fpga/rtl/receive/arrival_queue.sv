@@ -5,25 +5,25 @@
 module arrival_queue
   import instrument_pkg::*;
 (
-    input  wire                  clk,
-    input  wire                  rst,
-    input  wire  ns_t            stamp_ns,       // of the last SFD; held, of another clock
+    input  wire                     clk,
+    input  wire                     rst,
+    input  wire ns_t                stamp_ns,        // of the last SFD; held, of another clock
     // from frame_check
-    input  wire                  started,
-    input  wire                  done,
-    input  wire                  fcs_bad,
-    input  wire                  cut,
-    input  wire                  marked,
-    input  wire                  sums_to_zero,
-    input  wire  frame_bytes_t   frame_bytes,
-    input  wire  signature_t     signature,
-    input  wire                  mailbox_missed, // a clock after done
+    input  wire                     started,
+    input  wire                     done,
+    input  wire                     fcs_bad,
+    input  wire                     cut,
+    input  wire                     marked,
+    input  wire                     sums_to_zero,
+    input  wire frame_bytes_t       frame_bytes,
+    input  wire signature_t         signature,
+    input  wire                     mailbox_missed,  // a clock after done
     // to the async_fifo
-    output logic                 out_valid,
-    input  wire                  out_ready,
-    output arrival_t             arrival,
-    output logic                 missed,
-    output logic          [ 7:0] lost_before     // no more than all ones
+    output logic                    out_valid,
+    input  wire                     out_ready,
+    output arrival_t                arrival,
+    output logic                    missed,
+    output logic              [7:0] lost_before      // no more than all ones
 );
 
   ns_t received_ns;

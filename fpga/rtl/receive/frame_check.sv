@@ -8,30 +8,30 @@
 module frame_check
   import instrument_pkg::*;
 (
-    input  wire              clk,
-    input  wire              rst,
-    input  wire        [7:0] checked_from,
+    input  wire                clk,
+    input  wire                rst,
+    input  wire          [7:0] checked_from,
     // from the decoder
-    input  wire              start,
-    input  wire              octet_valid,
-    input  wire        [7:0] octet,
-    input  wire              stop,
-    input  wire              failed,
-    input  wire              misaligned,
+    input  wire                start,
+    input  wire                octet_valid,
+    input  wire          [7:0] octet,
+    input  wire                stop,
+    input  wire                failed,
+    input  wire                misaligned,
     // the frame without its FCS, for the mailbox
-    output logic             body_start,
-    output logic             body_valid,
-    output logic       [7:0] body,
-    output logic             body_stop,
+    output logic               body_start,
+    output logic               body_valid,
+    output logic         [7:0] body,
+    output logic               body_stop,
     // the verdict
-    output logic             started,
-    output logic             done,
-    output logic             fcs_bad,
-    output logic             cut,           // ended in the middle of a byte
-    output logic             marked,
-    output logic             sums_to_zero,
-    output frame_bytes_t     frame_bytes,   // no more than all ones
-    output signature_t       signature
+    output logic               started,
+    output logic               done,
+    output logic               fcs_bad,
+    output logic               cut,           // ended in the middle of a byte
+    output logic               marked,
+    output logic               sums_to_zero,
+    output frame_bytes_t       frame_bytes,   // no more than all ones
+    output signature_t         signature
 );
 
   localparam int LATENCY = 7;
@@ -46,8 +46,8 @@ module frame_check
     logic [15:0] sum;
   } sum_t;
 
-  function automatic sum_t added(input sum_t before, input logic [15:0] summand);
-    return sum_t'({1'b0, before.sum} + {1'b0, summand} + {16'b0, before.carry});
+  function automatic sum_t added(input sum_t so_far, input logic [15:0] summand);
+    return sum_t'({1'b0, so_far.sum} + {1'b0, summand} + {16'b0, so_far.carry});
   endfunction
 
   // Half of the words of a sum is swapped if they are counted from an odd byte, which does not matter to zero (RFC 1071).
@@ -56,7 +56,7 @@ module frame_check
   endfunction
 
   logic [LATENCY:1] start_at, stop_at;
-  logic [4:1] valid_at;
+  logic [3:1] valid_at;
 
   // 1: the last 22 bytes, FCS, length. Of them `entering` becomes part of where a signature would lie if the frame
   // ended now, and `leaving` was part of it.
@@ -67,14 +67,14 @@ module frame_check
   logic [8:0] skip;  // bytes to come until one of the region leaves
   logic [8:0] skip_first;
   logic [7:0] entering, leaving;
-  logic inside, upper_1, body_there;
+  logic in_region, upper_1, body_there;
   logic failed_1, misaligned_1;
 
   always_ff @(posedge clk) begin
     skip_first   <= {1'b0, checked_from} + 9'(LAST_BYTES);
     entering     <= last[FCS_BYTES-1];
     leaving      <= last[LAST_BYTES-1];
-    inside       <= skip == '0;
+    in_region    <= skip == '0;
     body_valid   <= octet_valid && body_there;
     failed_1     <= failed;
     misaligned_1 <= misaligned;
@@ -110,7 +110,7 @@ module frame_check
 
   always_ff @(posedge clk) begin
     change    <= {1'b0, entering} + {1'b0, ~leaving};
-    gain      <= inside ? leaving : '0;
+    gain      <= in_region ? leaving : '0;
     upper_2   <= upper_1;
     counted_2 <= counted;
     fcs_bad_2 <= crc != crc32_pkg::RESIDUE || failed_1 || misaligned_1;
@@ -176,7 +176,7 @@ module frame_check
     end else begin
       start_at <= {start_at[LATENCY-1:1], start};
       stop_at  <= {stop_at[LATENCY-1:1], stop};
-      valid_at <= {valid_at[3:1], octet_valid};
+      valid_at <= {valid_at[2:1], octet_valid};
     end
   end
 

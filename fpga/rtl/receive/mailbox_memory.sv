@@ -14,7 +14,7 @@ module mailbox_memory #(
     output logic [          31:0] read_data    // two clocks after read_word
 );
 
-  (* ram_style = "block", no_rw_check *) logic [31:0] memory[2**LOG2_WORDS];
+  (* ram_style = "block", no_rw_check *)logic [31:0] memory[2**LOG2_WORDS];
   logic [31:0] read;
 
   always_ff @(posedge write_clk) begin

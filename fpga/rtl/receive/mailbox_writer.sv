@@ -10,28 +10,28 @@ module mailbox_writer
 #(
     parameter int LOG2_SLOTS = 2
 ) (
-    input  wire                         clk,
-    input  wire                         rst,
+    input  wire                                clk,
+    input  wire                                rst,
     // from frame_check
-    input  wire                         body_start,
-    input  wire                         body_valid,
-    input  wire  [                 7:0] body,
-    input  wire                         body_stop,
-    input  wire                         started,
-    input  wire                         done,
-    input  wire                         fcs_bad,
-    input  wire                         marked,
-    input  wire frame_bytes_t           frame_bytes,
+    input  wire                                body_start,
+    input  wire                                body_valid,
+    input  wire               [           7:0] body,
+    input  wire                                body_stop,
+    input  wire                                started,
+    input  wire                                done,
+    input  wire                                fcs_bad,
+    input  wire                                marked,
+    input  wire frame_bytes_t                  frame_bytes,
     // a clock after `done`
-    output logic                        missed,       // this frame was for the mailbox, and found it full
+    output logic                               missed,       // this frame was for the mailbox, and found it full
     // to the memory: words of four bytes, the first byte lowest
-    output logic                        write,
-    output logic [      LOG2_SLOTS+8:0] write_word,
-    output logic [                31:0] write_data,
+    output logic                               write,
+    output logic              [LOG2_SLOTS+8:0] write_word,
+    output logic              [          31:0] write_data,
     // to the reader: the slots are used in turn, and as many may be handed over as there are
-    output logic                        full_valid,
-    output logic [                10:0] full_bytes,   // without FCS
-    input  wire                         full_ready
+    output logic                               full_valid,
+    output logic              [          10:0] full_bytes,   // without FCS
+    input  wire                                full_ready
 );
 
   localparam int FCS_BYTES = 4;

@@ -4,28 +4,28 @@
 module receive_counts
   import instrument_pkg::*;
 (
-    input  wire                  clk,
-    input  wire                  rst,
-    input  wire                  clear,
-    input  wire  frame_bytes_t   max_frame_bytes,
+    input  wire                      clk,
+    input  wire                      rst,
+    input  wire                      clear,
+    input  wire frame_bytes_t        max_frame_bytes,
     // one frame
-    input  wire                  valid,
-    input  wire                  fcs_bad,
-    input  wire                  misaligned,
-    input  wire  frame_bytes_t   frame_bytes,
-    input  wire                  mailbox_missed,
-    input  wire           [ 7:0] lost_before,
+    input  wire                      valid,
+    input  wire                      fcs_bad,
+    input  wire                      misaligned,
+    input  wire frame_bytes_t        frame_bytes,
+    input  wire                      mailbox_missed,
+    input  wire               [ 7:0] lost_before,
     // all of them
-    output logic          [47:0] frames,
-    output logic          [47:0] bytes,
-    output logic          [31:0] fcs_bad_frames,
-    output logic          [31:0] misaligned_frames,
-    output logic          [31:0] undersize_frames,
-    output logic          [31:0] oversize_frames,
-    output logic          [31:0] fragments,
-    output logic          [31:0] jabbers,
-    output logic          [31:0] lost_arrivals,
-    output logic          [31:0] mailbox_missed_frames
+    output logic              [47:0] frames,
+    output logic              [47:0] bytes,
+    output logic              [31:0] fcs_bad_frames,
+    output logic              [31:0] misaligned_frames,
+    output logic              [31:0] undersize_frames,
+    output logic              [31:0] oversize_frames,
+    output logic              [31:0] fragments,
+    output logic              [31:0] jabbers,
+    output logic              [31:0] lost_arrivals,
+    output logic              [31:0] mailbox_missed_frames
 );
 
   localparam frame_bytes_t MIN_FRAME_BYTES = 64;

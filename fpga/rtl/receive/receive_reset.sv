@@ -6,8 +6,8 @@ module receive_reset (
     input  wire  clk,
     input  wire  rst,
     input  wire  rx_clk,
-    output logic held,   // in clk
-    output logic rx_rst  // in rx_clk
+    output logic held,    // in clk
+    output logic rx_rst   // in rx_clk
 );
 
   logic seen;

@@ -21,14 +21,14 @@ module reference
     output ns_t         mark_ns
 );
 
-  logic [3:0] levels;
-  logic enabled, rising;
+  logic level_then, high, enabled, rising;
   logic [31:0] period, limit;
 
   always_ff @(posedge time_clk) begin
-    levels <= {levels[2:0], level};
-    // Two ticks low, two ticks high: a slow edge of a long cable that bounces within a tick is one edge.
-    rising <= levels == 4'b0011 && enabled && !restart;
+    // What lasts a tick only is a bounce of a slow edge, and no edge.
+    level_then <= level;
+    if (level == level_then) high <= level;
+    rising <= level && level_then && !high && enabled && !restart;
     if (restart) begin
       period <= edges - 1'b1;
       limit  <= timeout;

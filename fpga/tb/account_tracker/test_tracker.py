@@ -2,22 +2,16 @@
 
 import os
 import random
-import sys
-from pathlib import Path
 
 import cocotb
 import pytest
+from account_arrivals import disordered
+from account_ledger import Ledger
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge, Timer
 from simulate import simulate
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "account"))
-from arrivals import disordered
-from ledger import Ledger
-
 VERDICTS = ("in_order", "reordered", "duplicated", "late")
-NUMBER_BITS = 48
-
 
 class Bench:
     """Hands the tracker arrivals one after another and notes what it tells."""
@@ -35,8 +29,8 @@ class Bench:
         self.dut.flush.value = 0
         self.dut.at.value = 0
         cocotb.start_soon(Clock(self.dut.clk, 8000, "ps").start())
-        cocotb.start_soon(self.listen())
         await self.reset()
+        cocotb.start_soon(self.listen())
 
     async def reset(self) -> None:
         self.dut.rst.value = 1

@@ -12,7 +12,7 @@ from simulate import simulate
 NS = 82
 CLOCK = 8 * NS
 TICK = 320 * NS // 41
-PERIODS = {"64 byte": 84, "1518 byte": 1538, "1 us": 125}  # from frame to frame in byte times
+PERIODS = {"64 byte": 84, "1518 byte": 1538, "1 us": 125, "prime": 127}  # from frame to frame in byte times
 # After so many frames the phase between frame and tick is the first one's again: more tell nothing new.
 CYCLE = {name: TICK // next(d for d in range(TICK, 0, -1) if TICK % d == 0 and period * (CLOCK - TICK) % d == 0)
          for name, period in PERIODS.items()}
@@ -46,29 +46,36 @@ async def latencies(dut, start, period, delay, frames):
 
 @cocotb.test()
 async def mean_is_within_a_nanosecond(dut):
-    """Delays in steps of 1 ns, three frame periods and three phases between the clocks: mean error within 0.7 ns."""
+    """Delays in steps of 1 ns, four frame periods and three phases between the clocks: mean error within 0.7 ns.
+
+    A period of which the clocks meet in few phases is worst (1 us: 8), one without a factor of 40 best.
+    """
     Clock(dut.time_clk, TICK, "step").start()
     dut.sent.value, dut.received.value, dut.time_rst.value = 0, 0, 1
     await Timer(10 * TICK, "step")
     dut.time_rst.value = 0
     await Timer(10 * TICK, "step")
-    means, singles = [], []
+    means, singles, spans = [], [], {}
     for name, period in PERIODS.items():
-        for phase in (1, 211, 433):
+        for phase, part in ((1, 0), (211, 29), (433, 57)):  # parts of a nanosecond to be added to the delay
             for delay_ns in range(400, 409):
                 now = int(cocotb.utils.get_sim_time("step"))
                 start = (now // (TICK * CLOCK) + 2) * TICK * CLOCK // NS * NS + phase
-                values = await latencies(dut, start, period, delay_ns * NS, CYCLE[name])
-                means.append(sum(values) / len(values) - delay_ns)
-                singles += [value - delay_ns for value in values]
+                values = await latencies(dut, start, period, delay_ns * NS + part, CYCLE[name])
+                means.append(sum(values) / len(values) - delay_ns - part / NS)
+                singles += [value - delay_ns - part / NS for value in values]
                 await Timer(20 * CLOCK, "step")
-    constant = sum(means) / len(means)
-    errors = [mean - constant for mean in means]
-    dut._log.info("constant %.3f ns, mean error %.3f..%.3f ns, single %d..%d ns",
-                  constant, min(errors), max(errors), min(singles), max(singles))
-    assert abs(constant) < 0.1
-    assert -0.7 <= min(errors) and max(errors) <= 0.7
-    assert -8 <= min(singles) and max(singles) <= 8
+                spans[name] = spans.get(name, [])
+                spans[name].append(means[-1])
+    for name, found in spans.items():
+        dut._log.info("%s, %d frames: mean error %.3f..%.3f ns", name, CYCLE[name], min(found), max(found))
+    # What all have in common is calibrated away.
+    constant, error = (max(means) + min(means)) / 2, (max(means) - min(means)) / 2
+    dut._log.info("constant %.3f ns, mean error +-%.3f ns, single %.1f..%.1f ns", constant, error, min(singles), max(singles))
+    assert abs(constant) < 0.3
+    assert error <= 0.7
+    assert (max(spans["prime"]) - min(spans["prime"])) / 2 <= 0.3
+    assert -8 < min(singles) and max(singles) < 8
 
 
 def test_stamp():

@@ -3,10 +3,10 @@
 import random
 
 
-def disordered(rng: random.Random, frames: int, window: int, jumps: int = 3) -> list[int]:
+def disordered(rng: random.Random, frames: int, window: int, jumps: int = 2) -> list[int]:
     """Numbers of `frames` sent frames in an order with losses alone and in runs, copies, and overtaking near and far.
 
-    `jumps` outages leave out more than a window. The list may hold numbers again and lack others.
+    `jumps` outages leave out a window and more. The list may hold numbers again and lack others.
     """
     gone: set[int] = set()
     number = 0
@@ -17,7 +17,7 @@ def disordered(rng: random.Random, frames: int, window: int, jumps: int = 3) -> 
         number += run
     for _ in range(jumps):
         start = rng.randrange(frames)
-        gone.update(range(start, start + window + rng.randrange(window)))
+        gone.update(range(start, start + window + rng.randrange(2 + window // 16)))
     places: list[tuple[float, int]] = []
     for number in range(frames):
         if number in gone:

@@ -1,0 +1,28 @@
+"""The queue between two clocks: for all their edges in the first 20 steps, and its pointers for ever."""
+
+import pytest
+from prove import prove
+
+RTL = ["rtl/cdc/sync_bit.sv", "rtl/cdc/async_fifo.sv"]
+OUTSIDE = [*RTL, "formal/async_fifo/async_fifo_proof.sv"]
+FULL = ("async_fifo.sv", "(pointer_t'(3) << (LOG2_DEPTH - 1))", "pointer_t'(3)")
+EMPTY = ("async_fifo.sv", "taken_gray != written_gray_there;", "1'b1;")
+GRAY = ("async_fifo.sv", "written_gray <= gray(written + 1'b1);", "written_gray <= written + 1'b1;")
+
+
+@pytest.mark.parametrize("mode", ["bmc", "cover"])
+def test_from_outside(mode):
+    prove("async_fifo_proof", OUTSIDE, mode, 20, clocks=2)
+
+
+def test_one_bit_changes():
+    prove("async_fifo", RTL, "prove", 6, parameters={"WIDTH": 1, "LOG2_DEPTH": 4}, clocks=2)
+
+
+@pytest.mark.parametrize("mutation", [FULL, EMPTY])
+def test_fails_when_mutated(mutation):
+    prove("async_fifo_proof", OUTSIDE, "bmc", 20, clocks=2, mutation=mutation)
+
+
+def test_one_bit_fails_when_mutated():
+    prove("async_fifo", RTL, "bmc", 12, parameters={"WIDTH": 1, "LOG2_DEPTH": 4}, clocks=2, mutation=GRAY)
