@@ -6,19 +6,19 @@
 module reference
   import instrument_pkg::ns_t;
 (
-    input  wire         time_clk,
-    input  wire         time_rst,
-    input  wire  ns_t   now_ns,
-    input  wire         level,        // of the reference, brought to this clock
-    input  wire         restart,      // takes over what follows and begins again
-    input  wire  [31:0] edges,        // from mark to mark; 0: off
-    input  wire  [31:0] timeout,      // ticks without an edge by which the reference is lost
-    output logic        present,
-    output logic        mark,
-    output logic [31:0] mark_number,
-    output logic [15:0] mark_losses,
-    output logic [31:0] mark_ticks,   // since the mark before
-    output ns_t         mark_ns
+    input  wire             time_clk,
+    input  wire             time_rst,
+    input  wire ns_t        now_ns,
+    input  wire             level,        // of the reference, brought to this clock
+    input  wire             restart,      // takes over what follows and begins again
+    input  wire      [31:0] edges,        // from mark to mark; 0: off
+    input  wire      [31:0] timeout,      // ticks without an edge by which the reference is lost
+    output logic            present,
+    output logic            mark,
+    output logic     [31:0] mark_number,
+    output logic     [15:0] mark_losses,
+    output logic     [31:0] mark_ticks,   // since the mark before
+    output ns_t             mark_ns
 );
 
   logic level_then, high, enabled, rising;
