@@ -128,7 +128,9 @@ class Program:
 def encode(frames: Sequence[PlannedFrame]) -> Program:
     """The program that sends these frames in turn. Raises PlanError for what the generator has no room for."""
     if not 1 <= len(frames) <= ENTRIES:
-        problem = f"sizes, headers and gaps come around after {len(frames)} frames, and the program has {ENTRIES} entries"
+        problem = (
+            f"sizes, headers and gaps come around after {len(frames)} frames, and the program has {ENTRIES} entries"
+        )
         raise PlanError("frame size", problem, "use fewer sizes, values or gaps, or counts that divide each other")
     for frame in frames:
         _check(frame)
@@ -161,7 +163,9 @@ def interval(byte_times: Fraction) -> tuple[int, int]:
 def mailbox(frame: bytes) -> Write:
     """A single frame of any content, without its FCS. Raises PlanError if it is too long."""
     if not 1 <= len(frame) <= MAILBOX_BYTES:
-        raise PlanError("frame size", f"a single frame of {len(frame)} byte cannot be sent", f"use 1 to {MAILBOX_BYTES}")
+        raise PlanError(
+            "frame size", f"a single frame of {len(frame)} byte cannot be sent", f"use 1 to {MAILBOX_BYTES}"
+        )
     return MAILBOX_AT, _words(frame)
 
 

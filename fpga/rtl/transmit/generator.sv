@@ -54,7 +54,7 @@ module generator
   entry_t entry;
   patch_t patch;
   logic [31:0] header_word, mailbox_word;
-  logic frame_valid, begin_frame, begin_mailbox, in_gap, ending, fetch, last, sfd, sfd_toggle, stamped;
+  logic frame_valid, begin_frame, began_frame, begin_mailbox, in_gap, ending, fetch, last, sfd, sfd_toggle, stamped;
   logic patch_start, patch_done, patched_write, mailbox_sent, mailbox_sending;
   logic [3:0] patched_address;
   patched_t patched;
@@ -194,7 +194,7 @@ module generator
       .patch_done,
       .frame_valid,
       .frame,
-      .taken(begin_frame)
+      .taken(began_frame)
   );
 
   patcher patcher_i (
@@ -230,6 +230,7 @@ module generator
       .mailbox_bytes,
       .begin_frame,
       .begin_mailbox,
+      .began_frame,
       .lag_bytes
   );
 
@@ -239,7 +240,7 @@ module generator
       .rst,
       .restart,
       .stream,
-      .begin_frame,
+      .begin_frame(began_frame),
       .marked(frame.entry.marked),
       .sfd,
       .stamp_ns,
@@ -253,7 +254,7 @@ module generator
       .clk,
       .rst,
       .ce,
-      .begin_frame,
+      .begin_frame(began_frame),
       .frame,
       .begin_mailbox,
       .mailbox_bytes,
@@ -295,7 +296,7 @@ module generator
       .clk,
       .rst,
       .restart,
-      .begin_frame,
+      .begin_frame(began_frame),
       .frame_bytes(frame.entry.frame_bytes),
       .stamped,
       .sent_ns,

@@ -1,4 +1,4 @@
-"""The receiver on the bus: each register and the mailbox at its address, fed by cocotbext-eth's source of GMII frames."""
+"""The receiver on the bus: each register and the mailbox at its address; cocotbext-eth is the PHY."""
 
 import os
 import random
@@ -7,15 +7,12 @@ import sys
 import cocotb
 import pytest
 from cocotb.clock import Clock
+from cocotb.task import bridge, resume
 from cocotb.triggers import ClockCycles, FallingEdge, Timer
 from cocotb.utils import get_sim_time
 from cocotbext.eth import GmiiFrame, GmiiSource
 from reference_receiver import Counts, judge, signed, with_fcs
-from simulate import FPGA, simulate
-
-sys.path.insert(0, str(FPGA))
-
-from generate_registers import compiled, write_rtl
+from simulate import FPGA, generated_registers, simulate
 
 from keisoku.fpga.mailbox import PortMailbox
 from keisoku.fpga.registers import REGISTERS
@@ -46,9 +43,11 @@ class Bus:
         raise AssertionError(f"no answer from {address:#x}")
 
     async def read(self, register):
+        """The word of a register, or at an address."""
         return await self._carry_out(getattr(register, "address", register), False)
 
     async def write(self, field, value):
+        """Sets one field of a register, and the others to zero."""
         await self._carry_out(field.address, True, field.put(value))
 
 
@@ -155,11 +154,11 @@ async def shows_the_host_its_mailbox(dut):
     class Link:
         """The host's link, whose words the bus carries while the host waits."""
 
-        @cocotb.resume
+        @resume
         async def read(self, address, words=1):
             return [await bus.read(address + 4 * at) for at in range(words)]
 
-        @cocotb.resume
+        @resume
         async def write(self, address, words):
             await bus._carry_out(address, True, words)
 
@@ -169,12 +168,12 @@ async def shows_the_host_its_mailbox(dut):
     await source.wait()
     await ClockCycles(dut.clk, 60)
     await bus._carry_out(REGISTERS.mailbox[0].address, True, 0xFFFFFFFF)
-    read.append(await cocotb.bridge(box.receive)())
+    read.append(await bridge(box.receive)())
     await source.send(GmiiFrame.from_payload(frames[4]))
     await source.wait()
     await ClockCycles(dut.clk, 60)
     for _ in range(5):
-        read.append(await cocotb.bridge(box.receive)())
+        read.append(await bridge(box.receive)())
     assert read == [*frames, None]
     assert await bus.read(RECEIVE.mailbox_missed) == 0
 
@@ -184,9 +183,9 @@ async def shows_the_host_its_mailbox(dut):
     [("receives_what_the_source_sends", 8), ("receives_what_the_source_sends", 40), ("shows_the_host_its_mailbox", 8)],
 )
 def test_receive_port(case, period_ns):
-    """The register block is made anew from registers.rdl."""
+    """With the register block as registers.rdl has it."""
     sources = [
-        *(str(path.relative_to(FPGA)) for path in sorted(write_rtl(compiled()), reverse=True)),
+        *generated_registers(),
         *(f"rtl/cdc/{name}.sv" for name in ("sync_bit", "async_fifo")),
         "rtl/time/stamp.sv",
         *sorted(str(path.relative_to(FPGA)) for path in (FPGA / "rtl/receive").glob("*.sv")),
@@ -194,5 +193,10 @@ def test_receive_port(case, period_ns):
     ]
     environment = {"PYTHONPATH": os.pathsep.join(sys.path), "PERIOD_NS": str(period_ns)}
     simulate(
-        "receive_port_bench", sources, __file__, testcase=case, environment=environment, arguments=["-Wno-fatal"]
+        "receive_port_bench",
+        sources,
+        __file__,
+        testcase=case,
+        environment=environment,
+        arguments=["-Wno-fatal", "-Wno-BLKANDNBLK", "--output-split", "0", "--x-initial", "0"],
     )

@@ -276,7 +276,12 @@ async def mailbox_frames_fit_in(dut):
     assert one.bytes_ == single + expected.fcs(single)
 
     whole = interval(Fraction(500))
-    for gap, burst, length, passes in [(12, 1, 300, True), (12, 1, 400, False), (500, 0, 420, True), (300, 0, 420, False)]:
+    for gap, burst, length, passes in [
+        (12, 1, 300, True),
+        (12, 1, 400, False),
+        (500, 0, 420, True),
+        (300, 0, 420, False),
+    ]:
         single = chance.randbytes(length)
         await host.write(*mailbox(single))
         dut.mailbox_bytes.value = length
