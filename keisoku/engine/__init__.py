@@ -38,6 +38,10 @@ class Capabilities(_Model):
     """What only some testers can do."""
     resolution_ns: float = 0.0
     """Of a simulated tester's stamps; 0: exact. What real clocks resolve is in their calibration's scatter."""
+    exact: bool = False
+    """The tester adds nothing of its own: there is nothing to calibrate."""
+    mean_error_ns: float = 0.0
+    """Bound of what steps of the stamps leave in a mean over many frames, which no scatter tells of."""
     resets: Literal["on command", "by hand"] | None = None
     """Who can reset the device in a trial: the engine, the operator, or nobody."""
 

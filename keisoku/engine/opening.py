@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from keisoku.engine import Engine
+from keisoku.engine.fpga_port import is_fpga
 from keisoku.engine.hosts import Hosts
 from keisoku.engine.port import HEADER_AND_FCS_BYTES, PortAddress, check
 from keisoku.engine.port import Port as HostPort
@@ -39,8 +40,12 @@ def open_engine(plan: Plan, tell: Tell = lambda line: None) -> Iterator[Engine]:
     """
     kind, _, name = (plan.dut or "").partition(":")
     with ExitStack() as stack:
-        if kind == "sim":
-            engine: Engine = _simulated(plan, find_device(name))
+        if any(is_fpga(port) for _, port in plan.port_fields()):
+            from keisoku.engine.fpga_opening import on_fpga  # the model takes a while to load
+
+            engine: Engine = on_fpga(plan)
+        elif kind == "sim":
+            engine = _simulated(plan, find_device(name))
         elif kind == "lab":
             engine = on_lab(plan, stack.enter_context(_lab(plan, name)), _capture(plan, tell, stack))
         elif plan.dut is None:

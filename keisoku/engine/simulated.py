@@ -65,6 +65,7 @@ class SimulatedEngine:
             min_frame_bytes=self._traffic.least_frame_bytes,
             max_frame_bytes=_MAX_FRAME_BYTES,
             simulated=True,
+            exact=True,
             transmit_stamp=_STAMP,
             receive_stamp=_STAMP,
             resolution_ns=self._device.resolution_ns,

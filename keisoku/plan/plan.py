@@ -77,7 +77,9 @@ class Plan(Settings):
     dut: str | None = None
     """'lab:bridge', 'sim:gs908e', 'sim:FILE.toml'; or None with `tx` and `rx`."""
     tx: str | None = None
-    """Transmitting port: 'xdp:eth1', 'packet:eth1'; with a lab or simulated DUT: a port number."""
+    """Transmitting port: 'xdp:eth1', 'packet:eth1', 'fpga:/dev/ttyUSB0#0'; with a lab or simulated DUT: a port number.
+
+    With 'fpga:sim#0' a simulated DUT is between the ports of the instrument's own RTL."""
     rx: str | None = None
     engine: Literal["xdp", "packet"] | None = None
     """For `dut = "lab:…"`: how the lab's ports are driven; xdp if not given."""

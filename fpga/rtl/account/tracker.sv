@@ -220,6 +220,10 @@ module tracker
     end
   end
 
+`ifdef FORMAL
+`include "tracker_properties.svh"
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -33,6 +33,28 @@ module sync_fifo #(
     end
   end
 
+`ifdef FORMAL
+  // By induction: what was written at any one place is there until it has been taken from there.
+  logic [LOG2_DEPTH:0] place, ahead, held;
+  logic holds;
+  logic [WIDTH-1:0] word;
+
+  assign held  = written - taken;
+  assign ahead = place - taken;
+
+  always_ff @(posedge clk) begin
+    place <= place;
+    if (rst) holds <= '0;
+    else if (in_valid && in_ready && written == place) holds <= '1;
+    else if (out_valid && out_ready && taken == place) holds <= '0;
+    if (in_valid && in_ready && written == place) word <= in;
+    assert (held <= (LOG2_DEPTH + 1)'(2 ** LOG2_DEPTH));
+    assert (holds == (ahead < held));
+    if (holds) assert (memory[place[LOG2_DEPTH-1:0]] == word);
+    if (out_valid && taken == place) assert (out == word);
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

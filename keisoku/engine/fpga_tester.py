@@ -1,0 +1,98 @@
+"""What the engine needs of an instrument, whether it is a board or its Verilated model. Holds no logic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Protocol
+
+from keisoku.fpga.events import Event
+from keisoku.fpga.expectation import Expectation
+from keisoku.fpga.program import Program
+from keisoku.fpga.reading import Counted, Generated, Latencies
+
+
+class Tester(Protocol):
+    """An instrument. Ports are those of the board, from 0; all calls come from one thread."""
+
+    @property
+    def name(self) -> str:
+        """Which instrument, which build."""
+        ...
+
+    @property
+    def simulated(self) -> bool:
+        """True of the Verilated model."""
+        ...
+
+    @property
+    def least_pause_ns(self) -> int:
+        """How long it should be left alone between two looks at a running trial."""
+        ...
+
+    def now_ns(self) -> int:
+        """The instrument's clock, modulo 2^48."""
+        ...
+
+    def let_pass(self, ns: int) -> None:
+        """Returns when so much of the instrument's time has passed."""
+        ...
+
+    def link_bits_per_second(self, port: int) -> int | None:
+        """What the port and its neighbour have agreed on; None if there is no link."""
+        ...
+
+    def send(self, port: int, frame: bytes) -> None:
+        """Sends one frame of any content, without its FCS."""
+        ...
+
+    def arm(
+        self,
+        port: int,
+        program: Program,
+        stream: int,
+        frames: int,
+        start_at_ns: int,
+        interval_bytes: Fraction,
+        burst_frames: int,
+    ) -> None:
+        """Has a generator begin its program when the clock has come to `start_at_ns`, and end after `frames`.
+
+        A burst of `burst_frames` begins every `interval_bytes` byte times; with 0 the program's gaps say it all.
+        """
+        ...
+
+    def halt(self, port: int) -> None:
+        """Stops a generator after the frame that it sends."""
+        ...
+
+    def generated(self, port: int) -> Generated:
+        """What a generator has done of its program."""
+        ...
+
+    def expect(self, port: int, expectation: Expectation) -> None:
+        """Sets a receiver up for a trial, and all its counts and latencies to zero."""
+        ...
+
+    def swap(self, port: int) -> Latencies:
+        """The latencies since the last swap; those of frames that arrive from now on are counted anew."""
+        ...
+
+    def flush(self, port: int, frames: int) -> None:
+        """Has the receiver tell of all that is missing of the `frames` that were sent."""
+        ...
+
+    def counted(self, port: int) -> Counted:
+        """What arrived since `expect`."""
+        ...
+
+    def clear_events(self) -> None:
+        """Forgets the events of all ports."""
+        ...
+
+    def events(self) -> list[tuple[int, Event]]:
+        """Events since the last call, each with its port, in order for each port."""
+        ...
+
+    def close(self) -> None:
+        """Stops the generators and lets go of the link."""
+        ...

