@@ -30,6 +30,8 @@ _TRIES = 100_000
 """Looks at a register that must change soon; each takes some hundred nanoseconds at least."""
 _BOARD_PAUSE_NS = 20_000_000
 _MODEL_PAUSE_NS = 20_000
+_MODEL_TIMEOUT_S = 1e-3
+"""Of virtual time; an answer takes some microseconds."""
 _NS_BITS = 48
 
 
@@ -54,7 +56,7 @@ class Instrument:
     def simulated_with(cls, device: Device, seed: int) -> Instrument:
         """The Verilated model with `device` between its ports. Raises PlanError for what the model cannot do."""
         model = model_of(device, seed)
-        return cls(Link(model, "the Verilated model"), "Verilated model", lambda ns: model.run(ns), model)
+        return cls(Link(model, "the Verilated model", timeout_s=_MODEL_TIMEOUT_S), "Verilated model", lambda ns: model.run(ns), model)
 
     @property
     def simulated(self) -> bool:
