@@ -59,7 +59,6 @@ void Model::before_clk() {
   if (top_->link_in_valid && top_->link_in_ready) {
     to_instrument_.pop_front();
     link_free_ps_[0] = std::max(link_free_ps_[0], now_ps_) + config_.link_ps_per_byte;
-    top_->link_in_valid = 0;
   }
   if (top_->link_out_valid && top_->link_out_ready) {
     from_instrument_.push_back(top_->link_out);
