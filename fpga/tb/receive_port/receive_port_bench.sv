@@ -25,7 +25,7 @@ module receive_port_bench
     output logic            write_ack
 );
 
-  // The other blocks' parts of these are not here.
+  // The other blocks' parts of these are not here; Verilator is told to leave them zero.
   /* verilator lint_off UNDRIVEN */
   /* verilator lint_off UNUSEDSIGNAL */
   registers_pkg::registers__in_t  to_registers;
