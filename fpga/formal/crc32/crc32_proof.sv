@@ -20,7 +20,7 @@ module crc32_proof (
   always_comb begin
     serial = reversed(crc);
     for (int i = 0; i < 8; i++)  // the wire carries an octet's lowest bit first
-      serial = {serial[30:0], 1'b0} ^ (serial[31] != octet[i] ? STANDARD : 32'b0);
+    serial = {serial[30:0], 1'b0} ^ (serial[31] != octet[i] ? STANDARD : 32'b0);
     equal = crc32_pkg::next(crc, octet) == reversed(serial);
 
     frame_end = crc;

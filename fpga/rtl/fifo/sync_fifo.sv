@@ -39,8 +39,8 @@ module sync_fifo #(
   logic holds;
   logic [WIDTH-1:0] word;
 
-  assign held = written - taken;
-  assign ahead  = place - taken;
+  assign held  = written - taken;
+  assign ahead = place - taken;
 
   always_ff @(posedge clk) begin
     place <= place;

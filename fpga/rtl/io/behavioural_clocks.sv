@@ -8,10 +8,12 @@ module behavioural_clocks #(
 ) (
     input  wire  input_clk,
     output logic clk,
-    output logic shifted_clk,
+    output logic sdram_clk,
+    output logic shifted_sdram_clk,
     output logic time_clk,
     output logic rst,
-    output logic time_rst
+    output logic time_rst,
+    output logic sdram_rst
 );
 
   localparam int HalfPs = 4000;
@@ -21,7 +23,7 @@ module behavioural_clocks #(
   localparam int Of = 41;
 
   logic [3:0] inputs;
-  logic [7:0] clocks, time_clocks;
+  logic [7:0] clocks, time_clocks, sdram_clocks;
   int rest;
 
   initial begin
@@ -29,7 +31,12 @@ module behavioural_clocks #(
     forever #HalfPs clk = !clk;
   end
 
-  assign shifted_clk = !clk;
+  initial begin
+    sdram_clk = 1'b0;
+    forever #(2 * HalfPs) sdram_clk = !sdram_clk;
+  end
+
+  assign shifted_sdram_clk = !sdram_clk;
 
   initial begin
     time_clk = 1'b0;
@@ -55,6 +62,11 @@ module behavioural_clocks #(
   always_ff @(posedge time_clk) begin
     time_clocks <= inputs != '1 ? '0 : time_clocks + {7'b0, time_clocks != '1};
     time_rst    <= time_clocks != '1;
+  end
+
+  always_ff @(posedge sdram_clk) begin
+    sdram_clocks <= inputs != '1 ? '0 : sdram_clocks + {7'b0, sdram_clocks != '1};
+    sdram_rst    <= sdram_clocks != '1;
   end
 
   wire unused = INPUT_DIV == TIME_INPUT_DIV;

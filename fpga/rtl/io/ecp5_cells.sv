@@ -147,17 +147,6 @@ module OFS1P3DX #(
 );
 endmodule
 
-(* blackbox *)
-module IFS1P3DX #(
-    parameter GSR = "ENABLED"
-) (
-    input  wire CD,
-    input  wire D,
-    input  wire SP,
-    input  wire SCLK,
-    output wire Q
-);
-endmodule
 // verilog_lint: waive-stop module-parameter
 // verilog_lint: waive-stop module-filename
 

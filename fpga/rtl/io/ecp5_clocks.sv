@@ -9,14 +9,16 @@ module ecp5_clocks #(
 ) (
     input  wire  input_clk,
     output wire  clk,         // 125 MHz
-    output wire  shifted_clk, // 125 MHz, half a period later: the SDRAM's
+    output wire  sdram_clk,          // 62.5 MHz
+    output wire  shifted_sdram_clk,  // 62.5 MHz, half a period later
     output wire  time_clk,    // 128.125 MHz
     output logic rst,
-    output logic time_rst
+    output logic time_rst,
+    output logic sdram_rst
 );
 
   wire locked, time_locked;
-  logic waiting, time_waiting;
+  logic waiting, time_waiting, sdram_waiting;
 
   EHXPLLL #(
       .CLKI_DIV    (INPUT_DIV),
@@ -24,9 +26,11 @@ module ecp5_clocks #(
       .CLKOP_DIV   (5),
       .CLKOP_CPHASE(2),
       .CLKOS_ENABLE("ENABLED"),
-      .CLKOS_DIV   (5),
-      .CLKOS_CPHASE(4),
-      .CLKOS_FPHASE(4),
+      .CLKOS_DIV   (10),
+      .CLKOS_CPHASE(2),
+      .CLKOS2_ENABLE("ENABLED"),
+      .CLKOS2_DIV   (10),
+      .CLKOS2_CPHASE(7),
       .FEEDBK_PATH ("CLKOP")
   ) pll (
       .CLKI        (input_clk),
@@ -44,8 +48,8 @@ module ecp5_clocks #(
       .ENCLKOS2    (1'b0),
       .ENCLKOS3    (1'b0),
       .CLKOP       (clk),
-      .CLKOS       (shifted_clk),
-      .CLKOS2      (),
+      .CLKOS       (sdram_clk),
+      .CLKOS2      (shifted_sdram_clk),
       .CLKOS3      (),
       .LOCK        (locked),
       .INTLOCK     (),
@@ -84,7 +88,7 @@ module ecp5_clocks #(
       .CLKINTFB    ()
   );
 
-  // Both domains come out of reset only when both PLLs hold.
+  // The domains come out of reset only when both PLLs hold.
   sync_bit sync_locked (
       .clk,
       .from(!(locked && time_locked)),
@@ -97,7 +101,13 @@ module ecp5_clocks #(
       .to  (time_waiting)
   );
 
-  logic [7:0] clocks, time_clocks;
+  sync_bit sync_sdram_locked (
+      .clk (sdram_clk),
+      .from(!(locked && time_locked)),
+      .to  (sdram_waiting)
+  );
+
+  logic [7:0] clocks, time_clocks, sdram_clocks;
   always_ff @(posedge clk) begin
     clocks <= waiting ? '0 : clocks + {7'b0, clocks != '1};
     rst    <= clocks != '1;
@@ -106,6 +116,11 @@ module ecp5_clocks #(
   always_ff @(posedge time_clk) begin
     time_clocks <= time_waiting ? '0 : time_clocks + {7'b0, time_clocks != '1};
     time_rst    <= time_clocks != '1;
+  end
+
+  always_ff @(posedge sdram_clk) begin
+    sdram_clocks <= sdram_waiting ? '0 : sdram_clocks + {7'b0, sdram_clocks != '1};
+    sdram_rst    <= sdram_clocks != '1;
   end
 
 endmodule

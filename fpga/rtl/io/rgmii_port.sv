@@ -16,6 +16,7 @@ module rgmii_port (
     input wire [7:0] txd,
     input wire       tx_en,
     input wire       tx_er,
+    input wire       tx_half,    // of this byte only the lower nibble is sent (10 and 100 Mb/s)
 
     // GMII from the wire, in rx_clk; below 1000 Mb/s a nibble a clock in rxd[3:0].
     input  wire        rx_clk,
@@ -37,7 +38,7 @@ module rgmii_port (
 
   // --- Transmit ---
   logic [7:0] octet;
-  logic enabled, error, gigabit, second;
+  logic enabled, error, half, gigabit, second;
   logic [5:0] place;        // clocks since the nibble began
   logic       last_place;
 
@@ -51,6 +52,7 @@ module rgmii_port (
       octet   <= txd;
       enabled <= tx_en;
       error   <= tx_er;
+      half    <= tx_half;
     end
     if (tx_strobe || last_place) place <= '0;
     else place <= place + 1'b1;
@@ -69,13 +71,15 @@ module rgmii_port (
     end
   end
 
+  wire slow_control = (enabled && !(half && second)) ^ (error && late);
+
   always_ff @(posedge clk) begin
     if (gigabit) begin
       tx_rise <= {1'b1, enabled, octet[3:0]};
       tx_fall <= {1'b0, enabled ^ error, octet[7:4]};
     end else begin
-      tx_rise <= {clock_rise, enabled ^ (error && late), second ? octet[7:4] : octet[3:0]};
-      tx_fall <= {clock_fall, enabled ^ (error && late), second ? octet[7:4] : octet[3:0]};
+      tx_rise <= {clock_rise, slow_control, second ? octet[7:4] : octet[3:0]};
+      tx_fall <= {clock_fall, slow_control, second ? octet[7:4] : octet[3:0]};
     end
   end
 

@@ -6,19 +6,19 @@
 module reference
   import instrument_pkg::ns_t;
 (
-    input  wire         time_clk,
-    input  wire         time_rst,
-    input  wire  ns_t   now_ns,
-    input  wire         level,        // of the reference, brought to this clock
-    input  wire         restart,      // takes over what follows and begins again
-    input  wire  [31:0] edges,        // from mark to mark; 0: off
-    input  wire  [31:0] timeout,      // ticks without an edge by which the reference is lost
-    output logic        present,
-    output logic        mark,
-    output logic [31:0] mark_number,
-    output logic [15:0] mark_losses,
-    output logic [31:0] mark_ticks,   // since the mark before
-    output ns_t         mark_ns
+    input  wire             time_clk,
+    input  wire             time_rst,
+    input  wire ns_t        now_ns,
+    input  wire             level,        // of the reference, brought to this clock
+    input  wire             restart,      // takes over what follows and begins again
+    input  wire      [31:0] edges,        // from mark to mark; 0: off
+    input  wire      [31:0] timeout,      // ticks without an edge by which the reference is lost
+    output logic            present,
+    output logic            mark,
+    output logic     [31:0] mark_number,
+    output logic     [15:0] mark_losses,
+    output logic     [31:0] mark_ticks,   // since the mark before
+    output ns_t             mark_ns
 );
 
   logic level_then, high, enabled, rising;
@@ -59,9 +59,10 @@ module reference
   logic full;
 
   always_ff @(posedge time_clk) begin
-    if (due) ticks <= 32'd1;
+    if (time_rst || restart) ticks <= '1;  // of the first mark: not known
+    else if (due) ticks <= 32'd1;
     else if (!full) ticks <= ticks + 1'b1;
-    full <= &ticks[31:1] && !due;
+    full <= &ticks[31:1] && !due && !restart;
     if (time_rst || restart) begin
       number <= '0;
       losses <= '0;

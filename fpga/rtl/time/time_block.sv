@@ -5,15 +5,15 @@
 module time_block
   import instrument_pkg::ns_t;
 (
-    input  wire                                 clk,
-    input  wire                                 rst,
-    input  wire                                 time_clk,       // 128.125 MHz
-    input  wire                                 time_rst,
-    input  wire                                 pps,            // asynchronous
-    input  wire                                 ten_mhz,        // asynchronous
+    input  wire                                      clk,
+    input  wire                                      rst,
+    input  wire                                      time_clk,       // 128.125 MHz
+    input  wire                                      time_rst,
+    input  wire                                      pps,            // asynchronous
+    input  wire                                      ten_mhz,        // asynchronous
     input  wire registers_pkg::time_registers__out_t registers_out,
-    output registers_pkg::time_registers__in_t  registers_in,
-    output ns_t                                 now_ns          // of time_clk
+    output registers_pkg::time_registers__in_t       registers_in,
+    output ns_t                                      now_ns          // of time_clk
 );
 
   // ---- Setting and reading. The words of the registers stand still while the pulse crosses: the host's link is slow.

@@ -8,40 +8,40 @@ module generator
   import instrument_pkg::ns_t;
   import transmit_pkg::*;
 (
-    input  wire         clk,
-    input  wire         rst,
-    input  wire         ce,                 // a byte time ends: always at 1 Gb/s
-    input  wire         write,
-    input  wire  [11:0] write_address,
-    input  wire  [31:0] write_word,
-    input  wire         start,              // a pulse, ignored while running
-    input  wire         stop,               // a pulse; a frame that has begun is finished
-    input  wire         timed,              // with start: begin at start_ns, not at once
-    input  wire ns_t    start_ns,
-    input  wire  [ 9:0] last_entry,
-    input  wire  [47:0] frame_limit,        // 0: until stopped
-    input  wire  [31:0] burst_frames,       // frames to a scheduled start; 0: gaps alone
-    input  wire  [31:0] interval_bytes,     // from one scheduled start to the next
-    input  wire  [31:0] interval_fraction,
-    input  wire  [15:0] stream,
-    input  wire         mailbox_send,       // a pulse
-    input  wire  [11:0] mailbox_bytes,      // before the FCS
-    output logic        running,            // frames are still to come or on their way
-    output logic        waiting,            // for start_ns
-    output logic        mailbox_busy,
-    output logic [31:0] lag_bytes,
-    output logic [47:0] frames,
-    output logic [47:0] bytes,
-    output logic [47:0] numbers,            // signatures written: the next sequence number
-    output ns_t         first_ns,
-    output ns_t         last_ns,
-    input  wire         time_clk,
-    input  wire         time_rst,
-    input  wire ns_t    now_ns,             // of time_clk
-    output logic [ 7:0] gmii_txd,
-    output logic        gmii_tx_en,
-    output logic        gmii_tx_er,
-    output logic        gmii_half           // of this byte only the lower nibble is sent (10 and 100 Mb/s)
+    input  wire             clk,
+    input  wire             rst,
+    input  wire             ce,                 // a byte time ends: always at 1 Gb/s
+    input  wire             write,
+    input  wire      [11:0] write_address,
+    input  wire      [31:0] write_word,
+    input  wire             start,              // a pulse, ignored while running
+    input  wire             stop,               // a pulse; a frame that has begun is finished
+    input  wire             timed,              // with start: begin at start_ns, not at once
+    input  wire ns_t        start_ns,
+    input  wire      [ 9:0] last_entry,
+    input  wire      [47:0] frame_limit,        // 0: until stopped
+    input  wire      [31:0] burst_frames,       // frames to a scheduled start; 0: gaps alone
+    input  wire      [31:0] interval_bytes,     // from one scheduled start to the next
+    input  wire      [31:0] interval_fraction,
+    input  wire      [15:0] stream,
+    input  wire             mailbox_send,       // a pulse
+    input  wire      [11:0] mailbox_bytes,      // before the FCS
+    output logic            running,            // frames are still to come or on their way
+    output logic            waiting,            // for start_ns
+    output logic            mailbox_busy,
+    output logic     [31:0] lag_bytes,
+    output logic     [47:0] frames,
+    output logic     [47:0] bytes,
+    output logic     [47:0] numbers,            // signatures written: the next sequence number
+    output ns_t             first_ns,
+    output ns_t             last_ns,
+    input  wire             time_clk,
+    input  wire             time_rst,
+    input  wire ns_t        now_ns,             // of time_clk
+    output logic     [ 7:0] gmii_txd,
+    output logic            gmii_tx_en,
+    output logic            gmii_tx_er,
+    output logic            gmii_half           // of this byte only the lower nibble is sent (10 and 100 Mb/s)
 );
 
   logic restart, busy, armed, open, reached, reached_here, is_timed;
@@ -54,7 +54,7 @@ module generator
   entry_t entry;
   patch_t patch;
   logic [31:0] header_word, mailbox_word;
-  logic frame_valid, begin_frame, begin_mailbox, in_gap, ending, fetch, last, sfd, sfd_toggle, stamped;
+  logic frame_valid, begin_frame, began_frame, begin_mailbox, in_gap, ending, fetch, last, sfd, sfd_toggle, stamped;
   logic patch_start, patch_done, patched_write, mailbox_sent, mailbox_sending;
   logic [3:0] patched_address;
   patched_t patched;
@@ -182,7 +182,7 @@ module generator
   scheduler scheduler_i (
       .clk,
       .rst,
-      .start(restart),
+      .start  (restart),
       .stop,
       .last_entry,
       .frame_limit,
@@ -194,7 +194,7 @@ module generator
       .patch_done,
       .frame_valid,
       .frame,
-      .taken(begin_frame)
+      .taken  (began_frame)
   );
 
   patcher patcher_i (
@@ -230,6 +230,7 @@ module generator
       .mailbox_bytes,
       .begin_frame,
       .begin_mailbox,
+      .began_frame,
       .lag_bytes
   );
 
@@ -239,7 +240,7 @@ module generator
       .rst,
       .restart,
       .stream,
-      .begin_frame,
+      .begin_frame(began_frame),
       .marked(frame.entry.marked),
       .sfd,
       .stamp_ns,
@@ -253,7 +254,7 @@ module generator
       .clk,
       .rst,
       .ce,
-      .begin_frame,
+      .begin_frame(began_frame),
       .frame,
       .begin_mailbox,
       .mailbox_bytes,
@@ -274,7 +275,7 @@ module generator
       .clk,
       .rst,
       .ce,
-      .start(begin_frame || begin_mailbox),
+      .start  (begin_frame || begin_mailbox),
       .counted(begin_frame),
       .bad_fcs(begin_frame && frame.entry.bad_fcs),
       .dribble(begin_frame && frame.entry.dribble),
@@ -295,7 +296,7 @@ module generator
       .clk,
       .rst,
       .restart,
-      .begin_frame,
+      .begin_frame(began_frame),
       .frame_bytes(frame.entry.frame_bytes),
       .stamped,
       .sent_ns,

@@ -22,6 +22,7 @@ module pacer (
     // With ce: the preamble begins with the next byte time.
     output logic        begin_frame,
     output logic        begin_mailbox,
+    output logic        began_frame,        // a clock later, for all that has time
     output logic [31:0] lag_bytes           // the most byte times that a frame was late
 );
 
@@ -48,7 +49,7 @@ module pacer (
 
   // The gap after the last frame of the program; a mailbox frame within it takes nothing from it.
   always_ff @(posedge clk) begin
-    if (begin_frame) gap_after <= {1'b0, gap_bytes} - 33'd2;
+    if (began_frame) gap_after <= {1'b0, gap_bytes} - 33'd2;
     if (ce) begin
       if (ending && !mailbox_last) gap_left <= gap_after;
       else if (gap_left[32:31] != 2'b10) gap_left <= gap_left - 1'b1;
@@ -92,17 +93,20 @@ module pacer (
 
   // A counter below zero says how late it is: -1 is just in time.
   always_ff @(posedge clk) begin
-    if (begin_frame) begin
-      late  <= scheduled ? ~wait_left[31:0] : ~gap_left[31:0];
+    began_frame <= begin_frame;
+    if (began_frame) begin
+      // Both have gone on by one.
+      late  <= ~(scheduled ? wait_left[31:0] : gap_left[31:0]) - 1'b1;
       first <= 1'b0;
     end
-    late_valid    <= begin_frame && !(first && !scheduled);
+    late_valid    <= began_frame && !(first && !scheduled);
     late_compared <= late_valid;
     late_more     <= late > lag_bytes;
     if (late_compared && late_more) lag_bytes <= late;
     if (rst || restart) begin
       first         <= 1'b1;
       lag_bytes     <= '0;
+      began_frame   <= 1'b0;
       late_valid    <= 1'b0;
       late_compared <= 1'b0;
     end

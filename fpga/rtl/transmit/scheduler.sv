@@ -4,25 +4,25 @@
 module scheduler
   import transmit_pkg::*;
 (
-    input  wire         clk,
-    input  wire         rst,
+    input  wire                clk,
+    input  wire                rst,
     // Commands are pulses; what they mean must stand still while `running`.
-    input  wire         start,
-    input  wire         stop,
-    input  wire  [ 9:0] last_entry,
-    input  wire  [47:0] frame_limit,    // 0: until stopped
-    input  wire  [31:0] burst_frames,   // frames to a scheduled start; 0: none has one, gaps say it all
-    output logic        running,        // frames are still to be taken
+    input  wire                start,
+    input  wire                stop,
+    input  wire         [ 9:0] last_entry,
+    input  wire         [47:0] frame_limit,    // 0: until stopped
+    input  wire         [31:0] burst_frames,   // frames to a scheduled start; 0: none has one, gaps say it all
+    output logic               running,        // frames are still to be taken
     // The program, two clocks after its address.
-    output logic [ 9:0] entry_address,
-    input  wire entry_t entry,
+    output logic        [ 9:0] entry_address,
+    input  wire entry_t        entry,
     // The patches of the frame.
-    output logic        patch_start,
-    input  wire         patch_done,
+    output logic               patch_start,
+    input  wire                patch_done,
     // The next frame: it stays until it is taken.
-    output logic        frame_valid,
-    output frame_t      frame,
-    input  wire         taken
+    output logic               frame_valid,
+    output frame_t             frame,
+    input  wire                taken           // a clock after it began: long before another can begin
 );
 
   typedef enum logic [2:0] {
@@ -35,28 +35,27 @@ module scheduler
   } state_t;
 
   state_t state;
-  logic endless, bursts, last_frame;
+  logic endless, bursts, last_frame, bank_sent;
   // One less than are left after the next, so that the sign says that it is the last.
   logic [48:0] frames_left;
   logic [32:0] burst_left;
   logic [14:0] beyond_header;
   logic [14:0] filler;
 
-  assign last_frame  = frames_left[48] && !endless;
-  assign frame_valid = state == READY && running;
+  assign last_frame = frames_left[48] && !endless;
 
   always_ff @(posedge clk) begin
-    patch_start <= 1'b0;
+    patch_start   <= 1'b0;
     beyond_header <= {1'b0, frame.entry.frame_bytes} - 15'(frame.entry.header_bytes);
-    filler      <= beyond_header - 15'(SIGNATURE_BYTES);
-    endless     <= frame_limit == '0;
-    bursts      <= burst_frames != '0;
+    filler        <= beyond_header - 15'(SIGNATURE_BYTES);
+    if (taken) bank_sent <= frame.bank;
+    endless <= frame_limit == '0;
+    bursts  <= burst_frames != '0;
     case (state)
       IDLE: begin
         entry_address <= '0;
         frames_left   <= {1'b0, frame_limit} - 49'd2;
         burst_left    <= {1'b0, burst_frames} - 33'd2;
-        frame         <= '0;
         frame.scheduled <= bursts;
         if (start) begin
           running <= 1'b1;
@@ -67,6 +66,7 @@ module scheduler
       FETCHED: state <= LOAD;
       LOAD: begin
         frame.entry   <= entry;
+        frame.bank    <= !bank_sent;  // the frame that was begun last may still need the other
         entry_address <= entry_address == last_entry ? '0 : entry_address + 1'b1;
         patch_start   <= 1'b1;
         state         <= PREPARE;
@@ -78,11 +78,14 @@ module scheduler
         frame.has_balance <= !filler[14] && filler[13:1] != '0;
         frame.has_body    <= !filler[14] && filler[13:0] != '0 && filler[13:0] != 14'd2;
         frame.body_bytes  <= filler[13:1] == '0 ? filler[13:0] : filler[13:0] - 14'd2;
-        if (patch_done) state <= READY;
+        if (patch_done) begin
+          frame_valid <= 1'b1;
+          state       <= READY;
+        end
       end
       READY: begin
         if (taken) begin
-          frame.bank      <= !frame.bank;
+          frame_valid     <= 1'b0;
           frames_left     <= frames_left - 1'b1;
           burst_left      <= burst_left[32] ? {1'b0, burst_frames} - 33'd2 : burst_left - 1'b1;
           frame.scheduled <= bursts && burst_left[32];
@@ -93,9 +96,11 @@ module scheduler
       default: state <= IDLE;
     endcase
     if (rst || stop) begin
-      running <= 1'b0;
-      state   <= IDLE;
+      running     <= 1'b0;
+      frame_valid <= 1'b0;
+      state       <= IDLE;
     end
+    if (rst) bank_sent <= 1'b0;
   end
 
 endmodule

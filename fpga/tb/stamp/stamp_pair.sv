@@ -4,12 +4,12 @@
 module stamp_pair
   import instrument_pkg::ns_t;
 (
-    input  wire  time_clk,
-    input  wire  time_rst,
-    input  wire  sent,
-    input  wire  received,
-    output ns_t  sent_ns,
-    output ns_t  received_ns
+    input  wire time_clk,
+    input  wire time_rst,
+    input  wire sent,
+    input  wire received,
+    output ns_t sent_ns,
+    output ns_t received_ns
 );
 
   ns_t now_ns;

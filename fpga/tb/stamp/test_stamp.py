@@ -1,83 +1,95 @@
 """Latency as the difference of two stamps: its steps, and the error of its mean when all clocks are one crystal's.
 
 That is the hardest case: without the odd tick of the time base each frame would have the same error, up to 8 ns.
-A step of the simulation stands for 1/82 ns here, so that 8 ns and 320/41 ns are whole numbers of them.
 """
 
+import random
+from fractions import Fraction
+
 import cocotb
+import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import Timer
+from cocotb.utils import get_sim_time
 from simulate import simulate
+from time_model import CLOCK_NS, TICK_NS, elapsed_ns, mean_resolution_ns, stamp_ns
 
-NS = 82
-CLOCK = 8 * NS
-TICK = 320 * NS // 41
-PERIODS = {"64 byte": 84, "1518 byte": 1538, "1 us": 125, "prime": 127}  # from frame to frame in byte times
-# After so many frames the phase between frame and tick is the first one's again: more tell nothing new.
-CYCLE = {name: TICK // next(d for d in range(TICK, 0, -1) if TICK % d == 0 and period * (CLOCK - TICK) % d == 0)
-         for name, period in PERIODS.items()}
-
-
-async def at(step):
-    now = int(cocotb.utils.get_sim_time("step"))
-    assert step > now
-    await Timer(step - now, "step")
-
-
-async def latencies(dut, start, period, delay, frames):
-    """Measured latencies in ns of frames sent at clock edges and received `delay` steps later."""
-    events = []
-    for i in range(frames):
-        events += [(start + i * period * CLOCK, dut.sent), (start + i * period * CLOCK + delay, dut.received)]
-    events.sort(key=lambda event: event[0])
-    found = {dut.sent: [], dut.received: []}
-    stamps = {dut.sent: dut.sent_ns, dut.received: dut.received_ns}
-    reads = sorted([(step, "toggle", signal) for step, signal in events]
-                   + [(step + 8 * CLOCK, "read", signal) for step, signal in events], key=lambda read: read[0])
-    for step, what, signal in reads:
-        if step > int(cocotb.utils.get_sim_time("step")):
-            await at(step)
-        if what == "toggle":
-            signal.value = 1 - int(signal.value)
-        else:
-            found[signal].append(stamps[signal].value.to_unsigned())
-    return [after - before for before, after in zip(found[dut.sent], found[dut.received], strict=True)]
+NS = 82  # steps of the simulation, so that 8 ns and 320/41 ns are whole numbers of them
+PERIODS = {"64 byte": 84, "1518 byte": 1538, "1 us": 125}  # frame to frame in byte times
 
 
 @cocotb.test()
-async def mean_is_within_a_nanosecond(dut):
-    """Delays in steps of 1 ns, four frame periods and three phases between the clocks: mean error within 0.7 ns.
-
-    A period of which the clocks meet in few phases is worst (1 us: 8), one without a factor of 40 best.
-    """
-    Clock(dut.time_clk, TICK, "step").start()
+async def stamps_are_the_model_s(dut):
+    """Frames sent at clock edges and received later by chance: each stamp is that of the integers."""
+    tick, clock, chance = int(TICK_NS * NS), CLOCK_NS * NS, random.Random(2)
     dut.sent.value, dut.received.value, dut.time_rst.value = 0, 0, 1
-    await Timer(10 * TICK, "step")
+    Clock(dut.time_clk, tick, "step").start()
+    await Timer(10 * tick + 1, "step")
     dut.time_rst.value = 0
-    await Timer(10 * TICK, "step")
-    means, singles, spans = [], [], {}
-    for name, period in PERIODS.items():
-        for phase, part in ((1, 0), (211, 29), (433, 57)):  # parts of a nanosecond to be added to the delay
-            for delay_ns in range(400, 409):
-                now = int(cocotb.utils.get_sim_time("step"))
-                start = (now // (TICK * CLOCK) + 2) * TICK * CLOCK // NS * NS + phase
-                values = await latencies(dut, start, period, delay_ns * NS + part, CYCLE[name])
-                means.append(sum(values) / len(values) - delay_ns - part / NS)
-                singles += [value - delay_ns - part / NS for value in values]
-                await Timer(20 * CLOCK, "step")
-                spans[name] = spans.get(name, [])
-                spans[name].append(means[-1])
-    for name, found in spans.items():
-        dut._log.info("%s, %d frames: mean error %.3f..%.3f ns", name, CYCLE[name], min(found), max(found))
-    # What all have in common is calibrated away.
-    constant, error = (max(means) + min(means)) / 2, (max(means) - min(means)) / 2
-    dut._log.info("constant %.3f ns, mean error +-%.3f ns, single %.1f..%.1f ns", constant, error, min(singles), max(singles))
-    assert abs(constant) < 0.3
-    assert error <= 0.7
-    assert (max(spans["prime"]) - min(spans["prime"])) / 2 <= 0.3
-    assert -8 < min(singles) and max(singles) < 8
+    first = None
+    sent_at, late = 20 * tick // clock * clock + 3, set()
+    for _ in range(1500):
+        delay = chance.randrange(400 * NS, 430 * NS)
+        for signal, shown, at in ((dut.sent, dut.sent_ns, sent_at), (dut.received, dut.received_ns, sent_at + delay)):
+            await Timer(at - get_sim_time("step"), "step")
+            if first is None:  # an edge lies at a multiple of a tick; this one shows so many ticks
+                now = dut.now_ns.value.to_unsigned()
+                shows = next(k for k in range(100) if elapsed_ns(k) == now)
+                first = Fraction(at // tick * tick - shows * tick, NS)
+            signal.value = 1 - int(signal.value)
+            await Timer(8 * clock, "step")
+            found = shown.value.to_unsigned()
+            late |= {n for n in range(6) if stamp_ns(Fraction(at, NS), first, n) == found} ^ late if not late else set()
+            late &= {n for n in range(6) if stamp_ns(Fraction(at, NS), first, n) == found}
+            assert late, "the stamp is not a whole number of ticks after its event"
+        sent_at += 84 * clock
+    assert late == {2}
 
 
 def test_stamp():
     sources = ["rtl/cdc/sync_bit.sv", "rtl/time/stamp.sv", "rtl/time/time_base.sv", "tb/stamp/stamp_pair.sv"]
-    simulate("stamp_pair", sources, __file__)
+    simulate("stamp_pair", sources, __file__, testcase="stamps_are_the_model_s")
+
+
+# Where in a tick the first frame is sent, and a part of a nanosecond to be added to each delay.
+PHASES = [(Fraction(0), Fraction(0)), (Fraction(7, 3), Fraction(1, 3)), (Fraction(26, 5), Fraction(4, 5))]
+
+
+def errors_ns(period, phase, part, frames=1640):
+    """Errors of the mean latency for delays in steps of 1 ns; asserts that no single frame is off by more than a step.
+
+    `period` is in byte times; a start is at a whole one.
+    """
+    sent = [phase + int(i * period) * CLOCK_NS for i in range(frames)]
+    sent_ns = [stamp_ns(time) for time in sent]
+    errors = []
+    for delay in (delay_ns + part for delay_ns in range(1000, 1009)):
+        found = [stamp_ns(time + delay) - stamp for time, stamp in zip(sent, sent_ns, strict=True)]
+        assert all(abs(latency - delay) < TICK_NS + 1 for latency in found)
+        errors.append(sum(found) / frames - delay)
+    return errors
+
+
+@pytest.mark.parametrize("name", PERIODS)
+def test_mean_is_within_a_nanosecond(name):
+    """Delays in steps of 1 ns: less a constant the mean is within 0.7 ns."""
+    every = []
+    for phase, part in PHASES:
+        errors = errors_ns(PERIODS[name], phase, part)
+        assert (max(errors) - min(errors)) / 2 < 0.7
+        every += errors
+    # From start to start the constant moves by less than what lies between two phases in which the clocks meet.
+    bound = mean_resolution_ns(Fraction(PERIODS[name]))
+    print(f"{name}: mean error {float(min(every)):.3f}..{float(max(every)):.3f} ns, bound {bound:.3f} ns")
+    assert max(map(abs, every)) < bound
+
+
+@pytest.mark.parametrize("period", [1300, 1280])
+def test_slip_finds_all_phases(period):
+    """At periods of which the clocks meet in two phases or one the mean is off by nanoseconds, but not with a slip."""
+    worst = max(abs(error) for phase, part in PHASES for error in errors_ns(period, phase, part))
+    assert 1 < worst < mean_resolution_ns(Fraction(period))
+    slipped = Fraction(period) + Fraction(1, 41)  # 19 ppm slower: less than crystals differ by
+    worst = max(abs(error) for phase, part in PHASES for error in errors_ns(slipped, phase, part))
+    print(f"{period}: slipped {float(worst):.3f} ns")
+    assert worst < 0.3

