@@ -224,7 +224,7 @@ class Instrument:
         """What arrived since `expect`."""
         account, receive = self._port(port).account, self._port(port).receive
         first = account.received_low.address
-        words = self._link.read(first, (account.dropped_high.address - first) // 4 + 1)
+        words = self._link.read(first, (account.last_high.address - first) // 4 + 1)
 
         def count(register: Register) -> int:
             place = (register.address - first) // 4
@@ -242,7 +242,7 @@ class Instrument:
             other_frames=count(account.other_low),
             lost_frames=count(account.lost_low),
             dropped_frames=count(account.untracked_low) + lost_arrivals,
-            last_ns=None,
+            last_ns=count(account.last_low) if count(account.first_low) else None,
         )
 
     def clear_events(self) -> None:
