@@ -14,6 +14,7 @@ from keisoku.fpga.program import PlannedFrame, encode
 from keisoku.fpga.registers import REGISTERS
 
 FRAMES = 6
+NAMES = ("received", "first", "duplicated", "reordered", "late", "untracked", "corrupt", "foreign", "other")
 HEADER = bytes.fromhex("020000000002 020000000001 0800 4500002e000000004011f96bc0000201c0000202 00090009001a0000")
 
 
@@ -68,7 +69,7 @@ async def frames_cross(dut):
         await host.write(transmit.last_entry.address, program.last_entry)
         await host.write(transmit.stream.address, 7)
         await host.write(transmit.frames_low.address, FRAMES)
-        await host.write(REGISTERS.port[port].receive.checked_from.address, 34)
+        await host.write(REGISTERS.port[port].receive.checked_from.address, len(HEADER))
     for port in range(2):
         status = REGISTERS.port[port].account.status
         while status.busy.of((await host.read(status.address))[0]):
@@ -89,5 +90,6 @@ async def frames_cross(dut):
         assert await host.read(registers.transmit.sent_frames_low.address) == [FRAMES]
         assert await host.read(registers.receive.frames_low.address) == [FRAMES]
         assert await host.read(registers.receive.fcs_bad.address) == [0]
-        for figure in (registers.account.received_low, registers.account.first_low):
-            assert await host.read(figure.address) == [FRAMES]
+        figures = await host.read(registers.account.received_low.address, 18)
+        counts = dict(zip(NAMES, figures[::2], strict=True))
+        assert counts == dict.fromkeys(NAMES, 0) | {"received": FRAMES, "first": FRAMES}
