@@ -40,6 +40,135 @@ class Ports(Register):
         self.value = Field(address, 0, 32)
 
 
+class TimeControl(Register):
+    """Control."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.capture = Field(address, 0, 1)
+        self.set = Field(address, 1, 1)
+        self.restart = Field(address, 2, 1)
+        self.take = Field(address, 3, 1)
+        self.ten_mhz = Field(address, 4, 1)
+
+
+class TimeStatus(Register):
+    """Status."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.mark = Field(address, 0, 1)
+        self.present = Field(address, 1, 1)
+        self.captured = Field(address, 2, 1)
+
+
+class TimeSetHigh(Register):
+    """Time to set, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TimeSetLow(Register):
+    """Time to set, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeNowHigh(Register):
+    """Captured time, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TimeNowLow(Register):
+    """Captured time, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeEdges(Register):
+    """Edges of the reference from one mark to the next; 0 turns the reference off."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeTimeout(Register):
+    """Ticks without an edge by which the reference is lost."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeMarkNumber(Register):
+    """Mark: its number since restart."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeMarkLosses(Register):
+    """Mark: losses of the reference before it, since restart."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TimeMarkTicks(Register):
+    """Mark: ticks of the time base since the one before, at most 2^32 - 1."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeMarkHigh(Register):
+    """Mark: its time, bits 47..32."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 16)
+
+
+class TimeMarkLow(Register):
+    """Mark: its time, bits 31..0."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class TimeRegisters:
+    """Time base and its reference."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.control = TimeControl(base + 0x0)
+        self.status = TimeStatus(base + 0x4)
+        self.set_high = TimeSetHigh(base + 0x8)
+        self.set_low = TimeSetLow(base + 0xC)
+        self.now_high = TimeNowHigh(base + 0x10)
+        self.now_low = TimeNowLow(base + 0x14)
+        self.edges = TimeEdges(base + 0x18)
+        self.timeout = TimeTimeout(base + 0x1C)
+        self.mark_number = TimeMarkNumber(base + 0x20)
+        self.mark_losses = TimeMarkLosses(base + 0x24)
+        self.mark_ticks = TimeMarkTicks(base + 0x28)
+        self.mark_high = TimeMarkHigh(base + 0x2C)
+        self.mark_low = TimeMarkLow(base + 0x30)
+
+
 class MemoryControl(Register):
     """Control."""
 
@@ -336,6 +465,7 @@ class Registers:
         self.version = Version(base + 0x4)
         self.build = Build(base + 0x8)
         self.ports = Ports(base + 0xC)
+        self.time_base = TimeRegisters(base + 0x40)
         self.memory = MemoryRegisters(base + 0x80)
         self.port = (
             PortRegisters(base + 0x1000),
