@@ -122,6 +122,16 @@ class Instrument:
         self._write(transmit.control.mailbox_send)
         self._wait_while(transmit.status.mailbox_busy, "sends no single frame")
 
+    def receive(self, port: int) -> bytes | None:
+        """The oldest frame in the port's mailbox that is no test frame, without its FCS; None if there is none."""
+        receive = self._port(port).receive
+        count = receive.mailbox.bytes.of(self._read(receive.mailbox.address))
+        if not count:
+            return None
+        words = self._link.read(REGISTERS.mailbox[port].address, -(-count // 4))
+        self._write(receive.control.release)
+        return b"".join(word.to_bytes(4, "little") for word in words)[:count]
+
     def arm(
         self,
         port: int,
