@@ -45,6 +45,10 @@ class Tester(Protocol):
         """Sends one frame of any content, without its FCS."""
         ...
 
+    def receive(self, port: int) -> bytes | None:
+        """The oldest frame in the port's mailbox that is no test frame, without its FCS; None if there is none."""
+        ...
+
     def arm(
         self,
         port: int,
@@ -91,6 +95,10 @@ class Tester(Protocol):
 
     def events(self) -> list[tuple[int, Event]]:
         """Events since the last call, each with its port, in order for each port."""
+        ...
+
+    def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
+        """After `flush`: losses that were too many to be events one by one."""
         ...
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from keisoku.fpga.cable import model_of
 from keisoku.fpga.events import Event
 from keisoku.fpga.expectation import Expectation
 from keisoku.fpga.link import Link
+from keisoku.fpga.mailbox import PortMailbox
 from keisoku.fpga.program import Program, interval, mailbox
 from keisoku.fpga.reading import Counted, Generated, Latencies
 from keisoku.fpga.register import Field, Register
@@ -56,7 +57,12 @@ class Instrument:
     def simulated_with(cls, device: Device, seed: int) -> Instrument:
         """The Verilated model with `device` between its ports. Raises PlanError for what the model cannot do."""
         model = model_of(device, seed)
-        return cls(Link(model, "the Verilated model", timeout_s=_MODEL_TIMEOUT_S), "Verilated model", lambda ns: model.run(ns), model)
+        return cls(
+            Link(model, "the Verilated model", timeout_s=_MODEL_TIMEOUT_S),
+            "Verilated model",
+            lambda ns: model.run(ns),
+            model,
+        )
 
     @property
     def simulated(self) -> bool:
@@ -116,6 +122,10 @@ class Instrument:
         self._set(transmit.mailbox_bytes.value, len(frame))
         self._write(transmit.control.mailbox_send)
         self._wait_while(transmit.status.mailbox_busy, "sends no single frame")
+
+    def receive(self, port: int) -> bytes | None:
+        """The oldest frame in the port's mailbox that is no test frame, without its FCS; None if there is none."""
+        return PortMailbox(self._link, port, lambda reply: self.send(port, reply)).receive()
 
     def arm(
         self,
@@ -252,6 +262,10 @@ class Instrument:
     def events(self) -> list[tuple[int, Event]]:
         """Events since the last call, each with its port, in order for each port."""
         return self._ring.take()
+
+    def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
+        """After `flush`: losses that were too many to be events one by one."""
+        return self._ring.lost_in_bitmaps()
 
     # ---- Words
 
