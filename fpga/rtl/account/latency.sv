@@ -37,9 +37,19 @@ module latency
   logic [2*DIGITS-1:0] square;
   logic [4:0] bits;
 
+  // The sign of a difference is one chain of carries and a register.
+  /* verilator lint_off UNUSEDSIGNAL */  // only their signs are of use
+  logic signed [48:0] below, above;
+  /* verilator lint_on UNUSEDSIGNAL */
+  assign below = $signed({sample_ns[47], sample_ns}) - $signed({open.least_ns[47], open.least_ns});
+  assign above = $signed({open.most_ns[47], open.most_ns}) - $signed({sample_ns[47], sample_ns});
+
   assign ready = state == STATE_IDLE;
 
   always_ff @(posedge clk) begin
+    less <= below[48];
+    more <= above[48];
+
     unique case (state)
       STATE_IDLE: begin
         sample_ns <= latency_ns;
@@ -48,8 +58,6 @@ module latency
       end
       STATE_COMPARE: begin
         fresh      <= open.count == '0;
-        less       <= $signed(sample_ns) < $signed(open.least_ns);
-        more       <= $signed(sample_ns) > $signed(open.most_ns);
         open.count <= open.count + 1'b1;
         distance   <= distance[48] ? -distance : distance;
         state      <= STATE_SUM;
