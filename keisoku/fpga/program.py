@@ -1,4 +1,4 @@
-"""Frames to send, as words for the memories of a generator (fpga/rtl/transmit). Talks to no hardware, knows no protocol.
+"""Frames to send, as words for the memories of a generator. Talks to no hardware and knows no protocol.
 
 A header slot serves frames of several sizes: what depends on the size are 16-bit words that are linear in it,
 lengths as they are and checksums in ones' complement (RFC 1071). They are found by comparing headers, and a slot
@@ -28,6 +28,8 @@ PROGRAM_AT, HEADERS_AT, MAILBOX_AT, PATCHES_AT = 0x0000, 0x2000, 0x3000, 0x3800
 """Byte addresses within the generator's memory."""
 
 _WEIGHTS = (1, 2, 3, 4, 5, 6, 7, -1, -2, -3, -4, -5, -6, -7, -8)
+_STAMPED_BYTES = 14
+"""The signature cannot begin earlier: its time is not known yet."""
 _MOST_INTERVAL = 2**64
 _FRACTIONS = 2**32
 
@@ -138,13 +140,10 @@ def encode(frames: Sequence[PlannedFrame]) -> Program:
     groups: list[_Group] = []
     place: dict[_Wanted, int] = {}
     for one in dict.fromkeys(wanted):
-        for number, group in enumerate(groups):
-            if group.takes(one):
-                break
-        else:
-            number = len(groups)
+        taken_by = next((number for number, group in enumerate(groups) if group.takes(one)), len(groups))
+        if taken_by == len(groups):
             groups.append(_Group(one))
-        place[one] = number
+        place[one] = taken_by
     if len(groups) > SLOTS:
         problem = f"the instrument holds {SLOTS} different headers, and this stream has {len(groups)}"
         raise PlanError("modify", problem, "use fewer values, or a software engine")
@@ -152,7 +151,7 @@ def encode(frames: Sequence[PlannedFrame]) -> Program:
 
 
 def interval(byte_times: Fraction) -> tuple[int, int]:
-    """From one scheduled start to the next, as whole byte times and 2^-32 of one. Raises PlanError if it is too long."""
+    """From one scheduled start to the next, as whole byte times and 2^-32 of one. Raises PlanError if too long."""
     number = round(byte_times * _FRACTIONS)
     if not 0 < number < _MOST_INTERVAL:
         problem = f"{float(byte_times):g} byte times between frames or bursts cannot be kept"
@@ -246,7 +245,8 @@ def _check(frame: PlannedFrame) -> None:
     if not 1 <= len(frame.header) <= SLOT_BYTES:
         problem = f"headers of {len(frame.header)} byte do not fit into {SLOT_BYTES}"
         raise PlanError("headers", problem, "use a shorter stack")
-    least = SIGNATURE_BYTES + FCS_BYTES + (1 if frame.defect == "undersize" else len(frame.header))
+    before = _STAMPED_BYTES if frame.defect == "undersize" else max(_STAMPED_BYTES, len(frame.header))
+    least = before + SIGNATURE_BYTES + FCS_BYTES
     if frame.marked and frame.frame_bytes < least:
         problem = f"{frame.frame_bytes} byte are too few for the signature and headers of {len(frame.header)} byte"
         raise PlanError("frame size", problem, f"use at least {least}")

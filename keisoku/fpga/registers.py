@@ -127,7 +127,7 @@ class TimeMarkLosses(Register):
 
 
 class TimeMarkTicks(Register):
-    """Mark: ticks of the time base since the one before, at most 2^32 - 1."""
+    """Mark: ticks of the time base since the one before; 2^32 - 1 if more or not known."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
@@ -809,6 +809,8 @@ class AccountRegisters:
         self.latency_squares_low = AccountFigure(base + 0xC0)
         self.latency_squares_middle = AccountFigure(base + 0xC4)
         self.latency_squares_high = AccountFigure(base + 0xC8)
+        self.last_low = AccountFigure(base + 0xCC)
+        self.last_high = AccountFigure(base + 0xD0)
 
 
 class PhyStatus(Register):

@@ -31,7 +31,7 @@ MUTANTS = {
     "reorders_twice": ("STATE_FOUND: write = !seen;", "STATE_FOUND: write = seen;"),
     "leaks_at_the_start": ("if (!seen && !leaving[NUMBER_BITS]) begin", "if (!seen) begin"),
     "closes_early": ("(NUMBER_BITS + 1)'(WINDOW - 1);\n        verdict", "(NUMBER_BITS + 1)'(WINDOW - 2);\n        verdict"),
-    "does_not_stand": ("assign move  = !(close && lost_valid && !lost_ready);", "assign move  = 1'b1;"),
+    "does_not_stand": ("assign move  = state != STATE_SWEEP || !lost_valid;", "assign move  = 1'b1;"),
 }
 
 

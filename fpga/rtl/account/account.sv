@@ -24,6 +24,7 @@ module account
     output logic                        bank,           // the one counted in
     output logic                        triggered,
     output logic          [       47:0] expected,       // one more than the greatest number that came
+    output logic          [       43:0] last_16ns,      // when the last of the first arrivals came
     output counts_t                     counted,
     output latency_t                    latencies,      // of the idle bank
     input  wire           [LOG2_BINS:0] read_bin,       // of the histogram; the highest bit is the bank
@@ -52,7 +53,7 @@ module account
   logic tracked_valid, tracked_ready;
 
   verdict_t verdict, pending_verdict;
-  logic verdict_valid, skipped, accepted, first;
+  logic verdict_valid, skipped, able, accepted, first;
   logic flushing, flushed;
   logic [47:0] lost_first, lost_last;
   logic [43:0] lost_at;
@@ -101,10 +102,16 @@ module account
       .out_ready(tracked_ready)
   );
 
-  // A verdict is taken when all that it goes to is ready; the tracker needs more clocks for one than `pending` stays.
-  assign accepted = verdict_valid && histogram_ready && latency_ready && !verdict_pending && !frame_pending;
+  // A verdict is taken when all that it goes to is ready. A clock late is soon enough: the tracker needs five at least
+  // for the next one.
+  assign accepted = verdict_valid && able;
+  always_ff @(posedge clk) begin
+    able <= histogram_ready && latency_ready && !verdict_pending && !frame_pending && !accepted && !begin_trial;
+  end
   assign tracked_ready = accepted;
   assign first = verdict == VERDICT_IN_ORDER || verdict == VERDICT_REORDERED;
+
+  always_ff @(posedge clk) if (accepted && first) last_16ns <= tracked.time_16ns;
 
   always_ff @(posedge clk) begin
     // Spacing runs longer than classification, so an arrival is in the queue before it ends.

@@ -75,17 +75,20 @@ module async_fifo #(
   always_ff @(posedge in_clk) begin
     written_gray_before <= written_gray;
     written_follows <= !in_rst;
-    assert (written_gray == gray(written));
-    if (written_follows) begin
-      assert (written_gray_before == gray(written) || written_gray_before == gray(written - 1'b1));
-      assert ($onehot0(written_gray ^ written_gray_before));
-    end
   end
 
   always_ff @(posedge out_clk) begin
     taken_gray_before <= taken_gray;
     taken_follows <= !out_rst;
+  end
+
+  always_comb begin
+    assert (written_gray == gray(written));
     assert (taken_gray == gray(taken));
+    if (written_follows) begin
+      assert (written_gray_before == gray(written) || written_gray_before == gray(written - 1'b1));
+      assert ($onehot0(written_gray ^ written_gray_before));
+    end
     if (taken_follows) begin
       assert (taken_gray_before == gray(taken) || taken_gray_before == gray(taken - 1'b1));
       assert ($onehot0(taken_gray ^ taken_gray_before));

@@ -59,9 +59,10 @@ module reference
   logic full;
 
   always_ff @(posedge time_clk) begin
-    if (due) ticks <= 32'd1;
+    if (time_rst || restart) ticks <= '1;  // of the first mark: not known
+    else if (due) ticks <= 32'd1;
     else if (!full) ticks <= ticks + 1'b1;
-    full <= &ticks[31:1] && !due;
+    full <= &ticks[31:1] && !due && !restart;
     if (time_rst || restart) begin
       number <= '0;
       losses <= '0;

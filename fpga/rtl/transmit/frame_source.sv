@@ -5,27 +5,27 @@
 module frame_source
   import transmit_pkg::*;
 (
-    input  wire           clk,
-    input  wire           rst,
-    input  wire           ce,
+    input  wire                  clk,
+    input  wire                  rst,
+    input  wire                  ce,
     // With ce: the frame to be fetched next.
-    input  wire           begin_frame,
-    input  wire frame_t   frame,
-    input  wire           begin_mailbox,
-    input  wire  [11:0]   mailbox_bytes,
-    input  wire           fetch,            // with ce: the byte times begin
+    input  wire                  begin_frame,
+    input  wire frame_t          frame,
+    input  wire                  begin_mailbox,
+    input  wire           [11:0] mailbox_bytes,
+    input  wire                  fetch,               // with ce: the byte times begin
     // Header slots and mailbox, two byte times after the address.
-    output logic [ 9:0]   header_address,
-    input  wire  [31:0]   header_word,
-    output logic [ 8:0]   mailbox_address,
-    input  wire  [31:0]   mailbox_word,
+    output logic          [ 9:0] header_address,
+    input  wire           [31:0] header_word,
+    output logic          [ 8:0] mailbox_address,
+    input  wire           [31:0] mailbox_word,
     // Patches of both banks.
-    input  wire           patched_write,
-    input  wire  [ 3:0]   patched_address,
-    input  wire patched_t patched,
-    input  wire  [15:0]   signature[9],
-    output logic [ 7:0]   data,
-    output logic          last
+    input  wire                  patched_write,
+    input  wire           [ 3:0] patched_address,
+    input  wire patched_t        patched,
+    input  wire           [15:0] signature      [9],
+    output logic          [ 7:0] data,
+    output logic                 last
 );
 
   typedef enum logic [1:0] {
@@ -39,9 +39,9 @@ module frame_source
   typedef struct packed {
     region_t    region;
     logic       last;
-    logic [1:0] lane;   // of the word in memory
+    logic [1:0] lane;          // of the word in memory
     logic [7:0] filler;
-    logic       second; // of the two that balance
+    logic       second;        // of the two that balance
     logic [4:0] signed_bytes;
   } byte_t;
 
@@ -126,7 +126,7 @@ module frame_source
 
   // Stages 1 to 3; the words of the memories are there in stage 2.
   logic [15:0] patch_value, signature_word;
-  logic [ 7:0] low_value;
+  logic [7:0] low_value;
   logic high_1, low_1;
   logic [7:0] header_byte, mailbox_byte, made_byte, patch_byte_2, patch_byte_3;
   logic is_patched_2, is_patched_3;

@@ -5,13 +5,13 @@
 module framer (
     input  wire        clk,
     input  wire        rst,
-    input  wire        ce,        // a byte time ends
-    input  wire        start,     // with ce and in_gap: the preamble begins
-    input  wire        counted,   // with start: its SFD is an event for the time base
-    input  wire        bad_fcs,   // with start
-    input  wire        dribble,   // with start
+    input  wire        ce,          // a byte time ends
+    input  wire        start,       // with ce and in_gap: the preamble begins
+    input  wire        counted,     // with start: its SFD is an event for the time base
+    input  wire        bad_fcs,     // with start
+    input  wire        dribble,     // with start
     output logic       in_gap,
-    output logic       ending,    // the last byte time of a frame
+    output logic       ending,      // the last byte time of a frame
     // The first byte is taken six byte times after the one with `fetch`.
     output logic       fetch,
     input  wire  [7:0] data,

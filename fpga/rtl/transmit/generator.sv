@@ -8,40 +8,40 @@ module generator
   import instrument_pkg::ns_t;
   import transmit_pkg::*;
 (
-    input  wire         clk,
-    input  wire         rst,
-    input  wire         ce,                 // a byte time ends: always at 1 Gb/s
-    input  wire         write,
-    input  wire  [11:0] write_address,
-    input  wire  [31:0] write_word,
-    input  wire         start,              // a pulse, ignored while running
-    input  wire         stop,               // a pulse; a frame that has begun is finished
-    input  wire         timed,              // with start: begin at start_ns, not at once
-    input  wire ns_t    start_ns,
-    input  wire  [ 9:0] last_entry,
-    input  wire  [47:0] frame_limit,        // 0: until stopped
-    input  wire  [31:0] burst_frames,       // frames to a scheduled start; 0: gaps alone
-    input  wire  [31:0] interval_bytes,     // from one scheduled start to the next
-    input  wire  [31:0] interval_fraction,
-    input  wire  [15:0] stream,
-    input  wire         mailbox_send,       // a pulse
-    input  wire  [11:0] mailbox_bytes,      // before the FCS
-    output logic        running,            // frames are still to come or on their way
-    output logic        waiting,            // for start_ns
-    output logic        mailbox_busy,
-    output logic [31:0] lag_bytes,
-    output logic [47:0] frames,
-    output logic [47:0] bytes,
-    output logic [47:0] numbers,            // signatures written: the next sequence number
-    output ns_t         first_ns,
-    output ns_t         last_ns,
-    input  wire         time_clk,
-    input  wire         time_rst,
-    input  wire ns_t    now_ns,             // of time_clk
-    output logic [ 7:0] gmii_txd,
-    output logic        gmii_tx_en,
-    output logic        gmii_tx_er,
-    output logic        gmii_half           // of this byte only the lower nibble is sent (10 and 100 Mb/s)
+    input  wire             clk,
+    input  wire             rst,
+    input  wire             ce,                 // a byte time ends: always at 1 Gb/s
+    input  wire             write,
+    input  wire      [11:0] write_address,
+    input  wire      [31:0] write_word,
+    input  wire             start,              // a pulse, ignored while running
+    input  wire             stop,               // a pulse; a frame that has begun is finished
+    input  wire             timed,              // with start: begin at start_ns, not at once
+    input  wire ns_t        start_ns,
+    input  wire      [ 9:0] last_entry,
+    input  wire      [47:0] frame_limit,        // 0: until stopped
+    input  wire      [31:0] burst_frames,       // frames to a scheduled start; 0: gaps alone
+    input  wire      [31:0] interval_bytes,     // from one scheduled start to the next
+    input  wire      [31:0] interval_fraction,
+    input  wire      [15:0] stream,
+    input  wire             mailbox_send,       // a pulse
+    input  wire      [11:0] mailbox_bytes,      // before the FCS
+    output logic            running,            // frames are still to come or on their way
+    output logic            waiting,            // for start_ns
+    output logic            mailbox_busy,
+    output logic     [31:0] lag_bytes,
+    output logic     [47:0] frames,
+    output logic     [47:0] bytes,
+    output logic     [47:0] numbers,            // signatures written: the next sequence number
+    output ns_t             first_ns,
+    output ns_t             last_ns,
+    input  wire             time_clk,
+    input  wire             time_rst,
+    input  wire ns_t        now_ns,             // of time_clk
+    output logic     [ 7:0] gmii_txd,
+    output logic            gmii_tx_en,
+    output logic            gmii_tx_er,
+    output logic            gmii_half           // of this byte only the lower nibble is sent (10 and 100 Mb/s)
 );
 
   logic restart, busy, armed, open, reached, reached_here, is_timed;
@@ -182,7 +182,7 @@ module generator
   scheduler scheduler_i (
       .clk,
       .rst,
-      .start(restart),
+      .start  (restart),
       .stop,
       .last_entry,
       .frame_limit,
@@ -194,7 +194,7 @@ module generator
       .patch_done,
       .frame_valid,
       .frame,
-      .taken(began_frame)
+      .taken  (began_frame)
   );
 
   patcher patcher_i (
@@ -275,7 +275,7 @@ module generator
       .clk,
       .rst,
       .ce,
-      .start(begin_frame || begin_mailbox),
+      .start  (begin_frame || begin_mailbox),
       .counted(begin_frame),
       .bad_fcs(begin_frame && frame.entry.bad_fcs),
       .dribble(begin_frame && frame.entry.dribble),

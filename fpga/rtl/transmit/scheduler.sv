@@ -4,25 +4,25 @@
 module scheduler
   import transmit_pkg::*;
 (
-    input  wire         clk,
-    input  wire         rst,
+    input  wire                clk,
+    input  wire                rst,
     // Commands are pulses; what they mean must stand still while `running`.
-    input  wire         start,
-    input  wire         stop,
-    input  wire  [ 9:0] last_entry,
-    input  wire  [47:0] frame_limit,    // 0: until stopped
-    input  wire  [31:0] burst_frames,   // frames to a scheduled start; 0: none has one, gaps say it all
-    output logic        running,        // frames are still to be taken
+    input  wire                start,
+    input  wire                stop,
+    input  wire         [ 9:0] last_entry,
+    input  wire         [47:0] frame_limit,    // 0: until stopped
+    input  wire         [31:0] burst_frames,   // frames to a scheduled start; 0: none has one, gaps say it all
+    output logic               running,        // frames are still to be taken
     // The program, two clocks after its address.
-    output logic [ 9:0] entry_address,
-    input  wire entry_t entry,
+    output logic        [ 9:0] entry_address,
+    input  wire entry_t        entry,
     // The patches of the frame.
-    output logic        patch_start,
-    input  wire         patch_done,
+    output logic               patch_start,
+    input  wire                patch_done,
     // The next frame: it stays until it is taken.
-    output logic        frame_valid,
-    output frame_t      frame,
-    input  wire         taken           // a clock after it began: long before another can begin
+    output logic               frame_valid,
+    output frame_t             frame,
+    input  wire                taken           // a clock after it began: long before another can begin
 );
 
   typedef enum logic [2:0] {
@@ -42,15 +42,15 @@ module scheduler
   logic [14:0] beyond_header;
   logic [14:0] filler;
 
-  assign last_frame  = frames_left[48] && !endless;
+  assign last_frame = frames_left[48] && !endless;
 
   always_ff @(posedge clk) begin
-    patch_start <= 1'b0;
+    patch_start   <= 1'b0;
     beyond_header <= {1'b0, frame.entry.frame_bytes} - 15'(frame.entry.header_bytes);
-    filler      <= beyond_header - 15'(SIGNATURE_BYTES);
+    filler        <= beyond_header - 15'(SIGNATURE_BYTES);
     if (taken) bank_sent <= frame.bank;
-    endless     <= frame_limit == '0;
-    bursts      <= burst_frames != '0;
+    endless <= frame_limit == '0;
+    bursts  <= burst_frames != '0;
     case (state)
       IDLE: begin
         entry_address <= '0;

@@ -4,17 +4,17 @@
 module sent_counts
   import instrument_pkg::ns_t;
 (
-    input  wire         clk,
-    input  wire         rst,
-    input  wire         restart,
-    input  wire         begin_frame,
-    input  wire  [13:0] frame_bytes,  // with begin_frame, before the FCS
-    input  wire         stamped,
-    input  wire ns_t    sent_ns,
-    output logic [47:0] frames,
-    output logic [47:0] bytes,        // with FCS
-    output ns_t         first_ns,
-    output ns_t         last_ns
+    input  wire             clk,
+    input  wire             rst,
+    input  wire             restart,
+    input  wire             begin_frame,
+    input  wire      [13:0] frame_bytes,  // with begin_frame, before the FCS
+    input  wire             stamped,
+    input  wire ns_t        sent_ns,
+    output logic     [47:0] frames,
+    output logic     [47:0] bytes,        // with FCS
+    output ns_t             first_ns,
+    output ns_t             last_ns
 );
 
   localparam logic [14:0] FCS_BYTES = 15'd4;

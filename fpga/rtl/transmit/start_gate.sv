@@ -14,7 +14,7 @@ module start_gate
 
   logic arm;
   // verilator lint_off UNUSEDSIGNAL
-  ns_t since_ns;  // only its sign counts
+  ns_t  since_ns;  // only its sign counts
   // verilator lint_on UNUSEDSIGNAL
 
   sync_bit sync (

@@ -15,7 +15,7 @@ module table_ram #(
     output logic [     WIDTH-1:0] word
 );
 
-  (* ram_style = "block", no_rw_check *) logic [WIDTH-1:0] memory[2**LOG2_DEPTH];
+  (* ram_style = "block", no_rw_check *)logic [WIDTH-1:0] memory  [2**LOG2_DEPTH];
   logic [WIDTH-1:0] fetched;
 
   always_ff @(posedge clk) begin

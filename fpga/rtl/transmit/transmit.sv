@@ -4,20 +4,20 @@
 module transmit
   import instrument_pkg::ns_t;
 (
-    input  wire                                             clk,
-    input  wire                                             rst,
-    input  wire                                             ce,           // a byte time ends: always at 1 Gb/s
-    input  registers_pkg::transmit_registers__out_t         registers,
-    output registers_pkg::transmit_registers__in_t          status,
-    input  registers_pkg::transmit_memory__external__out_t  memory,
-    output registers_pkg::transmit_memory__external__in_t   memory_done,
-    input  wire                                             time_clk,
-    input  wire                                             time_rst,
-    input  wire ns_t                                        now_ns,       // of time_clk
-    output logic [7:0]                                      gmii_txd,
-    output logic                                            gmii_tx_en,
-    output logic                                            gmii_tx_er,
-    output logic                                            gmii_half     // only the lower nibble of this byte is sent
+    input wire clk,
+    input wire rst,
+    input wire ce,  // a byte time ends: always at 1 Gb/s
+    input registers_pkg::transmit_registers__out_t registers,
+    output registers_pkg::transmit_registers__in_t status,
+    input registers_pkg::transmit_memory__external__out_t memory,
+    output registers_pkg::transmit_memory__external__in_t memory_done,
+    input wire time_clk,
+    input wire time_rst,
+    input wire ns_t now_ns,  // of time_clk
+    output logic [7:0] gmii_txd,
+    output logic gmii_tx_en,
+    output logic gmii_tx_er,
+    output logic gmii_half  // only the lower nibble of this byte is sent
 );
 
   logic [47:0] frames, bytes, numbers;

@@ -21,10 +21,10 @@ package transmit_pkg;
   // A 16-bit word of the header that depends on the length: constant + weight * frame_bytes in ones' complement.
   typedef struct packed {
     logic [2:0]  unused;
-    logic        used;   // the patches of a slot stand first, with ascending offsets
-    logic        zero;   // written as 0x0000, where the sum would be 0xFFFF: in checksums other than UDP's
+    logic        used;      // the patches of a slot stand first, with ascending offsets
+    logic        zero;      // written as 0x0000, where the sum would be 0xFFFF: in checksums other than UDP's
     logic [6:0]  offset;
-    logic [3:0]  weight; // -8 to 7: that of a checksum is negative
+    logic [3:0]  weight;    // -8 to 7: that of a checksum is negative
     logic [15:0] constant;
   } patch_t;
 

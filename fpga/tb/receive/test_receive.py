@@ -291,10 +291,12 @@ async def believes_the_phy_s_errors(dut):
 
 @cocotb.test()
 async def reads_halves_of_bytes(dut):
-    """At 100 Mb/s: sizes, gaps, preambles of odd length, half a byte too much, errors."""
+    """At 100 or 10 Mb/s: sizes, gaps, preambles of odd length, half a byte too much, errors."""
     chance, line = random.Random(9), Line(nibbles=True)
-    bench = await Bench(dut, nibbles=True, rx_ps=40000).start()
-    for size in (*range(60, 100), 1514, 1515):
+    fast = os.environ["SPEED"] == "100"
+    bench = await Bench(dut, nibbles=True, rx_ps=40_000 if fast else 400_000).start()
+    sizes = (*range(60, 100), 1514, 1515) if fast else (60, 61, 64)
+    for size in sizes:
         line.frame(test_frame(chance, size, 14), gap=chance.choice([8, 12, 30]))
         line.frame(test_frame(chance, size, 14), dribble=True)
         line.frame(test_frame(chance, size, 14), errors=frozenset([chance.randrange(size)]))
@@ -302,7 +304,7 @@ async def reads_halves_of_bytes(dut):
         line.raw([(1, 0, 0x5)] * chance.randrange(4))
     line.frame(test_frame(chance, 60, 14))
     told = [one.arrival for one in await bench.check(line)]
-    assert sum(one.misaligned for one in told) == 42
+    assert sum(one.misaligned for one in told) == len(sizes)
 
 
 @cocotb.test()
@@ -359,6 +361,36 @@ async def says_how_many_it_could_not_tell(dut):
     dut.clear.value = 0
     await ClockCycles(dut.clk, 3)
     assert dut.lost_arrivals.value == 0 and dut.frames.value == 0 and dut.bytes.value == 0
+
+
+@cocotb.test()
+async def begins_anew_after_a_reset(dut):
+    """A reset at any place in a frame costs that frame and perhaps a neighbour; counts and the rest are as if new."""
+    chance = random.Random(13)
+    slow = os.environ["SPEED"] == "10"
+    bench = await Bench(dut, nibbles=slow, rx_ps=400_000 if slow else 8000).start()
+    clocks = 2 * 84 if slow else 84
+    for place in range(0, clocks + 8, 29 if slow else 3):
+        line = Line(nibbles=slow)
+        for number in range(8):
+            line.frame(test_frame(chance, 60, 14, number))
+
+        async def reset(after):
+            await ClockCycles(dut.rx_clk, after)
+            dut.rst.value = 1
+            await ClockCycles(dut.clk, 2)
+            dut.rst.value = 0
+
+        cocotb.start_soon(reset(3 * clocks + place))
+        told = await bench.play(line)
+        numbers = [one.arrival.number for one in told]
+        missing = sorted(set(range(8)) - set(numbers))
+        assert all(not one.arrival.fcs_bad for one in told)
+        assert numbers == [number for number in range(8) if number not in missing]
+        assert missing in ([], [2], [3], [4], [2, 3], [3, 4])
+        after = 7 - missing[-1] if missing else 4
+        assert dut.frames.value.to_unsigned() in (after, after + 1)
+        assert dut.fcs_bad_frames.value == 0 and dut.lost_arrivals.value == 0
 
 
 @cocotb.test()
@@ -433,9 +465,10 @@ RUNS = {
     "vectors": ("reads_the_published_vectors", {}),
     **{kind: ("accepts_the_software_s_frames", {"KIND": kind}) for kind in HEADERS},
     "errors": ("believes_the_phy_s_errors", {}),
-    "halves": ("reads_halves_of_bytes", {}),
+    **{f"{speed}-megabit": ("reads_halves_of_bytes", {"SPEED": str(speed)}) for speed in (100, 10)},
     **{f"garbage-{seed}": ("survives_garbage", {"SEED": str(seed)}) for seed in range(6)},
     "overflow": ("says_how_many_it_could_not_tell", {}),
+    **{f"reset-{speed}": ("begins_anew_after_a_reset", {"SPEED": str(speed)}) for speed in (1000, 10)},
     "mailbox": ("hands_foreign_frames_to_the_host", {}),
 }
 

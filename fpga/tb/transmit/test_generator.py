@@ -2,13 +2,15 @@
 
 import random
 from fractions import Fraction
+from itertools import pairwise
 
 import cocotb
 import transmit_expected as expected
 from cocotb.triggers import ClockCycles
-from transmit_host import CLK_PS, NS_PER_PS, PREAMBLE, Host
-from keisoku.fpga.program import PlannedFrame, encode, interval, mailbox
 from simulate import simulate
+from transmit_host import CLK_PS, NS_PER_PS, PREAMBLE, Host
+
+from keisoku.fpga.program import PlannedFrame, encode, interval, mailbox
 
 SOURCES = [
     "rtl/transmit/transmit_pkg.sv",
@@ -108,7 +110,7 @@ async def smallest_frames_at_line_rate(dut):
         await host.finish()
         sent = host.sent()
         starts = [one.sfd_ps for one in sent]
-        assert {after - before for before, after in zip(starts, starts[1:])} == {(72 + gap) * CLK_PS}
+        assert {after - before for before, after in pairwise(starts)} == {(72 + gap) * CLK_PS}
         assert len(sent) == 300 and dut.lag_bytes.value == 0
         check_stamps(sent)
 
@@ -257,7 +259,7 @@ async def delayed_start(dut):
         await host.finish()
         sent = host.sent()
         delays.append(expected.sent_ns(sent[0].bytes_[:-4]) - at)
-    assert 0 < min(delays) and max(delays) - min(delays) <= 24, delays
+    assert min(delays) > 0 and max(delays) - min(delays) <= 24, delays
 
 
 @cocotb.test()
@@ -293,7 +295,7 @@ async def mailbox_frames_fit_in(dut):
         await ClockCycles(dut.clk, 600)
         sent = host.sent()
         program = [one for one in sent if len(one.bytes_) == 64]
-        apart = {(b.sfd_ps - a.sfd_ps) // CLK_PS for a, b in zip(program, program[1:])}
+        apart = {(b.sfd_ps - a.sfd_ps) // CLK_PS for a, b in pairwise(program)}
         assert apart == {500 if burst else 72 + gap}
         assert len(sent) == 13 and all(one.gap_bytes >= 12 for one in sent)
         place = next(index for index, one in enumerate(sent) if len(one.bytes_) != 64)

@@ -42,7 +42,7 @@ async def vectors(dut):
             if dut.stamped.value:
                 break
         assert dut.sent_ns.value == vector["sent_ns"]
-        await ClockCycles(dut.clk, 3)
+        await ClockCycles(dut.clk, 4)
         await FallingEdge(dut.clk)
         words = b"".join(dut.words[index].value.to_unsigned().to_bytes(2, "big") for index in range(9))
         assert words.hex() == vector["bytes"]

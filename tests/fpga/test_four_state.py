@@ -1,0 +1,14 @@
+"""Modules whose tests pass with unknown values at the start, too: what is not reset is not looked at."""
+
+import pytest
+from four_state import simulate_four_state
+from simulate import FPGA, generated_registers
+
+TIME = [f"rtl/{name}.sv" for name in ("cdc/sync_bit", "cdc/sync_pulse", "cdc/async_fifo", "time/stamp",
+                                      "time/time_base", "time/reference", "time/time_block")]  # fmt: skip
+
+
+@pytest.mark.parametrize("testcase", ["sets_and_captures", "queues_marks"])
+def test_time_block(testcase):
+    sources = [generated_registers()[0], *TIME, "tb/time_block/time_bench.sv"]
+    simulate_four_state("time_bench", sources, FPGA / "tb/time_block/test_time_block.py", testcase=testcase)
