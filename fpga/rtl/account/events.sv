@@ -41,16 +41,17 @@ module events
 
   step_t  step;
   event_t chosen;
-  logic chosen_valid, queue_ready, room;
+  logic chosen_valid, room;
   logic take_corrupt, take_verdict, take_frame, take_lost, take_dropped;
   logic [31:0] dropped;
   logic any_dropped;
   logic [LOG2_PATIENCE-1:0] patience;
   logic impatient;
+  (* ram_style = "distributed" *) logic [$bits(event_t)-1:0] memory[2**LOG2_DEPTH];
+  logic [LOG2_DEPTH:0] written, taken;
 
   always_ff @(posedge clk) begin
     step          <= step_t'(step + 1'b1);
-    room          <= queue_ready;
     impatient     <= hurry || &patience;
     corrupt_ready <= 1'b0;
     verdict_ready <= 1'b0;
@@ -107,19 +108,26 @@ module events
     end
   end
 
-  sync_fifo #(
-      .WIDTH($bits(event_t)),
-      .LOG2_DEPTH(LOG2_DEPTH)
-  ) queue (
-      .clk      (clk),
-      .rst      (rst),
-      .in       (chosen),
-      .in_valid (chosen_valid),
-      .in_ready (queue_ready),
-      .out      (out),
-      .out_valid(out_valid),
-      .out_ready(out_ready)
-  );
+  // The queue: of look-up tables, with registers at both ends so that neither a source nor the memory behind waits for
+  // them. An event every other clock comes out.
+  always_ff @(posedge clk) begin
+    if (chosen_valid) memory[written[LOG2_DEPTH-1:0]] <= chosen;
+    if (!out_valid) out <= memory[taken[LOG2_DEPTH-1:0]];
+    room <= written - taken != (LOG2_DEPTH + 1)'(2 ** LOG2_DEPTH);
+
+    if (chosen_valid) written <= written + 1'b1;
+    if (out_valid) out_valid <= !out_ready;
+    else if (written != taken) begin
+      out_valid <= 1'b1;
+      taken     <= taken + 1'b1;
+    end
+
+    if (rst) begin
+      written   <= '0;
+      taken     <= '0;
+      out_valid <= '0;
+    end
+  end
 
 endmodule
 
