@@ -51,6 +51,7 @@ class FakeTester:
         self.fates = fates or Fates()
         self.ns = 1_000
         self.sent: list[tuple[int, bytes]] = []
+        self.inbox: list[tuple[int, bytes]] = []
         self.expected: dict[int, Expectation] = {}
         self.closed = False
         self._link = link
@@ -78,6 +79,9 @@ class FakeTester:
 
     def send(self, port: int, frame: bytes) -> None:
         self.sent.append((port, frame))
+
+    def receive(self, port: int) -> bytes | None:
+        return self.inbox.pop(0)[1] if self.inbox and self.inbox[0][0] == port else None
 
     def arm(
         self,

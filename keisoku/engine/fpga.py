@@ -7,7 +7,7 @@ looks at single frames, and touches the instrument from one thread only.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -48,10 +48,17 @@ class FpgaEngine:
     """
 
     def __init__(
-        self, tester: Tester, ports: Sequence[int], traffic: Traffic, context: dict[str, object], dut_simulated: bool
+        self,
+        tester: Tester,
+        ports: Sequence[int],
+        traffic: Traffic,
+        context: dict[str, object],
+        dut_simulated: bool,
+        answer: Callable[[], None] = lambda: None,
     ) -> None:
+        """`answer` is called again and again during trials, to answer for the tester's hosts."""
         self._tester, self._ports, self._traffic = tester, list(ports), traffic
-        self._context, self._dut_simulated = context, dut_simulated
+        self._context, self._dut_simulated, self._answer = context, dut_simulated, answer
         rates = [tester.link_bits_per_second(port) for port in self._ports]
         down = next((port for port, rate in zip(self._ports, rates, strict=True) if rate is None), None)
         if down is not None:
@@ -90,7 +97,7 @@ class FpgaEngine:
             raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
         made = [self._on_board(load) for load in loads(self._traffic, trial, self._bits_per_second)]
         learning = [(self._ports[port], frame) for port, frame in self._traffic.learning()]
-        self._running = _Running(self._tester, trial, made, stream, learning, self._ranges)
+        self._running = _Running(self._tester, trial, made, stream, learning, self._ranges, self._answer)
         self._running.start()
 
     def wait(self, seconds: float) -> Progress:
@@ -202,10 +209,11 @@ class _Running(threading.Thread):
         first_stream: int,
         learning: Sequence[tuple[int, bytes]],
         ranges: dict[tuple[object, ...], tuple[int, int]],
+        answer: Callable[[], None],
     ) -> None:
         super().__init__(name="keisoku-trial", daemon=True)
         self._tester, self._trial, self._loads, self._first = tester, trial, list(made), first_stream
-        self._learning, self._ranges = learning, ranges
+        self._learning, self._ranges, self._answer = learning, ranges, answer
         self.stopped = threading.Event()
         phases = trial.phases
         self._learning_ns = phases.learning_wait_ns if phases.learning else 0
@@ -307,6 +315,7 @@ class _Running(threading.Thread):
                     one.begun_ns = at_ns // interval_ns * interval_ns
                 next_ns = (at_ns // interval_ns + 1) * interval_ns
             self._take_events(receiving)
+            self._answer()
             if limit is not None:
                 lost = sum(self._tester.counted(one.load.receive).lost_frames for one in receiving)
                 for_loss = lost > limit
@@ -426,6 +435,7 @@ class _Running(threading.Thread):
         while ns > 0 and not self.stopped.is_set():
             self._tester.let_pass(min(ns, part_ns))
             ns -= part_ns
+            self._answer()
             elapsed_s = self._since(self._began_ns) / NS_PER_S
             self.progress = self.progress.model_copy(update={"elapsed_s": elapsed_s})
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from keisoku.engine.fpga import FpgaEngine
+from keisoku.engine.fpga_hosts import FpgaHosts
 from keisoku.engine.fpga_port import FpgaAddress
-from keisoku.engine.simulated import routes_between
 from keisoku.engine.traffic import Traffic
 from keisoku.errors import PlanError
 from keisoku.fpga.cable import bare_cable, free_running
@@ -22,25 +22,24 @@ def on_fpga(plan: Plan) -> FpgaEngine:
     """The engine on the plan's ports. Raises PlanError for ports and settings that cannot be, EngineError if the
     instrument does not answer."""
     addresses = _addresses(plan)
-    for field, given in (("address", plan.address), ("gateway", plan.gateway)):
-        if given:
-            problem = "the instrument's ports do not answer or ask for addresses"
-            raise PlanError(field, problem, "leave it out: frames of --headers ethernet need no address")
     if plan.capture is not None:
         raise PlanError("capture", "no frame of the instrument passes this host", "leave it out")
     if plan.stamps == "software":
         raise PlanError("stamps", "the instrument's are those of its hardware", "leave it out")
     if plan.engine is not None:
         raise PlanError("engine", "ports name their own engine", "leave it out")
-    traffic = Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed, plan.modifiers)
     device = _device(plan, addresses[0].simulated)
     with ExitStack() as stack:
         instrument = Instrument.simulated_with(device, plan.seed) if device else Instrument.at(addresses[0].target)
         stack.callback(instrument.close)
         context: dict[str, object] = {"device": _between(plan, device), "dut": plan.dut}
+        context |= {"address": plan.address, "gateway": plan.gateway}
         if device is not None:
             context["model"] = device.model_dump(mode="json", by_alias=True)
-        engine = FpgaEngine(instrument, [one.number for one in addresses], traffic, context, device is not None)
+        ports = [one.number for one in addresses]
+        hosts = FpgaHosts(instrument, ports, plan.address, plan.gateway)
+        traffic = Traffic(hosts.routes(plan.pairs()), plan.contents(), plan.seed, plan.modifiers)
+        engine = FpgaEngine(instrument, ports, traffic, context, device is not None, hosts.answer)
         stack.pop_all()
         return engine
 

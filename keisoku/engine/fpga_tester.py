@@ -45,6 +45,10 @@ class Tester(Protocol):
         """Sends one frame of any content, without its FCS."""
         ...
 
+    def receive(self, port: int) -> bytes | None:
+        """The oldest frame in the port's mailbox that is no test frame, without its FCS; None if there is none."""
+        ...
+
     def arm(
         self,
         port: int,

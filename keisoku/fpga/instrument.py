@@ -56,7 +56,12 @@ class Instrument:
     def simulated_with(cls, device: Device, seed: int) -> Instrument:
         """The Verilated model with `device` between its ports. Raises PlanError for what the model cannot do."""
         model = model_of(device, seed)
-        return cls(Link(model, "the Verilated model", timeout_s=_MODEL_TIMEOUT_S), "Verilated model", lambda ns: model.run(ns), model)
+        return cls(
+            Link(model, "the Verilated model", timeout_s=_MODEL_TIMEOUT_S),
+            "Verilated model",
+            lambda ns: model.run(ns),
+            model,
+        )
 
     @property
     def simulated(self) -> bool:
@@ -116,6 +121,16 @@ class Instrument:
         self._set(transmit.mailbox_bytes.value, len(frame))
         self._write(transmit.control.mailbox_send)
         self._wait_while(transmit.status.mailbox_busy, "sends no single frame")
+
+    def receive(self, port: int) -> bytes | None:
+        """The oldest frame in the port's mailbox that is no test frame, without its FCS; None if there is none."""
+        receive = self._port(port).receive
+        count = receive.mailbox.bytes.of(self._read(receive.mailbox.address))
+        if not count:
+            return None
+        words = self._link.read(REGISTERS.mailbox[port].address, -(-count // 4))
+        self._write(receive.control.release)
+        return b"".join(word.to_bytes(4, "little") for word in words)[:count]
 
     def arm(
         self,

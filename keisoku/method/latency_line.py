@@ -31,8 +31,8 @@ def latency_line(
     """Fits (frame bytes, latency ns), biases subtracted already; None for fewer than `sizes_min` sizes.
 
     Residuals make both figures uncertain (type A). The bias is the same error of all points: it makes the constant
-    uncertain, as much as the least sure of `corrections`, and leaves the slope alone. What steps of the stamps leave in a mean,
-    `mean_error_ns` at most, may be another error at each size.
+    uncertain, as much as the least sure of `corrections`, and leaves the slope alone. What steps of the stamps leave in
+    a mean, `mean_error_ns` at most, may be another error at each size.
     """
     if len({size for size, _ in points}) < sizes_min or len(points) < POINTS_MIN:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ from fpga_tester import FakeTester, Fates
 from keisoku.calibration.bias import Bias
 from keisoku.cli.progress import Display
 from keisoku.engine.fpga import FpgaEngine
+from keisoku.engine.fpga_hosts import FpgaHosts, mac
 from keisoku.engine.simulated import routes_between
 from keisoku.engine.traffic import Traffic
 from keisoku.errors import EngineError, PlanError
+from keisoku.fpga.neighbour import Party, ask
 from keisoku.plan.content import Content
 from keisoku.plan.plan import Plan, parse
 from keisoku.record.directory import RunDirectory
@@ -234,3 +237,25 @@ def test_forward_pressure_runs_where_a_nic_is_refused(tmp_path: Path) -> None:
     row = _result(plan, engine_on(FakeTester()), tmp_path / "run").rows[0]
     assert "Forward Pressure detected" in row.remark  # a way without any device passes on what it is given
     assert row.figures["line_share"].value == pytest.approx(100 * 84 / 83, abs=0.1)
+
+
+def test_hosts_at_the_ports_answer_and_find_the_router() -> None:
+    tester = FakeTester()
+    router, own = Party("02:aa:00:00:00:01", ip_address("198.18.1.1")), "198.18.1.2"
+    tester.inbox.append((0, bytes.fromhex(f"{mac(0)}{router.mac}".replace(":", "")) + _told(router)))
+    hosts = FpgaHosts(tester, [0, 1], (own, "198.19.1.2"), ("198.18.1.1",))
+    (route,) = hosts.routes([(0, 1)])
+    assert route.way.next_hop_mac == router.mac
+    assert route.way.ips["ipv4"] == (own, "198.19.1.2")
+    tester.sent.clear()
+    tester.inbox.append((1, ask(router, ip_address("198.19.1.2"))))
+    hosts.answer()
+    assert [port for port, _ in tester.sent] == [1]
+    with pytest.raises(PlanError, match="no IP address"):
+        FpgaHosts(tester, [0, 1], ("x", "y"), ())
+
+
+def _told(router: Party) -> bytes:
+    """An ARP answer without its Ethernet addresses."""
+    parties = bytes.fromhex(router.mac.replace(":", "")) + router.ip.packed + bytes(6) + ip_address("198.18.1.2").packed
+    return bytes.fromhex("08060001080006040002") + parties
