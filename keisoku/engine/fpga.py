@@ -226,7 +226,7 @@ class _Running(threading.Thread):
         self._began_ns = 0
         self._start_at_ns = 0
         self._facts: Facts | None = None
-        self._error: EngineError | None = None
+        self._error: Exception | None = None
 
     def run(self) -> None:
         """RFC 2544 §23 b to e."""
@@ -237,7 +237,7 @@ class _Running(threading.Thread):
                 self._facts = self._carry()
                 self._pass(self._trial.phases.rest_ns)
             self.elapsed_ns = self._since(self._began_ns)
-        except EngineError as error:
+        except Exception as error:  # whatever it was: raised again where the trial's outcome is asked for
             self._error = error
 
     def outcome(self) -> Facts:

@@ -14,6 +14,7 @@ from keisoku.fpga.cable import model_of
 from keisoku.fpga.events import Event
 from keisoku.fpga.expectation import Expectation
 from keisoku.fpga.link import Link
+from keisoku.fpga.mailbox import PortMailbox
 from keisoku.fpga.program import Program, interval, mailbox
 from keisoku.fpga.reading import Counted, Generated, Latencies
 from keisoku.fpga.register import Field, Register
@@ -124,13 +125,7 @@ class Instrument:
 
     def receive(self, port: int) -> bytes | None:
         """The oldest frame in the port's mailbox that is no test frame, without its FCS; None if there is none."""
-        receive = self._port(port).receive
-        count = receive.mailbox.bytes.of(self._read(receive.mailbox.address))
-        if not count:
-            return None
-        words = self._link.read(REGISTERS.mailbox[port].address, -(-count // 4))
-        self._write(receive.control.release)
-        return b"".join(word.to_bytes(4, "little") for word in words)[:count]
+        return PortMailbox(self._link, port, lambda reply: self.send(port, reply)).receive()
 
     def arm(
         self,
