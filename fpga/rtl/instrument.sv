@@ -6,7 +6,8 @@
 module instrument
   import instrument_pkg::*;
 #(
-    parameter logic [31:0] BUILD = '0  // as the host reads it
+    parameter logic [31:0] BUILD     = '0,  // as the host reads it
+    parameter int          WORD_BITS = 21   // of a word's address in the memory: 8 MiB
 ) (
     input wire clk,       // 125 MHz
     input wire rst,
@@ -43,14 +44,14 @@ module instrument
     input wire ten_mhz,
 
     // The memory: an access is taken in a clock with valid and ready, words that were read come later in order.
-    input  wire         memory_initialised,
-    output logic        memory_valid,
-    input  wire         memory_ready,
-    output logic        memory_write,
-    output logic [20:0] memory_address,      // of 32-bit words
-    output logic [31:0] memory_word,
-    input  wire         memory_read_valid,
-    input  wire  [31:0] memory_read_word,
+    input  wire                  memory_initialised,
+    output logic                 memory_valid,
+    input  wire                  memory_ready,
+    output logic                 memory_write,
+    output logic [WORD_BITS-1:0] memory_address,      // of 32-bit words
+    output logic [         31:0] memory_word,
+    input  wire                  memory_read_valid,
+    input  wire  [         31:0] memory_read_word,
 
     // The host's bytes.
     input  wire  [7:0] link_in,
@@ -145,7 +146,7 @@ module instrument
   logic [1:0] happened_valid, happened_ready;
 
   memory #(
-      .WORD_BITS(21)
+      .WORD_BITS(WORD_BITS)
   ) records (
       .clk,
       .rst               (reset),

@@ -14,8 +14,8 @@ from litedram.core.controller import ControllerSettings, LiteDRAMController
 from litedram.core.crossbar import LiteDRAMCrossbar
 from litedram.init import get_sdr_phy_init_sequence
 from litedram.modules import M12L64322A
-from migen import Array, ClockDomain, Constant, If, Module, Signal
 from litex.gen.fhdl import verilog
+from migen import Array, ClockDomain, Constant, If, Module, Signal
 
 CLOCK_HZ = 62.5e6
 CAS_LATENCY = 2

@@ -45,4 +45,6 @@ def flash(target: Board, bitstream: Path, cable: str | None = None, permanent: b
     """
     words = command(target, bitstream, cable, permanent)
     if subprocess.run(words, check=False).returncode:
-        raise EngineError(f"openFPGALoader could not load {bitstream.name}: see its words above, and the board's README")
+        raise EngineError(
+            f"openFPGALoader could not load {bitstream.name}: see its words above, and the board's README"
+        )

@@ -5,8 +5,8 @@ module top #(
     parameter logic [31:0] BUILD = '0
 ) (
     input  wire        clk25,
-    input  wire        key,            // KEY+ of J19: the host's serial line, or a reference of 1 Hz or 10 MHz
-    output wire        led_n,          // DATA_LED- of J19: the serial line to the host
+    input  wire        key,           // KEY+ of J19: the host's serial line, or a reference of 1 Hz or 10 MHz
+    output wire        led_n,         // DATA_LED- of J19: the serial line to the host
     input  wire [ 1:0] rgmii_rx_clk,
     input  wire [ 1:0] rgmii_rx_ctl,
     input  wire [ 7:0] rgmii_rxd,
@@ -77,7 +77,7 @@ module top #(
   );
 
   wire [10:0] chip_address;
-  wire [1:0] chip_bank;
+  wire [ 1:0] chip_bank;
   wire chip_ras_n, chip_cas_n, chip_we_n, chip_drive;
   wire [31:0] chip_data_out, chip_data_in;
 

@@ -6,7 +6,7 @@ module clock_meter (
     input  wire         clk,
     input  wire         rst,
     input  wire         measured_clk,
-    output logic [11:0] count  // 2048 for a clock as fast as ours
+    output logic [11:0] count          // 2048 for a clock as fast as ours
 );
 
   logic measured_rst, unit, arrived;

@@ -1,8 +1,7 @@
 // The ECP5's cells that Yosys must not look into, with all their parameters, for read_slang. Never for simulation.
 `default_nettype none
 
-// verilog_lint: waive-start module-parameter
-// verilog_lint: waive-start module-filename
+// verilog_lint: waive-start explicit-parameter-storage-type
 (* blackbox *)
 module ODDRX1F #(
     parameter GSR = "ENABLED"
@@ -147,7 +146,6 @@ module OFS1P3DX #(
 );
 endmodule
 
-// verilog_lint: waive-stop module-parameter
-// verilog_lint: waive-stop module-filename
+// verilog_lint: waive-stop explicit-parameter-storage-type
 
 `default_nettype wire

@@ -8,10 +8,10 @@ module ecp5_clocks #(
     parameter int TIME_INPUT_DIV = 8   // input / TIME_INPUT_DIV = 3.125 MHz, times 41
 ) (
     input  wire  input_clk,
-    output wire  clk,         // 125 MHz
+    output wire  clk,                // 125 MHz
     output wire  sdram_clk,          // 62.5 MHz
     output wire  shifted_sdram_clk,  // 62.5 MHz, half a period later
-    output wire  time_clk,    // 128.125 MHz
+    output wire  time_clk,           // 128.125 MHz
     output logic rst,
     output logic time_rst,
     output logic sdram_rst
@@ -21,17 +21,17 @@ module ecp5_clocks #(
   logic waiting, time_waiting, sdram_waiting;
 
   EHXPLLL #(
-      .CLKI_DIV    (INPUT_DIV),
-      .CLKFB_DIV   (5),
-      .CLKOP_DIV   (5),
-      .CLKOP_CPHASE(2),
-      .CLKOS_ENABLE("ENABLED"),
-      .CLKOS_DIV   (10),
-      .CLKOS_CPHASE(2),
+      .CLKI_DIV     (INPUT_DIV),
+      .CLKFB_DIV    (5),
+      .CLKOP_DIV    (5),
+      .CLKOP_CPHASE (2),
+      .CLKOS_ENABLE ("ENABLED"),
+      .CLKOS_DIV    (10),
+      .CLKOS_CPHASE (2),
       .CLKOS2_ENABLE("ENABLED"),
       .CLKOS2_DIV   (10),
       .CLKOS2_CPHASE(7),
-      .FEEDBK_PATH ("CLKOP")
+      .FEEDBK_PATH  ("CLKOP")
   ) pll (
       .CLKI        (input_clk),
       .CLKFB       (clk),

@@ -5,13 +5,13 @@
 module ecp5_rgmii (
     input  wire       clk,
     input  wire       rst,
-    input  wire [5:0] tx_rise,         // {clock, control, data}
+    input  wire [5:0] tx_rise,        // {clock, control, data}
     input  wire [5:0] tx_fall,
     output wire       rx_clk,
-    output wire [4:0] rx_rise,         // {control, data}, in rx_clk
+    output wire [4:0] rx_rise,        // {control, data}, in rx_clk
     output wire [4:0] rx_fall,
-    input  wire [6:0] rx_taps,         // of about 25 ps, on control and data
-    input  wire [6:0] tx_taps,         // on control and data
+    input  wire [6:0] rx_taps,        // of about 25 ps, on control and data
+    input  wire [6:0] tx_taps,        // on control and data
     input  wire [6:0] tx_clock_taps,
     input  wire       pin_rx_clk,
     input  wire       pin_rx_ctl,

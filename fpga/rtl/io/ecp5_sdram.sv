@@ -4,7 +4,7 @@
 
 module ecp5_sdram (
     input  wire         sdram_clk,
-    input  wire         shifted_clk,  // sdram_clk, half a period later
+    input  wire         shifted_clk,    // sdram_clk, half a period later
     input  wire  [10:0] chip_address,
     input  wire  [ 1:0] chip_bank,
     input  wire         chip_ras_n,
@@ -22,8 +22,8 @@ module ecp5_sdram (
     inout  wire  [31:0] pin_dq
 );
 
-  wire [15:0] commands = {chip_address, chip_bank, chip_ras_n, chip_cas_n, chip_we_n};
-  wire [15:0] command_pins;
+  wire  [15:0] commands = {chip_address, chip_bank, chip_ras_n, chip_cas_n, chip_we_n};
+  wire  [15:0] command_pins;
   logic [31:0] sampled;
 
   assign {pin_a, pin_ba, pin_ras_n, pin_cas_n, pin_we_n} = command_pins;

@@ -30,11 +30,11 @@ module link_choice (
   end
 
   always_comb begin
-    link_in          = in[chosen];
-    link_in_valid    = in_valid[chosen];
-    in_ready         = '0;
-    in_ready[chosen] = link_in_ready;
-    out              = {2{link_out}};
+    link_in           = in[chosen];
+    link_in_valid     = in_valid[chosen];
+    in_ready          = '0;
+    in_ready[chosen]  = link_in_ready;
+    out               = {2{link_out}};
     out_valid         = '0;
     out_valid[chosen] = link_out_valid;
     link_out_ready    = out_ready[chosen];

@@ -10,10 +10,10 @@ module mdio #(
 
     // A port holds `pending` with its request until `done` answers it.
     input  wire  [PORTS-1:0]       pending,
-    input  wire  [PORTS-1:0][26:0] request,    // {write, phy[4:0], register[4:0], data[15:0]}
+    input  wire  [PORTS-1:0][26:0] request,   // {write, phy[4:0], register[4:0], data[15:0]}
     output logic [PORTS-1:0]       done,
-    output logic [15:0]            answer,
-    output logic                   no_answer,  // nobody pulled the line down in the turnaround of a read
+    output logic [     15:0]       answer,
+    output logic                   no_answer, // nobody pulled the line down in the turnaround of a read
 
     output logic [$clog2(PORTS)-1:0] chosen,      // the port served, for boards with pins of their own for each PHY
     output logic                     mdc,
@@ -22,8 +22,8 @@ module mdio #(
     input  wire                      mdio_in
 );
 
-  localparam int Bits = 64;           // of a transaction with its preamble
-  localparam int Turnaround = 46;     // the first bit of the turnaround
+  localparam int Bits = 64;  // of a transaction with its preamble
+  localparam int Turnaround = 46;  // the first bit of the turnaround
   localparam int Log2HalfPeriod = 5;  // clocks: 512 ns a bit at 125 MHz; clause 22 asks for 400 ns at least
 
   typedef enum logic [1:0] {

@@ -9,10 +9,10 @@ module phy_port (
     output registers_pkg::phy_registers__in_t  registers_in,
 
     input  wire        rx_clk,
-    input  wire        link_up,      // as the PHY says between frames
+    input  wire        link_up,       // as the PHY says between frames
     input  wire  [1:0] link_speed,
     input  wire        full_duplex,
-    output logic [1:0] speed,        // to run at: 0: 10, 1: 100, 2: 1000 Mb/s
+    output logic [1:0] speed,         // to run at: 0: 10, 1: 100, 2: 1000 Mb/s
     output logic [6:0] rx_taps,
     output logic [6:0] tx_taps,
     output logic [6:0] tx_clock_taps,

@@ -39,7 +39,7 @@ module rgmii_port (
   // --- Transmit ---
   logic [7:0] octet;
   logic enabled, error, half, gigabit, second;
-  logic [5:0] place;        // clocks since the nibble began
+  logic [5:0] place;  // clocks since the nibble began
   logic       last_place;
 
   // The slow clock rises 8 ns (100 Mb/s) or 80 ns (10 Mb/s) into a nibble and falls half a period later, so that the

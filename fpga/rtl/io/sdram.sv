@@ -12,7 +12,7 @@ module sdram (
     input  wire         valid,
     output wire         ready,
     input  wire         write,
-    input  wire  [20:0] address,  // of words
+    input  wire  [20:0] address,     // of words
     input  wire  [31:0] word,
     output logic [31:0] read_word,
     output logic        read_valid,

@@ -3,30 +3,30 @@
 `default_nettype none
 
 module phy_bench (
-    input  wire               clk,
-    input  wire               rst,
-    input  wire  [1:0]        follow,
-    input  wire  [1:0][ 1:0]  wanted_speed,
-    input  wire  [1:0][ 6:0]  wanted_rx_taps,
-    input  wire  [1:0]        ask,             // the register `mdio` is written
-    input  wire  [1:0][26:0]  asked,
-    output logic [1:0][17:0]  answered,        // {missing, busy, data}
-    output logic [1:0][ 5:0]  status,          // {running, full_duplex, speed, link}
-    output logic [1:0][11:0]  rx_clock,
-    input  wire               rx_clk_0,
-    input  wire               rx_clk_1,
-    input  wire  [1:0]        link_up,
-    input  wire  [1:0][ 1:0]  link_speed,
-    input  wire  [1:0]        full_duplex,
-    output logic [1:0][ 1:0]  speed,
-    output logic [1:0][ 6:0]  rx_taps,
-    output logic [1:0][ 6:0]  tx_taps,
-    output logic [1:0][ 6:0]  tx_clock_taps,
-    output logic              mdio_chosen,
-    output logic              mdc,
-    output logic              mdio_out,
-    output logic              mdio_drive,
-    input  wire               mdio_in
+    input  wire              clk,
+    input  wire              rst,
+    input  wire  [1:0]       follow,
+    input  wire  [1:0][ 1:0] wanted_speed,
+    input  wire  [1:0][ 6:0] wanted_rx_taps,
+    input  wire  [1:0]       ask,             // the register `mdio` is written
+    input  wire  [1:0][26:0] asked,
+    output logic [1:0][17:0] answered,        // {missing, busy, data}
+    output logic [1:0][ 5:0] status,          // {running, full_duplex, speed, link}
+    output logic [1:0][11:0] rx_clock,
+    input  wire              rx_clk_0,
+    input  wire              rx_clk_1,
+    input  wire  [1:0]       link_up,
+    input  wire  [1:0][ 1:0] link_speed,
+    input  wire  [1:0]       full_duplex,
+    output logic [1:0][ 1:0] speed,
+    output logic [1:0][ 6:0] rx_taps,
+    output logic [1:0][ 6:0] tx_taps,
+    output logic [1:0][ 6:0] tx_clock_taps,
+    output logic             mdio_chosen,
+    output logic             mdc,
+    output logic             mdio_out,
+    output logic             mdio_drive,
+    input  wire              mdio_in
 );
 
   logic [1:0] pending, done;
@@ -52,9 +52,7 @@ module phy_bench (
     end
 
     assign answered[p] = {in.mdio_answer.missing.next, in.mdio_answer.busy.next, in.mdio_answer.data.next};
-    assign status[p] = {
-      in.status.running.next, in.status.full_duplex.next, in.status.speed.next, in.status.link.next
-    };
+    assign status[p] = {in.status.running.next, in.status.full_duplex.next, in.status.speed.next, in.status.link.next};
     assign rx_clock[p] = in.rx_clock.count.next;
 
     phy_port phy (

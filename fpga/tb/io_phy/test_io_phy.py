@@ -19,7 +19,7 @@ SOURCES = [
 
 
 class Phys:
-    """PHYs on one pair of MDIO pins (IEEE 802.3 §22.2.4.5): they listen at the rising edge of MDC and answer after it."""
+    """PHYs on one pair of MDIO pins (IEEE 802.3 §22.2.4.5): they listen at rising edges of MDC, and answer after."""
 
     def __init__(self, dut, registers):
         self.dut, self.registers = dut, registers

@@ -19,7 +19,7 @@ module sdram_bench (
 );
 
   wire [10:0] chip_address;
-  wire [1:0] chip_bank;
+  wire [ 1:0] chip_bank;
   wire chip_ras_n, chip_cas_n, chip_we_n, chip_drive;
   wire [31:0] chip_data_out, chip_data_in;
 

@@ -40,10 +40,10 @@ async def start(dut):
 
 async def access(dut, accesses):
     """Carries out (write, address, word) one after another as fast as they are taken; the words that were read."""
-    answers, clocks = [], 0
+    answers = []
     waiting = deque(accesses)
     wanted = sum(not write for write, _, _ in accesses)
-    for _ in range(60 * len(accesses) + 1000):
+    for clocks in range(1, 60 * len(accesses) + 1000):
         if waiting:
             dut.write.value, dut.address.value, dut.word.value = waiting[0]
         dut.valid.value = bool(waiting)
@@ -52,7 +52,6 @@ async def access(dut, accesses):
         if int(dut.read_valid.value):
             answers.append(int(dut.read_word.value))
         await RisingEdge(dut.clk)
-        clocks += 1
         if taken:
             waiting.popleft()
         if not waiting and len(answers) == wanted:

@@ -1,0 +1,89 @@
+"""What the build says of a bitstream, what it refuses, and the words that load one."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.fpga import flash
+from keisoku.fpga.board import FPGA, board, boards
+from keisoku.fpga.build import Bitstream, Clock, described, run, sources
+
+
+def bitstream(**changed: object) -> Bitstream:
+    good = Bitstream(
+        board("colorlight_5a_75b"),
+        1,
+        Path("top.bit"),
+        "0" * 64,
+        (Clock("clk", 126.0, 125.0), Clock("time_clk", 130.0, 128.125)),
+        {"DP16KD": (40, 56)},
+    )
+    return replace(good, **changed)  # type: ignore[arg-type]
+
+
+def test_a_good_bitstream_has_no_faults() -> None:
+    assert bitstream().faults() == []
+    assert "126.0 MHz" in described(bitstream())
+
+
+def test_a_clock_that_misses_its_frequency_is_a_fault() -> None:
+    slow = bitstream(clocks=(Clock("time_clk", 128.1, 128.125),))
+    assert slow.faults() == ["clock time_clk reaches 128.1 MHz and must reach 128.125 MHz"]
+    assert "MISSED" in described(slow)
+
+
+def test_a_design_that_leaves_no_room_is_a_fault() -> None:
+    assert bitstream(cells={"DP16KD": (56, 56)}).faults() == ["56 DP16KD are used and 50 may be"]
+
+
+def test_every_board_has_what_it_needs() -> None:
+    assert boards() == ["colorlight_5a_75b", "versa_ecp5"]
+    for name in boards():
+        folder = board(name).folder
+        assert all((folder / file).is_file() for file in ("top.sv", "top.lpf", "README.md"))
+    assert board("colorlight_5a_75b", "8.2").part == "LFE5U-25F-7BG256I"
+
+
+def test_no_pin_is_used_twice_and_none_is_left_out() -> None:
+    for name in boards():
+        lines = (board(name).folder / "top.lpf").read_text().splitlines()
+        located = [line.split('"')[1::2] for line in lines if line.startswith("LOCATE")]
+        assert len({pin for _, pin in located}) == len(located) == len({port for port, _ in located})
+        assert not name.startswith("colorlight") or "R6" not in {pin for _, pin in located}, "the PHYs' reset"
+
+
+def test_an_unknown_board_or_revision_is_refused() -> None:
+    with pytest.raises(PlanError, match="colorlight_5a_75b, versa_ecp5"):
+        board("netfpga")
+    with pytest.raises(PlanError, match=r"8\.0, 8\.2"):
+        board("colorlight_5a_75b", "7.0")
+
+
+def test_models_are_no_part_of_a_bitstream() -> None:
+    files = sources(board("colorlight_5a_75b"))
+    assert not [file for file in files if "behavioural" in file.name]
+    assert Path("rtl/instrument_pkg.sv") in files and len(files) == len(set(files))
+
+
+def test_a_tool_that_fails_is_quoted(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"sh failed: ERROR: no such pin"):
+        run(["/bin/sh", "-c", "echo ERROR: no such pin; exit 1"], tmp_path / "log")
+
+
+def test_loading_names_the_board_and_the_cable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flash, "loader", lambda: "openFPGALoader")
+    file = tmp_path / "top.bit"
+    file.touch()
+    target = board("colorlight_5a_75b")
+    assert flash.command(target, file, "ft232") == [
+        "openFPGALoader", "--board", "colorlight", "--cable", "ft232", "--write-sram", str(file),
+    ]  # fmt: skip
+    assert flash.command(target, file, permanent=True)[3:] == ["--write-flash", "--unprotect-flash", str(file)]
+    with pytest.raises(PlanError, match="is not there"):
+        flash.command(target, tmp_path / "other.bit")
+
+
+def test_the_source_tree_is_where_the_package_is() -> None:
+    assert (FPGA / "registers.rdl").is_file()
