@@ -201,6 +201,7 @@ module receive
   );
 
   receive_counts counts (
+      .rst(held),
       .valid(out_valid && out_ready),
       .fcs_bad(out.arrival.fcs_bad),
       .misaligned(out.arrival.misaligned),

@@ -10,7 +10,11 @@ module receive_reset (
     output logic rx_rst   // in rx_clk
 );
 
+  // A clock of rx_clk after rx_rst everything there is as the reset wants it, and this side may see it.
+  logic is_reset;
   logic seen;
+
+  always_ff @(posedge rx_clk) is_reset <= rx_rst;
 
   always_ff @(posedge clk) begin
     if (rst) held <= 1'b1;
@@ -24,7 +28,7 @@ module receive_reset (
   );
   sync_bit sync_back (
       .clk (clk),
-      .from(rx_rst),
+      .from(is_reset),
       .to  (seen)
   );
 
