@@ -52,7 +52,7 @@ module account
   logic tracked_valid, tracked_ready;
 
   verdict_t verdict, pending_verdict;
-  logic verdict_valid, skipped, accepted, first;
+  logic verdict_valid, skipped, able, accepted, first;
   logic flushing, flushed;
   logic [47:0] lost_first, lost_last;
   logic [43:0] lost_at;
@@ -101,8 +101,12 @@ module account
       .out_ready(tracked_ready)
   );
 
-  // A verdict is taken when all that it goes to is ready; the tracker needs more clocks for one than `pending` stays.
-  assign accepted = verdict_valid && histogram_ready && latency_ready && !verdict_pending && !frame_pending;
+  // A verdict is taken when all that it goes to is ready. A clock late is soon enough: the tracker needs five at least
+  // for the next one.
+  assign accepted = verdict_valid && able;
+  always_ff @(posedge clk) begin
+    able <= histogram_ready && latency_ready && !verdict_pending && !frame_pending && !accepted && !begin_trial;
+  end
   assign tracked_ready = accepted;
   assign first = verdict == VERDICT_IN_ORDER || verdict == VERDICT_REORDERED;
 

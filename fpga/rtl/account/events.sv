@@ -30,82 +30,104 @@ module events
     input  wire         out_ready
 );
 
-  event_t chosen, picked;
-  logic chosen_valid, chosen_ready, free;
-  logic picked_valid, picked_lost;
-  logic [47:0] dropped;
+  // An event every fourth clock: look for room, choose, take, and let the source and the queue answer. So each answer is
+  // a register. That is quick enough: a frame leads to three events at most.
+  typedef enum logic [1:0] {
+    STEP_LOOK,
+    STEP_CHOOSE,
+    STEP_TAKE,
+    STEP_ANSWER
+  } step_t;
+
+  step_t  step;
+  event_t chosen;
+  logic chosen_valid, room;
+  logic take_corrupt, take_verdict, take_frame, take_lost, take_dropped;
+  logic [31:0] dropped;
+  logic any_dropped;
   logic [LOG2_PATIENCE-1:0] patience;
   logic impatient;
-
-  // An event is taken every other clock at most, so that answers are registers and the queue's room is known.
-  assign free = !chosen_valid && !corrupt_ready && !verdict_ready && !frame_ready && !lost_ready;
-
-  always_comb begin
-    picked_valid = 1'b1;
-    picked_lost  = 1'b0;
-    if (corrupt_valid) picked = corrupt;
-    else if (verdict_valid) picked = verdict;
-    else if (frame_valid) picked = frame;
-    else begin
-      picked       = lost;
-      picked_lost  = 1'b1;
-      picked_valid = lost_valid && (chosen_ready || impatient);
-    end
-  end
+  (* ram_style = "distributed" *) logic [$bits(event_t)-1:0] memory[2**LOG2_DEPTH];
+  logic [LOG2_DEPTH:0] written, taken;
 
   always_ff @(posedge clk) begin
+    step          <= step_t'(step + 1'b1);
+    impatient     <= hurry || &patience;
     corrupt_ready <= 1'b0;
     verdict_ready <= 1'b0;
     frame_ready   <= 1'b0;
     lost_ready    <= 1'b0;
+    chosen_valid  <= 1'b0;
     drop          <= 1'b0;
-    impatient     <= hurry || &patience;
 
     if (!lost_valid || lost_ready) patience <= '0;
     else if (!(&patience)) patience <= patience + 1'b1;
 
-    if (chosen_ready) chosen_valid <= 1'b0;
-    if (free && dropped != '0 && chosen_ready) begin
-      chosen.kind  <= EVENT_DROPPED;
-      chosen.first <= '0;
-      chosen.last  <= dropped;
-      chosen_valid <= 1'b1;
-      dropped      <= '0;
-    end else if (free && picked_valid) begin
-      chosen       <= picked;
-      chosen_valid <= chosen_ready;
-      drop         <= !chosen_ready;
-      if (!chosen_ready) dropped <= dropped + 1'b1;
-      corrupt_ready <= corrupt_valid;
-      verdict_ready <= verdict_valid && !corrupt_valid;
-      frame_ready   <= frame_valid && !verdict_valid && !corrupt_valid;
-      lost_ready    <= picked_lost;
+    take_dropped <= room && any_dropped;
+    take_corrupt <= corrupt_valid && !(room && any_dropped);
+    take_verdict <= verdict_valid && !corrupt_valid && !(room && any_dropped);
+    take_frame   <= frame_valid && !verdict_valid && !corrupt_valid && !(room && any_dropped);
+    take_lost    <= lost_valid && !frame_valid && !verdict_valid && !corrupt_valid && (room ? !any_dropped : impatient);
+
+    if (step == STEP_TAKE) begin
+      if (take_corrupt) chosen <= corrupt;
+      if (take_verdict) chosen <= verdict;
+      if (take_frame) chosen <= frame;
+      if (take_lost) chosen <= lost;
+      if (take_dropped) begin
+        // At the time of the last that was dropped.
+        chosen.kind  <= EVENT_DROPPED;
+        chosen.first <= '0;
+        chosen.last  <= 48'(dropped);
+        dropped      <= '0;
+        any_dropped  <= 1'b0;
+      end
+      corrupt_ready <= take_corrupt;
+      verdict_ready <= take_verdict;
+      frame_ready   <= take_frame;
+      lost_ready    <= take_lost;
+      chosen_valid  <= room && (take_corrupt || take_verdict || take_frame || take_lost || take_dropped);
+      drop          <= !room && (take_corrupt || take_verdict || take_frame || take_lost);
+    end
+    if (drop) begin
+      dropped     <= dropped + 1'b1;
+      any_dropped <= 1'b1;
     end
 
     if (rst) begin
+      step          <= STEP_LOOK;
       corrupt_ready <= '0;
       verdict_ready <= '0;
       frame_ready   <= '0;
       lost_ready    <= '0;
       chosen_valid  <= '0;
+      drop          <= '0;
       dropped       <= '0;
+      any_dropped   <= '0;
       patience      <= '0;
     end
   end
 
-  sync_fifo #(
-      .WIDTH($bits(event_t)),
-      .LOG2_DEPTH(LOG2_DEPTH)
-  ) queue (
-      .clk      (clk),
-      .rst      (rst),
-      .in       (chosen),
-      .in_valid (chosen_valid),
-      .in_ready (chosen_ready),
-      .out      (out),
-      .out_valid(out_valid),
-      .out_ready(out_ready)
-  );
+  // The queue: of look-up tables, with registers at both ends so that neither a source nor the memory behind waits for
+  // them. An event every other clock comes out.
+  always_ff @(posedge clk) begin
+    if (chosen_valid) memory[written[LOG2_DEPTH-1:0]] <= chosen;
+    if (!out_valid) out <= memory[taken[LOG2_DEPTH-1:0]];
+    room <= written - taken != (LOG2_DEPTH + 1)'(2 ** LOG2_DEPTH);
+
+    if (chosen_valid) written <= written + 1'b1;
+    if (out_valid) out_valid <= !out_ready;
+    else if (written != taken) begin
+      out_valid <= 1'b1;
+      taken     <= taken + 1'b1;
+    end
+
+    if (rst) begin
+      written   <= '0;
+      taken     <= '0;
+      out_valid <= '0;
+    end
+  end
 
 endmodule
 

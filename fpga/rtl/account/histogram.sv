@@ -35,20 +35,21 @@ module histogram
     STATE_IDLE,
     STATE_SHIFT,
     STATE_CUT,
-    STATE_READ,
+    STATE_FETCH,
     STATE_WAIT,
     STATE_COUNT,
     STATE_WRITE
   } state_t;
 
   (* ram_style = "block", no_rw_check *) logic [31:0] memory[2**(LOG2_BINS+1)];
-  logic [31:0] memory_read, count;
+  logic [31:0] memory_read, fetched, count;
   address_t address, clear_address, write_address, asked_bin;
   logic write;
 
   state_t state;
   logic hosts;  // the host's read is under way
   logic asked;  // a read of the host waits
+  logic waiting;  // a latency waits to be counted
   logic signed [48:0] offset;
   logic [4:0] shifts;
   logic clearing, swapping;
@@ -56,18 +57,23 @@ module histogram
   always_ff @(posedge clk) begin
     if (write) memory[write_address] <= state == STATE_WRITE ? count : '0;
     memory_read <= memory[address];
+    fetched     <= memory_read;
   end
 
   // Entries go first; what is cleared is written in the clocks between. While both banks are cleared nothing is counted.
   assign write         = state == STATE_WRITE ? !hosts : clearing;
   assign write_address = state == STATE_WRITE ? address : clear_address;
 
-  assign ready         = state == STATE_IDLE && !asked && !resetting && !swapped;
+  assign ready         = !waiting && !resetting;
   assign busy          = clearing || swapping;
 
   always_ff @(posedge clk) begin
     swapped   <= 1'b0;
     read_done <= 1'b0;
+    if (valid) begin
+      waiting <= 1'b1;
+      offset  <= $signed({latency_ns[47], latency_ns}) - 49'($signed(origin_ns));
+    end
     if (read_valid) begin
       asked     <= 1'b1;
       asked_bin <= read_bin;
@@ -77,12 +83,11 @@ module histogram
       STATE_IDLE: begin
         hosts  <= asked;
         shifts <= shift;
-        offset <= $signed({latency_ns[47], latency_ns}) - 49'($signed(origin_ns));
         if (asked) begin
           asked   <= 1'b0;
           address <= asked_bin;
-          state   <= STATE_READ;
-        end else if (valid && ready) state <= STATE_SHIFT;
+          state   <= STATE_FETCH;
+        end else if (waiting) state <= STATE_SHIFT;
       end
       // A bit a clock: no frame needs less than 68 of them.
       STATE_SHIFT: begin
@@ -94,23 +99,21 @@ module histogram
         address <= {bank, offset[LOG2_BINS-1:0]};
         if (offset[48]) address <= {bank, {LOG2_BINS{1'b0}}};
         else if (|offset[47:LOG2_BINS]) address <= {bank, {LOG2_BINS{1'b1}}};
-        state <= STATE_READ;
+        state <= STATE_FETCH;
       end
-      STATE_READ: state <= STATE_WAIT;
-      STATE_WAIT: begin
-        count <= memory_read;
-        state <= STATE_COUNT;
-      end
+      STATE_FETCH: state <= STATE_WAIT;
+      STATE_WAIT:  state <= STATE_COUNT;
       STATE_COUNT: begin
-        read_count <= count;
-        count      <= count + 1'b1;
+        read_count <= fetched;
+        count      <= fetched + 1'b1;
         state      <= STATE_WRITE;
       end
       STATE_WRITE: begin
         read_done <= hosts;
-        state     <= STATE_IDLE;
+        if (!hosts) waiting <= 1'b0;
+        state <= STATE_IDLE;
       end
-      default:    state <= STATE_IDLE;
+      default:     state <= STATE_IDLE;
     endcase
 
     if (clearing && state != STATE_WRITE) begin
@@ -126,7 +129,7 @@ module histogram
       clear_address <= {!bank, {LOG2_BINS{1'b0}}};
     end
     // Only while nothing is counted, so that an entry falls into one bank with all that belongs to it.
-    if (swapping && !clearing && state == STATE_IDLE && !valid && still && !swapped) begin
+    if (swapping && !clearing && !waiting && !valid && still && !swapped) begin
       swapping <= 1'b0;
       swapped  <= 1'b1;
       bank     <= !bank;
@@ -136,6 +139,7 @@ module histogram
       state         <= STATE_IDLE;
       hosts         <= '0;
       asked         <= '0;
+      waiting       <= '0;
       clearing      <= '1;
       resetting     <= '1;
       clear_address <= '0;

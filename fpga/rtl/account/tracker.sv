@@ -89,9 +89,9 @@ module tracker
     end
   end
 
-  // An interval is told when a number that came leaves behind it. The sweep stands while the one before is not taken.
+  // An interval is told when a number that came leaves behind it. The sweep stands until it is taken.
+  assign move  = state != STATE_SWEEP || !lost_valid;
   assign close = state == STATE_SWEEP ? decide && open && seen : state == STATE_CLOSE && open;
-  assign move  = !(close && lost_valid && !lost_ready);
 
   // A slot is written one clock after it was read, never while.
   always_comb begin
@@ -114,7 +114,7 @@ module tracker
 
   always_ff @(posedge clk) begin
     if (lost_ready) lost_valid <= 1'b0;
-    if (close && move) begin
+    if (close && !lost_valid) begin
       lost_valid <= 1'b1;
       lost_first <= open_first;
       lost_last  <= open_last;
@@ -199,7 +199,7 @@ module tracker
       end
 
       STATE_CLOSE:
-      if (move) begin
+      if (!lost_valid) begin
         flushed <= 1'b1;
         state   <= STATE_IDLE;
       end
@@ -221,7 +221,7 @@ module tracker
   end
 
 `ifdef FORMAL
-`include "tracker_properties.svh"
+  `include "tracker_properties.svh"
 `endif
 
 endmodule

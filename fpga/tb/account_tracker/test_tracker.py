@@ -13,6 +13,7 @@ from simulate import simulate
 
 VERDICTS = ("in_order", "reordered", "duplicated", "late")
 
+
 class Bench:
     """Hands the tracker arrivals one after another and notes what it tells."""
 
