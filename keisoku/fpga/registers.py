@@ -127,7 +127,7 @@ class TimeMarkLosses(Register):
 
 
 class TimeMarkTicks(Register):
-    """Mark: ticks of the time base since the one before, at most 2^32 - 1."""
+    """Mark: ticks of the time base since the one before; 2^32 - 1 if more or not known."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)

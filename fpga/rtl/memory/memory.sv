@@ -164,6 +164,8 @@ module memory
       .read_word     (memory_read_word)
   );
 
+  logic arbiter_idle;
+
   assign access_write[2:0] = '1;
 
   memory_arbiter #(
@@ -177,6 +179,7 @@ module memory
       .access_write,
       .access_address,
       .access_word,
+      .idle(arbiter_idle),
       .memory_valid,
       .memory_ready,
       .memory_write,
@@ -190,7 +193,7 @@ module memory
   always_ff @(posedge clk) begin
     if (clear) dropped <= '0;
     else dropped <= dropped + 32'(ring_dropped) + 32'(bitmap_dropped[0]) + 32'(bitmap_dropped[1]);
-    idle <= waiting_valid == '0 && router_idle && ring_idle && bitmap_idle == '1 && !memory_valid;
+    idle <= waiting_valid == '0 && router_idle && ring_idle && bitmap_idle == '1 && arbiter_idle;
   end
 
   assign to_registers.status.ready.next = memory_initialised;

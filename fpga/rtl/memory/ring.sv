@@ -39,11 +39,12 @@ module ring
   event_t         next;
   logic           next_origin;
   logic           is_report;  // the record being written tells of dropped events; the event comes after it
+  logic           has_unreported;
   logic    [31:0] unreported;  // events dropped since the last record
   logic    [43:0] dropped_time;
   record_t        shifted;
   logic    [ 2:0] words_left;
-  logic    [31:0] records_left;  // before the ring begins again
+  logic    [32:0] records_left;  // before the last place of the ring: there when below zero
   logic    [31:0] level;
   logic    [ 1:0] delay;
 
@@ -58,13 +59,14 @@ module ring
     nearly_full <= level >= 32'(RECORDS / 8 * 7) && !overwrite;
     dropped     <= '0;
     if (rst) begin
-      state        <= WAIT;
-      written      <= '0;
-      address      <= '0;
-      records_left <= 32'(RECORDS - 1);
-      unreported   <= '0;
-      full         <= '0;
-      nearly_full  <= '0;
+      state          <= WAIT;
+      written        <= '0;
+      address        <= '0;
+      records_left   <= 33'(RECORDS - 2);
+      unreported     <= '0;
+      has_unreported <= '0;
+      full           <= '0;
+      nearly_full    <= '0;
     end else begin
       unique case (state)
         WAIT: begin
@@ -75,15 +77,16 @@ module ring
 
         DECIDE: begin
           words_left <= 3'(memory_pkg::WORDS - 1);
-          is_report  <= unreported != '0;
+          is_report  <= has_unreported;
           shifted    <= '{origin: 4'(next_origin), serial: written[11:0], happened: next};
-          if (unreported != '0)
+          if (has_unreported)
             shifted.happened <= '{kind: EVENT_DROPPED, time_16ns: dropped_time, first: '0, last: 48'(unreported)};
           if (full) begin
-            state      <= WAIT;
-            dropped    <= '1;
-            unreported <= unreported + 32'(unreported != '1);
-            if (unreported == '0) dropped_time <= next.time_16ns;
+            state          <= WAIT;
+            dropped        <= '1;
+            unreported     <= unreported + 1'b1;
+            has_unreported <= '1;
+            if (!has_unreported) dropped_time <= next.time_16ns;
           end else state <= WRITE;
         end
 
@@ -96,11 +99,14 @@ module ring
           if (words_left == '0) begin
             written      <= written + 1'b1;
             records_left <= records_left - 1'b1;
-            if (records_left == '0) begin
-              records_left <= 32'(RECORDS - 1);
+            if (records_left[32]) begin
+              records_left <= 33'(RECORDS - 2);
               address      <= '0;
             end
-            if (is_report) unreported <= '0;
+            if (is_report) begin
+              unreported     <= '0;
+              has_unreported <= '0;
+            end
             state <= SETTLE;
           end
         end
