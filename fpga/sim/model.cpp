@@ -54,12 +54,11 @@ Model::~Model() { top_->final(); }
 
 void Model::eval() { top_->eval(); }
 
-// What the rising edge of clk takes from the instrument's outputs, and gives to its inputs after it.
+// What is handed over at the rising edge of clk, as both sides see it just before; inputs change after it only.
 void Model::before_clk() {
   if (top_->link_in_valid && top_->link_in_ready) {
     to_instrument_.pop_front();
     link_free_ps_[0] = std::max(link_free_ps_[0], now_ps_) + config_.link_ps_per_byte;
-    top_->link_in_valid = 0;
   }
   if (top_->link_out_valid && top_->link_out_ready) {
     from_instrument_.push_back(top_->link_out);
@@ -76,7 +75,8 @@ void Model::after_clk() {
   const uint32_t half = top_->gmii_tx_half;
   const uint32_t strobe = top_->gmii_tx_strobe;
   for (size_t port = 0; port < 2; port++) {
-    if (!(strobe >> port & 1)) continue;
+    // A cable carries every clock: bytes that were left out during the reset would make it shorter for good.
+    if (!(strobe >> port & 1) && !wires_[port]) continue;
     const Gmii byte{static_cast<uint8_t>(data >> (8 * port)), (enable >> port & 1) != 0, (error >> port & 1) != 0,
                     (half >> port & 1) != 0};
     if (wires_[port]) {

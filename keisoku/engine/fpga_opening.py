@@ -12,7 +12,7 @@ from keisoku.engine.fpga_port import FpgaAddress
 from keisoku.engine.simulated import routes_between
 from keisoku.engine.traffic import Traffic
 from keisoku.errors import PlanError
-from keisoku.fpga.cable import bare_cable
+from keisoku.fpga.cable import bare_cable, free_running
 from keisoku.fpga.instrument import Instrument
 from keisoku.plan.device import Device, find_device
 from keisoku.plan.plan import Plan
@@ -67,7 +67,7 @@ def _device(plan: Plan, simulated: bool) -> Device | None:
         return None
     if plan.dut is None:
         return bare_cable(plan.calibrate.length_m or 0.0)
-    device = find_device(name)
+    device = free_running(find_device(name))
     return device if plan.calibrate.length_m is None else device.with_cable(plan.calibrate.length_m)
 
 

@@ -30,6 +30,8 @@ _TRIES = 100_000
 """Looks at a register that must change soon; each takes some hundred nanoseconds at least."""
 _BOARD_PAUSE_NS = 20_000_000
 _MODEL_PAUSE_NS = 20_000
+_MODEL_TIMEOUT_S = 1e-3
+"""Of virtual time; an answer takes some microseconds."""
 _NS_BITS = 48
 
 
@@ -54,7 +56,7 @@ class Instrument:
     def simulated_with(cls, device: Device, seed: int) -> Instrument:
         """The Verilated model with `device` between its ports. Raises PlanError for what the model cannot do."""
         model = model_of(device, seed)
-        return cls(Link(model, "the Verilated model"), "Verilated model", lambda ns: model.run(ns), model)
+        return cls(Link(model, "the Verilated model", timeout_s=_MODEL_TIMEOUT_S), "Verilated model", lambda ns: model.run(ns), model)
 
     @property
     def simulated(self) -> bool:
@@ -222,7 +224,7 @@ class Instrument:
         """What arrived since `expect`."""
         account, receive = self._port(port).account, self._port(port).receive
         first = account.received_low.address
-        words = self._link.read(first, (account.dropped_high.address - first) // 4 + 1)
+        words = self._link.read(first, (account.last_high.address - first) // 4 + 1)
 
         def count(register: Register) -> int:
             place = (register.address - first) // 4
@@ -240,7 +242,7 @@ class Instrument:
             other_frames=count(account.other_low),
             lost_frames=count(account.lost_low),
             dropped_frames=count(account.untracked_low) + lost_arrivals,
-            last_ns=None,
+            last_ns=count(account.last_low) if count(account.first_low) else None,
         )
 
     def clear_events(self) -> None:

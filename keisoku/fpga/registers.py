@@ -809,6 +809,8 @@ class AccountRegisters:
         self.latency_squares_low = AccountFigure(base + 0xC0)
         self.latency_squares_middle = AccountFigure(base + 0xC4)
         self.latency_squares_high = AccountFigure(base + 0xC8)
+        self.last_low = AccountFigure(base + 0xCC)
+        self.last_high = AccountFigure(base + 0xD0)
 
 
 class PhyStatus(Register):

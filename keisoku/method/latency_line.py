@@ -23,19 +23,28 @@ def samples(record: TrialRecord) -> list[float]:
 
 
 def latency_line(
-    points: Sequence[tuple[float, float]], corrections: Sequence[Correction], sizes_min: int
+    points: Sequence[tuple[float, float]],
+    corrections: Sequence[Correction],
+    sizes_min: int,
+    mean_error_ns: float = 0.0,
 ) -> Line | None:
     """Fits (frame bytes, latency ns), biases subtracted already; None for fewer than `sizes_min` sizes.
 
     Residuals make both figures uncertain (type A). The bias is the same error of all points: it makes the constant
-    uncertain, as much as the least sure of `corrections`, and leaves the slope alone.
+    uncertain, as much as the least sure of `corrections`, and leaves the slope alone. What steps of the stamps leave in a mean,
+    `mean_error_ns` at most, may be another error at each size.
     """
     if len({size for size, _ in points}) < sizes_min or len(points) < POINTS_MIN:
         return None
     found = fit_line([size for size, _ in points], [latency for _, latency in points])
     of_bias = max((correction.of_mean for correction in corrections), key=budget.standard_uncertainty, default=())
+    of_slope = [_of_fit(found.slope, found.slope_error)]
+    if mean_error_ns:
+        sizes = [size for size, _ in points]
+        reach = 1 / (max(sizes) - min(sizes))
+        of_slope += [budget.triangular("stamps: what their steps leave in means", 2 * mean_error_ns, sensitivity=reach)]
     return Line(
-        slope=budget.figure(found.slope, "ns/byte", [_of_fit(found.slope, found.slope_error)]),
+        slope=budget.figure(found.slope, "ns/byte", of_slope),
         constant=budget.figure(found.constant, "ns", [_of_fit(found.constant, found.constant_error), *of_bias]),
         slope_error=found.slope_error,
         constant_error=found.constant_error,

@@ -24,6 +24,7 @@ module account
     output logic                        bank,           // the one counted in
     output logic                        triggered,
     output logic          [       47:0] expected,       // one more than the greatest number that came
+    output logic          [       43:0] last_16ns,      // when the last of the first arrivals came
     output counts_t                     counted,
     output latency_t                    latencies,      // of the idle bank
     input  wire           [LOG2_BINS:0] read_bin,       // of the histogram; the highest bit is the bank
@@ -109,6 +110,8 @@ module account
   end
   assign tracked_ready = accepted;
   assign first = verdict == VERDICT_IN_ORDER || verdict == VERDICT_REORDERED;
+
+  always_ff @(posedge clk) if (accepted && first) last_16ns <= tracked.time_16ns;
 
   always_ff @(posedge clk) begin
     // Spacing runs longer than classification, so an arrival is in the queue before it ends.

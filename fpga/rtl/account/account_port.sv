@@ -25,6 +25,7 @@ module account_port
   counts_t  counted;
   latency_t latencies;
   logic [47:0] offered, expected;
+  logic [43:0] last_16ns;
   logic busy, finished, settled, bank, triggered, read_done, write_done;
   logic [31:0] read_count;
 
@@ -60,6 +61,7 @@ module account_port
       .bank         (bank),
       .triggered    (triggered),
       .expected     (expected),
+      .last_16ns    (last_16ns),
       .counted      (counted),
       .latencies    (latencies),
       .read_bin     (histogram_out.addr[13:2]),
@@ -110,6 +112,8 @@ module account_port
     registers_in.lost_high.value.next = 32'(counted.lost[47:32]);
     registers_in.dropped_low.value.next = counted.dropped[31:0];
     registers_in.dropped_high.value.next = 32'(counted.dropped[47:32]);
+    registers_in.last_low.value.next = {last_16ns[27:0], 4'b0};
+    registers_in.last_high.value.next = 32'(last_16ns[43:28]);
     registers_in.latency_count_low.value.next = latencies.count[31:0];
     registers_in.latency_count_high.value.next = 32'(latencies.count[47:32]);
     registers_in.latency_least_low.value.next = latencies.least_ns[31:0];
