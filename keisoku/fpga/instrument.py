@@ -56,7 +56,12 @@ class Instrument:
     def simulated_with(cls, device: Device, seed: int) -> Instrument:
         """The Verilated model with `device` between its ports. Raises PlanError for what the model cannot do."""
         model = model_of(device, seed)
-        return cls(Link(model, "the Verilated model", timeout_s=_MODEL_TIMEOUT_S), "Verilated model", lambda ns: model.run(ns), model)
+        return cls(
+            Link(model, "the Verilated model", timeout_s=_MODEL_TIMEOUT_S),
+            "Verilated model",
+            lambda ns: model.run(ns),
+            model,
+        )
 
     @property
     def simulated(self) -> bool:
