@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 BUILT := $(VENV)/.built
 RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(wildcard core/src/*.rs core/src/*/*.rs core/bpf/*)
 
-.PHONY: setup demo test soak bench lint clean
+.PHONY: setup demo test test-fpga soak bench lint clean
 
 setup: $(BUILT)
 
@@ -24,9 +24,15 @@ demo: $(BUILT)
 
 test: $(BUILT) lint
 	@./setup.sh test
+	@./setup.sh fpga
 	cargo test --locked --quiet
-	$(PY) -m pytest --numprocesses 2 --dist worksteal tests/unit tests/simulated tests/browser
+	$(PY) -m pytest --numprocesses 2 --dist worksteal tests/unit tests/simulated tests/browser tests/fpga fpga/tb fpga/formal
 	$(PY) -m pytest tests/lab
+
+# Every frame size, a million frames a port, and the bitstreams of all boards with three seeds.
+test-fpga: $(BUILT)
+	@./setup.sh fpga
+	$(MAKE) -C fpga long
 
 lint: $(BUILT)
 	cargo fmt --check
