@@ -8,6 +8,7 @@ Never write by hand what this writes.
 
 import argparse
 import keyword
+import re
 import sys
 from pathlib import Path
 
@@ -45,6 +46,60 @@ def compiled(source: Path = SOURCE) -> AddrmapNode:
     return compiler.elaborate().top
 
 
+def decode_early(text: str) -> str:
+    """The register block with a flip-flop between the bus and everything else, and addresses decoded before it.
+
+    Comparing 20 bits of address and choosing among a hundred words does not fit in 8 ns. Requests are taken a clock
+    later; the bus sees them as stalled meanwhile. Raises SystemExit if the generator's text is not as expected.
+    """
+    names = ("req", "req_is_wr", "addr", "wr_data", "wr_biten")
+    for name in names:
+        text = replaced_once(text, f"    assign cpuif_{name} = s_cpuif_{name};\n", "")
+    for kind in ("wr", "rd"):
+        line = f"assign s_cpuif_req_stall_{kind} = cpuif_req_stall_{kind};"
+        text = replaced_once(text, line, line.replace(";", " | cpuif_req;"))
+
+    ranges: list[str] = []
+
+    def in_range(match: re.Match[str]) -> str:
+        bounds = f"(s_cpuif_addr >= {match[2]}) & (s_cpuif_addr <= {match[3]})"
+        if bounds not in ranges:
+            ranges.append(bounds)
+        return f"range_hit[{ranges.index(bounds)}]"
+
+    text = re.sub(r"\((cpuif_addr|rd_mux_addr) >= ([^()]*)\) &&? \(\1 <= ([^()]*)\)", in_range, text)
+    # Registers lie below 2^14: 64 pages of 64 words.
+    address = r"(20'h[0-9a-f]+(?: \+ \(20\)'\(i\d\) \* 20'h[0-9a-f]+)*)"
+    text = re.sub(
+        rf"(?:cpuif_addr|rd_mux_addr) == {address}", r"(word_hit[6'((\1) >> 2)] & page_hit[6'((\1) >> 8)])", text
+    )
+    if re.search(r"(cpuif_addr|rd_mux_addr) *[=<>]=", text.replace("s_cpuif_addr", "")) or not ranges:
+        raise SystemExit("fpga/generate_registers.py: the register block compares addresses in an unknown form")
+    stage = [
+        "    logic [63:0] word_hit, page_hit;",
+        f"    logic [{len(ranges) - 1}:0] range_hit;",
+        "    always_ff @(posedge clk) begin",
+        "        cpuif_req <= s_cpuif_req & !(s_cpuif_req_is_wr ? s_cpuif_req_stall_wr : s_cpuif_req_stall_rd) & !rst;",
+        "        if (s_cpuif_req & !(s_cpuif_req_is_wr ? s_cpuif_req_stall_wr : s_cpuif_req_stall_rd)) begin",
+        *(f"            cpuif_{name} <= s_cpuif_{name};" for name in names[1:]),
+        "            word_hit <= 64'd1 << s_cpuif_addr[7:2];",
+        "            page_hit <= s_cpuif_addr[19:14] == '0 ? 64'd1 << s_cpuif_addr[13:8] : '0;",
+        *(f"            range_hit[{number}] <= {bounds};" for number, bounds in enumerate(ranges)),
+        "        end",
+        "    end",
+        "",
+        "    logic cpuif_req_masked;",
+    ]
+    return replaced_once(text, "    logic cpuif_req_masked;", "\n".join(stage))
+
+
+def replaced_once(text: str, old: str, new: str) -> str:
+    """`text` with the only `old` replaced."""
+    if text.count(old) != 1:
+        raise SystemExit(f"fpga/generate_registers.py: the register block has no single {old.strip()!r}")
+    return text.replace(old, new)
+
+
 def write_rtl(top: AddrmapNode, directory: Path = RTL) -> list[Path]:
     """Writes the register block; returns the files in the order in which they are read.
 
@@ -64,7 +119,8 @@ def write_rtl(top: AddrmapNode, directory: Path = RTL) -> list[Path]:
     for file in files:  # what the generator writes is right, but not in our style
         off = "".join(f"/* verilator lint_off {warning} */\n" for warning in WARNINGS)
         on = "".join(f"/* verilator lint_on {warning} */\n" for warning in WARNINGS)
-        file.write_text(off + file.read_text() + on)
+        text = file.read_text()
+        file.write_text(off + (decode_early(text) if file.name == "registers.sv" else text) + on)
     return files
 
 

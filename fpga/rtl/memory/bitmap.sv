@@ -26,6 +26,7 @@ module bitmap #(
 
   typedef enum logic [3:0] {
     WAIT,
+    FIRST,
     MEASURE,
     COMPARE,
     LIMIT,
@@ -84,15 +85,17 @@ module bitmap #(
           from      <= first;
           to        <= last;
           has_begun <= '0;
-          state     <= MEASURE;
-          if (!started) begin
-            started <= '1;
-            begins  <= first;
-            ends    <= first;
-            here    <= first[47:5];
-            word    <= '0;
-          end
+          state     <= started ? MEASURE : FIRST;
         end else if (dirty) state <= SAVE;
+
+        FIRST: begin
+          started <= '1;
+          begins  <= from;
+          ends    <= from;
+          here    <= from[47:5];
+          word    <= '0;
+          state   <= MEASURE;
+        end
 
         MEASURE: state <= COMPARE;
         COMPARE: state <= LIMIT;

@@ -23,38 +23,41 @@ module event_router
     output logic              idle
 );
 
-  logic turn, valid, chosen, taken;
-  logic is_lost, has_turned;
+  logic turn, chosen, holds, judged, presses, taken;
 
   // The port that did not come last, if it has something to tell.
   assign chosen = happened_valid[turn] ? turn : !turn;
-  assign happened_ready = {2{!valid}} & (2'b01 << chosen);
-  assign idle = !valid && happened_valid == '0;
-
-  assign is_lost = routed.kind == EVENT_LOST;
-  assign ring_valid = valid && enable && !(is_lost && has_turned);
-  assign bitmap_valid = {2{valid && enable && is_lost && has_turned}} & (2'b01 << routed_port);
-  assign taken = (ring_valid && ring_ready) || (bitmap_valid & bitmap_ready) != '0 || !enable;
+  assign happened_ready = {2{!holds}} & (2'b01 << chosen);
+  assign idle = !holds && happened_valid == '0;
+  assign taken = (ring_valid && ring_ready) || (bitmap_valid & bitmap_ready) != '0;
 
   always_ff @(posedge clk) begin
     if (rst) begin
-      valid      <= '0;
-      turn       <= '0;
-      has_turned <= '0;
-      to_bitmap  <= '0;
-    end else if (!valid) begin
+      holds        <= '0;
+      judged       <= '0;
+      turn         <= '0;
+      to_bitmap    <= '0;
+      ring_valid   <= '0;
+      bitmap_valid <= '0;
+    end else if (!holds) begin
       routed      <= happened[chosen];
       routed_port <= chosen;
-      valid       <= happened_valid != '0;
-      has_turned  <= to_bitmap[chosen];
-      if (happened_valid != '0) begin
-        turn <= !chosen;
-        if (enable && happened[chosen].kind == EVENT_LOST && (nearly_full || crowded[chosen])) begin
-          has_turned        <= '1;
-          to_bitmap[chosen] <= '1;
-        end
-      end
-    end else if (taken) valid <= '0;
+      presses     <= nearly_full || crowded[chosen];
+      holds       <= happened_valid != '0;
+      judged      <= '0;
+      if (happened_valid != '0) turn <= !chosen;
+    end else if (!judged) begin
+      judged <= '1;
+      if (!enable) holds <= '0;
+      else if (routed.kind == EVENT_LOST && (presses || to_bitmap[routed_port])) begin
+        to_bitmap[routed_port]    <= '1;
+        bitmap_valid[routed_port] <= '1;
+      end else ring_valid <= '1;
+    end else if (taken) begin
+      ring_valid   <= '0;
+      bitmap_valid <= '0;
+      holds        <= '0;
+    end
   end
 
 endmodule
