@@ -62,7 +62,11 @@ def rtl_sources(fpga: Path, generated: Path) -> list[str]:
     packages += [file for file in rtl_files(fpga) if file.name.endswith("_pkg.sv") and file not in packages]
     folders = dict.fromkeys(file.parent for file in rtl_files(fpga))
     files = [generated / "registers_pkg.sv", *packages, generated / "registers.sv", fpga / "rtl" / f"{TOP}.sv"]
-    return [*(str(file) for file in files), "+libext+.sv", *(part for folder in folders for part in ("-y", str(folder)))]
+    return [
+        *(str(file) for file in files),
+        "+libext+.sv",
+        *(part for folder in folders for part in ("-y", str(folder))),
+    ]
 
 
 def build_library() -> Path:
