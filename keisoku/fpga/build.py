@@ -8,6 +8,7 @@ Never says that a bitstream is good which misses a clock's frequency or uses mor
 import argparse
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -118,6 +119,12 @@ def synthesize(target: Board) -> Path:
     return folder / "top.json"
 
 
+def overfull(log: str) -> list[str]:
+    """The kinds of cells of which nextpnr's log counts more than the part has."""
+    counted = re.findall(r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%", log, re.MULTILINE)
+    return [f"{used} of {available} {kind}" for kind, used, available in counted if int(used) > int(available)]
+
+
 def place(target: Board, netlist: Path, seed: int) -> Bitstream:
     """Places, routes and packs a netlist. Raises EngineError if a tool fails, not if the result is slow or large."""
     folder = netlist.parent / f"seed-{seed}"
@@ -128,7 +135,13 @@ def place(target: Board, netlist: Path, seed: int) -> Bitstream:
     command += ["--seed", str(seed), "--textcfg", f"{near}/top.config", "--report", f"{near}/report.json"]
     # Clocks nobody named must keep 125 MHz as well; the gate is ours, because nextpnr's stops at the first miss.
     command += ["--freq", "125", "--timing-allow-fail", "--detailed-timing-report"]
-    run(command, folder / "place.log")
+    try:
+        run(command, folder / "place.log")
+    except EngineError as error:
+        missing = overfull((folder / "place.log").read_text(errors="replace"))
+        if missing:
+            raise EngineError(f"the design does not fit the {target.part}: {', '.join(missing)}") from error
+        raise
     packing = [tool("yowasp-ecppack"), "--compress", "--input", f"{near}/top.config", "--bit", f"{near}/top.bit"]
     run(packing, folder / "pack.log")
     report = json.loads((folder / "report.json").read_text())
