@@ -20,7 +20,6 @@ from keisoku.fpga.instrument import Instrument
 from keisoku.fpga.link import Link
 from keisoku.fpga.program import PlannedFrame, encode
 from keisoku.fpga.reading import Counted, Latencies
-from keisoku.fpga.ring import Ring
 from keisoku.fpga.sim import Model, Surroundings
 from keisoku.plan.device import Device, parse_device
 
@@ -117,7 +116,7 @@ class Bench:
         for port in (1, 0):
             instrument.flush(port, frames)
             events += instrument.events()
-        events += Ring.lost_in_bitmaps(instrument._ring)
+        events += instrument.lost_in_bitmaps()
         for port in (1, 0):
             sent = instrument.generated(1 - port).frames
             own = [event for at, event in events if at == port]

@@ -175,6 +175,9 @@ class FakeTester:
         found, self._events = self._events, []
         return found
 
+    def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
+        return []
+
     def close(self) -> None:
         self.closed = True
 

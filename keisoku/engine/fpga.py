@@ -332,7 +332,7 @@ class _Running(threading.Thread):
         for one, generated in zip(receiving, sent, strict=True):
             self._swap(one)
             self._tester.flush(one.load.receive, generated.frames)
-        self._take_events(receiving)
+        self._take_events(receiving, last=True)
         streams, receivers = [], []
         for place, (one, generated) in enumerate(zip(receiving, sent, strict=True)):
             load = one.load
@@ -386,9 +386,12 @@ class _Running(threading.Thread):
     def _swap(self, one: _Receiving) -> None:
         one.slices.append(Slice(one.begun_ns, self._tester.swap(one.load.receive)))
 
-    def _take_events(self, receiving: Sequence[_Receiving]) -> None:
+    def _take_events(self, receiving: Sequence[_Receiving], last: bool = False) -> None:
         of_port = {one.load.receive: one for one in receiving}
-        for port, event in self._tester.events():
+        found = self._tester.events()
+        if last:
+            found += self._tester.lost_in_bitmaps()
+        for port, event in found:
             if port in of_port:
                 of_port[port].events.append(event)
 

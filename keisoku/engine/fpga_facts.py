@@ -7,6 +7,7 @@ no room, the counters are right and the lists are marked as cut.
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,9 @@ from keisoku.fpga.reading import Counted, Latencies
 from keisoku.record.counts import Buckets, Gap, Interval, IntervalLatency, Latency, Ranges, Tracked
 
 BINS = 2048
+MOST_GAPS = 1 << 16
+"""Listed one by one; of more, each stretch of 2^15 numbers has a bitmap, as in `core/src/gaps.rs`."""
+_CELL = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,10 @@ def tracked(
     claimed = [event.first for event in events if event.kind is EventKind.CORRUPT and missing.take(event.first)]
     forwarded = counted.forwarded_frames + len(came_late)
     lost = max(0, offered - forwarded - len(claimed))
-    gaps = [_gap(load, offered, first, last) for first, last in missing.left()]
-    named = sum(gap.count for gap in gaps)
+    ranges = missing.left()
+    named = sum(last - first + 1 for first, last in ranges)
+    joined = len(ranges) > MOST_GAPS
+    gaps = _bitmaps(load, offered, ranges) if joined else [_gap(load, offered, *one) for one in ranges]
     if named < lost:
         gaps = _with_unnamed(gaps, lost - named, offered)
     strangers = counted.foreign_frames + counted.other_frames
@@ -93,7 +99,7 @@ def tracked(
         reordered=_ranges(reordered, counted.reordered_frames + len(came_late)),
         foreign_frames=0,
         lost=gaps,
-        lost_kept_as="list" if named == lost else "intervals",
+        lost_kept_as="intervals" if named < lost else "bitmap" if joined else "list",
         latency=latency([one.latencies for one in slices]),
         tagged_latency_ns=_tagged(load.tag, events),
         latency_since_tag=_since_tag(load, slices),
@@ -153,6 +159,26 @@ def _gap(load: PortLoad, offered: int, first: int, last: int) -> Gap:
         after_ns=load.due_ns(first - 1) if first else None,
         before_ns=load.due_ns(last + 1) if last + 1 < offered else None,
     )
+
+
+def _bitmaps(load: PortLoad, offered: int, ranges: Sequence[tuple[int, int]]) -> list[Gap]:
+    """All that is missing, by stretches of numbers: still exact, but with the times around a stretch only."""
+    cells: dict[int, list[tuple[int, int]]] = {}
+    for first, last in ranges:
+        while first <= last:
+            end = min(last, first // _CELL * _CELL + _CELL - 1)
+            cells.setdefault(first // _CELL, []).append((first, end))
+            first = end + 1
+    found = []
+    for parts in cells.values():
+        begin, bits = parts[0][0], 0
+        for first, last in parts:
+            bits |= ((1 << (last - first + 1)) - 1) << (first - begin)
+        whole = _gap(load, offered, begin, parts[-1][1])
+        count = bits.bit_count()
+        octets = b64encode(bits.to_bytes(-(-bits.bit_length() // 8), "little")).decode("ascii")
+        found.append(whole.model_copy(update={"count": count, "bitmap": octets}))
+    return found
 
 
 def _with_unnamed(gaps: list[Gap], count: int, offered: int) -> list[Gap]:

@@ -97,6 +97,10 @@ class Tester(Protocol):
         """Events since the last call, each with its port, in order for each port."""
         ...
 
+    def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
+        """After `flush`: losses that were too many to be events one by one."""
+        ...
+
     def close(self) -> None:
         """Stops the generators and lets go of the link."""
         ...

@@ -263,6 +263,10 @@ class Instrument:
         """Events since the last call, each with its port, in order for each port."""
         return self._ring.take()
 
+    def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
+        """After `flush`: losses that were too many to be events one by one."""
+        return self._ring.lost_in_bitmaps()
+
     # ---- Words
 
     def _port(self, port: int) -> PortRegisters:

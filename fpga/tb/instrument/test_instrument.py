@@ -31,7 +31,9 @@ class Wire:
             if dut.tx_en.value.to_unsigned() >> port & 1:
                 assert not dut.tx_er.value.to_unsigned() >> port & 1
                 octet = dut.txd.value[8 * port + 7 : 8 * port]
-                assert octet.is_resolvable, f"byte {len(frame)} of frame {len(self.frames)}: {octet}, after {frame.hex()}"
+                assert octet.is_resolvable, (
+                    f"byte {len(frame)} of frame {len(self.frames)}: {octet}, after {frame.hex()}"
+                )
                 frame.append(octet.to_unsigned())
             elif frame:
                 self.frames.append(bytes(frame))
@@ -54,7 +56,12 @@ async def frames_cross(dut):
     program = encode([PlannedFrame(HEADER, size, 12) for size in (64, 65, 90)])
     wires = [Wire(dut, port) for port in range(2)]
     for port in range(2):
-        transmit, account = REGISTERS.port[port].transmit, REGISTERS.port[port].account
+        account = REGISTERS.port[port].account
+        await host.write(account.stream.address, 7)
+        await host.write(account.frame_bytes.address, 64 | 90 << 16)
+        await host.write(account.control.address, account.control.reset.mask)  # takes longest
+    for port in range(2):
+        transmit = REGISTERS.port[port].transmit
         for at, words in program.writes:
             # Of the memories only what the program uses: the rest stays unknown.
             await host.write(REGISTERS.transmit_memory[port].address + at, *words)
@@ -62,9 +69,10 @@ async def frames_cross(dut):
         await host.write(transmit.stream.address, 7)
         await host.write(transmit.frames_low.address, FRAMES)
         await host.write(REGISTERS.port[port].receive.checked_from.address, 34)
-        await host.write(account.stream.address, 7)
-        await host.write(account.frame_bytes.address, 64 | 90 << 16)
-        await host.write(account.control.address, account.control.reset.mask)
+    for port in range(2):
+        status = REGISTERS.port[port].account.status
+        while status.busy.of((await host.read(status.address))[0]):
+            await Timer(2, "us")
     for port in range(2):
         control = REGISTERS.port[port].transmit.control
         await host.write(control.address, control.start.mask)
