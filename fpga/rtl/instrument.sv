@@ -79,7 +79,10 @@ module instrument
   end
 
   // ---- The host's bus: the link asks, the registers and the blocks' memories answer.
-  logic bus_req, bus_req_is_wr, bus_req_stall_wr, bus_req_stall_rd, bus_rd_ack, bus_rd_err, bus_wr_ack, bus_wr_err;
+  logic bus_req, bus_req_is_wr, bus_stall, bus_rd_ack, bus_rd_err, bus_wr_ack, bus_wr_err;
+  logic map_req, map_req_is_wr, map_stall_wr, map_stall_rd;
+  logic [19:0] map_addr;
+  logic [31:0] map_wr_data;
   logic [19:0] bus_addr;
   logic [31:0] bus_wr_data, bus_rd_data;
   registers_pkg::registers__in_t  to_registers;
@@ -87,19 +90,19 @@ module instrument
 
   link host (
       .clk,
-      .rst      (reset),
-      .in       (link_in),
-      .in_valid (link_in_valid),
-      .in_ready (link_in_ready),
-      .out      (link_out),
-      .out_valid(link_out_valid),
-      .out_ready(link_out_ready),
+      .rst             (reset),
+      .in              (link_in),
+      .in_valid        (link_in_valid),
+      .in_ready        (link_in_ready),
+      .out             (link_out),
+      .out_valid       (link_out_valid),
+      .out_ready       (link_out_ready),
       .bus_req,
       .bus_req_is_wr,
       .bus_addr,
       .bus_wr_data,
-      .bus_req_stall_wr,
-      .bus_req_stall_rd,
+      .bus_req_stall_wr(bus_stall),
+      .bus_req_stall_rd(bus_stall),
       .bus_rd_ack,
       .bus_rd_err,
       .bus_rd_data,
@@ -107,16 +110,32 @@ module instrument
       .bus_wr_err
   );
 
+  bus_stage stage (
+      .clk,
+      .rst      (reset),
+      .req      (bus_req),
+      .req_is_wr(bus_req_is_wr),
+      .addr     (bus_addr),
+      .wr_data  (bus_wr_data),
+      .stall    (bus_stall),
+      .map_req,
+      .map_req_is_wr,
+      .map_addr,
+      .map_wr_data,
+      .map_stall_wr,
+      .map_stall_rd
+  );
+
   registers map (
       .clk,
       .rst                 (reset),
-      .s_cpuif_req         (bus_req),
-      .s_cpuif_req_is_wr   (bus_req_is_wr),
-      .s_cpuif_addr        (bus_addr),
-      .s_cpuif_wr_data     (bus_wr_data),
+      .s_cpuif_req         (map_req),
+      .s_cpuif_req_is_wr   (map_req_is_wr),
+      .s_cpuif_addr        (map_addr),
+      .s_cpuif_wr_data     (map_wr_data),
       .s_cpuif_wr_biten    ('1),
-      .s_cpuif_req_stall_wr(bus_req_stall_wr),
-      .s_cpuif_req_stall_rd(bus_req_stall_rd),
+      .s_cpuif_req_stall_wr(map_stall_wr),
+      .s_cpuif_req_stall_rd(map_stall_rd),
       .s_cpuif_rd_ack      (bus_rd_ack),
       .s_cpuif_rd_err      (bus_rd_err),
       .s_cpuif_rd_data     (bus_rd_data),

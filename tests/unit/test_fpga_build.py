@@ -8,7 +8,7 @@ import pytest
 from keisoku.errors import EngineError, PlanError
 from keisoku.fpga import flash
 from keisoku.fpga.board import FPGA, board, boards
-from keisoku.fpga.build import Bitstream, Clock, described, run, sources
+from keisoku.fpga.build import Bitstream, Clock, described, overfull, run, sources
 
 
 def bitstream(**changed: object) -> Bitstream:
@@ -36,6 +36,11 @@ def test_a_clock_that_misses_its_frequency_is_a_fault() -> None:
 
 def test_a_design_that_leaves_no_room_is_a_fault() -> None:
     assert bitstream(cells={"DP16KD": (56, 56)}).faults() == ["56 DP16KD are used and 50 may be"]
+
+
+def test_a_design_that_does_not_fit_is_named() -> None:
+    log = "Info: \t          TRELLIS_FF:   19685/  24288    81%\nInfo: \t        TRELLIS_COMB:   29742/  24288   122%\n"
+    assert overfull(log) == ["29742 of 24288 TRELLIS_COMB"]
 
 
 def test_every_board_has_what_it_needs() -> None:
