@@ -2,6 +2,7 @@
 `default_nettype none
 
 // verilog_lint: waive-start explicit-parameter-storage-type
+// verilog_lint: waive-start module-filename
 (* blackbox *)
 module ODDRX1F #(
     parameter GSR = "ENABLED"
@@ -147,5 +148,6 @@ module OFS1P3DX #(
 endmodule
 
 // verilog_lint: waive-stop explicit-parameter-storage-type
+// verilog_lint: waive-stop module-filename
 
 `default_nettype wire
