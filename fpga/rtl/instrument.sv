@@ -70,18 +70,18 @@ module instrument
   logic [1:0][1:0] link_says_speed;
 
   always_ff @(posedge clk) begin
-    reset               <= rst;
+    reset                 <= rst;
     memory_is_initialised <= memory_initialised;
-    link_is_up          <= link_up;
-    link_is_full_duplex <= full_duplex;
-    link_says_speed     <= link_speed;
+    link_is_up            <= link_up;
+    link_is_full_duplex   <= full_duplex;
+    link_says_speed       <= link_speed;
   end
 
   // ---- The host's bus: the link asks, the registers and the blocks' memories answer.
   logic bus_req, bus_req_is_wr, bus_req_stall_wr, bus_req_stall_rd, bus_rd_ack, bus_rd_err, bus_wr_ack, bus_wr_err;
   logic [19:0] bus_addr;
   logic [31:0] bus_wr_data, bus_rd_data;
-  registers_pkg::registers__in_t to_registers;
+  registers_pkg::registers__in_t  to_registers;
   registers_pkg::registers__out_t from_registers;
 
   link host (
@@ -148,11 +148,11 @@ module instrument
       .WORD_BITS(21)
   ) records (
       .clk,
-      .rst           (reset),
-      .from_registers(from_registers.memory),
-      .to_registers  (to_registers.memory),
-      .from_window   (from_registers.window),
-      .to_window     (to_registers.window),
+      .rst               (reset),
+      .from_registers    (from_registers.memory),
+      .to_registers      (to_registers.memory),
+      .from_window       (from_registers.window),
+      .to_window         (to_registers.window),
       .happened,
       .happened_valid,
       .happened_ready,
@@ -213,20 +213,20 @@ module instrument
   for (genvar p = 0; p < 2; p++) begin : g_port
     phy_port phy (
         .clk,
-        .rst           (reset),
-        .registers_out (from_registers.port[p].phy),
-        .registers_in  (to_registers.port[p].phy),
-        .rx_clk        (rx_clk[p]),
-        .link_up       (link_is_up[p]),
-        .link_speed    (link_says_speed[p]),
-        .full_duplex   (link_is_full_duplex[p]),
-        .speed         (speed[p]),
-        .rx_taps       (rx_taps[p]),
-        .tx_taps       (tx_taps[p]),
-        .tx_clock_taps (tx_clock_taps[p]),
-        .mdio_pending  (mdio_pending[p]),
-        .mdio_request  (mdio_request[p]),
-        .mdio_done     (mdio_done[p]),
+        .rst          (reset),
+        .registers_out(from_registers.port[p].phy),
+        .registers_in (to_registers.port[p].phy),
+        .rx_clk       (rx_clk[p]),
+        .link_up      (link_is_up[p]),
+        .link_speed   (link_says_speed[p]),
+        .full_duplex  (link_is_full_duplex[p]),
+        .speed        (speed[p]),
+        .rx_taps      (rx_taps[p]),
+        .tx_taps      (tx_taps[p]),
+        .tx_clock_taps(tx_clock_taps[p]),
+        .mdio_pending (mdio_pending[p]),
+        .mdio_request (mdio_request[p]),
+        .mdio_done    (mdio_done[p]),
         .mdio_answer,
         .mdio_no_answer
     );
@@ -235,9 +235,9 @@ module instrument
 
     byte_strobe strobe (
         .clk,
-        .rst  (reset),
+        .rst(reset),
         .speed(speed[p]),
-        .ends (byte_ends),
+        .ends(byte_ends),
         .begins(gmii_tx_strobe[p])
     );
 
@@ -283,7 +283,7 @@ module instrument
 
     account_port account (
         .clk,
-        .rst     (reset),
+        .rst          (reset),
         .registers_out(from_registers.port[p].account),
         .registers_in (to_registers.port[p].account),
         .histogram_out(histogram_asked[p]),
@@ -291,9 +291,9 @@ module instrument
         .arrival,
         .arrival_valid,
         .arrival_ready,
-        .told      (happened[p]),
-        .told_valid(happened_valid[p]),
-        .told_ready(happened_ready[p])
+        .told         (happened[p]),
+        .told_valid   (happened_valid[p]),
+        .told_ready   (happened_ready[p])
     );
   end
 

@@ -54,7 +54,7 @@ Model::~Model() { top_->final(); }
 
 void Model::eval() { top_->eval(); }
 
-// What the rising edge of clk takes from the instrument's outputs, and gives to its inputs after it.
+// What is handed over at the rising edge of clk, as both sides see it just before; inputs change after it only.
 void Model::before_clk() {
   if (top_->link_in_valid && top_->link_in_ready) {
     to_instrument_.pop_front();

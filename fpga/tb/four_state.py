@@ -59,7 +59,7 @@ def simulate_four_state(
     variant = hashlib.sha256(repr((sorted(parameters.items()), [*map(str, sources)])).encode()).hexdigest()[:8]
     build = FPGA / "build" / f"four-state-{top}-{variant}"
     build.mkdir(parents=True, exist_ok=True)
-    for folder in (str(file.parent), str(FPGA / "tb")):
+    for folder in (str(file.parent), str(FPGA / "tb"), str(FPGA.parent)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
     with locked(build.name):

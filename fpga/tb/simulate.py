@@ -103,7 +103,7 @@ def simulate(
     parameters = dict(parameters or {})
     variant = hashlib.sha256(repr((sorted(parameters.items()), files, tuple(arguments))).encode()).hexdigest()[:8]
     build = FPGA / "build" / f"{top}-{variant}"
-    for folder in (str(file.parent), str(FPGA / "tb")):
+    for folder in (str(file.parent), str(FPGA / "tb"), str(FPGA.parent)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
 

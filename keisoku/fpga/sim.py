@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from types import TracebackType
 
 import numpy as np
@@ -156,7 +155,7 @@ class Model:
     EngineError where the library cannot be built.
     """
 
-    def __init__(self, device: Device, surroundings: Surroundings = Surroundings()) -> None:  # noqa: B008
+    def __init__(self, device: Device, surroundings: Surroundings = Surroundings()) -> None:
         config = _config(device, surroundings)
         self.device, self.surroundings = device, surroundings
         self._library = _library()
@@ -229,7 +228,7 @@ class Model:
         self._library.keisoku_set_link_up(self._model, port, is_up)
 
 
-def check_device(device: Device, surroundings: Surroundings = Surroundings()) -> None:  # noqa: B008
+def check_device(device: Device, surroundings: Surroundings = Surroundings()) -> None:
     """Raises PlanError, naming the key of the device file, if the model cannot do what it says."""
     _config(device, surroundings)
 

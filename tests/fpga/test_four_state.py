@@ -12,3 +12,11 @@ TIME = [f"rtl/{name}.sv" for name in ("cdc/sync_bit", "cdc/sync_pulse", "cdc/asy
 def test_time_block(testcase):
     sources = [generated_registers()[0], *TIME, "tb/time_block/time_bench.sv"]
     simulate_four_state("time_bench", sources, FPGA / "tb/time_block/test_time_block.py", testcase=testcase)
+
+
+def test_instrument():
+    """The whole of it, from the host's bytes to the wire and back."""
+    lint = pytest.importorskip("lint")
+    sources = lint.Sources()
+    needed = sources.needed(sources.home["instrument_loop"])
+    simulate_four_state("instrument_loop", needed, FPGA / "tb/instrument/test_instrument.py")

@@ -1,8 +1,10 @@
 """The host's end of the link against a double of the instrument's: damage never shows but as a retry or an error."""
 
+import os
 import random
 import socket
 import threading
+import tty
 from pathlib import Path
 
 import pytest
@@ -155,6 +157,30 @@ def test_a_link_over_tcp() -> None:
         assert link.read(0x200, 600) == list(range(600))
     thread.join(10)
     server.close()
+
+
+def test_a_link_over_a_serial_line() -> None:
+    pytest.importorskip("serial", reason="pyserial is not installed")
+    instrument = InstrumentLink(WordBus())
+    far, near = os.openpty()
+    tty.setraw(near)
+
+    def serve() -> None:
+        while True:
+            try:
+                data = os.read(far, 100)
+            except OSError:
+                return
+            os.write(far, instrument.feed(data))
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    with Link.open(f"{os.ttyname(near)}@115200") as link:
+        link.write(0x200, range(600))
+        assert link.read(0x200, 600) == list(range(600))
+    os.close(near)
+    thread.join(10)
+    os.close(far)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,10 @@ module frame_source
         body_left    <= {1'b0, current.body_bytes} - 15'd2;
       end
     end
-    if (rst) active <= 1'b0;
+    if (rst) begin
+      active <= 1'b0;
+      region <= SIGNATURE;  // where no patch is due, before the first frame
+    end
   end
 
   // Stages 1 to 3; the words of the memories are there in stage 2.

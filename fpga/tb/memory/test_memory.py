@@ -4,16 +4,13 @@ What the host finds must be what happened: each event once and in order, each lo
 """
 
 import random
-import sys
 from collections import deque
 from dataclasses import dataclass
 
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge
-from simulate import FPGA, simulate
-
-sys.path[:0] = [str(FPGA), str(FPGA.parent)]
+from simulate import generated_registers, simulate
 
 WORD_BITS = 9
 WORDS = 2**WORD_BITS
@@ -337,11 +334,9 @@ async def test_the_window_shows_and_changes_the_memory(dut) -> None:
 
 
 def test_memory() -> None:
-    from generate_registers import register_block
-
     sources = [
         "rtl/memory/memory_pkg.sv",
-        *register_block(),
+        *generated_registers(),
         "rtl/fifo/sync_fifo.sv",
         *(f"rtl/memory/{name}.sv" for name in ("ring", "bitmap", "window", "memory_arbiter", "event_router", "memory")),
         "tb/memory/memory_bench.sv",

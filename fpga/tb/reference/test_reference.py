@@ -3,6 +3,8 @@
 A second is 40 us here: what is measured is a ratio.
 """
 
+import itertools
+
 import cocotb
 import pytest
 from cocotb.clock import Clock
@@ -45,8 +47,9 @@ class Bench:
             ticks += 1
             dut.now_ns.value = ticks * 320 // 41
             if dut.mark.value == 1:
-                self.marks.append(tuple(int(word.value) for word in
-                                        (dut.mark_number, dut.mark_losses, dut.mark_ticks, dut.mark_ns)))
+                self.marks.append(
+                    tuple(int(word.value) for word in (dut.mark_number, dut.mark_losses, dut.mark_ticks, dut.mark_ns))
+                )
 
     async def pulses(self, period_ps, count, high_ps):
         for _ in range(count):
@@ -71,7 +74,7 @@ async def tells_the_frequency(dut):
     assert [mark[0] for mark in marks] == list(range(seconds))
     assert {mark[1] for mark in marks} == {0}
     assert dut.present.value == 1
-    for before, after in zip(marks, marks[1:], strict=False):
+    for before, after in itertools.pairwise(marks):
         assert abs((after[3] - before[3]) - after[2] * 320 / 41) <= 1, "ticks and nanoseconds disagree"
     # Least squares, by hand.
     middle = (seconds - 1) / 2
@@ -122,8 +125,13 @@ async def bounce_is_one_edge(dut):
 
 @pytest.mark.parametrize("reference", ["PPS", "10MHz"])
 def test_frequency(reference):
-    simulate("reference", ["rtl/time/reference.sv"], __file__, testcase="tells_the_frequency",
-             plusargs=[f"+reference={reference}"])
+    simulate(
+        "reference",
+        ["rtl/time/reference.sv"],
+        __file__,
+        testcase="tells_the_frequency",
+        plusargs=[f"+reference={reference}"],
+    )
 
 
 @pytest.mark.parametrize("testcase", ["loss_is_visible", "bounce_is_one_edge"])

@@ -39,7 +39,9 @@ async def starts_where_it_is_set(dut):
     await started(dut)
     chance = random.Random(11)
     starts = [chance.getrandbits(48) for _ in range(20)]
-    starts += [2**24 - chance.randrange(1, 200) for _ in range(10)] + [2**48 - chance.randrange(1, 200) for _ in range(9)]
+    starts += [2**24 - chance.randrange(1, 200) for _ in range(10)] + [
+        2**48 - chance.randrange(1, 200) for _ in range(9)
+    ]
     for start in starts:
         for _ in range(chance.randrange(3)):
             await FallingEdge(dut.time_clk)

@@ -5,8 +5,9 @@ import random
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge
-from keisoku.fpga.program import Patch
 from simulate import simulate
+
+from keisoku.fpga.program import Patch
 
 
 def truth(patch, length):

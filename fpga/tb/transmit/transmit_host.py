@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge
+
 from keisoku.fpga.program import Program
 
 CLK_PS, TIME_CLK_PS = 8000, 7804
