@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import click
+import pytest
+
+from keisoku.cli.main import keisoku
 from keisoku.plan.procedure import PROCEDURES
 
 
@@ -13,3 +17,20 @@ def test_every_procedure_has_its_row_in_the_documentation() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
     assert set(PROCEDURES) <= set(rows)
     assert len(rows) == len(set(rows))
+
+
+def _commands(group: click.Group, path: str = "keisoku") -> list[tuple[str, click.Command]]:
+    found = []
+    for name, command in group.commands.items():
+        inner = _commands(command, f"{path} {name}") if isinstance(command, click.Group) else []
+        found += [(f"{path} {name}", command), *inner]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), _commands(keisoku), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_no_option_of_a_command_hides_another(name: str, command: click.Command) -> None:
+    """errored-frames once had two options --maximum: a size and a rate."""
+    given = [option for parameter in command.params for option in parameter.opts]
+    assert len(given) == len(set(given)), name
