@@ -26,7 +26,8 @@ test: $(BUILT) lint
 	@./setup.sh test
 	@./setup.sh fpga
 	cargo test --locked --quiet
-	$(PY) -m pytest --numprocesses 2 --dist worksteal tests/unit tests/simulated tests/browser tests/fpga fpga/tb fpga/formal
+	$(PY) -m pytest --numprocesses 2 --dist worksteal --timeout 900 \
+		tests/unit tests/simulated tests/browser tests/fpga fpga/tb fpga/formal
 	$(PY) -m pytest tests/lab
 
 # Every frame size, a million frames a port, and the bitstreams of all boards with three seeds.
