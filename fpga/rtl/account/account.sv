@@ -41,8 +41,9 @@ module account
 
   logic begin_trial;
 
-  // Arrivals come one in eight clocks at most (the shortest frame on the wire has 17): time to tell of a corrupt one.
-  logic [2:0] spacing;
+  // Arrivals come one in sixteen clocks at most (the shortest frame on the wire has 17): time to count one and to tell
+  // of a corrupt one. So do verdicts.
+  logic [3:0] spacing, verdict_spacing;
   logic resetting, take;
 
   numbered_t classified, tracked, pending;
@@ -53,7 +54,7 @@ module account
   logic tracked_valid, tracked_ready;
 
   verdict_t verdict, pending_verdict;
-  logic verdict_valid, skipped, able, accepted, first;
+  logic verdict_valid, skipped, able, accepted, first, counts_idle;
   logic flushing, flushed;
   logic [47:0] lost_first, lost_last;
   logic [43:0] lost_at;
@@ -71,7 +72,7 @@ module account
 
   always_ff @(posedge clk) begin
     begin_trial <= rst || reset;
-    spacing     <= take ? '1 : spacing - 3'(spacing != '0);
+    spacing     <= take ? '1 : spacing - 4'(spacing != '0);
     if (rst) spacing <= '0;
   end
 
@@ -106,7 +107,10 @@ module account
   // for the next one.
   assign accepted = verdict_valid && able;
   always_ff @(posedge clk) begin
-    able <= histogram_ready && latency_ready && !verdict_pending && !frame_pending && !accepted && !begin_trial;
+    able <= histogram_ready && latency_ready && !verdict_pending && !frame_pending && !accepted && !begin_trial &&
+            verdict_spacing == '0;
+    verdict_spacing <= accepted ? '1 : verdict_spacing - 4'(verdict_spacing != '0);
+    if (rst) verdict_spacing <= '0;
   end
   assign tracked_ready = accepted;
   assign first = verdict == VERDICT_IN_ORDER || verdict == VERDICT_REORDERED;
@@ -115,9 +119,9 @@ module account
 
   always_ff @(posedge clk) begin
     // Spacing runs longer than classification, so an arrival is in the queue before it ends.
-    settled  <= empty && spacing == '0 && !take && !ours_valid;
+    settled  <= empty && spacing == '0 && !take && !ours_valid && counts_idle;
     flushing <= (flushing || flush) && !flushed;
-    finished <= flushed && !lost_valid;
+    finished <= flushed && !lost_valid && counts_idle;
     if (begin_trial) begin
       finished <= '0;
       settled  <= '0;
@@ -204,6 +208,7 @@ module account
       .lost_last    (lost_last),
       .lost_valid   (lost_valid && lost_ready),
       .drop         (drop),
+      .idle         (counts_idle),
       .told         (counted)
   );
 
