@@ -55,7 +55,7 @@ module histogram
   logic clearing, swapping;
 
   always_ff @(posedge clk) begin
-    if (write) memory[write_address] <= state == STATE_WRITE ? count : '0;
+    if (write) memory[write_address] <= count;
     memory_read <= memory[address];
     fetched     <= memory_read;
   end
@@ -70,10 +70,11 @@ module histogram
   always_ff @(posedge clk) begin
     swapped   <= 1'b0;
     read_done <= 1'b0;
-    if (valid) begin
-      waiting <= 1'b1;
-      offset  <= $signed({latency_ns[47], latency_ns}) - 49'($signed(origin_ns));
-    end
+    if (valid) waiting <= 1'b1;
+    if (!waiting) offset <= $signed({latency_ns[47], latency_ns}) - 49'($signed(origin_ns));
+    else if (state == STATE_SHIFT && shifts != '0) offset <= offset >>> 1;
+    // Zero but while an entry is written: that is what clears.
+    count <= '0;
     if (read_valid) begin
       asked     <= 1'b1;
       asked_bin <= read_bin;
@@ -93,7 +94,6 @@ module histogram
       STATE_SHIFT: begin
         shifts <= shifts - 1'b1;
         if (shifts == '0) state <= STATE_CUT;
-        else offset <= offset >>> 1;
       end
       STATE_CUT: begin
         address <= {bank, offset[LOG2_BINS-1:0]};
