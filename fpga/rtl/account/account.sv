@@ -63,7 +63,6 @@ module account
   logic histogram_ready, histogram_busy, latency_ready, swapped;
   logic tell, drop;
   logic corrupt_pending, corrupt_taken, verdict_pending, verdict_taken, frame_pending, frame_taken;
-  event_t corrupt_event, verdict_event, frame_event, lost_event;
 
   assign arrival_ready = spacing == '0;
   assign take = arrival_valid && arrival_ready;
@@ -235,31 +234,25 @@ module account
     end
   end
 
-  always_comb begin
-    corrupt_event = '{kind: EVENT_CORRUPT, time_16ns: claimed_at, first: claim, last: claim};
-    verdict_event = '{kind: EVENT_LATE, time_16ns: pending.time_16ns, first: pending.number, last: pending.number};
-    if (pending_verdict == VERDICT_REORDERED) verdict_event.kind = EVENT_REORDERED;
-    if (pending_verdict == VERDICT_DUPLICATED) verdict_event.kind = EVENT_DUPLICATED;
-    frame_event = '{kind: EVENT_FRAME, time_16ns: pending.time_16ns, first: pending.number, last: pending.latency_ns};
-    lost_event  = '{kind: EVENT_LOST, time_16ns: lost_at, first: lost_first, last: lost_last};
-  end
-
   events #(
       .LOG2_DEPTH(LOG2_EVENTS)
   ) tell_events (
       .clk          (clk),
       .rst          (begin_trial),
       .hurry        (crowded),
-      .corrupt      (corrupt_event),
+      .claim        (claim),
+      .claimed_at   (claimed_at),
       .corrupt_valid(corrupt_pending),
       .corrupt_ready(corrupt_taken),
-      .verdict      (verdict_event),
+      .numbered     (pending),
+      .verdict      (pending_verdict),
       .verdict_valid(verdict_pending),
       .verdict_ready(verdict_taken),
-      .frame        (frame_event),
       .frame_valid  (frame_pending),
       .frame_ready  (frame_taken),
-      .lost         (lost_event),
+      .lost_first   (lost_first),
+      .lost_last    (lost_last),
+      .lost_at      (lost_at),
       .lost_valid   (lost_valid),
       .lost_ready   (lost_ready),
       .drop         (drop),

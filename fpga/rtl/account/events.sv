@@ -5,33 +5,41 @@
 
 module events
   import instrument_pkg::*;
+  import account_pkg::*;
 #(
     parameter int LOG2_DEPTH = 4,
     parameter int LOG2_PATIENCE = 12  // clocks that LOST waits for room
 ) (
-    input  wire         clk,
-    input  wire         rst,
-    input  wire         hurry,
-    input  wire event_t corrupt,
-    input  wire         corrupt_valid,
-    output logic        corrupt_ready,
-    input  wire event_t verdict,
-    input  wire         verdict_valid,
-    output logic        verdict_ready,
-    input  wire event_t frame,
-    input  wire         frame_valid,
-    output logic        frame_ready,
-    input  wire event_t lost,
-    input  wire         lost_valid,
-    output logic        lost_ready,
-    output logic        drop,           // an event was dropped
-    output event_t      out,
-    output logic        out_valid,
-    input  wire         out_ready
+    input  wire                   clk,
+    input  wire                   rst,
+    input  wire                   hurry,
+    // CORRUPT
+    input  wire            [47:0] claim,
+    input  wire            [43:0] claimed_at,
+    input  wire                   corrupt_valid,
+    output logic                  corrupt_ready,
+    // What came of a frame, and FRAME
+    input  wire numbered_t        numbered,
+    input  wire verdict_t         verdict,
+    input  wire                   verdict_valid,
+    output logic                  verdict_ready,
+    input  wire                   frame_valid,
+    output logic                  frame_ready,
+    // LOST
+    input  wire            [47:0] lost_first,
+    input  wire            [47:0] lost_last,
+    input  wire            [43:0] lost_at,
+    input  wire                   lost_valid,
+    output logic                  lost_ready,
+    output logic                  drop,           // an event was dropped
+    output event_t                out,
+    output logic                  out_valid,
+    input  wire                   out_ready
 );
 
   // An event every fourth clock: look for room, choose, take, and let the source and the queue answer. So each answer is
-  // a register. That is quick enough: a frame leads to three events at most.
+  // a register. That is quick enough: a frame leads to three events at most. The event goes to the queue in three words,
+  // one a clock from STEP_ANSWER on; a source that was taken shows it until then.
   typedef enum logic [1:0] {
     STEP_LOOK,
     STEP_CHOOSE,
@@ -39,16 +47,39 @@ module events
     STEP_ANSWER
   } step_t;
 
-  step_t  step;
-  event_t chosen;
-  logic chosen_valid, room;
-  logic take_corrupt, take_verdict, take_frame, take_lost, take_dropped;
+  typedef enum logic [3:0] {
+    WORD_CLAIMED_AT,
+    WORD_CLAIM,
+    WORD_TIME,
+    WORD_NUMBER,
+    WORD_LATENCY,
+    WORD_LOST_AT,
+    WORD_LOST_FIRST,
+    WORD_LOST_LAST,
+    WORD_DROPPED,
+    WORD_ZERO
+  } word_t;
+
+  step_t step;
+  word_t choice;
+  logic [47:0] word;
+  event_kind_t kind;
+  logic room, stored;
+  logic take_corrupt, take_verdict, take_frame, take_lost, take_dropped, take_any;
   logic [31:0] dropped;
   logic any_dropped;
   logic [LOG2_PATIENCE-1:0] patience;
   logic impatient;
-  (* ram_style = "distributed" *) logic [$bits(event_t)-1:0] memory[2**LOG2_DEPTH];
-  logic [LOG2_DEPTH:0] written, taken;
+
+  // The place after the last event in the queue is always free: there the time of the last one that was dropped stays.
+  (* ram_style = "distributed" *) logic [3:0] kinds[2**LOG2_DEPTH];
+  (* ram_style = "distributed" *) logic [43:0] times[2**LOG2_DEPTH];
+  (* ram_style = "distributed" *) logic [47:0] firsts[2**LOG2_DEPTH];
+  (* ram_style = "distributed" *) logic [47:0] lasts[2**LOG2_DEPTH];
+  logic [LOG2_DEPTH-1:0] written, taken, level;
+
+  assign take_any = take_corrupt || take_verdict || take_frame || take_lost;
+  assign level    = written - taken;
 
   always_ff @(posedge clk) begin
     step          <= step_t'(step + 1'b1);
@@ -57,42 +88,76 @@ module events
     verdict_ready <= 1'b0;
     frame_ready   <= 1'b0;
     lost_ready    <= 1'b0;
-    chosen_valid  <= 1'b0;
     drop          <= 1'b0;
 
     if (!lost_valid || lost_ready) patience <= '0;
     else if (!(&patience)) patience <= patience + 1'b1;
 
-    take_dropped <= room && any_dropped;
-    take_corrupt <= corrupt_valid && !(room && any_dropped);
-    take_verdict <= verdict_valid && !corrupt_valid && !(room && any_dropped);
-    take_frame   <= frame_valid && !verdict_valid && !corrupt_valid && !(room && any_dropped);
-    take_lost    <= lost_valid && !frame_valid && !verdict_valid && !corrupt_valid && (room ? !any_dropped : impatient);
-
-    if (step == STEP_TAKE) begin
-      if (take_corrupt) chosen <= corrupt;
-      if (take_verdict) chosen <= verdict;
-      if (take_frame) chosen <= frame;
-      if (take_lost) chosen <= lost;
-      if (take_dropped) begin
-        // At the time of the last that was dropped.
-        chosen.kind  <= EVENT_DROPPED;
-        chosen.first <= '0;
-        chosen.last  <= 48'(dropped);
-        dropped      <= '0;
-        any_dropped  <= 1'b0;
-      end
-      corrupt_ready <= take_corrupt;
-      verdict_ready <= take_verdict;
-      frame_ready   <= take_frame;
-      lost_ready    <= take_lost;
-      chosen_valid  <= room && (take_corrupt || take_verdict || take_frame || take_lost || take_dropped);
-      drop          <= !room && (take_corrupt || take_verdict || take_frame || take_lost);
-    end
     if (drop) begin
       dropped     <= dropped + 1'b1;
       any_dropped <= 1'b1;
     end
+
+    unique case (step)
+      STEP_LOOK: if (take_dropped) dropped <= '0;
+      STEP_CHOOSE: begin
+        take_dropped <= room && any_dropped;
+        take_corrupt <= corrupt_valid && !(room && any_dropped);
+        take_verdict <= verdict_valid && !corrupt_valid && !(room && any_dropped);
+        take_frame <= frame_valid && !verdict_valid && !corrupt_valid && !(room && any_dropped);
+        take_lost    <= lost_valid && !frame_valid && !verdict_valid && !corrupt_valid &&
+                     (room ? !any_dropped : impatient);
+        if (corrupt_valid) choice <= WORD_CLAIMED_AT;
+        else if (verdict_valid || frame_valid) choice <= WORD_TIME;
+        else choice <= WORD_LOST_AT;
+      end
+      STEP_TAKE: begin
+        kind <= EVENT_LOST;
+        if (take_corrupt) kind <= EVENT_CORRUPT;
+        if (take_verdict) begin
+          unique case (verdict)
+            VERDICT_REORDERED:  kind <= EVENT_REORDERED;
+            VERDICT_DUPLICATED: kind <= EVENT_DUPLICATED;
+            default:            kind <= EVENT_LATE;
+          endcase
+        end
+        if (take_frame) kind <= EVENT_FRAME;
+        if (take_dropped) begin
+          kind        <= EVENT_DROPPED;
+          any_dropped <= 1'b0;
+        end
+        corrupt_ready <= take_corrupt;
+        verdict_ready <= take_verdict;
+        frame_ready   <= take_frame;
+        lost_ready    <= take_lost;
+        stored        <= room && take_any || take_dropped;
+        drop          <= !room && take_any;
+        choice        <= WORD_ZERO;
+        if (take_corrupt) choice <= WORD_CLAIM;
+        if (take_verdict || take_frame) choice <= WORD_NUMBER;
+        if (take_lost) choice <= WORD_LOST_FIRST;
+      end
+      default: begin
+        choice <= WORD_DROPPED;
+        if (take_corrupt) choice <= WORD_CLAIM;
+        if (take_verdict) choice <= WORD_NUMBER;
+        if (take_frame) choice <= WORD_LATENCY;
+        if (take_lost) choice <= WORD_LOST_LAST;
+      end
+    endcase
+
+    unique case (choice)
+      WORD_CLAIMED_AT: word <= 48'(claimed_at);
+      WORD_CLAIM:      word <= claim;
+      WORD_TIME:       word <= 48'(numbered.time_16ns);
+      WORD_NUMBER:     word <= numbered.number;
+      WORD_LATENCY:    word <= numbered.latency_ns;
+      WORD_LOST_AT:    word <= 48'(lost_at);
+      WORD_LOST_FIRST: word <= lost_first;
+      WORD_LOST_LAST:  word <= lost_last;
+      default:         word <= 48'(dropped);
+    endcase
+    if (choice == WORD_ZERO) word <= '0;
 
     if (rst) begin
       step          <= STEP_LOOK;
@@ -100,7 +165,12 @@ module events
       verdict_ready <= '0;
       frame_ready   <= '0;
       lost_ready    <= '0;
-      chosen_valid  <= '0;
+      take_dropped  <= '0;
+      take_corrupt  <= '0;
+      take_verdict  <= '0;
+      take_frame    <= '0;
+      take_lost     <= '0;
+      stored        <= '0;
       drop          <= '0;
       dropped       <= '0;
       any_dropped   <= '0;
@@ -109,13 +179,16 @@ module events
   end
 
   // The queue: of look-up tables, with registers at both ends so that neither a source nor the memory behind waits for
-  // them. An event every other clock comes out.
+  // them. An event every other clock comes out. One may be on its way that `room` does not know of.
   always_ff @(posedge clk) begin
-    if (chosen_valid) memory[written[LOG2_DEPTH-1:0]] <= chosen;
-    if (!out_valid) out <= memory[taken[LOG2_DEPTH-1:0]];
-    room <= written - taken != (LOG2_DEPTH + 1)'(2 ** LOG2_DEPTH);
+    if (step == STEP_ANSWER) kinds[written] <= kind;
+    if (step == STEP_ANSWER && take_any) times[written] <= word[43:0];
+    if (step == STEP_LOOK) firsts[written] <= word;
+    if (step == STEP_CHOOSE) lasts[written] <= word;
+    if (!out_valid) out <= {kinds[taken], times[taken], firsts[taken], lasts[taken]};
+    room <= level < LOG2_DEPTH'(2 ** LOG2_DEPTH - 2);
 
-    if (chosen_valid) written <= written + 1'b1;
+    if (step == STEP_CHOOSE && stored) written <= written + 1'b1;
     if (out_valid) out_valid <= !out_ready;
     else if (written != taken) begin
       out_valid <= 1'b1;
