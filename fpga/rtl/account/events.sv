@@ -98,8 +98,10 @@ module events
       any_dropped <= 1'b1;
     end
 
+    if (step == STEP_LOOK && take_dropped) dropped <= '0;
+
     unique case (step)
-      STEP_LOOK: if (take_dropped) dropped <= '0;
+      STEP_LOOK: ;
       STEP_CHOOSE: begin
         take_dropped <= room && any_dropped;
         take_corrupt <= corrupt_valid && !(room && any_dropped);

@@ -51,6 +51,7 @@ module histogram
   logic asked;  // a read of the host waits
   logic waiting;  // a latency waits to be counted
   logic signed [48:0] offset;
+  logic below, above;  // all bins
   logic [4:0] shifts;
   logic clearing, swapping;
 
@@ -73,6 +74,9 @@ module histogram
     if (valid) waiting <= 1'b1;
     if (!waiting) offset <= $signed({latency_ns[47], latency_ns}) - 49'($signed(origin_ns));
     else if (state == STATE_SHIFT && shifts != '0) offset <= offset >>> 1;
+    // Known of what has been shifted when it is cut.
+    below <= offset[48];
+    above <= !offset[48] && |offset[47:LOG2_BINS];
     // Zero but while an entry is written: that is what clears.
     count <= '0;
     if (read_valid) begin
@@ -96,10 +100,8 @@ module histogram
         if (shifts == '0) state <= STATE_CUT;
       end
       STATE_CUT: begin
-        address <= {bank, offset[LOG2_BINS-1:0]};
-        if (offset[48]) address <= {bank, {LOG2_BINS{1'b0}}};
-        else if (|offset[47:LOG2_BINS]) address <= {bank, {LOG2_BINS{1'b1}}};
-        state <= STATE_FETCH;
+        address <= {bank, offset[LOG2_BINS-1:0] & ~{LOG2_BINS{below}} | {LOG2_BINS{above}}};
+        state   <= STATE_FETCH;
       end
       STATE_FETCH: state <= STATE_WAIT;
       STATE_WAIT:  state <= STATE_COUNT;

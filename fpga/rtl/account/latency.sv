@@ -40,12 +40,15 @@ module latency
   logic fresh, more, less;
   logic signed [48:0] distance;
   logic far;  // the distance is cut off
-  logic signed [DIGITS-1:0] root, upper;
+  logic [DIGITS-1:0] root, upper;
   logic [DIGITS-1:0] lower;
-  logic signed [DIGITS:0] partial;
+  logic minus;
+  logic [DIGITS:0] addend, partial;
 
   // Word `step` - 1 of the figures, and what is added to it.
-  logic [15:0] figure, summand, result, operand;
+  logic [15:0] figure, other, operand, summand, result;
+  logic [2:0] squares;
+  logic sign;
   logic carry, carry_out, not_less;
   logic in_sum, in_most, in_least, replaced;
 
@@ -57,21 +60,15 @@ module latency
   assign {carry_out, result} = {1'b0, figure} + {1'b0, summand} + 17'(carry);
   assign not_less = carry_out ^ figure[15] ^ !summand[15];  // of figure - sample, at its highest word
 
-  always_comb begin
-    operand = second ? sample[0] : ~sample[0];
-    if (step == SIGN) operand = {16{negative}};
-    if (step == 5'd0) operand = lower[15:0];
-    if (step == 5'd1) operand = {upper[6:0], lower[24:16]};
-    if (step == 5'd2) operand = upper[22:7];
-  end
+  // The square's three words, the sample's sign, or a word of the sample.
+  assign other = {16{squares[0]}} & lower[15:0] | {16{squares[1]}} & {upper[6:0], lower[24:16]} |
+                 {16{squares[2]}} & upper[22:7] | {16{sign && negative}};
+  assign operand = sign || squares != '0 ? other : sample[0] ^ {16{!second}};
 
   // A distance is squared with its sign: its highest digit counts below zero.
   assign root = distance[DIGITS-1:0];
-  always_comb begin
-    partial = (DIGITS + 1)'(upper);
-    if (step == LAST_DIGIT) partial = partial - (lower[0] ? (DIGITS + 1)'(root) : '0);
-    else partial = partial + (lower[0] ? (DIGITS + 1)'(root) : '0);
-  end
+  assign addend = (lower[0] ? {root[DIGITS-1], root} : '0) ^ {DIGITS + 1{minus}};
+  assign partial = {upper[DIGITS-1], upper} + addend + (DIGITS + 1)'(minus);
 
   always_ff @(posedge clk) begin
     // The figures.
@@ -98,7 +95,12 @@ module latency
       if (step == 5'd1 && far) distance[DIGITS-1:0] <= {1'b0, {DIGITS - 1{1'b1}}};
     end
 
-    step <= step + 1'b1;
+    // A step ahead, because a word's choice is wide.
+    squares <= {squares[1:0], !second && step == LAST_DIGIT};
+    sign    <= step == SIGN - 5'd1;
+    minus   <= step == LAST_DIGIT - 5'd1;
+
+    step    <= step + 1'b1;
     if (!second && step == LAST_DIGIT) begin
       step   <= '0;
       second <= 1'b1;
@@ -114,6 +116,8 @@ module latency
       step     <= '0;
       second   <= 1'b0;
       if (valid) ready <= 1'b0;
+      squares <= '0;
+      sign    <= 1'b0;
     end
 
     if (swap) begin
