@@ -9,7 +9,7 @@ module account
     parameter int LOG2_WINDOW = 12,
     parameter int LOG2_QUEUE  = 9,
     parameter int LOG2_BINS   = 11,
-    parameter int LOG2_EVENTS = 4
+    parameter int LOG2_EVENTS = 5
 ) (
     input  wire                         clk,
     input  wire                         rst,

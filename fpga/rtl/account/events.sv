@@ -1,4 +1,4 @@
-// Joins what is found of single frames into one stream of events with a short queue. A source holds its event until it
+// Joins what is found of single frames into one stream of events with a queue. A source holds its event until it
 // is taken. LOST may wait for room as long as `hurry` does not say that frames would be missed for it; whatever else
 // finds no room is dropped, counted, and told by one EVENT_DROPPED when there is room again. Never holds up a frame.
 `default_nettype none
@@ -7,7 +7,7 @@ module events
   import instrument_pkg::*;
   import account_pkg::*;
 #(
-    parameter int LOG2_DEPTH = 4,
+    parameter int LOG2_DEPTH = 5,
     parameter int LOG2_PATIENCE = 12  // clocks that LOST waits for room
 ) (
     input  wire                   clk,
@@ -71,12 +71,13 @@ module events
   logic [LOG2_PATIENCE-1:0] patience;
   logic impatient;
 
-  // The place after the last event in the queue is always free: there the time of the last one that was dropped stays.
-  (* ram_style = "distributed" *) logic [3:0] kinds[2**LOG2_DEPTH];
-  (* ram_style = "distributed" *) logic [43:0] times[2**LOG2_DEPTH];
-  (* ram_style = "distributed" *) logic [47:0] firsts[2**LOG2_DEPTH];
-  (* ram_style = "distributed" *) logic [47:0] lasts[2**LOG2_DEPTH];
+  // The queue, four places for an event: its time, its kind with its first number, its last number, and nothing. The
+  // place after the last event is always free: there the time of the last one that was dropped stays.
+  (* ram_style = "block", no_rw_check *) logic [51:0] memory[2**(LOG2_DEPTH+2)];
+  logic [51:0] read;
   logic [LOG2_DEPTH-1:0] written, taken, level;
+  logic [1:0] place, fetch;
+  logic write;
 
   assign take_any = take_corrupt || take_verdict || take_frame || take_lost;
   assign level    = written - taken;
@@ -180,19 +181,23 @@ module events
     end
   end
 
-  // The queue: of look-up tables, with registers at both ends so that neither a source nor the memory behind waits for
-  // them. An event every other clock comes out. One may be on its way that `room` does not know of.
+  // Its memory has registers at both ends, so that neither a source nor who takes the events waits for it. One may be on
+  // its way that `room` does not know of.
+  assign place = step + 2'd1;
+  assign write = step == STEP_ANSWER ? take_any : step != STEP_TAKE;
+
   always_ff @(posedge clk) begin
-    if (step == STEP_ANSWER) kinds[written] <= kind;
-    if (step == STEP_ANSWER && take_any) times[written] <= word[43:0];
-    if (step == STEP_LOOK) firsts[written] <= word;
-    if (step == STEP_CHOOSE) lasts[written] <= word;
-    if (!out_valid) out <= {kinds[taken], times[taken], firsts[taken], lasts[taken]};
+    if (write) memory[{written, place}] <= {kind, word};
+    read <= memory[{taken, fetch}];
+    if (fetch == 2'd1) out.time_16ns <= read[43:0];
+    if (fetch == 2'd2) {out.kind, out.first} <= {event_kind_t'(read[51:48]), read[47:0]};
+    if (fetch == 2'd3) out.last <= read[47:0];
     room <= level < LOG2_DEPTH'(2 ** LOG2_DEPTH - 2);
 
     if (step == STEP_CHOOSE && stored) written <= written + 1'b1;
     if (out_valid) out_valid <= !out_ready;
-    else if (written != taken) begin
+    else if (fetch != 2'd0 || written != taken) fetch <= fetch + 1'b1;
+    if (fetch == 2'd3) begin
       out_valid <= 1'b1;
       taken     <= taken + 1'b1;
     end
@@ -200,6 +205,7 @@ module events
     if (rst) begin
       written   <= '0;
       taken     <= '0;
+      fetch     <= '0;
       out_valid <= '0;
     end
   end
