@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import lcm
+from math import gcd, lcm
 
 from keisoku.engine.traffic import Traffic
 from keisoku.errors import PlanError
@@ -27,6 +27,12 @@ UNDERSIZE_HEADERS = "ethernet"
 """IPv4, UDP and a signature do not fit into a frame below 64 bytes."""
 _SNAP = Fraction(1, 10**7)
 """A rate is a float: an interval this near to whole byte times is meant to be whole."""
+
+TICKS_PERIOD_BYTES = 40
+"""After so many byte times the time base (128.125 MHz) and the ports' clock (125 MHz) meet again as they did."""
+MOST_SHARED = 3
+"""A factor of an interval with that period for which the steps of the stamps still average to 0.6 ns."""
+SLIP_BYTES = Fraction(1, 41)
 
 
 @dataclass(frozen=True)
@@ -185,7 +191,7 @@ def _pacing(stream: Stream, sizes: Sequence[int], byte_ns: Fraction) -> tuple[Fr
         problem = f"{stream.frames_per_second:,.0f} frames/s leave less than {LEAST_GAP_BYTES} byte times between them"
         raise PlanError("rate", problem, f"use at most {float(most):,.0f} frames/s")
     if isinstance(pacing, Constant):
-        return interval, 1, [gap]
+        return (_slipping(interval) if interval >= mean + gap + 1 else interval), 1, [gap]
     if pacing.gap_ns:
         gap = max(gap, round(pacing.gap_ns / byte_ns) - max(sizes) - PREAMBLE_BYTES)
     return interval * pacing.burst_frames, pacing.burst_frames, [gap]
@@ -194,6 +200,16 @@ def _pacing(stream: Stream, sizes: Sequence[int], byte_ns: Fraction) -> tuple[Fr
 def _snapped(interval: Fraction) -> Fraction:
     whole = round(interval)
     return Fraction(whole) if abs(interval - whole) <= _SNAP * interval else interval
+
+
+def _slipping(interval: Fraction) -> Fraction:
+    """An interval at which stamps of clocks that are locked together meet in many phases: then their steps average out.
+
+    The time base makes 41 ticks in 40 byte times, so frames a multiple of 40 apart would all meet it in one phase, and
+    their mean would be off by up to a step. A 41st of a byte time more, 290 millionths at most, visits all phases.
+    """
+    few = interval.denominator == 1 and gcd(interval.numerator, TICKS_PERIOD_BYTES) > MOST_SHARED
+    return interval + SLIP_BYTES if few else interval
 
 
 def _listed(gaps_ns: Sequence[int], sizes: Sequence[int], byte_ns: Fraction) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from keisoku.calibration.bias import Bias
 from keisoku.cli.progress import Display
 from keisoku.engine.fpga import FpgaEngine
 from keisoku.engine.fpga_hosts import FpgaHosts, mac
+from keisoku.engine.fpga_load import loads
 from keisoku.engine.simulated import routes_between
 from keisoku.engine.traffic import Traffic
 from keisoku.errors import EngineError, PlanError
@@ -153,6 +155,16 @@ def test_bursts_and_gaps_leave_as_they_are_wanted() -> None:
     gaps = Gaps(gaps_ns=(1000, 3000))
     facts = facts_of(engine_on(tester, Content(pacing=gaps)), trial_of(500_000.0))
     assert facts.sent.last_sent_ns == 499 * 4000 + 1000
+
+
+@pytest.mark.parametrize(
+    ("byte_times", "interval"), [(84, 84), (840, 840 + Fraction(1, 41)), (841, 841), (120.5, Fraction(241, 2))]
+)
+def test_intervals_that_meet_the_time_base_in_few_phases_slip(byte_times: float, interval: Fraction) -> None:
+    """At a tenth of the line rate all frames once met it in one phase, and the mean could be off by 8 ns."""
+    traffic = Traffic(routes_between(((0, 1),)), [Content()])
+    (load,) = loads(traffic, trial_of(1e9 / (8 * byte_times)), 1e9)
+    assert load.interval_bytes == pytest.approx(interval, rel=1e-12)
 
 
 def test_sizes_in_turn_are_one_stream() -> None:

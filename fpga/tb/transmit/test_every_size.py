@@ -1,4 +1,4 @@
-"""Back-to-back frames of many sizes, or with KEISOKU_FPGA_LONG=1 of every size, in C++ over the Verilated generator.
+"""Back-to-back frames of many sizes, or with KEISOKU_EVERY_SIZE=1 of every size, in C++ over the Verilated generator.
 
 The C++ checks gaps, lengths, checksums, FCS and signatures by itself; here are only the programs.
 """
@@ -39,7 +39,7 @@ def test_sizes():
     command += [*sources, FPGA / "tb" / "transmit" / "every_size.cpp"]
     subprocess.run(command, check=True, capture_output=True)
     chance = random.Random(9)
-    if os.environ.get("KEISOKU_FPGA_LONG"):
+    if os.environ.get("KEISOKU_EVERY_SIZE"):
         sizes = list(range(64, 16_388))
     else:
         sizes = [*range(64, 400), *range(400, 16_387, 257), 16_387]
