@@ -9,7 +9,7 @@ module account
     parameter int LOG2_WINDOW = 12,
     parameter int LOG2_QUEUE  = 9,
     parameter int LOG2_BINS   = 11,
-    parameter int LOG2_EVENTS = 4
+    parameter int LOG2_EVENTS = 5
 ) (
     input  wire                         clk,
     input  wire                         rst,
@@ -41,8 +41,9 @@ module account
 
   logic begin_trial;
 
-  // Arrivals come one in eight clocks at most (the shortest frame on the wire has 17): time to tell of a corrupt one.
-  logic [2:0] spacing;
+  // Arrivals come one in sixteen clocks at most (the shortest frame on the wire has 17): time to count one and to tell
+  // of a corrupt one. So do verdicts.
+  logic [3:0] spacing, verdict_spacing;
   logic resetting, take;
 
   numbered_t classified, tracked, pending;
@@ -53,7 +54,7 @@ module account
   logic tracked_valid, tracked_ready;
 
   verdict_t verdict, pending_verdict;
-  logic verdict_valid, skipped, able, accepted, first;
+  logic verdict_valid, skipped, able, accepted, first, counts_idle;
   logic flushing, flushed;
   logic [47:0] lost_first, lost_last;
   logic [43:0] lost_at;
@@ -62,7 +63,6 @@ module account
   logic histogram_ready, histogram_busy, latency_ready, swapped;
   logic tell, drop;
   logic corrupt_pending, corrupt_taken, verdict_pending, verdict_taken, frame_pending, frame_taken;
-  event_t corrupt_event, verdict_event, frame_event, lost_event;
 
   assign arrival_ready = spacing == '0;
   assign take = arrival_valid && arrival_ready;
@@ -71,7 +71,7 @@ module account
 
   always_ff @(posedge clk) begin
     begin_trial <= rst || reset;
-    spacing     <= take ? '1 : spacing - 3'(spacing != '0);
+    spacing     <= take ? '1 : spacing - 4'(spacing != '0);
     if (rst) spacing <= '0;
   end
 
@@ -106,7 +106,10 @@ module account
   // for the next one.
   assign accepted = verdict_valid && able;
   always_ff @(posedge clk) begin
-    able <= histogram_ready && latency_ready && !verdict_pending && !frame_pending && !accepted && !begin_trial;
+    able <= histogram_ready && latency_ready && !verdict_pending && !frame_pending && !accepted && !begin_trial &&
+            verdict_spacing == '0;
+    verdict_spacing <= accepted ? '1 : verdict_spacing - 4'(verdict_spacing != '0);
+    if (rst) verdict_spacing <= '0;
   end
   assign tracked_ready = accepted;
   assign first = verdict == VERDICT_IN_ORDER || verdict == VERDICT_REORDERED;
@@ -115,9 +118,9 @@ module account
 
   always_ff @(posedge clk) begin
     // Spacing runs longer than classification, so an arrival is in the queue before it ends.
-    settled  <= empty && spacing == '0 && !take && !ours_valid;
+    settled  <= empty && spacing == '0 && !take && !ours_valid && counts_idle;
     flushing <= (flushing || flush) && !flushed;
-    finished <= flushed && !lost_valid;
+    finished <= flushed && !lost_valid && counts_idle;
     if (begin_trial) begin
       finished <= '0;
       settled  <= '0;
@@ -204,6 +207,7 @@ module account
       .lost_last    (lost_last),
       .lost_valid   (lost_valid && lost_ready),
       .drop         (drop),
+      .idle         (counts_idle),
       .told         (counted)
   );
 
@@ -230,31 +234,25 @@ module account
     end
   end
 
-  always_comb begin
-    corrupt_event = '{kind: EVENT_CORRUPT, time_16ns: claimed_at, first: claim, last: claim};
-    verdict_event = '{kind: EVENT_LATE, time_16ns: pending.time_16ns, first: pending.number, last: pending.number};
-    if (pending_verdict == VERDICT_REORDERED) verdict_event.kind = EVENT_REORDERED;
-    if (pending_verdict == VERDICT_DUPLICATED) verdict_event.kind = EVENT_DUPLICATED;
-    frame_event = '{kind: EVENT_FRAME, time_16ns: pending.time_16ns, first: pending.number, last: pending.latency_ns};
-    lost_event  = '{kind: EVENT_LOST, time_16ns: lost_at, first: lost_first, last: lost_last};
-  end
-
   events #(
       .LOG2_DEPTH(LOG2_EVENTS)
   ) tell_events (
       .clk          (clk),
       .rst          (begin_trial),
       .hurry        (crowded),
-      .corrupt      (corrupt_event),
+      .claim        (claim),
+      .claimed_at   (claimed_at),
       .corrupt_valid(corrupt_pending),
       .corrupt_ready(corrupt_taken),
-      .verdict      (verdict_event),
+      .numbered     (pending),
+      .verdict      (pending_verdict),
       .verdict_valid(verdict_pending),
       .verdict_ready(verdict_taken),
-      .frame        (frame_event),
       .frame_valid  (frame_pending),
       .frame_ready  (frame_taken),
-      .lost         (lost_event),
+      .lost_first   (lost_first),
+      .lost_last    (lost_last),
+      .lost_at      (lost_at),
       .lost_valid   (lost_valid),
       .lost_ready   (lost_ready),
       .drop         (drop),

@@ -51,11 +51,12 @@ module histogram
   logic asked;  // a read of the host waits
   logic waiting;  // a latency waits to be counted
   logic signed [48:0] offset;
+  logic below, above;  // all bins
   logic [4:0] shifts;
   logic clearing, swapping;
 
   always_ff @(posedge clk) begin
-    if (write) memory[write_address] <= state == STATE_WRITE ? count : '0;
+    if (write) memory[write_address] <= count;
     memory_read <= memory[address];
     fetched     <= memory_read;
   end
@@ -70,10 +71,14 @@ module histogram
   always_ff @(posedge clk) begin
     swapped   <= 1'b0;
     read_done <= 1'b0;
-    if (valid) begin
-      waiting <= 1'b1;
-      offset  <= $signed({latency_ns[47], latency_ns}) - 49'($signed(origin_ns));
-    end
+    if (valid) waiting <= 1'b1;
+    if (!waiting) offset <= $signed({latency_ns[47], latency_ns}) - 49'($signed(origin_ns));
+    else if (state == STATE_SHIFT && shifts != '0) offset <= offset >>> 1;
+    // Known of what has been shifted when it is cut.
+    below <= offset[48];
+    above <= !offset[48] && |offset[47:LOG2_BINS];
+    // Zero but while an entry is written: that is what clears.
+    count <= '0;
     if (read_valid) begin
       asked     <= 1'b1;
       asked_bin <= read_bin;
@@ -93,13 +98,10 @@ module histogram
       STATE_SHIFT: begin
         shifts <= shifts - 1'b1;
         if (shifts == '0) state <= STATE_CUT;
-        else offset <= offset >>> 1;
       end
       STATE_CUT: begin
-        address <= {bank, offset[LOG2_BINS-1:0]};
-        if (offset[48]) address <= {bank, {LOG2_BINS{1'b0}}};
-        else if (|offset[47:LOG2_BINS]) address <= {bank, {LOG2_BINS{1'b1}}};
-        state <= STATE_FETCH;
+        address <= {bank, offset[LOG2_BINS-1:0] & ~{LOG2_BINS{below}} | {LOG2_BINS{above}}};
+        state   <= STATE_FETCH;
       end
       STATE_FETCH: state <= STATE_WAIT;
       STATE_WAIT:  state <= STATE_COUNT;

@@ -1,5 +1,8 @@
 // Extremes, sum and sum of squares of latencies, twice: one bank is added to while the host reads the other.
 // Must never let a frame into one figure and not into another: `swap` comes only while it is ready.
+//
+// The figures go round through one adder of 16 bit, twice for each latency: first compared with it, then changed. In
+// between a multiplier squares, a bit a clock. That takes 48 clocks; no frame needs less than 67 of them.
 `default_nettype none
 
 module latency
@@ -16,93 +19,117 @@ module latency
     output latency_t        told
 );
 
-  localparam int DIGITS = 24;
+  // The words of latency_t from the lowest on, as they pass the adder.
+  localparam int WORDS = $bits(latency_t) / 16;
+  localparam logic [4:0] SUM = 5'd5;
+  localparam logic [4:0] SIGN = 5'd8;
+  localparam logic [4:0] MOST = 5'd9;
+  localparam logic [4:0] LEAST = 5'd12;
+  localparam logic [4:0] COUNT = 5'd15;
+  localparam logic [4:0] LAST_STEP = 5'd18;
+  localparam int DIGITS = 25;  // of a distance, with its sign
+  localparam logic [4:0] LAST_DIGIT = 5'd27;
 
-  typedef enum logic [2:0] {
-    STATE_IDLE,
-    STATE_COMPARE,
-    STATE_SUM,
-    STATE_ROOT,
-    STATE_SQUARE,
-    STATE_LOW,
-    STATE_HIGH
-  } state_t;
+  // In the first round the multiplier works from step 3 to step 27, after which the second round begins.
+  logic second;
+  logic [4:0] step;
 
-  state_t state;
-  latency_t open;
-  ns_t sample_ns;
-  logic fresh, less, more, carry, square_carry;
+  logic [WORDS-1:0][15:0] open;  // word `step` of a round is the lowest
+  logic [2:0][15:0] sample;  // goes round with the figures that it belongs to
+  logic negative;  // the sample is
+  logic fresh, more, less;
   logic signed [48:0] distance;
-  logic [DIGITS-1:0] root, multiplier;
-  logic [2*DIGITS-1:0] square;
-  logic [4:0] bits;
+  logic far;  // the distance is cut off
+  logic [DIGITS-1:0] root, upper;
+  logic [DIGITS-1:0] lower;
+  logic minus;
+  logic [DIGITS:0] addend, partial;
 
-  // The sign of a difference is one chain of carries and a register.
-  /* verilator lint_off UNUSEDSIGNAL */  // only their signs are of use
-  logic signed [48:0] below, above;
-  /* verilator lint_on UNUSEDSIGNAL */
-  assign below = $signed({sample_ns[47], sample_ns}) - $signed({open.least_ns[47], open.least_ns});
-  assign above = $signed({open.most_ns[47], open.most_ns}) - $signed({sample_ns[47], sample_ns});
+  // Word `step` - 1 of the figures, and what is added to it.
+  logic [15:0] figure, other, operand, summand, result;
+  logic [2:0] squares;
+  logic sign;
+  logic carry, carry_out, not_less;
+  logic in_sum, in_most, in_least, replaced;
 
-  assign ready = state == STATE_IDLE;
+  assign in_sum = step >= SUM && step < MOST;
+  assign in_most = step >= MOST && step < LEAST;
+  assign in_least = step >= LEAST && step < COUNT;
+  assign replaced = second && (in_most && more || in_least && less);
+
+  assign {carry_out, result} = {1'b0, figure} + {1'b0, summand} + 17'(carry);
+  assign not_less = carry_out ^ figure[15] ^ !summand[15];  // of figure - sample, at its highest word
+
+  // The square's three words, the sample's sign, or a word of the sample.
+  assign other = {16{squares[0]}} & lower[15:0] | {16{squares[1]}} & {upper[6:0], lower[24:16]} |
+                 {16{squares[2]}} & upper[22:7] | {16{sign && negative}};
+  assign operand = sign || squares != '0 ? other : sample[0] ^ {16{!second}};
+
+  // A distance is squared with its sign: its highest digit counts below zero.
+  assign root = distance[DIGITS-1:0];
+  assign addend = (lower[0] ? {root[DIGITS-1], root} : '0) ^ {DIGITS + 1{minus}};
+  assign partial = {upper[DIGITS-1], upper} + addend + (DIGITS + 1)'(minus);
 
   always_ff @(posedge clk) begin
-    less <= below[48];
-    more <= above[48];
+    // The figures.
+    if (!ready) begin
+      figure  <= open[0];
+      summand <= operand;
+      if (replaced) figure <= '0;
+      if (second && (step > 5'd2 && step < SUM || (in_most || in_least) && !replaced || step >= COUNT)) summand <= '0;
+      carry <= carry_out;
+      if (step == 5'd0 || step == SUM) carry <= 1'b0;
+      if (step == MOST || step == LEAST) carry <= !second;
+      if (step == COUNT) carry <= 1'b1;
+      if (second || step <= LAST_STEP) open <= {second ? result : figure, open[WORDS-1:1]};
+      if (in_sum && step != SIGN || in_most || in_least) sample <= {sample[0], sample[2:1]};
+      if (!second && step == LEAST) more <= fresh || !not_less;
+      if (!second && step == COUNT) less <= fresh || not_less;
+    end
 
-    unique case (state)
-      STATE_IDLE: begin
-        sample_ns <= latency_ns;
-        distance  <= $signed({latency_ns[47], latency_ns}) - 49'($signed(origin_ns));
-        if (valid) state <= STATE_COMPARE;
-      end
-      STATE_COMPARE: begin
-        fresh      <= open.count == '0;
-        open.count <= open.count + 1'b1;
-        distance   <= distance[48] ? -distance : distance;
-        state      <= STATE_SUM;
-      end
-      // Sums go in two halves: a carry over all of one is too long for a clock.
-      STATE_SUM: begin
-        if (less || fresh) open.least_ns <= sample_ns;
-        if (more || fresh) open.most_ns <= sample_ns;
-        {carry, open.sum_ns[31:0]} <= {1'b0, open.sum_ns[31:0]} + {1'b0, sample_ns[31:0]};
-        state <= STATE_ROOT;
-      end
-      STATE_ROOT: begin
-        open.sum_ns[63:32] <= open.sum_ns[63:32] + {{16{sample_ns[47]}}, sample_ns[47:32]} + 32'(carry);
-        root               <= |distance[48:DIGITS] ? '1 : distance[DIGITS-1:0];
-        multiplier         <= |distance[48:DIGITS] ? '1 : distance[DIGITS-1:0];
-        square             <= '0;
-        bits               <= 5'(DIGITS);
-        state              <= STATE_SQUARE;
-      end
-      // A bit a clock, the highest first: no frame needs less than 68 of them.
-      STATE_SQUARE: begin
-        square     <= (square << 1) + (multiplier[DIGITS-1] ? (2 * DIGITS)'(root) : '0);
-        multiplier <= multiplier << 1;
-        bits       <= bits - 1'b1;
-        if (bits == 1) state <= STATE_LOW;
-      end
-      STATE_LOW: begin
-        {square_carry, open.squares[39:0]} <= {1'b0, open.squares[39:0]} + {1'b0, square[39:0]};
-        state <= STATE_HIGH;
-      end
-      STATE_HIGH: begin
-        open.squares[79:40] <= open.squares[79:40] + 40'(square[47:40]) + 40'(square_carry);
-        state <= STATE_IDLE;
-      end
-      default: state <= STATE_IDLE;
-    endcase
+    // The square.
+    far <= distance[48:DIGITS-1] != {(50 - DIGITS) {distance[48]}} || distance[48] && distance[DIGITS-2:0] == '0;
+    if (!second) begin
+      {upper, lower} <= {partial, lower[DIGITS-1:1]};
+      if (step == 5'd2) {upper, lower} <= {DIGITS'(0), root};
+      if (step == 5'd1 && far) distance[DIGITS-1:0] <= {1'b0, {DIGITS - 1{1'b1}}};
+    end
+
+    // A step ahead, because a word's choice is wide.
+    squares <= {squares[1:0], !second && step == LAST_DIGIT};
+    sign    <= step == SIGN - 5'd1;
+    minus   <= step == LAST_DIGIT - 5'd1;
+
+    step    <= step + 1'b1;
+    if (!second && step == LAST_DIGIT) begin
+      step   <= '0;
+      second <= 1'b1;
+    end
+    if (second && step == LAST_STEP) begin
+      ready <= 1'b1;
+      fresh <= 1'b0;
+    end
+    if (ready) begin
+      sample   <= latency_ns;
+      negative <= latency_ns[47];
+      distance <= $signed({latency_ns[47], latency_ns}) - 49'($signed(origin_ns));
+      step     <= '0;
+      second   <= 1'b0;
+      if (valid) ready <= 1'b0;
+      squares <= '0;
+      sign    <= 1'b0;
+    end
 
     if (swap) begin
-      told <= open;
-      open <= '0;
+      told  <= open;
+      open  <= '0;
+      fresh <= 1'b1;
     end
     if (rst) begin
-      state <= STATE_IDLE;
+      ready <= 1'b1;
       open  <= '0;
       told  <= '0;
+      fresh <= 1'b1;
     end
   end
 

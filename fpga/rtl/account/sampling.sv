@@ -16,8 +16,9 @@ module sampling
     output logic         triggered
 );
 
-  logic above, skip, known, due;
-  logic [31:0] until_sample, left;
+  logic above, skip, known, wanted, begun, due, following, over;
+  logic [31:0] since;  // frames from the last sample on
+  logic [31:0] followed;  // frames from the trigger on
 
   // The sign of a difference is one chain of carries and a register.
   /* verilator lint_off UNUSEDSIGNAL */  // only its sign is of use
@@ -26,27 +27,34 @@ module sampling
   assign margin = 49'($signed(choice.trigger_latency_ns)) - $signed({latency_ns[47], latency_ns});
 
   always_ff @(posedge clk) begin
-    above <= margin[48];
-    skip  <= skipped;
-    known <= valid && !rst;
-    due   <= until_sample == '0;
+    above  <= margin[48];
+    skip   <= skipped;
+    known  <= valid && !rst;
+    wanted <= choice.every != '0;
+    // Frames are further apart than two clocks, so that these are known of the last one.
+    due    <= wanted && (!begun || since == choice.every);
+    over   <= followed == choice.trigger_frames;
 
-    tell  <= 1'b0;
+    tell   <= 1'b0;
     if (known) begin
-      tell <= choice.every != '0 && due || left != '0;
-      until_sample <= due ? choice.every - 1'b1 : until_sample - 1'b1;
-      if (left != '0) left <= left - 1'b1;
+      tell  <= due || following && !over;
+      begun <= 1'b1;
+      since <= since + 1'b1;
+      if (due) since <= 32'd1;
+      followed <= followed + 1'b1;
+      if (over) following <= 1'b0;
       if (!triggered && (choice.trigger_on_latency && above || choice.trigger_on_skip && skip)) begin
         triggered <= 1'b1;
         tell      <= 1'b1;
-        left      <= choice.trigger_frames - 1'b1;
+        following <= 1'b1;
       end
+      if (!triggered) followed <= 32'd1;
     end
 
     if (rst) begin
-      triggered    <= '0;
-      until_sample <= '0;
-      left         <= '0;
+      triggered <= '0;
+      begun     <= '0;
+      following <= '0;
     end
   end
 

@@ -72,7 +72,9 @@ module tracker
   // The sweep: `left` slots are still to be read, the three bits follow them through the registers.
   logic [LOG2_WINDOW:0] left;
   logic reading, read, decide;
+  signed_t left_behind;  // the greatest number below the window
   signed_t leaving;  // the number whose slot is decided next
+  signed_t last_leaving;  // in this clock, if one leaves
 
   // The missing numbers that left the window last, if none that came has left since.
   logic open;
@@ -90,8 +92,11 @@ module tracker
   end
 
   // An interval is told when a number that came leaves behind it. The sweep stands until it is taken.
-  assign move  = state != STATE_SWEEP || !lost_valid;
+  assign move = state != STATE_SWEEP || !lost_valid;
   assign close = state == STATE_SWEEP ? decide && open && seen : state == STATE_CLOSE && open;
+
+  assign leaving = left_behind + 1'b1;
+  assign last_leaving = state == STATE_TAIL ? $signed(target - (NUMBER_BITS + 1)'(WINDOW)) : leaving;
 
   // A slot is written one clock after it was read, never while.
   always_comb begin
@@ -170,10 +175,10 @@ module tracker
         read    <= reading;
         decide  <= read;
         if (decide) begin
-          leaving <= leaving + 1'b1;
+          left_behind <= last_leaving;
           if (!seen && !leaving[NUMBER_BITS]) begin
             open      <= 1'b1;
-            open_last <= leaving[NUMBER_BITS-1:0];
+            open_last <= last_leaving[NUMBER_BITS-1:0];
             if (!open) begin
               open_first <= leaving[NUMBER_BITS-1:0];
               open_at    <= at;
@@ -186,9 +191,9 @@ module tracker
       // Numbers that the jump left behind without their ever having been in the window.
       STATE_TAIL: begin
         if (big) begin
-          open      <= 1'b1;
-          open_last <= number_t'(target - (NUMBER_BITS + 1)'(WINDOW));
-          leaving   <= $signed(target - (NUMBER_BITS + 1)'(WINDOW - 1));
+          open        <= 1'b1;
+          open_last   <= last_leaving[NUMBER_BITS-1:0];
+          left_behind <= last_leaving;
           if (!open) begin
             open_first <= leaving[NUMBER_BITS-1:0];
             open_at    <= at;
@@ -210,13 +215,13 @@ module tracker
     endcase
 
     if (rst) begin
-      state      <= STATE_IDLE;
-      closing    <= '0;
-      expected   <= '0;
-      leaving    <= -signed_t'(WINDOW);
-      open       <= '0;
-      flushed    <= '0;
-      lost_valid <= '0;
+      state       <= STATE_IDLE;
+      closing     <= '0;
+      expected    <= '0;
+      left_behind <= -signed_t'(WINDOW) - signed_t'(1);
+      open        <= '0;
+      flushed     <= '0;
+      lost_valid  <= '0;
     end
   end
 

@@ -119,7 +119,8 @@ module receive
   );
 
   passed_t in, out;
-  logic in_valid, in_ready, out_valid, out_ready;
+  logic in_valid, in_ready, out_valid, out_ready, outlet_ready, counts_ready;
+  assign out_ready = outlet_ready && counts_ready;
 
   arrival_queue queue (
       .clk(rx_clk),
@@ -195,14 +196,15 @@ module receive
   arrival_output outlet (
       .rst(held),
       .in(out.arrival),
-      .in_valid(out_valid),
-      .in_ready(out_ready),
+      .in_valid(out_valid && counts_ready),
+      .in_ready(outlet_ready),
       .*
   );
 
   receive_counts counts (
       .rst(held),
       .valid(out_valid && out_ready),
+      .ready(counts_ready),
       .fcs_bad(out.arrival.fcs_bad),
       .misaligned(out.arrival.misaligned),
       .frame_bytes(out.arrival.frame_bytes),

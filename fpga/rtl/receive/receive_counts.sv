@@ -1,4 +1,8 @@
-// Counts the frames of a port by what they are, whoever sent them (as RMON does, RFC 2819). Never looks at signatures.
+// Counts the frames of a port by what they are, whoever sent them (as RMON does, RFC 2819). Never looks at signatures,
+// and must never be given a frame while it is not ready: with one adder for all counts it takes five clocks for a frame,
+// or eight.
+//
+// The counts lie in look-up tables, beside copies that can be seen all at once.
 `default_nettype none
 
 module receive_counts
@@ -10,6 +14,7 @@ module receive_counts
     input  wire frame_bytes_t        max_frame_bytes,
     // one frame
     input  wire                      valid,
+    output logic                     ready,
     input  wire                      fcs_bad,
     input  wire                      misaligned,
     input  wire frame_bytes_t        frame_bytes,
@@ -30,59 +35,113 @@ module receive_counts
 
   localparam frame_bytes_t MIN_FRAME_BYTES = 64;
 
-  // Compared in one clock, told apart in the next, counted in the third.
-  logic valid_1, bad_1, misaligned_1, missed_1, small_1, large_1;
-  logic valid_2, bad_2, misaligned_2, missed_2, undersize_2, oversize_2, fragment_2, jabber_2;
-  frame_bytes_t bytes_1, bytes_2;
-  logic [7:0] lost_1, lost_2;
+  localparam int COUNTS = 10;
+  localparam logic [3:0] REST = '1;
+
+  // The places of the counts in the order of their turns. Of the four that say what a frame's length is only one has a
+  // turn, and only a frame of which there is more to say has the last three.
+  typedef enum logic [3:0] {
+    COUNT_FRAMES     = 4'd0,
+    COUNT_BYTES      = 4'd1,
+    COUNT_FCS_BAD    = 4'd2,
+    COUNT_UNDERSIZE  = 4'd3,
+    COUNT_MISALIGNED = 4'd4,
+    COUNT_LOST       = 4'd5,
+    COUNT_MISSED     = 4'd6,
+    COUNT_OVERSIZE   = 4'd7,
+    COUNT_FRAGMENTS  = 4'd8,
+    COUNT_JABBERS    = 4'd9
+  } count_t;
+
+  // Of the frame that is being counted.
+  logic bad, crooked, missed, more, is_small, is_large;
+  frame_bytes_t its_bytes;
+  logic [7:0] its_lost;
+
+  // A turn a clock from 0 on. While all are cleared each place has one.
+  logic [3:0] turn;
+  logic clearing, rested;
+
+  // 1: which count, and what is added to it. 2: the sum, which is then written.
+  logic [3:0] place_1, place_2;
+  logic write_1, write_2;
+  frame_bytes_t add_1;
+  logic [47:0] sum_2;
+  (* ram_style = "distributed" *) logic [47:0] memory[16];
+
+  assign rested = turn == REST;
+  assign ready  = rested && !clearing;
 
   always_ff @(posedge clk) begin
-    valid_1      <= valid;
-    bad_1        <= valid && fcs_bad;
-    misaligned_1 <= valid && misaligned;
-    missed_1     <= valid && mailbox_missed;
-    small_1      <= valid && frame_bytes < MIN_FRAME_BYTES;
-    large_1      <= valid && frame_bytes > max_frame_bytes;
-    bytes_1      <= valid ? frame_bytes : '0;
-    lost_1       <= valid ? lost_before : '0;
+    if (valid) begin
+      bad       <= fcs_bad;
+      crooked   <= misaligned;
+      missed    <= mailbox_missed;
+      more      <= misaligned || mailbox_missed || lost_before != '0;
+      is_small  <= frame_bytes < MIN_FRAME_BYTES;
+      is_large  <= frame_bytes > max_frame_bytes;
+      its_bytes <= frame_bytes;
+      its_lost  <= lost_before;
+    end
 
-    valid_2      <= valid_1;
-    bad_2        <= bad_1;
-    misaligned_2 <= misaligned_1;
-    missed_2     <= missed_1;
-    undersize_2  <= small_1 && !bad_1;
-    oversize_2   <= large_1 && !bad_1;
-    fragment_2   <= small_1 && bad_1;
-    jabber_2     <= large_1 && bad_1;
-    bytes_2      <= bytes_1;
-    lost_2       <= lost_1;
-  end
+    turn    <= turn + 4'(!rested);
+    place_1 <= turn;
+    add_1   <= '0;
+    write_1 <= clearing;
+    if (!clearing) begin
+      unique case (turn)
+        COUNT_FRAMES: {write_1, add_1} <= {1'b1, 15'd1};
+        COUNT_BYTES: {write_1, add_1} <= {1'b1, its_bytes};
+        COUNT_FCS_BAD: {write_1, add_1} <= {bad, 15'd1};
+        COUNT_MISALIGNED: {write_1, add_1} <= {crooked, 15'd1};
+        COUNT_LOST: {write_1, add_1} <= {1'b1, 15'(its_lost)};
+        COUNT_MISSED: begin
+          {write_1, add_1} <= {missed, 15'd1};
+          turn <= REST;
+        end
+        COUNT_UNDERSIZE: begin
+          if (bad) place_1 <= is_small ? COUNT_FRAGMENTS : COUNT_JABBERS;
+          else place_1 <= is_small ? COUNT_UNDERSIZE : COUNT_OVERSIZE;
+          {write_1, add_1} <= {is_small || is_large, 15'd1};
+          if (!more) turn <= REST;
+        end
+        default: ;
+      endcase
+    end
 
-  always_ff @(posedge clk) begin
+    place_2 <= place_1;
+    write_2 <= write_1;
+    sum_2   <= memory[place_1] + 48'(add_1);
+    if (clearing) sum_2 <= '0;
+    if (write_2) memory[place_2] <= sum_2;
+
+    if (valid) turn <= '0;
+    if (clearing && rested) clearing <= 1'b0;
     if (rst || clear) begin
-      frames                <= '0;
-      bytes                 <= '0;
-      fcs_bad_frames        <= '0;
-      misaligned_frames     <= '0;
-      undersize_frames      <= '0;
-      oversize_frames       <= '0;
-      fragments             <= '0;
-      jabbers               <= '0;
-      lost_arrivals         <= '0;
-      mailbox_missed_frames <= '0;
-    end else begin
-      frames                <= frames + 48'(valid_2);
-      bytes                 <= bytes + 48'(bytes_2);
-      fcs_bad_frames        <= fcs_bad_frames + 32'(bad_2);
-      misaligned_frames     <= misaligned_frames + 32'(misaligned_2);
-      undersize_frames      <= undersize_frames + 32'(undersize_2);
-      oversize_frames       <= oversize_frames + 32'(oversize_2);
-      fragments             <= fragments + 32'(fragment_2);
-      jabbers               <= jabbers + 32'(jabber_2);
-      lost_arrivals         <= lost_arrivals + 32'(lost_2);
-      mailbox_missed_frames <= mailbox_missed_frames + 32'(missed_2);
+      turn     <= '0;
+      clearing <= 1'b1;
     end
   end
+
+  logic [COUNTS-1:0][47:0] told;
+
+  for (genvar i = 0; i < COUNTS; i++) begin : g_told
+    always_ff @(posedge clk) begin
+      if (rst || clear || clearing) told[i] <= '0;
+      else if (write_2 && place_2 == 4'(i)) told[i] <= sum_2;
+    end
+  end
+
+  assign frames                = told[COUNT_FRAMES];
+  assign bytes                 = told[COUNT_BYTES];
+  assign fcs_bad_frames        = told[COUNT_FCS_BAD][31:0];
+  assign misaligned_frames     = told[COUNT_MISALIGNED][31:0];
+  assign lost_arrivals         = told[COUNT_LOST][31:0];
+  assign mailbox_missed_frames = told[COUNT_MISSED][31:0];
+  assign undersize_frames      = told[COUNT_UNDERSIZE][31:0];
+  assign oversize_frames       = told[COUNT_OVERSIZE][31:0];
+  assign fragments             = told[COUNT_FRAGMENTS][31:0];
+  assign jabbers               = told[COUNT_JABBERS][31:0];
 
 endmodule
 
