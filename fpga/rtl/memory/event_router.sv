@@ -18,8 +18,8 @@ module event_router
     output logic              routed_port,
     output logic              ring_valid,
     input  wire               ring_ready,
-    output logic        [1:0] bitmap_valid,
-    input  wire         [1:0] bitmap_ready,
+    output logic              bitmap_valid,
+    input  wire               bitmap_ready,
     output logic              idle
 );
 
@@ -29,7 +29,7 @@ module event_router
   assign chosen = happened_valid[turn] ? turn : !turn;
   assign happened_ready = {2{!holds}} & (2'b01 << chosen);
   assign idle = !holds && happened_valid == '0;
-  assign taken = (ring_valid && ring_ready) || (bitmap_valid & bitmap_ready) != '0;
+  assign taken = (ring_valid && ring_ready) || (bitmap_valid && bitmap_ready);
 
   always_ff @(posedge clk) begin
     if (rst) begin
@@ -50,8 +50,8 @@ module event_router
       judged <= '1;
       if (!enable) holds <= '0;
       else if (routed.kind == EVENT_LOST && (presses || to_bitmap[routed_port])) begin
-        to_bitmap[routed_port]    <= '1;
-        bitmap_valid[routed_port] <= '1;
+        to_bitmap[routed_port] <= '1;
+        bitmap_valid           <= '1;
       end else ring_valid <= '1;
     end else if (taken) begin
       ring_valid   <= '0;

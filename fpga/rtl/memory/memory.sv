@@ -30,7 +30,7 @@ module memory
     input  wire                                          [         31:0] memory_read_word
 );
 
-  localparam int USERS = 4;
+  localparam int USERS = 3;
 
   logic clear;  // of all that is recorded
   logic enable;
@@ -46,7 +46,7 @@ module memory
   event_t routed;
   logic routed_port, router_idle;
   logic ring_valid, ring_ready;
-  logic [1:0] bitmap_valid, bitmap_ready;
+  logic bitmap_valid, bitmap_ready;
 
   for (genvar i = 0; i < 2; i++) begin : g_queue
     sync_fifo #(
@@ -115,31 +115,31 @@ module memory
   );
 
   logic [1:0][47:0] begins, ends;
-  logic [1:0] bitmap_full, bitmap_dropped, bitmap_idle;
+  logic [1:0] bitmap_full;
+  logic bitmap_dropped, both_dropped, bitmap_idle;
 
-  for (genvar i = 0; i < 2; i++) begin : g_bitmap
-    bitmap #(
-        .WORD_BITS(WORD_BITS),
-        .AREA_BITS(AREA_BITS),
-        .BASE     (WORD_BITS'((6 + i) << (WORD_BITS - 3)))
-    ) bitmap (
-        .clk,
-        .rst       (clear),
-        .first     (routed.first),
-        .last      (routed.last),
-        .lost_valid(bitmap_valid[i]),
-        .lost_ready(bitmap_ready[i]),
-        .begins    (begins[i]),
-        .ends      (ends[i]),
-        .full      (bitmap_full[i]),
-        .dropped   (bitmap_dropped[i]),
-        .idle      (bitmap_idle[i]),
-        .address   (access_address[1+i]),
-        .word      (access_word[1+i]),
-        .word_valid(access_valid[1+i]),
-        .word_ready(access_ready[1+i])
-    );
-  end
+  bitmap #(
+      .WORD_BITS(WORD_BITS),
+      .AREA_BITS(AREA_BITS),
+      .BASE     (WORD_BITS'(6 << (WORD_BITS - 3)))
+  ) bitmap (
+      .clk,
+      .rst       (clear),
+      .origin    (routed_port),
+      .first     (routed.first),
+      .last      (routed.last),
+      .lost_valid(bitmap_valid),
+      .lost_ready(bitmap_ready),
+      .begins,
+      .ends,
+      .full      (bitmap_full),
+      .dropped   (bitmap_dropped),
+      .idle      (bitmap_idle),
+      .address   (access_address[1]),
+      .word      (access_word[1]),
+      .word_valid(access_valid[1]),
+      .word_ready(access_ready[1])
+  );
 
   window #(
       .WORD_BITS(WORD_BITS)
@@ -155,18 +155,18 @@ module memory
       .rd_ack        (to_window.rd_ack),
       .rd_data       (to_window.rd_data),
       .wr_ack        (to_window.wr_ack),
-      .access_valid  (access_valid[3]),
-      .access_ready  (access_ready[3]),
-      .access_write  (access_write[3]),
-      .access_address(access_address[3]),
-      .access_word   (access_word[3]),
+      .access_valid  (access_valid[2]),
+      .access_ready  (access_ready[2]),
+      .access_write  (access_write[2]),
+      .access_address(access_address[2]),
+      .access_word   (access_word[2]),
       .read_valid    (memory_read_valid),
       .read_word     (memory_read_word)
   );
 
   logic arbiter_idle;
 
-  assign access_write[2:0] = '1;
+  assign access_write[1:0] = '1;
 
   memory_arbiter #(
       .USERS    (USERS),
@@ -191,9 +191,11 @@ module memory
   logic idle;
 
   always_ff @(posedge clk) begin
+    // Neither drops two events in a row.
+    both_dropped <= ring_dropped && bitmap_dropped;
     if (clear) dropped <= '0;
-    else dropped <= dropped + 32'(ring_dropped) + 32'(bitmap_dropped[0]) + 32'(bitmap_dropped[1]);
-    idle <= waiting_valid == '0 && router_idle && ring_idle && bitmap_idle == '1 && arbiter_idle;
+    else if (ring_dropped || bitmap_dropped || both_dropped) dropped <= dropped + 1'b1;
+    idle <= waiting_valid == '0 && router_idle && ring_idle && bitmap_idle && arbiter_idle;
   end
 
   assign to_registers.status.ready.next = memory_initialised;
