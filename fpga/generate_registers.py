@@ -68,12 +68,21 @@ def decode_early(text: str) -> str:
         return f"range_hit[{ranges.index(bounds)}]"
 
     text = re.sub(r"\((cpuif_addr|rd_mux_addr) >= ([^()]*)\) &&? \(\1 <= ([^()]*)\)", in_range, text)
+    # Only one register is hit, which synthesis cannot know: a choice among them must be an OR, not a priority.
+    text, count = re.subn(r"(readback_data_var\[ad_hi[^=\n]*\]) = ", r"\1 |= ", text)
+    if not count:
+        raise SystemExit("fpga/generate_registers.py: the register block reads its registers in an unknown form")
     # Registers lie below 2^14: 64 pages of 64 words.
     address = r"(20'h[0-9a-f]+(?: \+ \(20\)'\(i\d\) \* 20'h[0-9a-f]+)*)"
     text = re.sub(
         rf"(?:cpuif_addr|rd_mux_addr) == {address}", r"(word_hit[6'((\1) >> 2)] & page_hit[6'((\1) >> 8)])", text
     )
-    if re.search(r"(cpuif_addr|rd_mux_addr) *[=<>]=", text.replace("s_cpuif_addr", "")) or not ranges:
+    text, reads = re.subn(
+        rf"ad_low\(rd_mux_addr\) == ad_low\({address}\)",
+        r"word_hit[6'((\1) >> 2)] & page_hit[6'((\1) >> 8)]",
+        text,
+    )
+    if reads == 0 or re.search(r"(cpuif_addr|rd_mux_addr\)?) *[=<>]=", text.replace("s_cpuif_addr", "")) or not ranges:
         raise SystemExit("fpga/generate_registers.py: the register block compares addresses in an unknown form")
     stage = [
         "    logic [63:0] word_hit, page_hit;",

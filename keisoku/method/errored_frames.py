@@ -51,11 +51,11 @@ def _sizes(setting: Setting, error: Error) -> tuple[int, ...]:
         return (LEAST_BYTES - 1,)
     if error != "oversize":
         return setting.plan.frame_bytes
-    size = setting.plan.errored_frames.maximum_bytes + 1
+    size = setting.plan.errored_frames.largest_bytes + 1
     most = setting.capabilities.max_frame_bytes
     if most is not None and size > most:
         raise PlanError(
-            "maximum_bytes", f"a frame of {size} byte is above what the port can send ({most})", "raise its MTU"
+            "largest_bytes", f"a frame of {size} byte is above what the port can send ({most})", "raise its MTU"
         )
     return (size,)
 

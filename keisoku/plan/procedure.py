@@ -289,7 +289,7 @@ PROCEDURES: dict[str, Procedure] = {
             "forwarded",
             ErroredFramesSettings,
             "Whether a device filters frames that are too long, too short or damaged.",
-            "keisoku errored-frames --dut sim:gs908e --maximum 9887 --duration 1s",
+            "keisoku errored-frames --dut sim:gs908e --largest 9887 --duration 1s",
             own_flows=True,
             sizes="64",
         ),

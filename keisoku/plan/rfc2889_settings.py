@@ -81,7 +81,7 @@ class ErroredFramesSettings(Settings):
     trial_s: float = Field(30.0, gt=0, le=LONGEST_S)
     errors: tuple[Error, ...] = Field(("oversize",), min_length=1)
     """Which errors: oversize; undersize, crc, dribble and alignment need the FPGA engine."""
-    maximum_bytes: int = Field(1518, ge=64)
+    largest_bytes: int = Field(1518, ge=64)
     """The largest frame that the device should forward; oversize frames have one byte more (default 1518)."""
     load_percent: Percent = 100.0
     """Of the maximum (default 100)."""

@@ -124,7 +124,6 @@ def test_every_fault_of_a_device_is_named(tmp_path: Path) -> None:
     [
         ("throughput", ["--duration", "1ms"]),
         ("latency", ["--duration", "2ms", "--trials", "2", "--rate", "100kpps", "--tag-after", "1ms"]),
-        ("back-to-back", ["--duration", "1ms", "--trials", "2"]),
         ("forward-pressure", ["--duration", "1ms"]),
         ("errored-frames", ["--duration", "500us", "--errors", "undersize,crc,dribble,alignment"]),
     ],

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import click
+import pytest
+
+from keisoku.cli.main import keisoku
 from keisoku.plan.procedure import PROCEDURES
 
 
@@ -13,3 +17,22 @@ def test_every_procedure_has_its_row_in_the_documentation() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
     assert set(PROCEDURES) <= set(rows)
     assert len(rows) == len(set(rows))
+
+
+def _commands(group: click.Group, path: str = "keisoku") -> dict[str, click.Command]:
+    found: dict[str, click.Command] = {}
+    for name, command in group.commands.items():
+        found[f"{path} {name}"] = command
+        if isinstance(command, click.Group):
+            found |= _commands(command, f"{path} {name}")
+    return found
+
+
+COMMANDS = _commands(keisoku)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_option_of_a_command_hides_another(name: str) -> None:
+    """errored-frames once had two options --maximum: a size and a rate."""
+    given = [option for parameter in COMMANDS[name].params for option in parameter.opts]
+    assert len(given) == len(set(given))

@@ -19,8 +19,14 @@ module sampling
   logic above, skip, known, due;
   logic [31:0] until_sample, left;
 
+  // The sign of a difference is one chain of carries and a register.
+  /* verilator lint_off UNUSEDSIGNAL */  // only its sign is of use
+  logic signed [48:0] margin;
+  /* verilator lint_on UNUSEDSIGNAL */
+  assign margin = 49'($signed(choice.trigger_latency_ns)) - $signed({latency_ns[47], latency_ns});
+
   always_ff @(posedge clk) begin
-    above <= $signed(latency_ns) > 48'($signed(choice.trigger_latency_ns));
+    above <= margin[48];
     skip  <= skipped;
     known <= valid && !rst;
     due   <= until_sample == '0;

@@ -20,10 +20,10 @@ module tracker_queue #(
 
   typedef logic [LOG2_DEPTH:0] pointer_t;
 
-  (* ram_style = "block", no_rw_check *)logic [WIDTH-1:0] memory[2**LOG2_DEPTH];
-  logic [WIDTH-1:0] read;
+  (* ram_style = "block", no_rw_check *) logic [WIDTH-1:0] memory[2**LOG2_DEPTH];
+  logic [WIDTH-1:0] read, held;
   pointer_t written, taken, level;
-  logic full, write, fetching, fetched;
+  logic full, write, fetching, reading, fetched;
 
   // An entry is read one clock after it was written at the earliest, so no address is read and written at once.
   assign write = in_valid && !full;
@@ -31,8 +31,9 @@ module tracker_queue #(
   always_ff @(posedge clk) begin
     if (write) memory[written[LOG2_DEPTH-1:0]] <= in;
     read <= memory[taken[LOG2_DEPTH-1:0]];
+    held <= read;  // beside the memory: the way to `out` is long
     if (rst) out <= '0;
-    else if (fetched) out <= read;
+    else if (fetched) out <= held;
   end
 
   always_ff @(posedge clk) begin
@@ -42,8 +43,9 @@ module tracker_queue #(
     full    <= level >= pointer_t'(2 ** LOG2_DEPTH - 4);
     refused <= in_valid && full && !rst;
     if (write) written <= written + 1'b1;
-    fetching <= !fetching && !fetched && !out_valid && written != taken;
-    fetched  <= fetching;
+    fetching <= !fetching && !reading && !fetched && !out_valid && written != taken;
+    reading  <= fetching;
+    fetched  <= reading;
     if (fetched) begin
       out_valid <= 1'b1;
       taken     <= taken + 1'b1;
@@ -54,12 +56,13 @@ module tracker_queue #(
       written   <= '0;
       taken     <= '0;
       fetching  <= '0;
+      reading   <= '0;
       fetched   <= '0;
       out_valid <= '0;
     end
   end
 
-  assign empty = written == taken && !out_valid && !fetched && !fetching;
+  assign empty = written == taken && !out_valid && !fetching && !reading && !fetched;
 
 endmodule
 
