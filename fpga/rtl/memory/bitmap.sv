@@ -9,22 +9,22 @@ module bitmap #(
     parameter int                   AREA_BITS = WORD_BITS - 3,
     parameter logic [WORD_BITS-1:0] BASE      = 0               // port 0's area; that of port 1 follows
 ) (
-    input  wire                       clk,
-    input  wire                       rst,         // also ends the bitmaps
-    input  wire                       origin,      // the port
-    input  wire  [     47:0]          first,
-    input  wire  [     47:0]          last,
-    input  wire                       lost_valid,
-    output logic                      lost_ready,
-    output logic [      1:0][   47:0] begins,      // first number that the bitmap tells of
-    output logic [      1:0][   47:0] ends,        // one after the last; it moves during a walk
-    output logic [      1:0]          full,
-    output logic                      dropped,     // one clock for each interval that has no place, or not a whole one
-    output logic                      idle,        // all that is known is with the memory
-    output logic [WORD_BITS-1:0]      address,
-    output logic [     31:0]          word,
-    output logic                      word_valid,
-    input  wire                       word_ready
+    input  wire                        clk,
+    input  wire                        rst,         // also ends the bitmaps
+    input  wire                        origin,      // the port
+    input  wire  [         47:0]       first,
+    input  wire  [         47:0]       last,
+    input  wire                        lost_valid,
+    output logic                       lost_ready,
+    output logic [          1:0][47:0] begins,      // first number that the bitmap tells of
+    output logic [          1:0][47:0] ends,        // one after the last; it moves during a walk
+    output logic [          1:0]       full,
+    output logic                       dropped,     // one clock for each interval that has no place, or not a whole one
+    output logic                       idle,        // all that is known is with the memory
+    output logic [WORD_BITS-1:0]       address,
+    output logic [         31:0]       word,
+    output logic                       word_valid,
+    input  wire                        word_ready
 );
 
   typedef enum logic [2:0] {
@@ -35,11 +35,11 @@ module bitmap #(
     LOOK,
     STEP,
     LEAVE,  // a word that the walk goes beyond
-    SAVE    // the word that later intervals may still add to
+    SAVE  // the word that later intervals may still add to
   } state_t;
 
   state_t state;
-  logic port;
+  logic   port;
   logic [1:0] started, dirty;
   logic marking;  // the walk has come to the interval's first number
   logic is_done;  // and to its last

@@ -37,16 +37,16 @@ module ring
     SETTLE   // until `full` counts the record
   } state_t;
 
-  state_t         state;
-  logic           is_report;  // the record being written tells of dropped events; the event comes after it
-  logic           has_unreported;
-  logic    [31:0] unreported;  // events dropped since the last record
-  logic    [43:0] dropped_time;
-  record_t        record;
-  logic    [ 2:0] words_left;
+  state_t                 state;
+  logic                   is_report;  // the record being written tells of dropped events; the event comes after it
+  logic                   has_unreported;
+  logic    [        31:0] unreported;  // events dropped since the last record
+  logic    [        43:0] dropped_time;
+  record_t                record;
+  logic    [         2:0] words_left;
   logic    [PLACE_BITS:0] records_left;  // before the last place of the ring: there when below zero
-  logic    [31:0] level;
-  logic    [ 1:0] delay;
+  logic    [        31:0] level;
+  logic    [         1:0] delay;
 
   assign idle = state == WAIT && !happened_valid;
   assign word_valid = state == WRITE;
@@ -66,9 +66,9 @@ module ring
   end
 
   always_ff @(posedge clk) begin
-    level       <= written - taken;
-    full        <= level >= 32'(RECORDS) && !overwrite;
-    nearly_full <= level >= 32'(RECORDS / 8 * 7) && !overwrite;
+    level          <= written - taken;
+    full           <= level >= 32'(RECORDS) && !overwrite;
+    nearly_full    <= level >= 32'(RECORDS / 8 * 7) && !overwrite;
     dropped        <= '0;
     happened_ready <= '0;
     if (rst) begin

@@ -33,7 +33,7 @@ module pacer (
   logic [32:0] gap_left, gap_after;
   logic [33:0] wait_left, wait_step;
   logic [12:0] mailbox_cost;
-  logic [4:0] calm_left;
+  logic [ 4:0] calm_left;
   logic [31:0] fraction, next_fraction, late;
   logic carry, mailbox_last, first, fits, late_valid, late_compared, late_more;
   logic gap_is_long, gap_is_short, wait_is_long, wait_is_short, began_scheduled;

@@ -52,7 +52,7 @@ module scheduler
     if (taken) bank_sent <= frame.bank;
     is_last <= few && frames_left[0];
     burst_is_last <= burst_left == 32'd1;
-    bursts  <= burst_frames != '0;
+    bursts <= burst_frames != '0;
     case (state)
       IDLE: begin
         entry_address <= '0;
