@@ -36,7 +36,7 @@ module pacer (
   logic [ 4:0] calm_left;
   logic [31:0] fraction, next_fraction, late;
   logic carry, mailbox_last, first, fits, late_valid, late_compared, late_more;
-  logic gap_is_long, gap_is_short, wait_is_long, wait_is_short, began_scheduled;
+  logic gap_is_long, gap_is_short, wait_is_long, wait_is_short, begun, stepping;
 
   wire gap_over = gap_left[32];
   wire due = wait_left[33];
@@ -75,18 +75,20 @@ module pacer (
   always_ff @(posedge clk) begin
     {carry, next_fraction} <= {1'b0, fraction} + {1'b0, interval_fraction};
     if (ce && open) begin
-      // The interval is added a byte time after the start: early enough for the next and late enough for the logic.
+      // The interval is added two byte times after the start: early enough for the next and late enough for the logic.
       // One adder does both that and the counting.
-      began_scheduled <= begin_frame && scheduled;
-      wait_step <= begin_frame && scheduled ? {2'b0, interval_bytes} + {34{!carry}} : '1;
-      if (began_scheduled || wait_left[33:32] != 2'b10) wait_left <= wait_left + wait_step;
-      if (began_scheduled) fraction <= next_fraction;
+      begun     <= begin_frame && scheduled;
+      stepping  <= begun;
+      wait_step <= begun ? {2'b0, interval_bytes} + {34{!carry}} : '1;
+      if (begun) fraction <= next_fraction;
+      if (stepping || wait_left[33:32] != 2'b10) wait_left <= wait_left + wait_step;
     end
     if (rst || restart) begin
-      began_scheduled <= 1'b0;
-      wait_step       <= '1;
-      wait_left       <= '1;
-      fraction        <= '0;
+      begun     <= 1'b0;
+      stepping  <= 1'b0;
+      wait_step <= '1;
+      wait_left <= '1;
+      fraction  <= '0;
     end
   end
 
