@@ -40,28 +40,30 @@ module memory
     enable <= from_registers.control.enable.value && memory_initialised;
   end
 
-  // ---- From both ports.
-  event_t [1:0] waiting;
-  logic [1:0] waiting_valid, waiting_ready, to_bitmap;
+  // ---- From both ports, which have a queue each. A port whose queue was never empty for as long as twenty events take
+  // is crowded.
+  localparam int LOG2_CROWD = 10;
+
+  logic [1:0] to_bitmap, waits, crowded;
   event_t routed;
   logic routed_port, router_idle;
   logic ring_valid, ring_ready;
   logic bitmap_valid, bitmap_ready;
+  logic [LOG2_CROWD-1:0] tick;
 
-  for (genvar i = 0; i < 2; i++) begin : g_queue
-    sync_fifo #(
-        .WIDTH($bits(event_t)),
-        .LOG2_DEPTH(4)
-    ) queue (
-        .clk,
-        .rst,
-        .in       (happened[i]),
-        .in_valid (happened_valid[i]),
-        .in_ready (happened_ready[i]),
-        .out      (waiting[i]),
-        .out_valid(waiting_valid[i]),
-        .out_ready(waiting_ready[i])
-    );
+  always_ff @(posedge clk) begin
+    tick <= tick + 1'b1;
+    if (tick == '0) begin
+      crowded <= waits;
+      waits   <= '1;
+    end
+    for (int i = 0; i < 2; i++) begin
+      if (rst || !happened_valid[i]) begin
+        crowded[i] <= '0;
+        waits[i]   <= '0;
+      end
+    end
+    if (rst) tick <= '0;
   end
 
   logic nearly_full, full, ring_idle, ring_dropped;
@@ -69,13 +71,13 @@ module memory
 
   event_router router (
       .clk,
-      .rst           (clear),
+      .rst (clear),
       .enable,
       .nearly_full,
-      .crowded       (~happened_ready),
-      .happened      (waiting),
-      .happened_valid(waiting_valid),
-      .happened_ready(waiting_ready),
+      .crowded,
+      .happened,
+      .happened_valid,
+      .happened_ready,
       .to_bitmap,
       .routed,
       .routed_port,
@@ -83,7 +85,7 @@ module memory
       .ring_ready,
       .bitmap_valid,
       .bitmap_ready,
-      .idle          (router_idle)
+      .idle(router_idle)
   );
 
   // ---- Into the memory.
@@ -195,7 +197,7 @@ module memory
     both_dropped <= ring_dropped && bitmap_dropped;
     if (clear) dropped <= '0;
     else if (ring_dropped || bitmap_dropped || both_dropped) dropped <= dropped + 1'b1;
-    idle <= waiting_valid == '0 && router_idle && ring_idle && bitmap_idle && arbiter_idle;
+    idle <= happened_valid == '0 && router_idle && ring_idle && bitmap_idle && arbiter_idle;
   end
 
   assign to_registers.status.ready.next = memory_initialised;
