@@ -1,160 +1,136 @@
 // One bit for each number of a port, set if it is lost: what is left of the intervals when they come too fast or are
-// too many for the ring. Intervals must come in ascending order; one that does not is dropped, never written.
+// too many for the ring. One walk, number by number, serves both ports in turn: two clocks a number are a fraction of
+// the time in which a frame comes. Intervals of a port must come in ascending order; one that does not is dropped,
+// never written.
 `default_nettype none
 
 module bitmap #(
     parameter int                   WORD_BITS = 21,
     parameter int                   AREA_BITS = WORD_BITS - 3,
-    parameter logic [WORD_BITS-1:0] BASE      = 0               // a multiple of the area
+    parameter logic [WORD_BITS-1:0] BASE      = 0               // port 0's area; that of port 1 follows
 ) (
-    input  wire                  clk,
-    input  wire                  rst,         // also ends the bitmap
-    input  wire  [         47:0] first,
-    input  wire  [         47:0] last,
-    input  wire                  lost_valid,
-    output logic                 lost_ready,
-    output logic [         47:0] begins,      // first number that the bitmap tells of
-    output logic [         47:0] ends,        // one after the last
-    output logic                 full,
-    output logic                 dropped,     // one clock for each interval that has no place, or not a whole one
-    output logic                 idle,        // all that is known is with the memory
-    output logic [WORD_BITS-1:0] address,
-    output logic [         31:0] word,
-    output logic                 word_valid,
-    input  wire                  word_ready
+    input  wire                        clk,
+    input  wire                        rst,         // also ends the bitmaps
+    input  wire                        origin,      // the port
+    input  wire  [         47:0]       first,
+    input  wire  [         47:0]       last,
+    input  wire                        lost_valid,
+    output logic                       lost_ready,
+    output logic [          1:0][47:0] begins,      // first number that the bitmap tells of
+    output logic [          1:0][47:0] ends,        // one after the last; it moves during a walk
+    output logic [          1:0]       full,
+    output logic                       dropped,     // one clock for each interval that has no place, or not a whole one
+    output logic                       idle,        // all that is known is with the memory
+    output logic [WORD_BITS-1:0]       address,
+    output logic [         31:0]       word,
+    output logic                       word_valid,
+    input  wire                        word_ready
 );
 
-  typedef enum logic [3:0] {
+  typedef enum logic [2:0] {
     WAIT,
     FIRST,
-    MEASURE,
     COMPARE,
-    LIMIT,
     CHECK,
-    SKIP,    // words without a lost number
-    MARK,
-    LEAVE,   // a word that the interval goes beyond
-    CUT,     // the area ended within the interval
-    SAVE     // the word that later intervals may still add to
+    LOOK,
+    STEP,
+    LEAVE,  // a word that the walk goes beyond
+    SAVE  // the word that later intervals may still add to
   } state_t;
 
-  // Words to go, less one: done when below zero.
-  typedef logic signed [AREA_BITS+1:0] count_t;
-
   state_t state;
-  logic started, dirty;
-  logic has_begun;  // the interval began before this word
-  logic [47:0] from, to, after;
-  logic [42:0] here;  // the word's place among all words of numbers
-  logic [42:0] skip, span;
-  logic is_far, is_long, is_wrong, is_backward, is_empty;
-  count_t skips, spans;
+  logic   port;
+  logic [1:0] started, dirty;
+  logic marking;  // the walk has come to the interval's first number
+  logic is_done;  // and to its last
+  logic [47:0] from, to, at;
+  logic [1:0][31:0] words;
+  logic [1:0][AREA_BITS:0] offsets;
   logic [AREA_BITS:0] offset;
-  logic [31:0] from_on, up_to;
+  logic at_first, at_last, is_backward, is_empty;
 
+  assign at = ends[port];
+  assign word = words[port];
+  assign offset = offsets[port];
   assign lost_ready = state == WAIT;
-  assign word_valid = (state == SKIP && skips >= 0 && !full) || state == LEAVE || state == SAVE;
-  assign address = BASE | WORD_BITS'(offset[AREA_BITS-1:0]);
-  assign full = offset[AREA_BITS];
+  assign word_valid = state == LEAVE || state == SAVE;
+  assign address = BASE | {WORD_BITS'(port) << AREA_BITS} | WORD_BITS'(offset[AREA_BITS-1:0]);
+  assign full = {offsets[1][AREA_BITS], offsets[0][AREA_BITS]};
 
   always_ff @(posedge clk) begin
-    idle        <= state == WAIT && !dirty && !lost_valid;
-    after       <= to + 1'b1;
-    skip        <= from[47:5] - here;
-    span        <= to[47:5] - from[47:5];
-    is_backward <= from < ends;
+    idle        <= state == WAIT && dirty == '0 && !lost_valid;
+    is_backward <= from < at;
     is_empty    <= to < from;
-    is_far      <= skip[42:AREA_BITS] != '0;
-    is_long     <= span[42:AREA_BITS] != '0;
-    is_wrong    <= full || is_backward || is_empty;
-    from_on     <= '1 << from[4:0];
-    up_to       <= '1 >> ~to[4:0];
+    at_first    <= at == from;
+    at_last     <= at == to;
     dropped     <= '0;
     if (rst) begin
       state   <= WAIT;
       started <= '0;
       dirty   <= '0;
-      offset  <= '0;
-      begins  <= '0;
-      ends    <= '0;
+      offsets <= '0;
       idle    <= '0;
     end else begin
       unique case (state)
         WAIT:
         if (lost_valid) begin
-          from      <= first;
-          to        <= last;
-          has_begun <= '0;
-          state     <= started ? MEASURE : FIRST;
-        end else if (dirty) state <= SAVE;
+          from  <= first;
+          to    <= last;
+          port  <= origin;
+          state <= FIRST;
+        end else if (dirty != '0) begin
+          port  <= !dirty[0];
+          state <= SAVE;
+        end
 
         FIRST: begin
-          started <= '1;
-          begins  <= from;
-          ends    <= from;
-          here    <= from[47:5];
-          word    <= '0;
-          state   <= MEASURE;
+          marking <= '0;
+          started[port] <= '1;
+          if (!started[port]) begin
+            begins[port] <= from;
+            ends[port]   <= from;
+            words[port]  <= '0;
+          end
+          state <= COMPARE;
         end
 
-        MEASURE: state <= COMPARE;
-        COMPARE: state <= LIMIT;
-
-        // Distances beyond the area are cut: the area ends before them.
-        LIMIT: begin
-          skips <= is_far ? {2'b01, AREA_BITS'(0)} : {2'b00, skip[AREA_BITS-1:0]} - 1'b1;
-          spans <= is_long ? {2'b01, AREA_BITS'(0)} : {2'b00, span[AREA_BITS-1:0]} - 1'b1;
-          state <= CHECK;
-        end
+        COMPARE: state <= CHECK;
 
         CHECK: begin
-          dropped <= is_wrong;
-          state   <= is_wrong ? WAIT : SKIP;
+          dropped <= full[port] || is_backward || is_empty;
+          state   <= full[port] || is_backward || is_empty ? WAIT : LOOK;
         end
 
-        SKIP:
-        if (full) state <= CUT;
-        else if (skips < 0) state <= MARK;
-        else if (word_ready) begin
-          word   <= '0;
-          here   <= here + 1'b1;
-          offset <= offset + 1'b1;
-          skips  <= skips - 1'b1;
+        // What was compared before belongs to the number before.
+        LOOK: begin
+          dropped <= full[port];
+          state   <= full[port] ? WAIT : STEP;
         end
 
-        MARK:
-        if (full) state <= CUT;
-        else begin
-          word  <= word | ((has_begun ? '1 : from_on) & (spans < 0 ? up_to : '1));
-          dirty <= '1;
-          state <= LEAVE;
-          if (spans < 0) begin
-            ends  <= after;
-            state <= WAIT;
+        STEP: begin
+          marking    <= marking || at_first;
+          is_done    <= at_last;
+          ends[port] <= at + 1'b1;
+          if (marking || at_first) begin
+            words[port][at[4:0]] <= '1;
+            dirty[port]          <= '1;
           end
+          if (at[4:0] == '1) state <= LEAVE;
+          else state <= at_last ? WAIT : LOOK;
         end
 
         LEAVE:
         if (word_ready) begin
-          word      <= '0;
-          here      <= here + 1'b1;
-          offset    <= offset + 1'b1;
-          spans     <= spans - 1'b1;
-          has_begun <= '1;
-          state     <= MARK;
-        end
-
-        CUT: begin
-          dropped <= '1;
-          dirty   <= '0;
-          ends    <= {here, 5'b0};
-          state   <= WAIT;
+          words[port]   <= '0;
+          offsets[port] <= offset + 1'b1;
+          dirty[port]   <= '0;
+          state         <= is_done ? WAIT : LOOK;
         end
 
         SAVE:
         if (word_ready) begin
-          dirty <= '0;
-          state <= WAIT;
+          dirty[port] <= '0;
+          state       <= WAIT;
         end
 
         default: state <= WAIT;

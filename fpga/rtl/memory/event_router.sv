@@ -18,20 +18,21 @@ module event_router
     output logic              routed_port,
     output logic              ring_valid,
     input  wire               ring_ready,
-    output logic        [1:0] bitmap_valid,
-    input  wire         [1:0] bitmap_ready,
+    output logic              bitmap_valid,
+    input  wire               bitmap_ready,
     output logic              idle
 );
 
-  logic turn, chosen, holds, judged, presses, taken;
+  logic turn, holds, judged, taken;
+  logic [1:0] presses;
 
-  // The port that did not come last, if it has something to tell.
-  assign chosen = happened_valid[turn] ? turn : !turn;
-  assign happened_ready = {2{!holds}} & (2'b01 << chosen);
+  // The ports are looked at in turn: choosing between them in the clock of taking would be the longest path.
+  assign happened_ready = {2{!holds}} & (2'b01 << turn);
   assign idle = !holds && happened_valid == '0;
-  assign taken = (ring_valid && ring_ready) || (bitmap_valid & bitmap_ready) != '0;
+  assign taken = (ring_valid && ring_ready) || (bitmap_valid && bitmap_ready);
 
   always_ff @(posedge clk) begin
+    presses <= {2{nearly_full}} | crowded;
     if (rst) begin
       holds        <= '0;
       judged       <= '0;
@@ -40,18 +41,17 @@ module event_router
       ring_valid   <= '0;
       bitmap_valid <= '0;
     end else if (!holds) begin
-      routed      <= happened[chosen];
-      routed_port <= chosen;
-      presses     <= nearly_full || crowded[chosen];
-      holds       <= happened_valid != '0;
+      routed      <= happened[turn];
+      routed_port <= turn;
+      holds       <= happened_valid[turn];
       judged      <= '0;
-      if (happened_valid != '0) turn <= !chosen;
+      turn        <= !turn;
     end else if (!judged) begin
       judged <= '1;
       if (!enable) holds <= '0;
-      else if (routed.kind == EVENT_LOST && (presses || to_bitmap[routed_port])) begin
-        to_bitmap[routed_port]    <= '1;
-        bitmap_valid[routed_port] <= '1;
+      else if (routed.kind == EVENT_LOST && (presses[routed_port] || to_bitmap[routed_port])) begin
+        to_bitmap[routed_port] <= '1;
+        bitmap_valid           <= '1;
       end else ring_valid <= '1;
     end else if (taken) begin
       ring_valid   <= '0;

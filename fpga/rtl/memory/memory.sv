@@ -30,7 +30,7 @@ module memory
     input  wire                                          [         31:0] memory_read_word
 );
 
-  localparam int USERS = 4;
+  localparam int USERS = 3;
 
   logic clear;  // of all that is recorded
   logic enable;
@@ -40,28 +40,30 @@ module memory
     enable <= from_registers.control.enable.value && memory_initialised;
   end
 
-  // ---- From both ports.
-  event_t [1:0] waiting;
-  logic [1:0] waiting_valid, waiting_ready, to_bitmap;
+  // ---- From both ports, which have a queue each. A port whose queue was never empty for as long as twenty events take
+  // is crowded.
+  localparam int LOG2_CROWD = 10;
+
+  logic [1:0] to_bitmap, waits, crowded;
   event_t routed;
   logic routed_port, router_idle;
   logic ring_valid, ring_ready;
-  logic [1:0] bitmap_valid, bitmap_ready;
+  logic bitmap_valid, bitmap_ready;
+  logic [LOG2_CROWD-1:0] tick;
 
-  for (genvar i = 0; i < 2; i++) begin : g_queue
-    sync_fifo #(
-        .WIDTH($bits(event_t)),
-        .LOG2_DEPTH(4)
-    ) queue (
-        .clk,
-        .rst,
-        .in       (happened[i]),
-        .in_valid (happened_valid[i]),
-        .in_ready (happened_ready[i]),
-        .out      (waiting[i]),
-        .out_valid(waiting_valid[i]),
-        .out_ready(waiting_ready[i])
-    );
+  always_ff @(posedge clk) begin
+    tick <= tick + 1'b1;
+    if (tick == '0) begin
+      crowded <= waits;
+      waits   <= '1;
+    end
+    for (int i = 0; i < 2; i++) begin
+      if (rst || !happened_valid[i]) begin
+        crowded[i] <= '0;
+        waits[i]   <= '0;
+      end
+    end
+    if (rst) tick <= '0;
   end
 
   logic nearly_full, full, ring_idle, ring_dropped;
@@ -69,13 +71,13 @@ module memory
 
   event_router router (
       .clk,
-      .rst           (clear),
+      .rst (clear),
       .enable,
       .nearly_full,
-      .crowded       (~happened_ready),
-      .happened      (waiting),
-      .happened_valid(waiting_valid),
-      .happened_ready(waiting_ready),
+      .crowded,
+      .happened,
+      .happened_valid,
+      .happened_ready,
       .to_bitmap,
       .routed,
       .routed_port,
@@ -83,7 +85,7 @@ module memory
       .ring_ready,
       .bitmap_valid,
       .bitmap_ready,
-      .idle          (router_idle)
+      .idle(router_idle)
   );
 
   // ---- Into the memory.
@@ -115,31 +117,31 @@ module memory
   );
 
   logic [1:0][47:0] begins, ends;
-  logic [1:0] bitmap_full, bitmap_dropped, bitmap_idle;
+  logic [1:0] bitmap_full;
+  logic bitmap_dropped, both_dropped, bitmap_idle;
 
-  for (genvar i = 0; i < 2; i++) begin : g_bitmap
-    bitmap #(
-        .WORD_BITS(WORD_BITS),
-        .AREA_BITS(AREA_BITS),
-        .BASE     (WORD_BITS'((6 + i) << (WORD_BITS - 3)))
-    ) bitmap (
-        .clk,
-        .rst       (clear),
-        .first     (routed.first),
-        .last      (routed.last),
-        .lost_valid(bitmap_valid[i]),
-        .lost_ready(bitmap_ready[i]),
-        .begins    (begins[i]),
-        .ends      (ends[i]),
-        .full      (bitmap_full[i]),
-        .dropped   (bitmap_dropped[i]),
-        .idle      (bitmap_idle[i]),
-        .address   (access_address[1+i]),
-        .word      (access_word[1+i]),
-        .word_valid(access_valid[1+i]),
-        .word_ready(access_ready[1+i])
-    );
-  end
+  bitmap #(
+      .WORD_BITS(WORD_BITS),
+      .AREA_BITS(AREA_BITS),
+      .BASE     (WORD_BITS'(6 << (WORD_BITS - 3)))
+  ) bitmap (
+      .clk,
+      .rst       (clear),
+      .origin    (routed_port),
+      .first     (routed.first),
+      .last      (routed.last),
+      .lost_valid(bitmap_valid),
+      .lost_ready(bitmap_ready),
+      .begins,
+      .ends,
+      .full      (bitmap_full),
+      .dropped   (bitmap_dropped),
+      .idle      (bitmap_idle),
+      .address   (access_address[1]),
+      .word      (access_word[1]),
+      .word_valid(access_valid[1]),
+      .word_ready(access_ready[1])
+  );
 
   window #(
       .WORD_BITS(WORD_BITS)
@@ -155,18 +157,18 @@ module memory
       .rd_ack        (to_window.rd_ack),
       .rd_data       (to_window.rd_data),
       .wr_ack        (to_window.wr_ack),
-      .access_valid  (access_valid[3]),
-      .access_ready  (access_ready[3]),
-      .access_write  (access_write[3]),
-      .access_address(access_address[3]),
-      .access_word   (access_word[3]),
+      .access_valid  (access_valid[2]),
+      .access_ready  (access_ready[2]),
+      .access_write  (access_write[2]),
+      .access_address(access_address[2]),
+      .access_word   (access_word[2]),
       .read_valid    (memory_read_valid),
       .read_word     (memory_read_word)
   );
 
   logic arbiter_idle;
 
-  assign access_write[2:0] = '1;
+  assign access_write[1:0] = '1;
 
   memory_arbiter #(
       .USERS    (USERS),
@@ -191,9 +193,11 @@ module memory
   logic idle;
 
   always_ff @(posedge clk) begin
+    // Neither drops two events in a row.
+    both_dropped <= ring_dropped && bitmap_dropped;
     if (clear) dropped <= '0;
-    else dropped <= dropped + 32'(ring_dropped) + 32'(bitmap_dropped[0]) + 32'(bitmap_dropped[1]);
-    idle <= waiting_valid == '0 && router_idle && ring_idle && bitmap_idle == '1 && arbiter_idle;
+    else if (ring_dropped || bitmap_dropped || both_dropped) dropped <= dropped + 1'b1;
+    idle <= happened_valid == '0 && router_idle && ring_idle && bitmap_idle && arbiter_idle;
   end
 
   assign to_registers.status.ready.next = memory_initialised;

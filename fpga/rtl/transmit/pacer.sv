@@ -27,21 +27,22 @@ module pacer (
 );
 
   // Preamble, FCS and two gaps of 12 around a mailbox frame, and what the comparison is behind.
-  localparam logic [33:0] MAILBOX_COST = 34'(8 + 4 + 2 * 12 + 8);
+  localparam logic [12:0] MAILBOX_COST = 13'(8 + 4 + 2 * 12 + 8);
   localparam logic [4:0] LEAST_GAP = 5'd12;  // around mailbox frames and between programs
 
   logic [32:0] gap_left, gap_after;
-  logic [33:0] wait_left, step, mailbox_cost;
-  // verilator lint_off UNUSEDSIGNAL
-  logic [33:0] gap_room, wait_room;  // only their signs count
-  // verilator lint_on UNUSEDSIGNAL
-  logic [4:0] calm_left;
+  logic [33:0] wait_left, wait_step;
+  logic [12:0] mailbox_cost;
+  logic [ 4:0] calm_left;
   logic [31:0] fraction, next_fraction, late;
-  logic begun, carry, mailbox_last, first, fits, late_valid, late_compared, late_more;
+  logic carry, mailbox_last, first, fits, late_valid, late_compared, late_more;
+  logic gap_is_long, gap_is_short, wait_is_long, wait_is_short, begun, stepping;
 
   wire gap_over = gap_left[32];
   wire due = wait_left[33];
   wire calm = calm_left[4];
+  wire gap_has_room = gap_is_long || !gap_is_short;
+  wire wait_has_room = wait_is_long || !wait_is_short;
 
   assign begin_frame = ce && in_gap && open && frame_valid && gap_over && (due || !scheduled) &&
       (calm || !mailbox_last);
@@ -73,32 +74,29 @@ module pacer (
   // The next scheduled start. Fractions add up, so start k is at floor(k * interval).
   always_ff @(posedge clk) begin
     {carry, next_fraction} <= {1'b0, fraction} + {1'b0, interval_fraction};
-    step <= {2'b0, interval_bytes} + 34'(carry) - 34'd1;
     if (ce && open) begin
-      // A byte time after the start, which is early enough for the next and late enough for the logic.
-      begun <= begin_frame && scheduled;
-      if (begun) begin
-        wait_left <= wait_left + step;
-        fraction  <= next_fraction;
-      end else if (wait_left[33:32] != 2'b10) begin
-        wait_left <= wait_left - 1'b1;
-      end
+      // The interval is added two byte times after the start: early enough for the next and late enough for the logic.
+      // One adder does both that and the counting.
+      begun     <= begin_frame && scheduled;
+      stepping  <= begun;
+      wait_step <= begun ? {2'b0, interval_bytes} + {34{!carry}} : '1;
+      if (begun) fraction <= next_fraction;
+      if (stepping || wait_left[33:32] != 2'b10) wait_left <= wait_left + wait_step;
     end
     if (rst || restart) begin
       begun     <= 1'b0;
+      stepping  <= 1'b0;
+      wait_step <= '1;
       wait_left <= '1;
       fraction  <= '0;
     end
   end
 
-  // A counter below zero says how late it is: -1 is just in time.
+  // A counter below zero says how late it is: -1 is just in time. Looked at in every clock and kept when a frame begins.
   always_ff @(posedge clk) begin
     began_frame <= begin_frame;
-    if (began_frame) begin
-      // Both have gone on by one.
-      late  <= ~(scheduled ? wait_left[31:0] : gap_left[31:0]) - 1'b1;
-      first <= 1'b0;
-    end
+    if (!began_frame && !late_valid && !late_compared) late <= ~(scheduled ? wait_left[31:0] : gap_left[31:0]);
+    if (began_frame) first <= 1'b0;
     late_valid    <= began_frame && !(first && !scheduled);
     late_compared <= late_valid;
     late_more     <= late > lag_bytes;
@@ -113,10 +111,12 @@ module pacer (
   end
 
   always_ff @(posedge clk) begin
-    mailbox_cost <= 34'(mailbox_bytes) + MAILBOX_COST;
-    gap_room     <= {gap_left[32], gap_left} - mailbox_cost;
-    wait_room    <= wait_left - mailbox_cost;
-    fits         <= !busy || (open && frame_valid && (!gap_room[33] || (scheduled && !wait_room[33])));
+    mailbox_cost  <= 13'(mailbox_bytes) + MAILBOX_COST;
+    gap_is_long   <= !gap_left[32] && gap_left[31:13] != '0;
+    gap_is_short  <= gap_left[32] || gap_left[12:0] < mailbox_cost;
+    wait_is_long  <= !wait_left[33] && wait_left[32:13] != '0;
+    wait_is_short <= wait_left[33] || wait_left[12:0] < mailbox_cost;
+    fits          <= !busy || (open && frame_valid && (gap_has_room || (scheduled && wait_has_room)));
   end
 
 endmodule

@@ -35,34 +35,39 @@ module scheduler
   } state_t;
 
   state_t state;
-  logic endless, bursts, last_frame, bank_sent;
-  // One less than are left after the next, so that the sign says that it is the last.
-  logic [48:0] frames_left;
-  logic [32:0] burst_left;
+  logic endless, bursts, few, is_last, burst_is_last, last_frame, bank_sent;
+  // With the next. Frames are so far apart that each has its comparison a clock later.
+  logic [47:0] frames_left;
+  logic [31:0] burst_left;
   logic [14:0] beyond_header;
   logic [14:0] filler;
 
-  assign last_frame = frames_left[48] && !endless;
+  assign few = frames_left[47:1] == '0;
+  assign last_frame = is_last && !endless;
 
   always_ff @(posedge clk) begin
     patch_start   <= 1'b0;
     beyond_header <= {1'b0, frame.entry.frame_bytes} - 15'(frame.entry.header_bytes);
     filler        <= beyond_header - 15'(SIGNATURE_BYTES);
     if (taken) bank_sent <= frame.bank;
-    endless <= frame_limit == '0;
-    bursts  <= burst_frames != '0;
+    is_last <= few && frames_left[0];
+    burst_is_last <= burst_left == 32'd1;
+    bursts <= burst_frames != '0;
     case (state)
       IDLE: begin
         entry_address <= '0;
-        frames_left   <= {1'b0, frame_limit} - 49'd2;
-        burst_left    <= {1'b0, burst_frames} - 33'd2;
+        frames_left   <= frame_limit;
+        burst_left    <= burst_frames;
         frame.scheduled <= bursts;
         if (start) begin
           running <= 1'b1;
           state   <= FETCH;
         end
       end
-      FETCH:   state <= FETCHED;
+      FETCH: begin
+        endless <= few && !frames_left[0];
+        state   <= FETCHED;
+      end
       FETCHED: state <= LOAD;
       LOAD: begin
         frame.entry   <= entry;
@@ -87,8 +92,8 @@ module scheduler
         if (taken) begin
           frame_valid     <= 1'b0;
           frames_left     <= frames_left - 1'b1;
-          burst_left      <= burst_left[32] ? {1'b0, burst_frames} - 33'd2 : burst_left - 1'b1;
-          frame.scheduled <= bursts && burst_left[32];
+          burst_left      <= burst_is_last ? burst_frames : burst_left - 1'b1;
+          frame.scheduled <= bursts && burst_is_last;
           if (last_frame) running <= 1'b0;
           state <= last_frame ? IDLE : LOAD;  // the entry was fetched meanwhile
         end
