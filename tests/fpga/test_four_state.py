@@ -19,4 +19,4 @@ def test_instrument():
     lint = pytest.importorskip("lint")
     sources = lint.Sources()
     needed = sources.needed(sources.home["instrument_loop"])
-    simulate_four_state("instrument_loop", needed, FPGA / "tb/instrument/test_instrument.py")
+    simulate_four_state("instrument_loop", needed, FPGA / "tb/instrument/instrument_loop_exercise.py")
