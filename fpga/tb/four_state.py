@@ -28,7 +28,7 @@ def converted(top: str, sources: Sequence[str | Path], parameters: Mapping[str, 
     names = " ".join(str(file.relative_to(FPGA)) for file in files)
     script = folder / "convert.ys"
     script.write_text(
-        f"read_slang --threads 1 {chosen} --top {top} {names}\nhierarchy -check -top {top}\nproc\n"
+        f"read_slang --threads 1 {chosen} --top {top} {names}\nhierarchy -check -top {top}\nproc\nbwmuxmap\n"
         f"write_verilog -noattr {output.relative_to(FPGA)}\n".replace("\\\n", "\n")
     )
     ran = subprocess.run(
