@@ -6,6 +6,8 @@
 
 use serde::Serialize;
 
+use crate::log_linear::{index, lower};
+
 /// 2^7 buckets for each doubling: a relative width of at most 1/128.
 const SUB_BITS: u32 = 7;
 const SUB: usize = 1 << SUB_BITS;
@@ -45,7 +47,7 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value_ns: i64) {
         // A negative value is far beyond the last bucket when read as unsigned.
-        let place = index(value_ns as u64).wrapping_sub(self.first);
+        let place = index::<SUB_BITS>(value_ns as u64).wrapping_sub(self.first);
         match self.counts.get_mut(place) {
             Some(count) => *count += 1,
             None => self.record_many(value_ns, 1),
@@ -59,7 +61,7 @@ impl Histogram {
             self.negative += times;
             return;
         }
-        let bucket = index(value_ns as u64).min(BUCKETS - 1);
+        let bucket = index::<SUB_BITS>(value_ns as u64).min(BUCKETS - 1);
         self.make_room(bucket);
         self.counts[bucket - self.first] += times;
     }
@@ -85,7 +87,11 @@ impl Histogram {
             .zip(&self.counts)
             .filter(|(_, count)| **count > 0)
         {
-            buckets.push(lower(bucket) as i64, lower(bucket + 1) as i64, count);
+            buckets.push(
+                lower::<SUB_BITS>(bucket) as i64,
+                lower::<SUB_BITS>(bucket + 1) as i64,
+                count,
+            );
         }
         buckets
     }
@@ -119,21 +125,6 @@ impl Histogram {
     }
 }
 
-#[inline]
-fn index(value: u64) -> usize {
-    // Below 2 * SUB each value has its own bucket; above, the top SUB_BITS + 1 bits choose it.
-    let octave = (63 - (value | SUB as u64).leading_zeros()) - SUB_BITS;
-    (octave as usize) * SUB + (value >> octave) as usize
-}
-
-fn lower(index: usize) -> u64 {
-    if index < 2 * SUB {
-        return index as u64;
-    }
-    let octave = index / SUB - 1;
-    ((index % SUB + SUB) as u64) << octave
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,9 +133,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_value_lies_in_its_bucket_and_the_bucket_is_narrow(value in 0u64..(1 << 46)) {
-            let index = index(value);
-            prop_assert!(lower(index) <= value && value < lower(index + 1));
-            prop_assert!(lower(index + 1) - lower(index) <= 1 + value / SUB as u64);
+            let index = index::<SUB_BITS>(value);
+            prop_assert!(lower::<SUB_BITS>(index) <= value && value < lower::<SUB_BITS>(index + 1));
+            prop_assert!(lower::<SUB_BITS>(index + 1) - lower::<SUB_BITS>(index) <= 1 + value / SUB as u64);
         }
     }
 
@@ -159,7 +150,7 @@ mod tests {
                 if value < 0 {
                     negative += 1;
                 } else {
-                    whole[index((value >> shift) as u64).min(BUCKETS - 1)] += 1;
+                    whole[index::<SUB_BITS>((value >> shift) as u64).min(BUCKETS - 1)] += 1;
                 }
             }
             let expected = Buckets { negative, ..Histogram::from_counts(&whole).buckets() };
@@ -176,6 +167,6 @@ mod tests {
         let buckets = histogram.buckets();
         assert_eq!(buckets.negative, 1);
         assert_eq!(buckets.counts, [1, 1]);
-        assert_eq!(buckets.lower_ns, [0, lower(BUCKETS - 1) as i64]);
+        assert_eq!(buckets.lower_ns, [0, lower::<SUB_BITS>(BUCKETS - 1) as i64]);
     }
 }

@@ -18,6 +18,7 @@ pub mod gaps;
 pub mod hiccup;
 pub mod histogram;
 pub mod latency;
+pub mod log_linear;
 pub mod loss_watch;
 pub mod neighbour;
 pub mod netns;

@@ -5,6 +5,7 @@
 //! into a cache. It has as many octaves as the greatest difference needs. It counts and never interprets.
 
 use crate::histogram::Buckets;
+use crate::log_linear::{index, lower};
 
 /// 2^5 buckets for each doubling.
 const SUB_BITS: u32 = 5;
@@ -27,7 +28,7 @@ impl SignedHistogram {
     #[inline]
     pub fn record(&mut self, difference_ps: i64) {
         let sign = difference_ps >> 63;
-        let bucket = index(difference_ps.unsigned_abs() / 1000) as isize;
+        let bucket = index::<SUB_BITS>(difference_ps.unsigned_abs() / 1000) as isize;
         // Beyond the array on either side when read as unsigned.
         let place = self
             .middle
@@ -60,7 +61,10 @@ impl SignedHistogram {
                 continue;
             }
             let bucket = place.abs_diff(self.middle);
-            let (near, far) = (lower(bucket) as i64, lower(bucket + 1) as i64);
+            let (near, far) = (
+                lower::<SUB_BITS>(bucket) as i64,
+                lower::<SUB_BITS>(bucket + 1) as i64,
+            );
             match place.cmp(&self.middle) {
                 std::cmp::Ordering::Less => buckets.push(-far, -near, count),
                 std::cmp::Ordering::Equal => buckets.push(-far, far, count),
@@ -77,7 +81,7 @@ impl SignedHistogram {
 
     #[cold]
     fn record_far(&mut self, difference_ps: i64) {
-        let bucket = index(difference_ps.unsigned_abs() / 1000).min(BUCKETS - 1);
+        let bucket = index::<SUB_BITS>(difference_ps.unsigned_abs() / 1000).min(BUCKETS - 1);
         let half = (bucket / SUB + 1) * SUB;
         if half > self.middle {
             let mut counts = vec![0; 2 * half].into_boxed_slice();
@@ -95,20 +99,6 @@ impl SignedHistogram {
             self.carry(place);
         }
     }
-}
-
-#[inline]
-fn index(value: u64) -> usize {
-    let octave = (63 - (value | SUB as u64).leading_zeros()) - SUB_BITS;
-    (octave as usize) * SUB + (value >> octave) as usize
-}
-
-fn lower(index: usize) -> u64 {
-    if index < 2 * SUB {
-        return index as u64;
-    }
-    let octave = index / SUB - 1;
-    ((index % SUB + SUB) as u64) << octave
 }
 
 #[cfg(test)]
