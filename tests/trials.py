@@ -20,7 +20,9 @@ from keisoku.record.validity import disturbed, reasons
 ATTEMPTS = 30
 """Where stalls are so frequent that three trials of four are spoiled, one in 5000 is given up."""
 CALM_ATTEMPTS = 8
+"""Trials that a calm host may see spoiled: a stall may fall between what the tester watches."""
 HICCUP_NS = 2_000_000
+"""A thread that only sleeps wakes sooner on a calm host."""
 Spoiled = Callable[[Trial, Facts], bool]
 """Whether the tester itself was disturbed so much that a trial is to be repeated."""
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,13 +59,22 @@ def generated_registers() -> list[Path]:
 def shared_runtime(build: Path, kind: str) -> Iterator[None]:
     """Give a new build the objects of Verilator's own run time that an earlier one compiled: most of its seconds."""
     store = FPGA / "build" / f"runtime-{kind}"
+    given: list[Path] = []
+    # Each depends on the makefile that Verilator is about to write (verilated.mk), so it has to be newer than that.
+    later_s = time.time() + 3600
     with locked(f"runtime-{kind}"):
         if not (build / "verilated.o").exists() and store.exists():
             build.mkdir(parents=True, exist_ok=True)
             for file in store.iterdir():
-                shutil.copyfile(file, build / file.name)  # of now, so that make takes them for new
+                given.append(build / file.name)
+                shutil.copyfile(file, given[-1])
+                os.utime(given[-1], (later_s, later_s))
         first = not store.exists()
     yield
+    for file in given:
+        # No newer than what was made of it, or make would link again.
+        made_ns = (build / "Vtop.mk").stat().st_mtime_ns
+        os.utime(file, ns=(made_ns, made_ns))
     with locked(f"runtime-{kind}"):
         if first and not store.exists():
             half = store.with_suffix(".half")
