@@ -10,6 +10,13 @@ from lab_frames import Tap
 from keisoku.lab import LabPort, available
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "alone: wants no other test beside it: it measures how fast, or looks at what all labs have in common",
+    )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reason = available()
     for item in items:

@@ -201,6 +201,7 @@ def wait_for_trial(child: Child, index: int) -> None:
 TRIALS = 4
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Path, number: signal.Signals) -> None:
     child = start(*SERIES, "--duration", "0.3s", "--trials", str(TRIALS), "--out", "run", cwd=tmp_path)

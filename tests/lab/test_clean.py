@@ -12,7 +12,7 @@ import pytest
 from keisoku.lab import Lab, clean
 from keisoku.lab.namespace import Namespace, existing
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 _CHILD = """
 import sys, threading

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import QUICK, assert_adds_up, keisoku
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 MEANINGS = ("flat", "filling", "draining", "jump", "periodic stall", "losing frames", "full and dropping")
 

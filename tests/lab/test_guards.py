@@ -24,6 +24,7 @@ from keisoku.record.validity import STRAYS, disturbed, port_drops
 
 pytestmark = [
     pytest.mark.lab,
+    pytest.mark.alone,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root for real-time priority and control groups"),
 ]
 

@@ -12,7 +12,7 @@ from keisoku.engine.opening import on_lab
 from keisoku.lab import Faults, Lab
 from keisoku.record.trial import Facts
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 RATE = 4000
 FRAMES = 3 * RATE
 

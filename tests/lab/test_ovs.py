@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import namespaces_of
 from lab_frames import headers, signed
 from lab_passages import MakeTap, assert_passage, dropped, needs, payload, stack
 from scapy.contrib.mpls import MPLS
@@ -188,6 +189,7 @@ def test_a_signal_ends_the_daemons(sign: int) -> None:
     assert not place.exists()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("named", [True, False], ids=["namespace left", "namespace gone"])
 def test_daemons_that_a_killed_process_left_are_ended(named: bool) -> None:
     owner, place, found = killed_lab(signal.SIGKILL)
@@ -200,6 +202,7 @@ def test_daemons_that_a_killed_process_left_are_ended(named: bool) -> None:
     assert not [made for made in existing() if made.owner == owner]
 
 
+@pytest.mark.alone
 def test_a_process_that_is_none_of_ours_is_not_ended() -> None:
     owner, place, found = killed_lab(signal.SIGKILL)
     stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
@@ -221,10 +224,10 @@ def test_a_process_that_is_none_of_ours_is_not_ended() -> None:
 
 def test_nothing_is_left_of_a_switch_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keisoku.lab.vswitch.Vswitch.set_flows", refuse)
-    before = [made.name for made in existing()]
+    before = namespaces_of(os.getpid())
     with pytest.raises(EngineError, match="as if it had refused"):
         Lab("ovs?flows=1").__enter__()
-    assert [made.name for made in existing()] == before
+    assert namespaces_of(os.getpid()) == before
     assert not [made for made in daemons.left() if made.owner == os.getpid()]
 
 

@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 from command_line import assert_adds_up, keisoku, namespaces_of, trials
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 
 def test_a_bridge_has_one_group_of_ports(tmp_path: Path) -> None:
     done = keisoku(
-        "port-map", "--dut", "lab:bridge", "--ports", "1,2,3,4", "--rate", "2kpps", "--size", "64,512",
+        "port-map", "--dut", "lab:bridge", "--ports", "1,2,3", "--rate", "2kpps", "--size", "64,512",
         "--duration", "0.1s", "--waits", "0.02s", "--no-limits", "--out", "run", "--json", cwd=tmp_path,
     )  # fmt: skip
     assert done.code == 0, done.stderr
     run = tmp_path / "run"
     assert_adds_up(run)
     ways = {tuple(record["trial"]["flows"][0][end] for end in ("transmit", "receive")) for record in trials(run)}
-    assert ways == {(one, other) for one in range(4) for other in range(4) if one != other}
+    assert ways == {(one, other) for one in range(3) for other in range(3) if one != other}
     (result,) = json.loads(done.stdout)["results"]
     assert [row["case"] for row in result["rows"]] == [f"{one + 1} to {other + 1}" for one, other in sorted(ways)]
     # On a busy machine the tester may spoil trials of a way; then it compares nothing and says so.
-    assert result["remarks"][0].startswith(("ports {1–4} form one group", "no size passed on every way"))
+    assert result["remarks"][0].startswith(("ports {1–3} form one group", "no size passed on every way"))
     assert (run / "report.html").stat().st_size > 0
     assert namespaces_of(done.pid) == []

@@ -18,7 +18,7 @@ from keisoku.plan.plan import Plan, parse
 from keisoku.record.result import Quantity, Result, Row
 from keisoku.record.trial import TrialRecord
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 PHASES = {"learning_wait_s": 0.02, "drain_s": 0.1, "rest_s": 0.0}
 CALM = {"rate_fps": 20_000}
 """What every device forwards, on a busy machine too."""

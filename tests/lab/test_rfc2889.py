@@ -21,7 +21,7 @@ from keisoku.plan.plan import parse
 from keisoku.record.result import Result, Row
 from keisoku.record.trial import Facts, Trial, TrialRecord
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 PHASES = {"learning_wait_s": 0.02, "drain_s": 0.1, "rest_s": 0.0}
 
 

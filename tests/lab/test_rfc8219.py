@@ -13,7 +13,7 @@ from keisoku.plan.plan import Plan, parse
 from keisoku.record.result import Result
 from keisoku.record.trial import TrialRecord
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 _WAITS = {"learning_wait_s": 0.02, "drain_s": 0.1, "rest_s": 0.0}
 

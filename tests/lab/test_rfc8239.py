@@ -21,7 +21,7 @@ from keisoku.plan.plan import parse
 from keisoku.record.result import Result
 from keisoku.record.trial import Facts, Trial, TrialRecord
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 SIZE = 512
 SERVICE_FPS = 1000

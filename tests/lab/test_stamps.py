@@ -13,7 +13,7 @@ from keisoku.engine.stamps import StampOffer, choose
 from keisoku.lab import Lab
 from keisoku.record.trial import Facts
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 
 def test_a_veth_offers_software_stamps_and_its_xdp_metadata_is_not_taken_for_hardware() -> None:

@@ -15,7 +15,7 @@ from keisoku.plan.plan import parse
 from keisoku.record.counts import Ranges
 from keisoku.record.trial import Facts, Phases, Trial
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 FRAMES = 300_000
 FAULTY_FRAMES = 200_000

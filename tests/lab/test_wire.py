@@ -22,10 +22,11 @@ from keisoku.record.trial import Facts
 
 pytestmark = [
     pytest.mark.lab,
+    pytest.mark.alone,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root for network namespaces"),
 ]
 
-A, B = "keisoku-test-a", "keisoku-test-b"
+A, B = f"keisoku-test-{os.getpid()}-a", f"keisoku-test-{os.getpid()}-b"
 STREAM = 3
 HEADER = bytes.fromhex("02000000000202000000000188b5") + bytes(28)
 CHECKED_FROM = len(HEADER)

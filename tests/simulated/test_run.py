@@ -81,7 +81,7 @@ def test_a_plan_from_a_file_gives_the_same_result_as_options(tmp_path: Path) -> 
 LONG = """
 methods = ["throughput", "loss"]
 dut = "sim:slow.toml"
-frame_bytes = [64, 128]
+frame_bytes = [64]
 [throughput]
 trial_s = 0.2
 [loss]
@@ -92,12 +92,22 @@ SLOW = (
 )
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The long run, not interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "plan.toml").write_text(LONG)
+    (folder / "slow.toml").write_text(SLOW)
+    assert keisoku("run", "plan.toml", "--out", "whole", cwd=folder).returncode == 0
+    return folder / "whole"
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_resumes_and_ends_as_if_nothing_had_happened(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_interrupted_run_resumes_and_ends_as_if_nothing_had_happened(
+    tmp_path: Path, whole: Path, number: signal.Signals
+) -> None:
     (tmp_path / "plan.toml").write_text(LONG)
     (tmp_path / "slow.toml").write_text(SLOW)
-    assert keisoku("run", "plan.toml", "--out", "whole", cwd=tmp_path).returncode == 0
-
     child = subprocess.Popen(
         [*KEISOKU, "run", "plan.toml", "--out", "cut"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     )
@@ -117,9 +127,9 @@ def test_an_interrupted_run_resumes_and_ends_as_if_nothing_had_happened(tmp_path
     assert kept >= 3
     done = keisoku("run", "--resume", "cut", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "cut" / "result.json").read_text() == (tmp_path / "whole" / "result.json").read_text()
+    assert (tmp_path / "cut" / "result.json").read_text() == (whole / "result.json").read_text()
     fresh = [line for line in done.stderr.splitlines() if "offered" in line]
-    total = (tmp_path / "whole" / "trials.jsonl").read_bytes().count(b"\n")
+    total = (whole / "trials.jsonl").read_bytes().count(b"\n")
     assert len(fresh) == total - kept
 
 

@@ -180,7 +180,7 @@ async def test_every_event_is_in_the_ring(dut) -> None:
     await bench.start()
     assert await bench.read(CAPACITY) == RECORDS
     await bench.write(CONTROL, 1)
-    sent = [[bench.some_event() for _ in range(130)] + intervals(bench.rng, 7, 20, 50, 9) for _ in range(2)]
+    sent = [[bench.some_event() for _ in range(90)] + intervals(bench.rng, 7, 15, 50, 9) for _ in range(2)]
     for port in range(2):
         bench.queues[port].extend(sent[port])
     found, taken = [], 0
