@@ -33,9 +33,9 @@ def of_no_use(trial: Trial, facts: Facts) -> bool:
 
 
 def incomplete(trial: Trial, facts: Facts) -> bool:
-    """Not every frame was offered, or it was of no use."""
+    """Not every frame was offered, or some were dropped between the port and the account."""
     meant = sum(trial.frames_of(transmitter.port) for transmitter in facts.transmitters)
-    return facts.sent.offered_frames != meant or of_no_use(trial, facts)
+    return facts.sent.offered_frames != meant or facts.tester_dropped_frames > 0
 
 
 def later_than(limit_ns: int) -> Spoiled:
