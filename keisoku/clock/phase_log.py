@@ -109,22 +109,20 @@ def phase_log(readings: Readings, tau0_s: float) -> PhaseLog:
     Raises PlanError for fewer than eight readings.
     """
     _enough(len(readings.clock))
-    reference = readings.reference_ns
-    index = np.rint((reference - reference[0]) / (tau0_s * 1e9)).astype(np.int64)
-    order = _Cuts(index, tau0_s, readings)
+    order = _Cuts.of(readings, tau0_s)
     longest = max(order.runs(), key=lambda run: run[1] - run[0])
     rate = _rate(readings, *longest)
     since_s = np.asarray((readings.reference_ns - readings.reference_ns[0]) * 1e-9, np.float64)
     phase_s = np.asarray((readings.clock - readings.clock[0] - rate * since_s) / rate, np.float64)
-    bounds_s = None if readings.bound_ns is None else readings.bound_ns * 1e-9
-    return _assembled(phase_s, since_s, order, tau0_s, rate, bounds_s)
+    bounds_s = None if readings.bound_ns is None else np.asarray(readings.bound_ns * 1e-9, np.float64)
+    return _assembled(phase_s, order, tau0_s, rate, bounds_s)
 
 
 def from_phase(phase_s: Floats, tau0_s: float) -> PhaseLog:
     """A log of phase at equal intervals; NaN where it is missing. Raises PlanError for fewer than eight phases."""
     present = np.flatnonzero(np.isfinite(phase_s))
     _enough(len(present))
-    return _assembled(phase_s[present], present * tau0_s, _Cuts(present, tau0_s), tau0_s, 1.0, None)
+    return _assembled(phase_s[present], _Cuts(present, tau0_s), tau0_s, 1.0, None)
 
 
 def _enough(count: int) -> None:
@@ -139,22 +137,35 @@ class _Cuts:
     index: Integers
     """Place on the grid of each reading."""
     tau0_s: float
-    readings: Readings | None = None
-    cuts: dict[int, tuple[Reason, float]] = field(init=False, default_factory=dict)
+    cuts: dict[int, tuple[Reason, float]] = field(default_factory=dict)
     gaps: list[tuple[int, float]] = field(init=False, default_factory=list)
     """After which reading, and how long (s)."""
 
+    @classmethod
+    def of(cls, readings: Readings, tau0_s: float) -> _Cuts:
+        """Each stretch has a grid of its own: nothing is known of phase between them."""
+        cuts = cls(np.zeros(0, np.int64), tau0_s)
+        cuts._cut(np.minimum(np.diff(readings.reference_ns), 0), "reference went back", 0, 1e-9)
+        cuts._cut(_changes(readings.clock_source), "clock source", 0, 0.0)
+        cuts._cut(_changes(readings.suspended_ns), "suspend", SUSPENDED_MIN_NS, 1e-9)
+        cuts._cut(_changes(readings.boot), "reboot", 0, 0.0)
+        edges = [0, *sorted(cuts.cuts), len(readings.reference_ns)]
+        parts, base = [], 0
+        for first, last in pairwise(edges):
+            since = readings.reference_ns[first:last] - readings.reference_ns[first]
+            place = np.rint(since / (tau0_s * 1e9)).astype(np.int64)
+            parts.append(place + base)
+            # The next one begins as much later as the reference says, if it can say it.
+            after = readings.reference_ns[last] - readings.reference_ns[last - 1] if last < edges[-1] else 0
+            base = int(parts[-1][-1]) + max(1, round(int(after) / (tau0_s * 1e9)))
+        return cls(np.concatenate(parts), tau0_s, cuts.cuts)
+
     def __post_init__(self) -> None:
-        if self.readings is not None:
-            reference = self.readings.reference_ns
-            self._cut(np.minimum(np.diff(reference), 0), "reference went back", 0, 1e-9)
-            self._cut(_changes(self.readings.clock_source), "clock source", 0, 0.0)
-            self._cut(_changes(self.readings.suspended_ns), "suspend", SUSPENDED_MIN_NS, 1e-9)
-            self._cut(_changes(self.readings.boot), "reboot", 0, 0.0)
         steps = np.diff(self.index)
-        self.gaps = [(int(at), float(steps[at]) * self.tau0_s) for at in np.flatnonzero(steps > 1)]
+        found = [int(at) for at in np.flatnonzero(steps > 1) if int(at) + 1 not in self.cuts]
+        self.gaps = [(at, float(steps[at]) * self.tau0_s) for at in found]
         for at, length in self.gaps:
-            if at + 1 not in self.cuts and steps[at] > max(GAP_POINTS, len(self.index)):
+            if steps[at] > max(GAP_POINTS, len(self.index)):
                 self.cuts[at + 1] = ("gap", length)
 
     def _cut(self, change: Integers, reason: Reason, least: int, unit_s: float) -> None:
@@ -184,10 +195,10 @@ def _rate(readings: Readings, first: int, last: int) -> float:
 
 
 def _assembled(
-    phase_s: Floats, since_s: Floats, order: _Cuts, tau0_s: float, rate: float, bounds_s: Floats | None
+    phase_s: Floats, order: _Cuts, tau0_s: float, rate: float, bounds_s: Floats | None
 ) -> PhaseLog:
-    breaks = [Break(float(since_s[at]), reason, size) for at, (reason, size) in order.cuts.items()]
-    breaks += [Break(float(since_s[at]), "gap", length) for at, length in order.gaps if at + 1 not in order.cuts]
+    breaks = [Break(float(order.index[at]) * tau0_s, reason, size) for at, (reason, size) in order.cuts.items()]
+    breaks += [Break(float(order.index[at]) * tau0_s, "gap", length) for at, length in order.gaps if at + 1 not in order.cuts]
     stretches: list[Stretch] = []
     spikes = short = 0
     for first, last in order.runs():
