@@ -71,7 +71,7 @@ def clock_counter(clock_source: str) -> tuple[str, bool] | None:
     ...
 
 def clock_brackets(clock: int, count: int, tries: int, pause_ns: int) -> list[tuple[int, int, int]]:
-    """Reads of a clock between two of the counter: (ticks before, ns, ticks after). Raises OSError for no such clock."""
+    """Reads of a clock between two of the counter: (ticks before, ns, ticks after). Raises OSError if there is none."""
     ...
 
 def clock_ticks() -> int:

@@ -88,7 +88,7 @@ fn between(reference: usize, core: usize, rounds: u64) -> Option<CrossCore> {
         });
         let bounds = asking.join().unwrap_or_default();
         stop.store(true, Ordering::Relaxed);
-        (bounds.rounds > 0).then(|| CrossCore {
+        (bounds.rounds > 0).then_some(CrossCore {
             reference,
             core,
             low: bounds.low,
