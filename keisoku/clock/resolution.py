@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from keisoku.clock.tally import Tally, total
 
-REGULAR_SHARE = 0.95
+REGULAR_SHARE = 0.9
 """So many of the steps are multiples of the common step; the others were made by something else."""
 _CANDIDATES = 3
 """The most frequent steps of which divisors are tried."""

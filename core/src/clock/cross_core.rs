@@ -14,6 +14,8 @@ use crate::affinity;
 
 /// A round with a thread that does not run takes until it does.
 const PATIENCE_NS: u64 = 300_000_000;
+/// Before everybody else for some ms: each waits for the other.
+const NICE: i32 = -20;
 /// Spins between two looks at the time.
 const SPINS: u32 = 10_000;
 
@@ -54,6 +56,7 @@ fn between(reference: usize, core: usize, rounds: u64) -> Option<CrossCore> {
     thread::scope(|scope| {
         scope.spawn(|| {
             affinity::restrict(&[core]);
+            affinity::hurry(NICE);
             for round in 1..=rounds {
                 while asked.0.load(Ordering::Acquire) != round {
                     if stop.load(Ordering::Relaxed) {
@@ -67,6 +70,7 @@ fn between(reference: usize, core: usize, rounds: u64) -> Option<CrossCore> {
         });
         let asking = scope.spawn(|| {
             affinity::restrict(&[reference]);
+            affinity::hurry(NICE);
             let mut bounds = Bounds::default();
             let until_ns = monotonic_ns() + PATIENCE_NS;
             for round in 1..=rounds {
