@@ -194,11 +194,11 @@ def _rate(readings: Readings, first: int, last: int) -> float:
     return float(coarse + np.dot(centred, residual) / np.dot(centred, centred))
 
 
-def _assembled(
-    phase_s: Floats, order: _Cuts, tau0_s: float, rate: float, bounds_s: Floats | None
-) -> PhaseLog:
+def _assembled(phase_s: Floats, order: _Cuts, tau0_s: float, rate: float, bounds_s: Floats | None) -> PhaseLog:
     breaks = [Break(float(order.index[at]) * tau0_s, reason, size) for at, (reason, size) in order.cuts.items()]
-    breaks += [Break(float(order.index[at]) * tau0_s, "gap", length) for at, length in order.gaps if at + 1 not in order.cuts]
+    breaks += [
+        Break(float(order.index[at]) * tau0_s, "gap", length) for at, length in order.gaps if at + 1 not in order.cuts
+    ]
     stretches: list[Stretch] = []
     spikes = short = 0
     for first, last in order.runs():
