@@ -142,7 +142,7 @@ def _of_one_source(measured: str, chosen: Chosen, host: HostClocks) -> list[Flag
 
 
 def _log(logger: Logger, every_s: float, duration_s: float) -> None:
-    start = place(logger.directory)
+    start = place(logger.directory, every_s)
     with Progress(
         TextColumn("logging"),
         BarColumn(),

@@ -43,7 +43,7 @@ SCHEMA = pa.schema(
         pa.field("status", pa.int32(), nullable=False),
     ]
 )
-_SYNC_S = 60.0
+SYNC_S = 60.0
 _SYNC_SHARE = 1e-3
 _ROWS_MAX = 65_536
 NS_PER_S = 1_000_000_000
@@ -57,8 +57,8 @@ class Place:
     logged_s: float = 0.0
 
 
-def place(directory: ObservationDirectory) -> Place:
-    """Of a log that may have been cut off at any moment."""
+def place(directory: ObservationDirectory, every_s: float) -> Place:
+    """Of a log that may have been cut off at any moment; each reading stands for the interval that it begins."""
     spans: dict[int, tuple[int, int]] = {}
     for rows in directory.batches(TABLE, ["session", "at_ns"]):
         sessions, times = rows["session"].to_numpy(), rows["at_ns"].to_numpy()
@@ -67,7 +67,7 @@ def place(directory: ObservationDirectory) -> Place:
             first, _ = spans.get(session, (int(mine[0]), 0))
             spans[session] = (first, int(mine[-1]))
     logged_ns = sum(last - first for first, last in spans.values())
-    return Place(max(spans, default=-1) + 1, logged_ns / NS_PER_S)
+    return Place(max(spans, default=-1) + 1, logged_ns / NS_PER_S + len(spans) * every_s)
 
 
 @dataclass
@@ -82,6 +82,8 @@ class Logger:
     """Another one after every boot."""
     monotonic_ns: Callable[[], int] = time.monotonic_ns
     sleep: Callable[[float], None] = time.sleep
+    sync_s: float = SYNC_S
+    """At most so long, or a thousandth of the log, is lost when the power is."""
     failures: int = 0
     """Of the reference to answer; each is a missing reading."""
     _rows: list[dict[str, object]] = field(default_factory=list)
@@ -95,27 +97,28 @@ class Logger:
         every_ns = round(every_s * NS_PER_S)
         origin = self.monotonic_ns()
         synced, turn = origin, 0
-        while True:
-            logged_s = start.logged_s + turn * every_s
+        while round((duration_s - start.logged_s) / every_s) > turn:
+            logged_s = start.logged_s + (turn + 1) * every_s
             now = self.monotonic_ns()
             self._append(start.session, first=turn == 0)
-            due = max(_SYNC_S, _SYNC_SHARE * logged_s) * NS_PER_S
+            due = max(self.sync_s, _SYNC_SHARE * logged_s) * NS_PER_S
             if now - synced >= due or len(self._rows) >= _ROWS_MAX:
                 self.keep()
                 synced = now
             yield logged_s
             # Whole intervals from the origin, so that being late once does not move the rest.
             turn = max(turn, (self.monotonic_ns() - origin) // every_ns) + 1
-            if start.logged_s + turn * every_s > duration_s:
-                break
+            if round((duration_s - start.logged_s) / every_s) <= turn:
+                break  # not after another wait
             while (wait_ns := origin + turn * every_ns - self.monotonic_ns()) > 0:
                 self.sleep(wait_ns / NS_PER_S)
         self.keep()
 
     def keep(self) -> None:
         """Brings what was read to the disk."""
-        rows, self._rows = self._rows, []
-        self.directory.append(TABLE, pa.Table.from_pylist(rows, SCHEMA))
+        # An interruption in between keeps readings twice, which is harmless, and never loses one.
+        self.directory.append(TABLE, pa.Table.from_pylist(self._rows, SCHEMA))
+        self._rows = []
 
     def _append(self, session: int, first: bool) -> None:
         try:
