@@ -81,7 +81,7 @@ def stability(
     chosen = choose(reference, host)
     with _reading(chosen, host, every_s) as (described, read):
         if not resume:
-            said = [*flags(chosen, host, kept_time), *_of_one_source(measured, chosen, host)]
+            said = list(flags(chosen, host, kept_time)) if measured == COUNTER else _steered(measured, chosen, host)
             settings = {"clock": measured, "reference": chosen.name, "every_s": every_s}
             context = {
                 "clock": name if measured == COUNTER else f"CLOCK_{measured.upper()}",
@@ -130,10 +130,12 @@ def _reading(chosen: Chosen, host: HostClocks, every_s: float) -> Iterator[tuple
         reference.close()
 
 
-def _of_one_source(measured: str, chosen: Chosen, host: HostClocks) -> list[Flag]:
-    """Of two of the kernel's clocks, whatever it keeps time by."""
-    if measured == COUNTER or chosen.kind not in KERNEL:
+def _steered(measured: str, chosen: Chosen, host: HostClocks) -> list[Flag]:
+    """What must be said of one of the kernel's clocks against another, whatever the kernel keeps time by."""
+    if chosen.kind not in KERNEL:
         return []
+    if measured == chosen.kind:
+        raise PlanError("--reference", f"{measured} against itself shows nothing", "choose another reference")
     text = (
         f"both clocks are made by the kernel from one clock source ({host.clock_source}): their difference is how "
         "the kernel steers them, not how stable the source is"

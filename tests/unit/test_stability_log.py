@@ -185,7 +185,7 @@ def test_a_file_of_phase_is_analysed_and_its_run_again(tmp_path: Path) -> None:
     at_2s = next(row for row in found["rows"] if row["name"] == "2 s")
     assert at_2s["figures"]["adev"]["value"] == pytest.approx(1.5, rel=0.1)
     assert at_2s["intervals"]["adev"]["lower"] < 1.5 < at_2s["intervals"]["adev"]["upper"]
-    assert at_2s["remark"] == "white frequency"
+    assert at_2s["remark"] == "white FM"
     code, again, _ = invoked("analyse", run, "--json")
     assert (code, json.loads(again)) == (0, found)
     assert "plot-allan" in (Path(run) / "report.html").read_text(encoding="utf-8")
@@ -201,6 +201,7 @@ def test_a_file_of_phase_is_analysed_and_its_run_again(tmp_path: Path) -> None:
         (["stability", "--clock", "sundial"], "there is no clock 'sundial'"),
         (["stability", "--every", "1us"], "too often"),
         (["stability", "--duration", "5s", "--every", "1s"], "fewer than 8 readings"),
+        (["stability", "--clock", "raw", "--reference", "raw", "--duration", "20s"], "against itself"),
         (["stability", "--resume"], "not said which log"),
         (["stability", "--resume", "--out", "none"], "holds no measurement"),
         (["stability", "--reference", "sun", "--duration", "10s"], "no reference 'sun'"),
