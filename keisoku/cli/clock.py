@@ -9,6 +9,8 @@ import click
 
 from keisoku import _core
 from keisoku.calibration import oscillator, store
+from keisoku.cli.clock_analyse import analyse
+from keisoku.cli.clock_stability import stability
 from keisoku.cli.observation import new_directory, publish
 from keisoku.cli.options import seconds
 from keisoku.clock import calibration, readings_table
@@ -114,3 +116,7 @@ def calibrate(reference: str, duration: str, tries: int, pause: str, out: Path |
         click.echo(f"calibration kept: {oscillator.keep(store.oscillator_folder(), made)}", err=True)
     fit = calibration.residuals(measured)
     publish(found, directory, [residual_plot(fit)] if fit is not None else [], as_json)
+
+
+command.add_command(stability)
+command.add_command(analyse)
