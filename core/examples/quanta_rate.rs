@@ -13,5 +13,9 @@ fn main() {
     let took = begun.elapsed();
     let start = clock.raw();
     let ns = clock.delta_as_nanos(start, start + TICKS);
-    println!("{:.6} {:.6}", TICKS as f64 / ns as f64 * 1e9, took.as_secs_f64());
+    println!(
+        "{:.6} {:.6}",
+        TICKS as f64 / ns as f64 * 1e9,
+        took.as_secs_f64()
+    );
 }

@@ -8,6 +8,7 @@ second, until it is no wider than a round trip.
 from __future__ import annotations
 
 import math
+from statistics import median
 
 from keisoku.clock.rate import OSCILLATOR
 
@@ -15,7 +16,7 @@ _S = 1_000_000_000
 ASKED_PER_SECOND = 5
 """Parts into which what is unknown is divided around each second's end."""
 ENOUGH_TRIPS = 1.5
-"""A search ends when the edge is known to so many round trips, and to what oscillators may part meanwhile."""
+"""A search ends when the edge is known to so many usual round trips, and to what oscillators may part meanwhile."""
 _APART = 2 * OSCILLATOR
 """Relative: two oscillators may be off to either side."""
 
@@ -46,7 +47,7 @@ class DateEdge:
     @property
     def ended(self) -> bool:
         """True if asking on would not help."""
-        return bool(self._trips) and self.width_ns <= ENOUGH_TRIPS * self.trip_ns + 3 * _APART * _S
+        return bool(self._trips) and self.width_ns <= ENOUGH_TRIPS * median(self._trips) + 3 * _APART * _S
 
     def take(self, sent_ns: int, date_s: int, received_ns: int) -> None:
         """The server wrote the second `date_s` at some moment between sending and receiving, by the local clock."""
