@@ -7,6 +7,7 @@ unless their name says bound.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from keisoku.analysis.line import fit_line
 from keisoku.clock.reading import Reading, narrowest
+from keisoku.clock.resolution import common_step
 
 READINGS_FOR_A_LINE = 20
 END_SHARE = 0.1
@@ -99,11 +101,16 @@ def least_squares(readings: Sequence[Reading]) -> Fit:
 def hard_bounds(readings: Sequence[Reading]) -> tuple[float, float] | None:
     """Between which the frequency lies if it was one all the time; None if no single line goes through all readings.
 
-    Assumes nothing but the brackets.
+    Assumes nothing but the brackets, that the reference shows whole ns, rounded down, and the counter multiples of its
+    step: a bracket may reach so much further.
     """
     chosen = _thinned(readings)
+    try:
+        further = counter_step(readings) + two_point(readings).hz * 1e-9
+    except ValueError:
+        return None
     before = np.array([reading.before - chosen[0].before for reading in chosen], dtype=np.float64)
-    after = np.array([reading.after - chosen[0].before for reading in chosen], dtype=np.float64)
+    after = np.array([reading.after - chosen[0].before for reading in chosen], dtype=np.float64) + further
     at_ns = np.array([reading.reference_ns - chosen[0].reference_ns for reading in chosen], dtype=np.float64)
     low, high = 0.0, math.inf
     for index in range(len(chosen) - 1):
@@ -113,6 +120,13 @@ def hard_bounds(readings: Sequence[Reading]) -> tuple[float, float] | None:
         low = max(low, float(((before[index + 1 :] - after[index]) / span).max()))
         high = min(high, float(((after[index + 1 :] - before[index]) / span).min()))
     return (low * 1e9, high * 1e9) if low <= high else None
+
+
+def counter_step(readings: Sequence[Reading]) -> int:
+    """Ticks by which the counter moves, as far as the widths of brackets show it; 1 where they do not."""
+    differences = Counter(abs(after.width - before.width) for before, after in pairwise(readings))
+    del differences[0]
+    return common_step(sorted(differences.items())) or 1
 
 
 def read_error_ns(fit: Fit) -> float:
