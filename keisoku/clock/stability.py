@@ -139,8 +139,8 @@ def _estimate(
 
 
 def _windows(log: PhaseLog, reach: int) -> int:
-    """How many stretches of `reach` phases the log holds that share none."""
-    return sum(len(stretch.phase_s) // reach for stretch in log.stretches)
+    """How many windows of `reach` phases that share none the readings that are there would fill."""
+    return sum(stretch.readings // reach for stretch in log.stretches)
 
 
 def _wider(value: float, bounds: tuple[float, float] | None, scale: float) -> float | None:

@@ -1,6 +1,6 @@
 """The log of a clock against a reference on disk, reading by reading, for days.
 
-Every reading is kept with the ticks on both sides of it; parts are synced every minute, later every thousandth of
+Every reading is kept with the ticks on both sides of it; parts are synced every ten seconds, later every thousandth of
 the log, so that `kill -9` costs no more than that. It computes no figure; `phase_log` makes phase of what it kept.
 """
 
@@ -43,7 +43,7 @@ SCHEMA = pa.schema(
         pa.field("status", pa.int32(), nullable=False),
     ]
 )
-SYNC_S = 60.0
+SYNC_S = 10.0
 _SYNC_SHARE = 1e-3
 _ROWS_MAX = 65_536
 NS_PER_S = 1_000_000_000

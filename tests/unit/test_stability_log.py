@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from logging_host import EVERY_S, HZ, Host, created, logger, ran
+from ntp_responder import NtpResponder
 from power_law_clocks import power_law_phase
 
 from keisoku import _core
@@ -31,7 +32,7 @@ def test_a_log_holds_a_reading_for_every_interval(tmp_path: Path) -> None:
     assert ran(directory, host, 500.0)[-1] == 500.0
     rows = directory.rows(TABLE)
     assert rows.num_rows == 1000
-    assert len(directory.parts(TABLE)) == 9  # a part a minute, and what was left
+    assert len(directory.parts(TABLE)) == 50
     spacing = np.diff(rows["at_ns"].to_numpy())
     assert (spacing == 5e8).all()
     log = logged(directory, EVERY_S)
@@ -232,3 +233,16 @@ def test_this_machines_counter_is_logged_and_called_circular_where_it_is(tmp_pat
     assert json.loads(output)["rows"][0]["figures"]["duration"]["value"] >= 0.9
     with pytest.raises(PlanError, match="already holds a run"):
         ObservationDirectory.create(run, "clock-stability", {}, {})
+
+
+@pytest.mark.skipif(_core.clock_counter(clock_source()) is None, reason="this processor's counter promises no rate")
+def test_a_log_against_a_server_is_of_real_exchanges(tmp_path: Path) -> None:
+    arguments = ["--duration", "0.6s", "--every", "20ms", "--out", str(tmp_path / "run"), "--json"]
+    with NtpResponder(ahead_ns=10**12) as server:
+        code, output, error = invoked("stability", "--reference", f"ntp:{server.target}", *arguments)
+    assert code == 0, error
+    found = json.loads(output)
+    assert found["title"].endswith(f"ntp:{server.target}")
+    assert "circular" not in [flag["name"] for flag in found["flags"]]
+    assert found["rows"][0]["figures"]["rate"]["value"] > 1e6
+    assert found["rows"][0]["figures"]["reading_bound"]["value"] > 0
