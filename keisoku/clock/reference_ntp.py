@@ -101,15 +101,17 @@ class NtpClient:
 
     def _sent_ns(self) -> int | None:
         """The kernel's stamp of the request; it is there before the answer is, or never comes."""
+        self._socket.setblocking(False)
         try:
-            _, ancillary, _, _ = self._socket.recvmsg(1024, 512, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT)
+            _, ancillary, _, _ = self._socket.recvmsg(1024, 512, socket.MSG_ERRQUEUE)
         except OSError:
             return None
         return _stamp(ancillary)
 
     def _drain(self) -> None:
         """Forgets answers and stamps that came too late."""
-        for flags in (socket.MSG_DONTWAIT, socket.MSG_DONTWAIT | socket.MSG_ERRQUEUE):
+        self._socket.setblocking(False)
+        for flags in (0, socket.MSG_ERRQUEUE):
             try:
                 while True:
                     self._socket.recvmsg(1024, 512, flags)
