@@ -16,7 +16,7 @@ from keisoku.clock.deviation import joined, mtie, terms
 from keisoku.clock.freedom import ADEV, HDEV, MDEV, Statistic, factors, freedom
 from keisoku.clock.freedom import joined as joined_freedom
 from keisoku.clock.noise import identify
-from keisoku.clock.phase_log import PhaseLog, Stretch
+from keisoku.clock.phase_log import WIDE, PhaseLog, Stretch
 from keisoku.clock.power_law import NAMES, Floats
 from keisoku.clock.trend import trend
 from keisoku.record.observation import Flag, Interval, Observation, ObservedRow
@@ -236,6 +236,9 @@ def _flags(log: PhaseLog, noises: dict[int, int]) -> list[Flag]:
     if log.spikes:
         text = f"{_counted(log.spikes, 'reading')} off alone, left out"
         found.append(Flag(name="spikes", text=text))
+    if log.wide:
+        text = f"{_counted(log.wide, 'reading')} held up on the way (bounds over {WIDE:g} times the median), left out"
+        found.append(Flag(name="wide-readings", text=text))
     if log.short:
         text = f"{_counted(log.short, 'reading')} in stretches too short to tell anything, left out"
         found.append(Flag(name="short-stretches", text=text))
