@@ -106,8 +106,8 @@ class Readings:
         wide = int(np.count_nonzero(~kept))
         if not wide:
             return self, 0
-        columns: dict[str, Any] = vars(self)
-        return Readings(**{name: None if held is None else held[kept] for name, held in columns.items()}), wide
+        columns: dict[str, Any] = {name: None if held is None else held[kept] for name, held in vars(self).items()}
+        return Readings(**columns), wide
 
 
 WIDE = 5.0
