@@ -35,6 +35,8 @@ MEASURED = {
 }
 """Clocks that can be measured besides the counter."""
 _EVERY_MIN_S = 0.001
+_READINGS_MAX = 20_000_000
+"""For which the analysis takes minutes and some GB."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -100,6 +102,9 @@ def _check(measured: str, every_s: float, duration_s: float) -> None:
         raise PlanError("--clock", f"there is no clock {measured!r}", f"use {COUNTER}, {', '.join(MEASURED)}")
     if every_s < _EVERY_MIN_S:
         raise PlanError("--every", f"{every_s:g} s is too often", f"read every {_EVERY_MIN_S:g} s at most")
+    if duration_s > _READINGS_MAX * every_s:
+        remedy = f"read every {duration_s / _READINGS_MAX:.2g} s at most, or for a shorter time"
+        raise PlanError("--every", f"{duration_s / every_s:.3g} readings are more than can be analysed at once", remedy)
     if duration_s < 8 * every_s:
         raise PlanError("--duration", f"{duration_s:g} s hold fewer than 8 readings", "log for longer")
 

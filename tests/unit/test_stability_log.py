@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from logging_host import EVERY_S, HZ, Host, created, logger, ran
@@ -160,6 +161,13 @@ for at, _ in enumerate(logging.run(EVERY_S, 1e6, place(directory, EVERY_S))):
     assert observed(directory)[0] == observed(directory)[0]
 
 
+def test_a_run_that_lacks_columns_is_one_sentence(tmp_path: Path) -> None:
+    directory = created(tmp_path)
+    directory.append(TABLE, pa.table({"reference_ns": pa.array(range(10))}))
+    with pytest.raises(PlanError, match="lacks after, before, boot"):
+        observed(directory)
+
+
 def test_a_log_keeps_no_more_in_memory_than_a_part(tmp_path: Path) -> None:
     directory, host = created(tmp_path), Host()
     logging = logger(directory, host)
@@ -202,6 +210,7 @@ def test_a_file_of_phase_is_analysed_and_its_run_again(tmp_path: Path) -> None:
         (["stability", "--clock", "sundial"], "there is no clock 'sundial'"),
         (["stability", "--every", "1us"], "too often"),
         (["stability", "--duration", "5s", "--every", "1s"], "fewer than 8 readings"),
+        (["stability", "--duration", "3d", "--every", "1ms"], "more than can be analysed"),
         (["stability", "--clock", "raw", "--reference", "raw", "--duration", "20s"], "against itself"),
         (["stability", "--resume"], "not said which log"),
         (["stability", "--resume", "--out", "none"], "holds no measurement"),
