@@ -13,8 +13,14 @@ from keisoku.clock.rate import Rate
 from keisoku.record.observation import Interval, Observation, ObservedRow
 from keisoku.record.result import Quantity
 
-UNITS = frozenset({"ns", "s", "ns/byte", "bit/s", "byte/s", "frames/s", "packets/s", "Hz"})
+_TIMES = frozenset({"ns", "s", "ns/byte"})
+UNITS = _TIMES | {"bit/s", "byte/s", "frames/s", "packets/s", "Hz"}
 """Figures of these units are as wrong as the second that they were measured with."""
+KINDS = frozenset({"path-one-packet", "path-packet-pair"})
+"""Measurements whose times are intervals by CLOCK_MONOTONIC or CLOCK_REALTIME, which are steered alike. A one-way
+delay is none: it is a difference of two clocks, of which a rate says nothing."""
+CONTEXT = "interval_clock"
+"""Where a run keeps the rate that it was measured with."""
 _RATE = TypeAdapter(Rate)
 
 
@@ -32,8 +38,12 @@ def of_context(kept: object) -> Rate:
 def rated(observation: Observation, rate: Rate) -> Observation:
     """The same with the rate taken off and in every budget and interval, and said once in the remarks."""
     rows = tuple(_row(row, rate) for row in observation.rows)
+    flags = tuple(
+        flag.model_copy(update={"figures": {name: _figure(figure, rate) for name, figure in flag.figures.items()}})
+        for flag in observation.flags
+    )
     remarks = (*observation.remarks, rate.statement) if rate.statement else observation.remarks
-    return observation.model_copy(update={"rows": rows, "remarks": remarks})
+    return observation.model_copy(update={"rows": rows, "flags": flags, "remarks": remarks})
 
 
 def _row(row: ObservedRow, rate: Rate) -> ObservedRow:
@@ -67,6 +77,5 @@ def _interval(interval: Interval, figure: Quantity, rate: Rate) -> Interval:
 
 def _factor(unit: str, rate: Rate) -> float:
     """A clock that runs fast shows intervals too long and whatever is divided by them too small."""
-    return (
-        1 / rate.corrected(1.0) if unit in ("bit/s", "byte/s", "frames/s", "packets/s", "Hz") else rate.corrected(1.0)
-    )
+    share = rate.corrected(1.0)
+    return share if unit in _TIMES else 1 / share
