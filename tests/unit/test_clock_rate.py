@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from keisoku import _core
 from keisoku.analysis import budget
 from keisoku.calibration import oscillator, store
 from keisoku.calibration.bias import Bias, Calibration, Point
@@ -96,6 +97,22 @@ def test_a_run_on_this_machine_uses_what_was_kept(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(store, "brackets", lambda *_: [])
     rate = store.interval_rate()
     assert rate.fast == 0 and "against ntp:here" in rate.statement
+
+
+def test_the_counter_serves_as_a_clock_for_intervals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = host_clocks()
+    own = _core.clock_counter(found.clock_source)
+    if own is None:
+        pytest.skip("this processor has no counter that promises one rate")
+    monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    free = store.difference_clock()
+    assert free.relative_error == pytest.approx(OSCILLATOR / 3**0.5)
+    kept = oscillator.made(Frequency(1e9 / free.period_ns, 10.0), "phc:0", store.oscillator_valid_for(own[0]))
+    oscillator.keep(store.oscillator_folder(), kept)
+    clock = store.difference_clock()
+    assert clock.period_ns == pytest.approx(free.period_ns) and clock.relative_error < 1e-6
+    begin, end = _core.clock_ticks(), _core.clock_ticks()
+    assert clock.interval(begin, end).ns >= 0
 
 
 def look(**more: object) -> HostClocks:
