@@ -79,7 +79,7 @@ def interval_rate() -> Rate:
 
 
 def difference_clock() -> DifferenceClock:
-    """The counter as a clock for intervals that is never stepped, at the rate of the newest calibration of this machine.
+    """The counter as a clock for intervals that is never stepped, at the rate of this machine's newest calibration.
 
     Without one it runs at CLOCK_MONOTONIC's rate of this moment and says so by its uncertainty. Raises EngineError if
     this processor has no counter.
