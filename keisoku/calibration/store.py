@@ -71,7 +71,7 @@ def interval_rate() -> Rate:
         name, _ = counter(host)
     except EngineError:
         return oscillator.interval_rate(None, None, host.steering, _INTERVAL_CLOCK)
-    calibration = oscillator.newest(oscillator_folder(), oscillator_valid_for(name))
+    calibration = oscillator.best(oscillator_folder(), oscillator_valid_for(name))
     if calibration is None:
         return oscillator.interval_rate(None, None, host.steering, _INTERVAL_CLOCK)
     of_clock = frequency.best(brackets(time.CLOCK_MONOTONIC, 50, 0.001))
@@ -85,7 +85,7 @@ def difference_clock() -> DifferenceClock:
     this processor has no counter.
     """
     name, _ = counter(host_clocks())
-    calibration = oscillator.newest(oscillator_folder(), oscillator_valid_for(name))
+    calibration = oscillator.best(oscillator_folder(), oscillator_valid_for(name))
     readings = brackets(time.CLOCK_MONOTONIC, 50, 0.001)
     if calibration is None:
         return DifferenceClock(readings[-1], 1e9 / frequency.best(readings).hz)

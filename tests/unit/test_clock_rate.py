@@ -75,14 +75,24 @@ def test_simulated_time_and_figures_without_an_uncertainty_stay_as_they_are() ->
     assert stated("x").with_rate(known).uncertainty == pytest.approx(2 * (1e4**2 + (1e4 / 3**0.5) ** 2) ** 0.5)
 
 
+def test_a_good_calibration_is_not_replaced_by_a_worse_one(tmp_path: Path) -> None:
+    worse = KNOWN.model_copy(update={"made_at": "2026-02-01T00:00:00+00:00", "standard_ticks_per_s": 2.6e4})
+    for calibration in (KNOWN, worse):
+        oscillator.keep(tmp_path, calibration)
+    assert oscillator.best(tmp_path, {"host": "here"}) == KNOWN
+    assert oscillator.is_worth_keeping(Frequency(2.6e9, 2.6e4)) and not oscillator.is_worth_keeping(
+        Frequency(2.6e9, 2.6e5)
+    )
+
+
 def test_the_newest_of_this_machine_is_used_and_broken_files_are_passed_over(tmp_path: Path) -> None:
     later = KNOWN.model_copy(update={"made_at": "2026-02-01T00:00:00+00:00"})
     elsewhere = KNOWN.model_copy(update={"made_at": "2026-03-01T00:00:00+00:00", "valid_for": {"host": "there"}})
     for calibration in (later, KNOWN, elsewhere):
         oscillator.keep(tmp_path / "clock", calibration)
     (tmp_path / "clock" / "broken.json").write_text("{")
-    assert oscillator.newest(tmp_path / "clock", {"host": "here"}) == later
-    assert oscillator.newest(tmp_path / "nothing", {"host": "here"}) is None
+    assert oscillator.best(tmp_path / "clock", {"host": "here"}) == later
+    assert oscillator.best(tmp_path / "nothing", {"host": "here"}) is None
 
 
 def test_a_run_on_this_machine_uses_what_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
