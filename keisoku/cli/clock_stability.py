@@ -35,6 +35,8 @@ MEASURED = {
 }
 """Clocks that can be measured besides the counter."""
 _EVERY_MIN_S = 0.001
+_READINGS_MAX = 20_000_000
+"""For which the analysis takes minutes and some GB."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -81,7 +83,7 @@ def stability(
     chosen = choose(reference, host)
     with _reading(chosen, host, every_s) as (described, read):
         if not resume:
-            said = [*flags(chosen, host, kept_time), *_of_one_source(measured, chosen, host)]
+            said = list(flags(chosen, host, kept_time)) if measured == COUNTER else _steered(measured, chosen, host)
             settings = {"clock": measured, "reference": chosen.name, "every_s": every_s}
             context = {
                 "clock": name if measured == COUNTER else f"CLOCK_{measured.upper()}",
@@ -100,6 +102,9 @@ def _check(measured: str, every_s: float, duration_s: float) -> None:
         raise PlanError("--clock", f"there is no clock {measured!r}", f"use {COUNTER}, {', '.join(MEASURED)}")
     if every_s < _EVERY_MIN_S:
         raise PlanError("--every", f"{every_s:g} s is too often", f"read every {_EVERY_MIN_S:g} s at most")
+    if duration_s > _READINGS_MAX * every_s:
+        remedy = f"read every {duration_s / _READINGS_MAX:.2g} s at most, or for a shorter time"
+        raise PlanError("--every", f"{duration_s / every_s:.3g} readings are more than can be analysed at once", remedy)
     if duration_s < 8 * every_s:
         raise PlanError("--duration", f"{duration_s:g} s hold fewer than 8 readings", "log for longer")
 
@@ -130,10 +135,12 @@ def _reading(chosen: Chosen, host: HostClocks, every_s: float) -> Iterator[tuple
         reference.close()
 
 
-def _of_one_source(measured: str, chosen: Chosen, host: HostClocks) -> list[Flag]:
-    """Of two of the kernel's clocks, whatever it keeps time by."""
-    if measured == COUNTER or chosen.kind not in KERNEL:
+def _steered(measured: str, chosen: Chosen, host: HostClocks) -> list[Flag]:
+    """What must be said of one of the kernel's clocks against another, whatever the kernel keeps time by."""
+    if chosen.kind not in KERNEL:
         return []
+    if measured == chosen.kind:
+        raise PlanError("--reference", f"{measured} against itself shows nothing", "choose another reference")
     text = (
         f"both clocks are made by the kernel from one clock source ({host.clock_source}): their difference is how "
         "the kernel steers them, not how stable the source is"

@@ -16,7 +16,7 @@ from keisoku.clock.deviation import joined, mtie, terms
 from keisoku.clock.freedom import ADEV, HDEV, MDEV, Statistic, factors, freedom
 from keisoku.clock.freedom import joined as joined_freedom
 from keisoku.clock.noise import identify
-from keisoku.clock.phase_log import PhaseLog, Stretch
+from keisoku.clock.phase_log import WIDE, PhaseLog, Stretch
 from keisoku.clock.power_law import NAMES, Floats
 from keisoku.clock.trend import trend
 from keisoku.record.observation import Flag, Interval, Observation, ObservedRow
@@ -139,8 +139,8 @@ def _estimate(
 
 
 def _windows(log: PhaseLog, reach: int) -> int:
-    """How many stretches of `reach` phases the log holds that share none."""
-    return sum(len(stretch.phase_s) // reach for stretch in log.stretches)
+    """How many windows of `reach` phases that share none the readings that are there would fill."""
+    return sum(stretch.readings // reach for stretch in log.stretches)
 
 
 def _wider(value: float, bounds: tuple[float, float] | None, scale: float) -> float | None:
@@ -232,12 +232,15 @@ def _flags(log: PhaseLog, noises: dict[int, int]) -> list[Flag]:
         places = ", ".join(f"{one.at_s:.6g} s" + _size(one.size_s) for one in mine[:_BREAKS_SHOWN])
         more = f" and {len(mine) - _BREAKS_SHOWN} more" if len(mine) > _BREAKS_SHOWN else ""
         cut = "the log goes on with missing points" if reason == "gap" else "no figure crosses it"
-        found.append(Flag(name=reason.replace(" ", "-"), text=f"{_SAID[reason]} at {places}{more}; {cut}"))
+        found.append(Flag(name=reason.replace(" ", "-"), text=f"{_SAID[reason]} {places}{more}; {cut}"))
     if log.spikes:
-        text = f"{log.spikes} readings were off alone and were left out"
+        text = f"{_counted(log.spikes, 'reading')} off alone, left out"
         found.append(Flag(name="spikes", text=text))
+    if log.wide:
+        text = f"{_counted(log.wide, 'reading')} held up on the way (bounds over {WIDE:g} times the median), left out"
+        found.append(Flag(name="wide-readings", text=text))
     if log.short:
-        text = f"{log.short} readings in stretches too short to tell anything were left out"
+        text = f"{_counted(log.short, 'reading')} in stretches too short to tell anything, left out"
         found.append(Flag(name="short-stretches", text=text))
     if noises and min(noises.values()) == 2:
         text = (
@@ -249,13 +252,17 @@ def _flags(log: PhaseLog, noises: dict[int, int]) -> list[Flag]:
 
 
 _SAID = {
-    "gap": "readings are missing behind",
-    "step": "the phase stepped",
+    "gap": "readings are missing after",
+    "step": "the phase stepped at",
     "suspend": "the machine was suspended before",
     "reboot": "the machine booted before",
     "clock source": "the kernel changed its clock source before",
-    "reference went back": "the reference went back",
+    "reference went back": "the reference went back at",
 }
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _size(size_s: float) -> str:
@@ -275,8 +282,8 @@ def _remarks(log: PhaseLog, noises: dict[int, int]) -> list[str]:
     ]
     if log.missing:
         said.append(
-            f"{log.missing} missing points are not interpolated: terms that need one are left out; MTIE passes over "
-            "them and is a lower bound."
+            f"{_counted(log.missing, 'missing point')}, not interpolated: terms that need one are left out; MTIE "
+            "passes over it and is a lower bound."
         )
     if not noises:
         said.append("The log is too short to identify noise: no intervals.")

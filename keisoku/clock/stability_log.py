@@ -1,6 +1,6 @@
 """The log of a clock against a reference on disk, reading by reading, for days.
 
-Every reading is kept with the ticks on both sides of it; parts are synced every minute, later every thousandth of
+Every reading is kept with the ticks on both sides of it; parts are synced every ten seconds, later every thousandth of
 the log, so that `kill -9` costs no more than that. It computes no figure; `phase_log` makes phase of what it kept.
 """
 
@@ -23,6 +23,7 @@ from keisoku.record.observation_directory import ObservationDirectory
 from keisoku.record.result import Quantity
 
 TABLE = "readings"
+_WORD = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
     [
         pa.field("session", pa.int32(), nullable=False),  # counts how often the log was begun or resumed
@@ -33,8 +34,8 @@ SCHEMA = pa.schema(
         pa.field("clock_ns", pa.int64()),  # of a clock that is not the counter, with ticks around it
         pa.field("clock_before", pa.int64()),
         pa.field("clock_after", pa.int64()),
-        pa.field("boot", pa.string(), nullable=False),
-        pa.field("clock_source", pa.string(), nullable=False),
+        pa.field("boot", _WORD, nullable=False),
+        pa.field("clock_source", _WORD, nullable=False),
         pa.field("suspended_low_ns", pa.int64(), nullable=False),
         pa.field("suspended_high_ns", pa.int64(), nullable=False),
         pa.field("realtime_low_ns", pa.int64(), nullable=False),
@@ -43,9 +44,13 @@ SCHEMA = pa.schema(
         pa.field("status", pa.int32(), nullable=False),
     ]
 )
-SYNC_S = 60.0
+SYNC_S = 10.0
 _SYNC_SHARE = 1e-3
 _ROWS_MAX = 65_536
+_ANALYSED = (
+    *("reference_ns", "before", "after", "clock_ns", "clock_before", "clock_after"),
+    *("boot", "clock_source", "suspended_low_ns", "suspended_high_ns"),
+)
 NS_PER_S = 1_000_000_000
 
 
@@ -154,7 +159,9 @@ class Logger:
 
 def logged(directory: ObservationDirectory, tau0_s: float) -> PhaseLog:
     """The log's phase, as far as it is on the disk."""
-    rows = directory.rows(TABLE)
+    rows = directory.rows(TABLE, _ANALYSED)
+    if lacking := sorted(set(_ANALYSED) - set(rows.column_names)):
+        raise PlanError("run", f"{directory.path} lacks {', '.join(lacking)} of its readings", "log anew")
     columns = {name: rows[name].to_numpy() for name in ("reference_ns", "before", "after")}
     ticks, half = _middle(columns["before"], columns["after"])
     rate = _ticks_per_ns(columns["reference_ns"], ticks)
@@ -209,7 +216,8 @@ def _ticks_per_ns(reference_ns: Integers, ticks: Integers) -> float:
 
 def _codes(column: pa.ChunkedArray) -> Integers:
     """A number for each value."""
-    return np.asarray(column.combine_chunks().dictionary_encode().indices.to_numpy(), np.int64)
+    chunks = column.dictionary_encode().unify_dictionaries().chunks
+    return np.concatenate([chunk.indices.to_numpy() for chunk in chunks]).astype(np.int64)
 
 
 def _proven(low: Integers, high: Integers) -> Integers:

@@ -125,6 +125,17 @@ def test_a_jump_within_the_readings_bounds_is_no_step() -> None:
     assert (log.breaks, log.spikes) == ((), 0)
 
 
+def test_readings_that_were_held_up_are_left_out_whatever_they_say() -> None:
+    given = readings(clock())
+    bounds = np.full(POINTS, 15.0)
+    bounds[::50] = 100.0
+    late = given.clock + np.where(bounds > 15, 200, 0)
+    log = phase_log(changed(given, clock=late, bound_ns=bounds), 1.0)
+    assert (log.wide, log.missing, log.spikes) == (60, 59, 0)  # the first is no point of the grid
+    assert log.bound_s == pytest.approx(15e-9)
+    assert set(reasons(log)) == {"gap"}
+
+
 def test_a_coarse_clock_that_steps_is_found() -> None:
     phase = np.zeros(POINTS)
     phase[2000:] = 1e-6

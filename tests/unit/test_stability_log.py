@@ -11,9 +11,11 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from logging_host import EVERY_S, HZ, Host, created, logger, ran
+from ntp_responder import NtpResponder
 from power_law_clocks import power_law_phase
 
 from keisoku import _core
@@ -31,7 +33,7 @@ def test_a_log_holds_a_reading_for_every_interval(tmp_path: Path) -> None:
     assert ran(directory, host, 500.0)[-1] == 500.0
     rows = directory.rows(TABLE)
     assert rows.num_rows == 1000
-    assert len(directory.parts(TABLE)) == 9  # a part a minute, and what was left
+    assert len(directory.parts(TABLE)) == 50
     spacing = np.diff(rows["at_ns"].to_numpy())
     assert (spacing == 5e8).all()
     log = logged(directory, EVERY_S)
@@ -159,13 +161,20 @@ for at, _ in enumerate(logging.run(EVERY_S, 1e6, place(directory, EVERY_S))):
     assert observed(directory)[0] == observed(directory)[0]
 
 
+def test_a_run_that_lacks_columns_is_one_sentence(tmp_path: Path) -> None:
+    directory = created(tmp_path)
+    directory.append(TABLE, pa.table({"reference_ns": pa.array(range(10))}))
+    with pytest.raises(PlanError, match="lacks after, before, boot"):
+        observed(directory)
+
+
 def test_a_log_keeps_no_more_in_memory_than_a_part(tmp_path: Path) -> None:
     directory, host = created(tmp_path), Host()
     logging = logger(directory, host)
     most = 0
-    for _ in logging.run(EVERY_S, 3000.0, place(directory, EVERY_S)):
+    for _ in logging.run(EVERY_S, 200.0, place(directory, EVERY_S)):
         most = max(most, len(logging._rows))
-    assert most <= 120
+    assert most <= 21
 
 
 def invoked(*arguments: str) -> tuple[int, str, Exception | None]:
@@ -185,7 +194,7 @@ def test_a_file_of_phase_is_analysed_and_its_run_again(tmp_path: Path) -> None:
     at_2s = next(row for row in found["rows"] if row["name"] == "2 s")
     assert at_2s["figures"]["adev"]["value"] == pytest.approx(1.5, rel=0.1)
     assert at_2s["intervals"]["adev"]["lower"] < 1.5 < at_2s["intervals"]["adev"]["upper"]
-    assert at_2s["remark"] == "white frequency"
+    assert at_2s["remark"] == "white FM"
     code, again, _ = invoked("analyse", run, "--json")
     assert (code, json.loads(again)) == (0, found)
     assert "plot-allan" in (Path(run) / "report.html").read_text(encoding="utf-8")
@@ -201,6 +210,8 @@ def test_a_file_of_phase_is_analysed_and_its_run_again(tmp_path: Path) -> None:
         (["stability", "--clock", "sundial"], "there is no clock 'sundial'"),
         (["stability", "--every", "1us"], "too often"),
         (["stability", "--duration", "5s", "--every", "1s"], "fewer than 8 readings"),
+        (["stability", "--duration", "3d", "--every", "1ms"], "more than can be analysed"),
+        (["stability", "--clock", "raw", "--reference", "raw", "--duration", "20s"], "against itself"),
         (["stability", "--resume"], "not said which log"),
         (["stability", "--resume", "--out", "none"], "holds no measurement"),
         (["stability", "--reference", "sun", "--duration", "10s"], "no reference 'sun'"),
@@ -231,3 +242,16 @@ def test_this_machines_counter_is_logged_and_called_circular_where_it_is(tmp_pat
     assert json.loads(output)["rows"][0]["figures"]["duration"]["value"] >= 0.9
     with pytest.raises(PlanError, match="already holds a run"):
         ObservationDirectory.create(run, "clock-stability", {}, {})
+
+
+@pytest.mark.skipif(_core.clock_counter(clock_source()) is None, reason="this processor's counter promises no rate")
+def test_a_log_against_a_server_is_of_real_exchanges(tmp_path: Path) -> None:
+    arguments = ["--duration", "0.6s", "--every", "20ms", "--out", str(tmp_path / "run"), "--json"]
+    with NtpResponder(ahead_ns=10**12) as server:
+        code, output, error = invoked("stability", "--reference", f"ntp:{server.target}", *arguments)
+    assert code == 0, error
+    found = json.loads(output)
+    assert found["title"].endswith(f"ntp:{server.target}")
+    assert "circular" not in [flag["name"] for flag in found["flags"]]
+    assert found["rows"][0]["figures"]["rate"]["value"] > 1e6
+    assert found["rows"][0]["figures"]["reading_bound"]["value"] > 0
