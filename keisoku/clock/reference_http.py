@@ -18,6 +18,8 @@ from keisoku.clock.reference_local import bracket
 from keisoku.errors import EngineError, PlanError
 
 PATIENCE_S = 5.0
+SEARCH_EVERY_S = 60.0
+"""From the end of a search to the next, unless the run ends before: others' servers are not ours to load."""
 REQUESTS_MOST = 40
 """In one search."""
 
@@ -106,7 +108,7 @@ def date_server(chosen: Chosen) -> Reference:
         name=chosen.name,
         described=f"Date header of {server.url}: whole seconds, their edges searched for",
         read=lambda: [server.edge()],
-        pause_s=0.0,
+        pause_s=SEARCH_EVERY_S,
         is_real=True,
         at_least_s=10.0,
         close=server.close,

