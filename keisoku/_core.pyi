@@ -61,3 +61,19 @@ def recorded_frames(path: str, port: str | None, most_frames: int, most_bytes: i
 def clock_costs() -> str:
     """What one read of each clock costs here, as JSON of `Costs` (core/src/clock/cost.rs)."""
     ...
+
+def clock_read_costs(reads: int, rounds: int, stall_s: float) -> str:
+    """Costs of all time sources, as JSON of `CostRecord` (core/src/clock/python.rs)."""
+    ...
+
+def clock_counter(clock_source: str) -> tuple[str, bool] | None:
+    """The counter that promises one rate, and whether `clock_source` is that counter."""
+    ...
+
+def clock_brackets(clock: int, count: int, tries: int, pause_ns: int) -> list[tuple[int, int, int]]:
+    """Reads of a clock between two of the counter: (ticks before, ns, ticks after). Raises OSError if there is none."""
+    ...
+
+def clock_ticks() -> int:
+    """The counter, after everything before and before everything after."""
+    ...
