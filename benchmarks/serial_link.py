@@ -1,8 +1,10 @@
-"""How true the lab's serialising link is: the slope of its least delay against packet size, by kernel stamps.
+"""How true the lab's serialising links are, by the kernels' own stamps: slopes of the least delay, and pairs.
 
-One hop, a lone UDP packet at a time, transmit stamp of the tester's kernel to receive stamp of the target's. A link
-of C bit/s must take 8/C for each byte more. Prints a table: rate, slope that must be, slope measured, its error, and
-the constant that remains at size 0. It measures and judges nothing else.
+A link of C bit/s must take 8/C for each byte more, and space a back-to-back pair by 8·L/C. Lone UDP packets go over
+one hop (transmit stamp of the tester's kernel to receive stamp of the target's), then pairs. Prints a row a link;
+measures and judges nothing else. Needs root.
+
+Run: python benchmarks/serial_link.py [--repeats 60] [--rates 7.142857e6 10e6 100e6 1e9] [--mtu 1500]
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from statistics import median
 
 from keisoku.lab import Hop, PathLab
 
@@ -63,6 +66,21 @@ def least_delays(lab: PathLab, sizes: list[int], repeats: int) -> dict[int, int]
     return least
 
 
+def pair_spacings(lab: PathLab, ip_bytes: int, count: int) -> list[int]:
+    """What lies between the receive stamps of a pair, in ns, sorted, of pairs that were sent back-to-back."""
+    spacings = []
+    line_ns = 8e9 * ip_bytes / lab.hops[0].forward_bps
+    with sockets(lab) as (sender, receiver):
+        for _ in range(count):
+            sender.send(bytes(ip_bytes - HEADERS_BYTES))
+            sender.send(bytes(ip_bytes - HEADERS_BYTES))
+            arrived = [_stamp(receiver.recvmsg(ip_bytes, 512)[1]) for _ in range(2)]
+            sent = [_stamp(sender.recvmsg(0, 512, socket.MSG_ERRQUEUE)[1]) for _ in range(2)]
+            if None not in (*arrived, *sent) and sent[1] - sent[0] < line_ns:  # type: ignore[operator]
+                spacings.append(arrived[1] - arrived[0])  # type: ignore[operator]
+    return sorted(spacings)
+
+
 def fit(points: dict[int, int]) -> tuple[float, float]:
     """Least squares: ns at size 0, ns a byte."""
     count = len(points)
@@ -87,15 +105,18 @@ def main() -> None:
     parser.add_argument("--mtu", type=int, default=1500)
     arguments = parser.parse_args()
     sizes = list(range(arguments.mtu // 15, arguments.mtu + 1, arguments.mtu // 15))
-    print("rate Mbit/s   must be ns/B   measured ns/B   error %   at size 0, µs   late")
-    for rate in arguments.rates:
-        hop = Hop(round(rate), 10_000_000_000, mtu=arguments.mtu)
-        with PathLab([hop], icmp="unlimited") as lab:
+    print("| rate, Mbit/s | must be, ns/B | slope, ns/B | error, % | at size 0, µs | median pair, error % | late |")
+    print("|---|---|---|---|---|---|---|")
+    for rate in (round(rate) for rate in arguments.rates):
+        with PathLab([Hop(rate, 10_000_000_000, mtu=arguments.mtu)], icmp="unlimited") as lab:
             constant, slope = fit(least_delays(lab, sizes, arguments.repeats))
+            spacings = pair_spacings(lab, arguments.mtu, arguments.repeats)
             late = lab.truth().hops[0].forward.late_packets
-        must = 8e9 / round(rate)
+        must = 8e9 / rate
+        pair = 100 * (median(spacings) / (must * arguments.mtu) - 1) if spacings else float("nan")
         error = 100 * (slope / must - 1)
-        print(f"{rate / 1e6:11.3f}   {must:12.3f}   {slope:13.3f}   {error:7.3f}   {constant / 1e3:13.2f}   {late:4d}")
+        slopes = f"{must:.3f} | {slope:.3f} | {error:+.3f}"
+        print(f"| {rate / 1e6:.3f} | {slopes} | {constant / 1e3:.2f} | {pair:+.2f} | {late} |")
 
 
 if __name__ == "__main__":

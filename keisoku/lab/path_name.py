@@ -8,7 +8,7 @@ from typing import TypeVar, get_args
 
 from keisoku.errors import PlanError
 from keisoku.lab.cross_traffic import CrossKind, CrossTraffic, Way
-from keisoku.lab.hop import Discipline, Hop
+from keisoku.lab.hop import MOST, Discipline, Hop
 from keisoku.lab.path import PathLab
 from keisoku.lab.path_node import Answer, Icmp
 from keisoku.plan.units import TIME_UNITS_NS, quantity
@@ -23,8 +23,8 @@ _WHOLE = ("icmp", "silent", "target", "cross", "seed")
 
 
 def is_path(name: str) -> bool:
-    """Is it a path that is named so?"""
-    return name.partition("?")[0] == FAMILY
+    """Is it a path that is named so, with `lab:` before it or without?"""
+    return name.removeprefix("lab:").partition("?")[0] == FAMILY
 
 
 def find_path(name: str, field: str = "device") -> PathLab:
@@ -66,7 +66,7 @@ def _hops(given: dict[str, str]) -> list[Hop]:
         ("mtu", "mtu", SIZES),
         ("overhead", "overhead_bytes", SIZES),
     ):
-        values = [round(quantity(field, part, units)) for part in _list(given.get(field, ""))]
+        values = [_count(field, part, units) for part in _list(given.get(field, ""))]
         hops = _spread(field, hops, [{name: value} for value in values])
     losses = [quantity("loss", part, {"": 1.0, "%": 0.01}) for part in _list(given.get("loss", ""))]
     hops = _spread("loss", hops, [{"loss": loss} for loss in losses])
@@ -96,7 +96,7 @@ def _hop(text: str) -> Hop:
         _rate(match["forward"]),
         _rate(reverse) if reverse else None,
         stages=tuple(_rate(part) for part in match["stages"].split("+")[1:]),
-        bucket_bytes=round(quantity("hops", bucket, SIZES)) if bucket else None,
+        bucket_bytes=_count("hops", bucket, SIZES) if bucket else None,
     )
 
 
@@ -112,7 +112,14 @@ def _cross(text: str) -> CrossTraffic:
 
 
 def _rate(text: str) -> int:
-    return round(quantity("hops", text, BIT_RATES))
+    return _count("hops", text, BIT_RATES)
+
+
+def _count(field: str, text: str, units: dict[str, float]) -> int:
+    value = quantity(field, text, units)
+    if not abs(value) <= MOST:
+        raise PlanError(field, f"'{text}' is too much", f"stay below {MOST:.0e}")
+    return round(value)
 
 
 def _whole(field: str, text: str) -> int:

