@@ -6,6 +6,7 @@
 pub mod account;
 pub mod affinity;
 pub mod bitmap;
+pub mod bulk_flow;
 pub mod capture;
 pub mod carry;
 pub mod clock;
@@ -28,6 +29,7 @@ pub mod port;
 pub mod ranges;
 pub mod record;
 pub mod reordering;
+pub mod serial_link;
 pub mod series;
 pub mod signature;
 pub mod signed_histogram;
@@ -42,6 +44,8 @@ pub mod wire;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
+    use crate::bulk_flow::python::BulkFlow;
+    #[pymodule_export]
     use crate::capture::python::{Capture, CaptureRing, find_frames, recorded_frames};
     #[pymodule_export]
     use crate::clock::clock_costs;
@@ -53,6 +57,8 @@ mod _core {
     use crate::hiccup::python::Hiccups;
     #[pymodule_export]
     use crate::neighbour::python::Neighbours;
+    #[pymodule_export]
+    use crate::serial_link::python::SerialLinks;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
     #[pymodule_export]
