@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from keisoku.cli import fpga_clock, fpga_eye
 from keisoku.engine.fpga_port import FpgaAddress
 from keisoku.errors import PlanError
 
@@ -20,9 +21,13 @@ def command() -> None:
     keisoku fpga flash --board colorlight_5a_75b --cable ft232
     keisoku fpga verify fpga:/dev/ttyUSB0      # one cable between both ports
     keisoku fpga verify fpga:sim
+    keisoku fpga eye fpga:/dev/ttyUSB0         # likewise: sets the delays of the pins
+    keisoku fpga clock fpga:/dev/ttyUSB0       # its counter against a PPS or 10 MHz
     """
 
 
+command.add_command(fpga_eye.command)
+command.add_command(fpga_clock.command)
 _BOARD = click.option("--board", default="colorlight_5a_75b", show_default=True, help="a folder of fpga/board")
 _REVISION = click.option("--revision", help="of the board (default: its first)")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 from keisoku.errors import EngineError
@@ -36,6 +37,26 @@ _MODEL_TIMEOUT_S = 1e-3
 _NS_BITS = 48
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An edge of the reference: `number` since it was chosen, `losses` of the reference before it."""
+
+    number: int
+    losses: int
+    time_ns: int
+    """On the instrument's clock, modulo 2^48."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Of a port's pins, in taps of about 25 ps, 0 to 127."""
+
+    receive: int
+    transmit: int
+    """Of sent control and data."""
+    transmit_clock: int
+
+
 class Instrument:
     """Ports are those of the board, from 0. Raises EngineError wherever the link fails."""
 
@@ -46,6 +67,8 @@ class Instrument:
         self.name = f"{name}, map {self.version}, build {self.build:08x}"
         self._ring = Ring(link)
         self._origins: dict[int, tuple[int, int]] = {}
+        self._reference = 0
+        """The input chosen, in the register whose other bits are commands."""
         self._closed = False
 
     @classmethod
@@ -54,9 +77,14 @@ class Instrument:
         return cls(Link.open(target, "tx"), target, lambda ns: time.sleep(ns / 1e9))
 
     @classmethod
-    def simulated_with(cls, device: Device, seed: int) -> Instrument:
-        """The Verilated model with `device` between its ports. Raises PlanError for what the model cannot do."""
-        model = model_of(device, seed)
+    def simulated_with(
+        cls, device: Device, seed: int, reference_ppm: float | None = None, pulse_ns: float = 1e9
+    ) -> Instrument:
+        """The Verilated model with `device` between its ports, and perhaps a reference that runs `reference_ppm` fast.
+
+        Raises PlanError for what the model cannot do.
+        """
+        model = model_of(device, seed, reference_ppm, pulse_ns)
         return cls(
             Link(model, "the Verilated model", timeout_s=_MODEL_TIMEOUT_S),
             "Verilated model",
@@ -95,12 +123,33 @@ class Instrument:
         """The instrument's clock, modulo 2^48."""
         registers = REGISTERS.time_base
         before = registers.status.captured.of(self._read(registers.status.address))
-        self._write(registers.control.capture)
+        self._write(registers.control.capture, self._reference)
         for _ in range(_TRIES):
             if registers.status.captured.of(self._read(registers.status.address)) != before:
                 high, low = self._link.read(registers.now_high.address, 2)
                 return high << 32 | low
         raise EngineError(f"{self.name}: its clock does not run")
+
+    # ---- Reference
+
+    def watch_reference(self, ten_mhz: bool, edges: int, timeout_ticks: int) -> None:
+        """Makes a mark of each `edges`-th edge of PPS or 10 MHz; `timeout_ticks` of the time base without one: lost."""
+        registers = REGISTERS.time_base
+        self._reference = registers.control.ten_mhz.put(int(ten_mhz))
+        self._set(registers.edges.value, edges)
+        self._set(registers.timeout.value, timeout_ticks)
+        self._write(registers.control.restart, self._reference)
+        while self.next_mark() is not None:  # of the reference before
+            pass
+
+    def next_mark(self) -> Mark | None:
+        """The oldest mark that was not taken yet; None if there is none."""
+        registers = REGISTERS.time_base
+        if not registers.status.mark.of(self._read(registers.status.address)):
+            return None
+        number, losses, _, high, low = self._link.read(registers.mark_number.address, 5)
+        self._write(registers.control.take, self._reference)
+        return Mark(number, losses, high << 32 | low)
 
     def link_bits_per_second(self, port: int) -> int | None:
         """What the port and its neighbour have agreed on; None if there is no link."""
@@ -133,11 +182,11 @@ class Instrument:
         program: Program,
         stream: int,
         frames: int,
-        start_at_ns: int,
-        interval_bytes: Fraction,
+        start_at_ns: int | None,
+        interval_bytes: Fraction | int,
         burst_frames: int,
     ) -> None:
-        """Has a generator begin its program when the clock has come to `start_at_ns`, and end after `frames`.
+        """Has a generator begin its program when the clock has come to `start_at_ns` (None: now), and end after `frames`.
 
         A burst of `burst_frames` begins every `interval_bytes` byte times; with 0 the program's gaps say it all.
         """
@@ -145,15 +194,15 @@ class Instrument:
         self.halt(port)
         for at, words in program.writes:
             self._link.write(REGISTERS.transmit_memory[port].address + at, words)
-        whole, fraction = interval(interval_bytes) if burst_frames else (0, 0)
+        whole, fraction = interval(Fraction(interval_bytes)) if burst_frames else (0, 0)
         self._set(transmit.stream.value, stream)
         self._set(transmit.last_entry.value, program.last_entry)
         self._set_pair(transmit.frames_high.value, transmit.frames_low.value, frames)
         self._set(transmit.burst_frames.value, burst_frames)
         self._set(transmit.interval_bytes.value, whole)
         self._set(transmit.interval_fraction.value, fraction)
-        self._set_pair(transmit.start_high.value, transmit.start_low.value, start_at_ns)
-        self._write(transmit.control.start, transmit.control.timed.put(1))
+        self._set_pair(transmit.start_high.value, transmit.start_low.value, start_at_ns or 0)
+        self._write(transmit.control.start, transmit.control.timed.put(int(start_at_ns is not None)))
 
     def halt(self, port: int) -> None:
         """Stops a generator after the frame that it sends."""
@@ -266,6 +315,20 @@ class Instrument:
     def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
         """After `flush`: losses that were too many to be events one by one."""
         return self._ring.lost_in_bitmaps()
+
+    # ---- Pins
+
+    def delays(self, port: int) -> Delays:
+        """Of a port's pins, as they are set."""
+        fields = self._port(port).phy.delays
+        word = self._read(fields.address)
+        return Delays(fields.rx.of(word), fields.tx.of(word), fields.tx_clock.of(word))
+
+    def set_delays(self, port: int, delays: Delays) -> None:
+        """Sets those of a port's pins, which get there a tap at a time, within 17 µs."""
+        fields = self._port(port).phy.delays
+        word = fields.rx.put(delays.receive, fields.tx.put(delays.transmit))
+        self._link.write(fields.address, [fields.tx_clock.put(delays.transmit_clock, word)])
 
     # ---- Words
 
