@@ -186,7 +186,7 @@ class Instrument:
         interval_bytes: Fraction | int,
         burst_frames: int,
     ) -> None:
-        """Has a generator begin its program when the clock has come to `start_at_ns` (None: now), and end after `frames`.
+        """Has a generator begin its program when the clock has come to `start_at_ns` (None: now); end after `frames`.
 
         A burst of `burst_frames` begins every `interval_bytes` byte times; with 0 the program's gaps say it all.
         """

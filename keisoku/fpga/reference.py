@@ -1,4 +1,4 @@
-"""Marks of the reference input as the instrument stamps them: PPS or 10 MHz, one after another. Computes no frequency."""
+"""Marks of the reference input as the instrument stamps them: PPS or 10 MHz. Computes no frequency."""
 
 from __future__ import annotations
 
