@@ -34,6 +34,7 @@ _SAME = (
     "filters",
     "networks",
     "frames",
+    "frames_every",
     "stamps",
     "capture",
 )
@@ -84,6 +85,7 @@ _TRIAL = (
     ),
     click.option("--seed", type=int, help="for every random choice of a simulated device"),
     click.option("--frames", is_flag=True, default=None, help="keep a row for each frame, for 'keisoku query'"),
+    click.option("--frames-every", type=int, metavar="NUMBER", help="fpga: a row for one in so many (default: each)"),
     click.option("--calibration", metavar="FILE", help="auto (default), none, or a calibration file"),
     click.option(
         "--cable-tolerance",

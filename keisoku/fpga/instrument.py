@@ -31,10 +31,14 @@ _BITS_PER_SECOND = {0: 10_000_000, 1: 100_000_000, 2: 1_000_000_000}
 _TRIES = 100_000
 """Looks at a register that must change soon; each takes some hundred nanoseconds at least."""
 _BOARD_PAUSE_NS = 20_000_000
+_LOOKS = 8
+"""A pause lasts so many times a look at the clock, but not longer than a board's."""
 _MODEL_PAUSE_NS = 20_000
 _MODEL_TIMEOUT_S = 1e-3
 """Of virtual time; an answer takes some microseconds."""
 _NS_BITS = 48
+_PROBED_RECORDS = 50
+"""Read once to find out how fast the link is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,10 @@ class Delays:
 class Instrument:
     """Ports are those of the board, from 0. Raises EngineError wherever the link fails."""
 
-    def __init__(self, link: Link, name: str, let_pass: Callable[[int], None], model: Model | None = None) -> None:
-        """`let_pass` returns after so many ns of the instrument's time."""
+    def __init__(
+        self, link: Link, name: str, let_pass: Callable[[int], None] | None = None, model: Model | None = None
+    ) -> None:
+        """`let_pass` returns after so many ns of the instrument's time; without it that clock itself is looked at."""
         self._link, self._let_pass, self._model = link, let_pass, model
         self.version, self.build = link.read(REGISTERS.version.address)[0], link.read(REGISTERS.build.address)[0]
         self.name = f"{name}, map {self.version}, build {self.build:08x}"
@@ -69,12 +75,14 @@ class Instrument:
         self._origins: dict[int, tuple[int, int]] = {}
         self._reference = 0
         """The input chosen, in the register whose other bits are commands."""
+        self._pause_ns: int | None = None
+        self._events_per_ns: float | None = None
         self._closed = False
 
     @classmethod
     def at(cls, target: str) -> Instrument:
-        """A board at a serial device, or whatever answers at HOST:PORT."""
-        return cls(Link.open(target, "tx"), target, lambda ns: time.sleep(ns / 1e9))
+        """A board at a serial device or on JTAG, or whatever answers at HOST:PORT."""
+        return cls(Link.open(target, "tx"), target)
 
     @classmethod
     def simulated_with(
@@ -100,7 +108,13 @@ class Instrument:
     @property
     def least_pause_ns(self) -> int:
         """How long it should be left alone between two looks at a running trial."""
-        return _MODEL_PAUSE_NS if self.simulated else _BOARD_PAUSE_NS
+        if self.simulated:
+            return _MODEL_PAUSE_NS
+        if self._pause_ns is None:  # by its own clock: a model that is served to others is a slow board
+            before_ns = self.now_ns()
+            look_ns = (self.now_ns() - before_ns) % 2**_NS_BITS
+            self._pause_ns = min(max(_LOOKS * look_ns, _MODEL_PAUSE_NS), _BOARD_PAUSE_NS)
+        return self._pause_ns
 
     def close(self) -> None:
         """Stops the generators and lets go of the link; harmless if done twice."""
@@ -117,7 +131,13 @@ class Instrument:
 
     def let_pass(self, ns: int) -> None:
         """Returns when so much of the instrument's time has passed."""
-        self._let_pass(ns)
+        if self._let_pass is not None:
+            self._let_pass(ns)
+            return
+        begun_ns, passed_ns = self.now_ns(), 0
+        while passed_ns < ns:
+            time.sleep((ns - passed_ns) / 1e9)
+            passed_ns = (self.now_ns() - begun_ns) % 2**_NS_BITS
 
     def now_ns(self) -> int:
         """The instrument's clock, modulo 2^48."""
@@ -312,6 +332,17 @@ class Instrument:
         """Events since the last call, each with its port, in order for each port."""
         return self._ring.take()
 
+    def event_room(self, duration_ns: int) -> int:
+        """How many events memory and link surely carry in a trial of this length.
+
+        Half of the memory's are left for losses; half of the link's time for all that it has to do besides.
+        """
+        if self._events_per_ns is None:
+            before_ns = self.now_ns()
+            self._ring.look(_PROBED_RECORDS)
+            self._events_per_ns = _PROBED_RECORDS / max(1, (self.now_ns() - before_ns) % 2**_NS_BITS)
+        return self._ring.capacity // 2 + int(self._events_per_ns * duration_ns / 2)
+
     def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
         """After `flush`: losses that were too many to be events one by one."""
         return self._ring.lost_in_bitmaps()
@@ -329,6 +360,25 @@ class Instrument:
         fields = self._port(port).phy.delays
         word = fields.rx.put(delays.receive, fields.tx.put(delays.transmit))
         self._link.write(fields.address, [fields.tx_clock.put(delays.transmit_clock, word)])
+
+    def mdio_read(self, port: int, phy: int, register: int) -> int:
+        """A register of the PHY at an address (IEEE 802.3 clause 22). Raises EngineError if there is none."""
+        return self._mdio(port, phy, register, None)
+
+    def mdio_write(self, port: int, phy: int, register: int, value: int) -> None:
+        """Writes 16 bits to it."""
+        self._mdio(port, phy, register, value)
+
+    def _mdio(self, port: int, phy: int, register: int, value: int | None) -> int:
+        fields, answer = self._port(port).phy.mdio, self._port(port).phy.mdio_answer
+        self._wait_while(answer.busy, "does not end a request to a PHY")
+        word = fields.phy.put(phy, fields.register.put(register, fields.data.put(value or 0)))
+        self._link.write(fields.address, [fields.write.put(int(value is not None), word)])
+        self._wait_while(answer.busy, "does not end a request to a PHY")
+        found = self._read(answer.address)
+        if answer.missing.of(found) and value is None:
+            raise EngineError(f"{self.name}: no PHY has address {phy}")
+        return answer.data.of(found)
 
     # ---- Words
 
