@@ -11,6 +11,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -131,6 +133,26 @@ def test_every_fault_of_a_device_is_named(tmp_path: Path) -> None:
 def test_methods_run_unchanged(method: str, arguments: list[str], tmp_path: Path) -> None:
     found = measured(tmp_path / "run", method, "--dut", device(tmp_path), "--size", "64", *arguments)
     assert found["rows"]
+
+
+def test_delay_variation_and_rows_come_from_single_frames(tmp_path: Path) -> None:
+    out, jitter = tmp_path / "run", '[jitter]\ndistribution = "uniform"\nspread_ns = 400.0\n'
+    lengths = ["--size", "64", "--duration", "1ms", "--trials", "2", "--rate", "200kpps", "--frames"]
+    found = measured(out, "delay-variation", "--dut", device(tmp_path, jitter), *lengths)
+    figures = found["rows"][0]["figures"]
+    assert 300 < figures["pdv"]["value"] <= 416
+    assert -416 <= figures["ipdv_min"]["value"] < -250 and 250 < figures["ipdv_max"]["value"] <= 416
+    facts = [json.loads(line)["facts"] for line in (out / "trials.jsonl").read_text().splitlines()]
+    files = sorted(out.rglob("*.parquet"))
+    assert len(files) == len(facts)
+    for file, fact in zip(files, facts, strict=True):
+        table = pq.read_table(file)
+        own = fact["streams"][0]["tracked"]
+        assert table.num_rows == own["received_frames"] == fact["streams"][0]["offered_frames"]
+        assert table.schema.metadata[b"keisoku.frames_every"] == b"1"
+        latencies = pc.subtract(table["receive_ns"], table["transmit_ns"])
+        assert pc.min(latencies).as_py() == own["latency"]["min_ns"]
+        assert pc.mean(latencies).as_py() == pytest.approx(own["latency"]["mean_ns"])
 
 
 def test_verify_passes_on_a_cable() -> None:
