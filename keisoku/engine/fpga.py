@@ -6,7 +6,6 @@ looks at single frames, and touches the instrument from one thread only.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,6 +24,7 @@ from keisoku.engine.fpga_load import (
 )
 from keisoku.engine.fpga_tester import Tester
 from keisoku.engine.traffic import Traffic
+from keisoku.engine.trial_thread import TrialThread
 from keisoku.errors import EngineError, PlanError
 from keisoku.fpga.events import Event
 from keisoku.fpga.expectation import Expectation
@@ -248,7 +248,7 @@ class _Receiving:
     """Start of the slice that is being counted, since the start of the trial."""
 
 
-class _Running(threading.Thread):
+class _Running(TrialThread):
     """One trial and its phases."""
 
     def __init__(
@@ -262,10 +262,9 @@ class _Running(threading.Thread):
         answer: Callable[[], None],
         telling: _Telling,
     ) -> None:
-        super().__init__(name="keisoku-trial", daemon=True)
+        super().__init__()
         self._tester, self._trial, self._loads, self._first = tester, trial, list(made), first_stream
         self._learning, self._ranges, self._answer, self._telling = learning, ranges, answer, telling
-        self.stopped = threading.Event()
         phases = trial.phases
         self._learning_ns = phases.learning_wait_ns if phases.learning else 0
         load_ns = max(load.duration_ns for load in self._loads)
@@ -276,28 +275,15 @@ class _Running(threading.Thread):
         self.elapsed_ns = 0
         self._began_ns = 0
         self._start_at_ns = 0
-        self._facts: Facts | None = None
-        self._error: Exception | None = None
 
-    def run(self) -> None:
+    def carry_out(self) -> None:
         """RFC 2544 §23 b to e."""
-        try:
-            self._began_ns = self._tester.now_ns()
-            self._learn()
-            if not self.stopped.is_set():
-                self._facts = self._carry()
-                self._pass(self._trial.phases.rest_ns)
-            self.elapsed_ns = self._since(self._began_ns)
-        except Exception as error:  # whatever it was: raised again where the trial's outcome is asked for
-            self._error = error
-
-    def outcome(self) -> Facts:
-        """Facts of a trial that has ended."""
-        if self._error is not None:
-            raise self._error
-        if self._facts is None:
-            raise EngineError("the trial was stopped before its load began")
-        return self._facts
+        self._began_ns = self._tester.now_ns()
+        self._learn()
+        if not self.stopped.is_set():
+            self._facts = self._carry()
+            self._pass(self._trial.phases.rest_ns)
+        self.elapsed_ns = self._since(self._began_ns)
 
     def _learn(self) -> None:
         """Frames by which the device learns where the receivers are, and the wait after them."""
