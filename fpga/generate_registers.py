@@ -102,6 +102,28 @@ def decode_early(text: str) -> str:
     return replaced_once(text, "    logic cpuif_req_masked;", "\n".join(stage))
 
 
+def read_on_demand(text: str) -> str:
+    """The register block with a read multiplexer that works in the one clock of a read only: for the Verilated model.
+
+    Nobody sees more of it than that, because its result is taken in no other clock, and the model is twice as fast.
+    Raises SystemExit if the generator's text is not as expected.
+    """
+    patterns = (
+        r"always_comb begin(\s+automatic logic \[31:0\] readback_data_var\[\d+\];)",
+        r"            for\(int i=0; i<\d+; i\+\+\) readback_data_rt\[i\] <= '0;\n",
+        r"    logic \[31:0\] readback_data_rt\[\d+\];\n",
+    )
+    found = [re.search(pattern, text) for pattern in patterns]
+    begins, resets, declares = found
+    if begins is None or resets is None or declares is None:
+        raise SystemExit("fpga/generate_registers.py: the register block has an unknown read multiplexer")
+    text = replaced_once(replaced_once(text, resets[0], ""), declares[0], "")
+    clocked = f"{declares[0].strip()}\n    always_ff @(posedge clk) if (decoded_req) begin{begins[1]}"
+    text = replaced_once(text, begins[0], clocked)
+    text = replaced_once(text, "readback_data_rt_c = readback_data_var;", "readback_data_rt <= readback_data_var;")
+    return replaced_once(text, "            readback_data_rt <= readback_data_rt_c;\n", "")
+
+
 def replaced_once(text: str, old: str, new: str) -> str:
     """`text` with the only `old` replaced."""
     if text.count(old) != 1:
@@ -109,7 +131,7 @@ def replaced_once(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def write_rtl(top: AddrmapNode, directory: Path = RTL) -> list[Path]:
+def write_rtl(top: AddrmapNode, directory: Path = RTL, on_demand: bool = False) -> list[Path]:
     """Writes the register block; returns the files in the order in which they are read.
 
     The read path is the long one: it has a register after the multiplexer and, in a large map, one within it.
@@ -129,7 +151,11 @@ def write_rtl(top: AddrmapNode, directory: Path = RTL) -> list[Path]:
         off = "".join(f"/* verilator lint_off {warning} */\n" for warning in WARNINGS)
         on = "".join(f"/* verilator lint_on {warning} */\n" for warning in WARNINGS)
         text = file.read_text()
-        file.write_text(off + (decode_early(text) if file.name == "registers.sv" else text) + on)
+        if file.name == "registers.sv":
+            text = decode_early(text)
+            if on_demand:
+                text = read_on_demand(text)
+        file.write_text(off + text + on)
     return files
 
 
@@ -235,10 +261,11 @@ def main(arguments: list[str]) -> None:
     """Writes what was asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rtl", action="store_true", help="the register block only")
+    parser.add_argument("--on-demand", action="store_true", help="reads cost the model nothing in other clocks")
     parser.add_argument("--directory", type=Path, default=RTL, help="where the register block goes")
     options = parser.parse_args(arguments)
     top = compiled()
-    write_rtl(top, options.directory)
+    write_rtl(top, options.directory, options.on_demand)
     if not options.rtl:
         PYTHON.write_text(python_text(top))
         write_documentation(top)

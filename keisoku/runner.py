@@ -102,7 +102,7 @@ class _Trials:
             if self.plan.frames:
                 from keisoku.record.frames import FrameWriter  # Arrow takes a while to load
 
-                frames = stack.enter_context(FrameWriter(self.directory.frames_of(index)))
+                frames = stack.enter_context(FrameWriter(self.directory.frames_of(index), self.plan.frames_every))
             facts, engine_seconds = self._carry(index, trial, frames)
             if frames is not None:
                 frames.finish(facts)

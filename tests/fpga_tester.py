@@ -65,6 +65,8 @@ class FakeTester:
         self._last: dict[int, int | None] = {0: None, 1: None}
         self._bank: dict[int, list[int]] = {0: [], 1: []}
         self._events: list[tuple[int, Event]] = []
+        self._accepted: dict[int, int] = {0: 0, 1: 0}
+        self.room = 100_000
 
     def now_ns(self) -> int:
         self.ns += CALL_NS
@@ -132,6 +134,7 @@ class FakeTester:
         self._arrivals[port], self._done[port] = [], 0
         self._seen[port], self._told[port], self._greatest[port] = set(), set(), -1
         self._counts[port], self._last[port], self._bank[port] = {}, None, []
+        self._accepted[port] = 0
 
     def swap(self, port: int) -> Latencies:
         self._arrive(port)
@@ -175,6 +178,9 @@ class FakeTester:
         found, self._events = self._events, []
         return found
 
+    def event_room(self, duration_ns: int) -> int:
+        return self.room
+
     def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
         return []
 
@@ -213,13 +219,23 @@ class FakeTester:
             tell(EventKind.CORRUPT)
             return
         greatest = self._greatest[port]
+        every = self.expected[port].sample_every
+        sampled = every and self._accepted[port] % every == 0
+        self._accepted[port] += 1
+
+        def sample() -> None:
+            if sampled:
+                tell(EventKind.FRAME, latency)
+
         if number <= greatest - WINDOW:
             count("late")
             tell(EventKind.LATE)
+            sample()
             return
         if number in self._seen[port]:
             count("duplicated")
             tell(EventKind.DUPLICATED)
+            sample()
             return
         self._seen[port].add(number)
         count("first")
@@ -228,9 +244,7 @@ class FakeTester:
         if number < greatest:
             count("reordered")
             tell(EventKind.REORDERED)
-        every = self.expected[port].sample_every
-        if every and (len(self._seen[port]) - 1) % every == 0:
-            tell(EventKind.FRAME, latency)
+        sample()
         self._greatest[port] = max(greatest, number)
         self._leave(port, self._greatest[port] - WINDOW + 1)
 

@@ -45,10 +45,15 @@ struct Config {
   double phy_rx_ns[2];     // from a port's cable to its GMII
   double cable_ns[2];      // of a port's cable
   double reference_ppm;    // of the PPS and the 10 MHz against the tester's clock
+  double pulse_ps;         // from a PPS to the next; some receivers give more than one a second
+  double transmit_pins_ps[2];  // a port's PHY samples so long after a half began, where nothing is delayed
+  double receive_pins_ps[2];   // likewise the instrument what the PHY sends
+  double pin_edge_ps;          // so near to a change a bit may be either
   uint64_t seed;
   int64_t link_ps_per_byte;  // 0: as fast as the instrument takes and gives bytes
   int64_t phase_ps[4];       // of clk, time_clk and the two receive clocks at the start
   int32_t memory_latency;    // clocks from a request to its answer
+  int32_t memory_every;      // clocks from one access of the memory to the next at least
   int32_t has_reference;
 };
 

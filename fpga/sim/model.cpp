@@ -11,7 +11,8 @@ enum { kClk = 0, kTimeClk = 1, kRxClk0 = 2, kRxClk1 = 3 };
 constexpr double kClkPs = 8000;
 constexpr double kTimeClkPs = 320000.0 / 41;  // 128.125 MHz
 constexpr int64_t kResetPs = 400'000;
-constexpr int64_t kReferencePulsePs = 100'000'000'000;  // a PPS is high for 100 ms
+constexpr int64_t kPulseShare = 10;  // a PPS is high for 100 ms of its second
+constexpr double kTapPs = 25;
 
 int64_t to_ps(double ns) { return static_cast<int64_t>(std::llround(ns * 1000)); }
 
@@ -20,7 +21,7 @@ int64_t to_ps(double ns) { return static_cast<int64_t>(std::llround(ns * 1000));
 Model::Model(const Config& config)
     : config_(config),
       context_(std::make_unique<VerilatedContext>()),
-      memory_(config.memory_latency),
+      memory_(config.memory_latency, config.memory_every),
       phy_(config.ways[0].byte_ps > 10 * kClkPs ? 0 : config.ways[0].byte_ps > kClkPs ? 1 : 2),
       is_gigabit_(config.ways[0].byte_ps == kClkPs) {
   context_->randReset(0);
@@ -44,6 +45,11 @@ Model::Model(const Config& config)
       ways_[from] = std::make_unique<Direction>(way, from, in_ps, out_ps, seed, &log_);
       rx_clk_[to] = Clock(ways_[from]->byte_ps() / (is_gigabit_ ? 1 : 2), config.phase_ps[kRxClk0 + to]);
     }
+  }
+  for (size_t port = 0; port < 2; port++) {
+    Chance seeds(config.seed ^ 0x9049 ^ port << 32);
+    sent_[port] = std::make_unique<Pins>(config.pin_edge_ps, seeds.next());
+    taken_[port] = std::make_unique<Pins>(config.pin_edge_ps, seeds.next());
   }
   top_->rst = 1;
   top_->time_rst = 1;
@@ -79,11 +85,12 @@ void Model::after_clk() {
     if (!(strobe >> port & 1) && !wires_[port]) continue;
     const Gmii byte{static_cast<uint8_t>(data >> (8 * port)), (enable >> port & 1) != 0, (error >> port & 1) != 0,
                     (half >> port & 1) != 0};
+    const Gmii sent = is_gigabit_ ? sent_[port]->sampled(byte) : byte;
     if (wires_[port]) {
-      wires_[port]->input(byte);
-      taps_[port]->input(now_ps_, byte);
+      wires_[port]->input(sent);
+      taps_[port]->input(now_ps_, byte);  // the log has what the instrument sent, whatever the pins made of it
     } else {
-      ways_[port]->input(now_ps_, byte);
+      ways_[port]->input(now_ps_, sent);
     }
   }
   if (!to_instrument_.empty() && now_ps_ >= link_free_ps_[0]) {
@@ -95,7 +102,22 @@ void Model::after_clk() {
   top_->link_out_ready = now_ps_ >= link_free_ps_[1];
   memory_.after_clk(*top_);
   phy_.after_clk(*top_);
+  set_pins();
   if (now_ps_ > kResetPs) top_->rst = 0;
+}
+
+// The pins' delays, where the instrument has changed them.
+void Model::set_pins() {
+  const uint64_t set = static_cast<uint64_t>(top_->rx_taps) | static_cast<uint64_t>(top_->tx_taps) << 16 |
+                       static_cast<uint64_t>(top_->tx_clock_taps) << 32;
+  if (set == taps_set_) return;
+  taps_set_ = set;
+  const auto taps = [](uint32_t both, size_t port) { return static_cast<double>(both >> (7 * port) & 127); };
+  for (size_t port = 0; port < 2; port++) {
+    const double skew = taps(top_->tx_clock_taps, port) - taps(top_->tx_taps, port);
+    sent_[port]->set(config_.transmit_pins_ps[port] + kTapPs * skew);
+    taken_[port]->set(config_.receive_pins_ps[port] - kTapPs * taps(top_->rx_taps, port));
+  }
 }
 
 // What a port's receive clock finds: a byte, or below 1 Gb/s a nibble in the lower half of one.
@@ -133,6 +155,7 @@ bool Model::run(int64_t until_ps, size_t waiting_bytes) {
       if (!rx_clk[port]) continue;
       rx_clk_[port].advance();
       Gmii byte = received(port);
+      if (is_gigabit_) byte = taken_[port]->sampled(byte);
       if (!link_up_[port]) byte = {};
       data = (data & ~(0xFFu << (8 * port))) | static_cast<uint32_t>(byte.data) << (8 * port);
       valid = (valid & ~(1u << port)) | static_cast<uint32_t>(byte.valid) << port;
@@ -147,7 +170,8 @@ bool Model::run(int64_t until_ps, size_t waiting_bytes) {
       if (config_.has_reference) {
         const double reference_ps = static_cast<double>(next_ps) * (1 + config_.reference_ppm * 1e-6);
         const auto reference = static_cast<int64_t>(reference_ps);
-        top.pps = reference % 1'000'000'000'000 < kReferencePulsePs;
+        const auto pulse = static_cast<int64_t>(config_.pulse_ps);
+        top.pps = reference % pulse < pulse / kPulseShare;
         top.ten_mhz = reference % 100'000 < 50'000;
       }
     }

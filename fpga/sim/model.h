@@ -14,6 +14,7 @@
 #include "config.h"
 #include "memory.h"
 #include "phy.h"
+#include "pins.h"
 #include "switch.h"
 #include "verilated.h"
 
@@ -42,6 +43,7 @@ class Model {
  private:
   void before_clk();
   void after_clk();
+  void set_pins();
   void eval();
   Gmii received(size_t port);
 
@@ -54,6 +56,8 @@ class Model {
   std::array<std::unique_ptr<Direction>, 2> taps_;  // keep the log of the wires
   Memory memory_;
   Phy phy_;
+  std::array<std::unique_ptr<Pins>, 2> sent_, taken_;  // by port
+  uint64_t taps_set_ = ~uint64_t{0};                   // as the pins were set last
 
   Clock clk_, time_clk_;
   std::array<Clock, 2> rx_clk_;

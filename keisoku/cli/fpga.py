@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from keisoku.cli import fpga_clock, fpga_eye
 from keisoku.engine.fpga_port import FpgaAddress
 from keisoku.errors import PlanError
 
@@ -20,9 +21,13 @@ def command() -> None:
     keisoku fpga flash --board colorlight_5a_75b --cable ft232
     keisoku fpga verify fpga:/dev/ttyUSB0      # one cable between both ports
     keisoku fpga verify fpga:sim
+    keisoku fpga eye fpga:/dev/ttyUSB0         # likewise: sets the delays of the pins
+    keisoku fpga clock fpga:/dev/ttyUSB0       # its counter against a PPS or 10 MHz
     """
 
 
+command.add_command(fpga_eye.command)
+command.add_command(fpga_clock.command)
 _BOARD = click.option("--board", default="colorlight_5a_75b", show_default=True, help="a folder of fpga/board")
 _REVISION = click.option("--revision", help="of the board (default: its first)")
 
@@ -89,7 +94,10 @@ def verify_command(instrument: str, duration: str | None, sizes: str) -> None:
 @click.option("--listen", metavar="HOST:PORT", help="serve on TCP (default: 127.0.0.1:0, a free port)")
 @click.option("--pty", is_flag=True, help="serve on a pseudo-terminal, which looks like a serial port")
 @click.option("--seed", type=int, default=1, show_default=True, help="for the device's random choices")
-def sim_command(dut: str | None, listen: str | None, pty: bool, seed: int) -> None:
+@click.option(
+    "--reference", "reference_ppm", type=float, help="connect PPS and 10 MHz, so many ppm faster than its clock"
+)
+def sim_command(dut: str | None, listen: str | None, pty: bool, seed: int, reference_ppm: float | None) -> None:
     """Serves the Verilated model of the instrument until interrupted; it looks like a board to everyone.
 
     \b
@@ -106,7 +114,7 @@ def sim_command(dut: str | None, listen: str | None, pty: bool, seed: int) -> No
     if not pty and not (host and number.isdecimal()):
         raise PlanError("--listen", f"{listen!r} is no address", "write 127.0.0.1:5000")
     device = bare_cable(0.0) if dut is None else find_device(dut.removeprefix("sim:"))
-    with model_of(device, seed) as model, SimServer(model) as server:
+    with model_of(device, seed, reference_ppm) as model, SimServer(model) as server:
         place = server.open_terminal() if pty else ":".join(map(str, server.listen(host, int(number))))
         click.echo(f"fpga:{place}#0 and #1: {device.title}; interrupt to end")
         server.wait()

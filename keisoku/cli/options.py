@@ -34,6 +34,7 @@ _SAME = (
     "filters",
     "networks",
     "frames",
+    "frames_every",
     "stamps",
     "capture",
 )
@@ -84,6 +85,7 @@ _TRIAL = (
     ),
     click.option("--seed", type=int, help="for every random choice of a simulated device"),
     click.option("--frames", is_flag=True, default=None, help="keep a row for each frame, for 'keisoku query'"),
+    click.option("--frames-every", type=int, metavar="NUMBER", help="fpga: a row for one in so many (default: each)"),
     click.option("--calibration", metavar="FILE", help="auto (default), none, or a calibration file"),
     click.option(
         "--cable-tolerance",
@@ -132,8 +134,11 @@ def output_options() -> tuple[Callable[[F], F], ...]:
     return _OUTPUT
 
 
-def plan_of(method: str, given: dict[str, Any], settings: dict[str, Any]) -> Plan:
-    """The plan for one method from the shared options and the method's own settings (None: not given)."""
+def plan_of(method: str, given: dict[str, Any], settings: dict[str, Any], search_s: float | None = None) -> Plan:
+    """The plan for one method from the shared options and the method's own settings (None: not given).
+
+    `search_s` is how long the trials are by which a throughput is looked for.
+    """
     source: dict[str, Any] = {
         name: given[name] for name in (*_SAME, "size", "ports", "modify", "snap") if given[name] not in (None, ())
     }
@@ -149,6 +154,8 @@ def plan_of(method: str, given: dict[str, Any], settings: dict[str, Any]) -> Pla
     if given["cable_tolerance"] is not None:
         source["cable_tolerance_m"] = length_m("--cable-tolerance", given["cable_tolerance"])
     source |= {"methods": [method], "require": list(given["require"]), method: _given(settings)}
+    if search_s is not None:
+        source["throughput"] = {"trial_s": search_s}
     return parse(source)
 
 

@@ -44,7 +44,8 @@ def _command(procedure: Procedure) -> click.Command:
         if given["size"] is None:
             simulated = (given["dut"] or "").startswith("sim:")
             given["size"] = (procedure.simulated_sizes if simulated else None) or procedure.sizes
-        code, _ = measure(plan_of(procedure.name, given, found), given["out"], given["as_json"])
+        search_s = found.get(procedure.duration) if procedure.searches else None
+        code, _ = measure(plan_of(procedure.name, given, found, search_s), given["out"], given["as_json"])
         sys.exit(code)
 
     run.__doc__ = f"{procedure.summary} ({procedure.standard})"

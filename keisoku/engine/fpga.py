@@ -6,22 +6,31 @@ looks at single frames, and touches the instrument from one thread only.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from keisoku.engine import Ability, Capabilities, FrameSink, Progress
 from keisoku.engine.fpga_facts import Slice, tracked
-from keisoku.engine.fpga_load import GAP_BYTES, LEAST_BYTES, MOST_BYTES, PREAMBLE_BYTES, PortLoad, loads
+from keisoku.engine.fpga_frames import check_all_told, rows, variation
+from keisoku.engine.fpga_load import (
+    GAP_BYTES,
+    LEAST_BYTES,
+    MOST_BYTES,
+    PREAMBLE_BYTES,
+    PortLoad,
+    loads,
+    poisson_period,
+)
 from keisoku.engine.fpga_tester import Tester
 from keisoku.engine.traffic import Traffic
+from keisoku.engine.trial_thread import TrialThread
 from keisoku.errors import EngineError, PlanError
 from keisoku.fpga.events import Event
 from keisoku.fpga.expectation import Expectation
 from keisoku.fpga.reading import Counted, Generated
 from keisoku.record.counts import Buckets, Sent
-from keisoku.record.trial import NS_PER_S, Facts, Receiver, StreamFacts, Transmitter, Trial
+from keisoku.record.trial import NS_PER_S, Facts, Poisson, Receiver, StreamFacts, Transmitter, Trial
 
 ABILITIES: frozenset[Ability] = frozenset({"short_gap", "undersize", "crc", "dribble", "alignment"})
 RESOLUTION_NS = 8.0
@@ -55,8 +64,13 @@ class FpgaEngine:
         context: dict[str, object],
         dut_simulated: bool,
         answer: Callable[[], None] = lambda: None,
+        frames_every: int = 1,
     ) -> None:
-        """`answer` is called again and again during trials, to answer for the tester's hosts."""
+        """`answer` is called again and again during trials, to answer for the tester's hosts.
+
+        Where rows of single frames are kept, one in `frames_every` that arrive whole has one.
+        """
+        self._frames_every = frames_every
         self._tester, self._ports, self._traffic = tester, list(ports), traffic
         self._context, self._dut_simulated, self._answer = context, dut_simulated, answer
         rates = [tester.link_bits_per_second(port) for port in self._ports]
@@ -90,14 +104,12 @@ class FpgaEngine:
         """
         if self._running is not None:
             raise EngineError("a trial is running: finish it first")
-        if frames is not None:
-            problem = "the instrument tells which frames were lost, and keeps no row for each"
-            raise PlanError("frames", problem, "leave out --frames, or use a software engine")
         if trial.duration_ns <= 0:
             raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
         made = [self._on_board(load) for load in loads(self._traffic, trial, self._bits_per_second)]
         learning = [(self._ports[port], frame) for port, frame in self._traffic.learning()]
-        self._running = _Running(self._tester, trial, made, stream, learning, self._ranges, self._answer)
+        telling = self._telling(trial, made, stream, frames)
+        self._running = _Running(self._tester, trial, made, stream, learning, self._ranges, self._answer, telling)
         self._running.start()
 
     def wait(self, seconds: float) -> Progress:
@@ -146,7 +158,34 @@ class FpgaEngine:
             "ports": ends,
             "traffic": self._traffic.summary(),
         }
+        sizes = [len(content.frame_bytes or (0,)) for content in self._traffic.contents if content.pacing == Poisson()]
+        if sizes:
+            own["poisson_gaps"] = f"come around after {poisson_period(sizes[0])} frames"
         return self._context | own
+
+    def _telling(self, trial: Trial, made: Sequence[PortLoad], stream: int, frames: FrameSink | None) -> _Telling:
+        """How single frames are told. Raises PlanError where there are too many of them."""
+        every = self._frames_every if frames is not None else 0
+        if trial.variation and every > 1:
+            problem = "differences of consecutive frames need each of them"
+            raise PlanError("frames_every", problem, "use 1, or leave out --frames")
+        every = every or int(trial.variation)
+        if not every:
+            return _Telling(0, None, {})
+        tag = next((load.tag for load in made if load.tag and load.tag % every), None)
+        if tag is not None:
+            problem = f"one frame in {every} leaves out the tagged one, frame {tag}"
+            raise PlanError("frames_every", problem, f"use a number that divides {tag}")
+        room = self._tester.event_room(max(load.duration_ns for load in made))
+        wanted = sum(load.frames for load in made)
+        if wanted > room * every:
+            what = "delay variation needs" if frames is None else f"one row in {every} makes"
+            problem = f"{what} {-(-wanted // every):,} events of the instrument, whose memory and link carry {room:,}"
+            remedy = "use a shorter trial or a lower rate"
+            raise PlanError("frames", problem, remedy + (f", or --frames-every {-(-wanted // room)}" if frames else ""))
+        number = {port: place for place, port in enumerate(self._ports)}
+        of = {load.receive: (stream + place, number[load.receive]) for place, load in enumerate(made)}
+        return _Telling(every, frames, of)
 
     def _started(self) -> _Running:
         if self._running is None:
@@ -187,6 +226,17 @@ def replace_finished(progress: Progress, finished: bool) -> Progress:
     return progress.model_copy(update={"finished": finished, "elapsed_s": elapsed_s})
 
 
+@dataclass(frozen=True)
+class _Telling:
+    """How single frames of a trial are told."""
+
+    every: int
+    """One in so many; 0: none."""
+    sink: FrameSink | None
+    of: Mapping[int, tuple[int, int]]
+    """The stream, and the plan's port, of each receiving port of the board."""
+
+
 @dataclass
 class _Receiving:
     """What is known of one stream so far."""
@@ -198,7 +248,7 @@ class _Receiving:
     """Start of the slice that is being counted, since the start of the trial."""
 
 
-class _Running(threading.Thread):
+class _Running(TrialThread):
     """One trial and its phases."""
 
     def __init__(
@@ -210,11 +260,11 @@ class _Running(threading.Thread):
         learning: Sequence[tuple[int, bytes]],
         ranges: dict[tuple[object, ...], tuple[int, int]],
         answer: Callable[[], None],
+        telling: _Telling,
     ) -> None:
-        super().__init__(name="keisoku-trial", daemon=True)
+        super().__init__()
         self._tester, self._trial, self._loads, self._first = tester, trial, list(made), first_stream
-        self._learning, self._ranges, self._answer = learning, ranges, answer
-        self.stopped = threading.Event()
+        self._learning, self._ranges, self._answer, self._telling = learning, ranges, answer, telling
         phases = trial.phases
         self._learning_ns = phases.learning_wait_ns if phases.learning else 0
         load_ns = max(load.duration_ns for load in self._loads)
@@ -225,28 +275,15 @@ class _Running(threading.Thread):
         self.elapsed_ns = 0
         self._began_ns = 0
         self._start_at_ns = 0
-        self._facts: Facts | None = None
-        self._error: Exception | None = None
 
-    def run(self) -> None:
+    def carry_out(self) -> None:
         """RFC 2544 §23 b to e."""
-        try:
-            self._began_ns = self._tester.now_ns()
-            self._learn()
-            if not self.stopped.is_set():
-                self._facts = self._carry()
-                self._pass(self._trial.phases.rest_ns)
-            self.elapsed_ns = self._since(self._began_ns)
-        except Exception as error:  # whatever it was: raised again where the trial's outcome is asked for
-            self._error = error
-
-    def outcome(self) -> Facts:
-        """Facts of a trial that has ended."""
-        if self._error is not None:
-            raise self._error
-        if self._facts is None:
-            raise EngineError("the trial was stopped before its load began")
-        return self._facts
+        self._began_ns = self._tester.now_ns()
+        self._learn()
+        if not self.stopped.is_set():
+            self._facts = self._carry()
+            self._pass(self._trial.phases.rest_ns)
+        self.elapsed_ns = self._since(self._began_ns)
 
     def _learn(self) -> None:
         """Frames by which the device learns where the receivers are, and the wait after them."""
@@ -338,6 +375,13 @@ class _Running(threading.Thread):
             load = one.load
             counted = self._tester.counted(load.receive)
             found, strangers = tracked(load, generated.frames, counted, one.events, one.slices)
+            if self._telling.every:
+                check_all_told(one.events, counted, self._telling.every)
+            if self._telling.sink is not None:
+                stream, port = self._telling.of[load.receive]
+                self._telling.sink.append(rows(one.events, stream, port, self._relative))
+            if self._trial.variation:
+                found = found.model_copy(update={"variation": variation(one.events)})
             if found.latency is not None:
                 self._ranges[self._key(load)] = int(found.latency.min_ns), int(found.latency.max_ns)
             streams.append(
@@ -416,7 +460,7 @@ class _Running(threading.Thread):
             shift += 1
         # Bins of all trials share their bounds, and there is room on both sides.
         origin = max(0, low_ns - (_BINS // 8 << shift)) >> shift << shift
-        sample_every = 0 if load.tag is None else max(1, load.tag)
+        sample_every = self._telling.every or (0 if load.tag is None else max(1, load.tag))
         return Expectation(stream, load.sizes, load.frames, load.checked_from, origin, shift, sample_every=sample_every)
 
     def _key(self, load: PortLoad) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ Refuses what the hardware cannot do. It knows no registers and sends nothing.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,7 +17,7 @@ from keisoku.errors import PlanError
 from keisoku.fpga.program import ENTRIES, LEAST_GAP_BYTES, Defect, PlannedFrame, Program, encode
 from keisoku.frame.payload import FCS_BYTES, SIGNATURE_BYTES
 from keisoku.frame.variants import Frames
-from keisoku.record.trial import NS_PER_S, Bursts, Constant, Flow, Gaps, Stream, Trial
+from keisoku.record.trial import NS_PER_S, Constant, Flow, Gaps, Poisson, Stream, Trial
 
 PREAMBLE_BYTES = 8
 GAP_BYTES = 12
@@ -25,6 +26,8 @@ LEAST_BYTES, MOST_BYTES = 64, 16_387
 """With FCS; errored frames may be smaller."""
 UNDERSIZE_HEADERS = "ethernet"
 """IPv4, UDP and a signature do not fit into a frame below 64 bytes."""
+LEAST_GAPS = 256
+"""Of a Poisson process, before they come around."""
 _SNAP = Fraction(1, 10**7)
 """A rate is a float: an interval this near to whole byte times is meant to be whole."""
 
@@ -96,9 +99,6 @@ def loads(traffic: Traffic, trial: Trial, link_bits_per_second: float) -> list[P
         raise PlanError("modifiers", "a port of the instrument sends one stream and nothing beside it", "leave it out")
     if trial.reset_after_ns is not None:
         raise PlanError("dut", "the instrument cannot reset the device in a trial", "reset it by hand")
-    if trial.variation:
-        problem = "the instrument keeps latencies, not the differences of consecutive ones"
-        raise PlanError("methods", problem, "use a software engine for delay variation")
     defects = [flow.defect for flow in trial.flows] or [None]
     shown = _showable(trial)
     streams, tables = traffic.streams(shown), traffic.tables(shown)
@@ -110,7 +110,7 @@ def loads(traffic: Traffic, trial: Trial, link_bits_per_second: float) -> list[P
         if one.transmit == one.receive:
             raise PlanError("rx", "a port cannot receive its own frames here", "use the other port")
     return [
-        _load(stream, table, defect, trial, link_bits_per_second)
+        _load(stream, table, defect, trial, link_bits_per_second, traffic.seed)
         for stream, table, defect in zip(streams, tables, _repeated(defects, len(streams)), strict=True)
     ]
 
@@ -134,7 +134,21 @@ def _whole(flow: Flow) -> Flow:
     return flow.model_copy(update=changes)
 
 
-def _load(stream: Stream, table: Frames, defect: Defect | None, trial: Trial, bits_per_second: float) -> PortLoad:
+def poisson_period(sizes: int) -> int:
+    """Frames after which gaps of a Poisson process come around, with so many sizes in turn.
+
+    Raises PlanError if they would be too few to be like independent ones.
+    """
+    period = ENTRIES // sizes * sizes
+    if period // sizes < LEAST_GAPS:
+        problem = f"with {sizes} sizes in turn gaps come around after {period} frames"
+        raise PlanError("pacing", problem, f"use at most {ENTRIES // LEAST_GAPS} sizes, or give gaps:FILE")
+    return period
+
+
+def _load(
+    stream: Stream, table: Frames, defect: Defect | None, trial: Trial, bits_per_second: float, seed: int
+) -> PortLoad:
     sizes = [int(length) + FCS_BYTES for length in table.lengths]
     if defect == "undersize":
         sizes = [trial.frame_bytes] * len(sizes)
@@ -145,7 +159,7 @@ def _load(stream: Stream, table: Frames, defect: Defect | None, trial: Trial, bi
         if size > MOST_BYTES or (defect != "undersize" and size < LEAST_BYTES):
             raise PlanError("frame size", f"{size} byte cannot be sent", f"use {LEAST_BYTES} to {MOST_BYTES}")
     byte_ns = Fraction(8 * NS_PER_S) / Fraction(bits_per_second)
-    interval, burst, gaps = _pacing(stream, sizes, byte_ns)
+    interval, burst, gaps = _pacing(stream, sizes, byte_ns, seed)
     count = lcm(len(sizes), len(gaps))
     if count > ENTRIES:
         problem = f"sizes, headers and gaps come around after {count} frames, and the program has {ENTRIES} entries"
@@ -173,16 +187,15 @@ def _load(stream: Stream, table: Frames, defect: Defect | None, trial: Trial, bi
     )
 
 
-def _pacing(stream: Stream, sizes: Sequence[int], byte_ns: Fraction) -> tuple[Fraction, int, list[int]]:
+def _pacing(stream: Stream, sizes: Sequence[int], byte_ns: Fraction, seed: int) -> tuple[Fraction, int, list[int]]:
     """Interval in byte times, frames of a burst, and the gaps of consecutive frames in byte times."""
     pacing = stream.pacing
     if isinstance(pacing, Gaps):
         return Fraction(0), 0, _listed(pacing.gaps_ns, sizes, byte_ns)
-    if not isinstance(pacing, Constant | Bursts):
-        problem = "the generator repeats a list of 1024 gaps, which are not independent"
-        raise PlanError("pacing", problem, "draw gaps into a file yourself and give gaps:FILE")
     if stream.frames_per_second <= 0:
         raise PlanError("rate", f"{stream.frames_per_second:g} frames/s is no rate", "use a positive number")
+    if isinstance(pacing, Poisson):
+        return Fraction(0), 0, _listed(_drawn(stream, poisson_period(len(sizes)), seed), sizes, byte_ns)
     interval = _snapped(NS_PER_S / Fraction(stream.frames_per_second) / byte_ns)
     mean = Fraction(sum(sizes), len(sizes)) + PREAMBLE_BYTES
     gap = min(GAP_BYTES, int(interval - mean)) if interval < mean + GAP_BYTES else GAP_BYTES
@@ -195,6 +208,14 @@ def _pacing(stream: Stream, sizes: Sequence[int], byte_ns: Fraction) -> tuple[Fr
     if pacing.gap_ns:
         gap = max(gap, round(pacing.gap_ns / byte_ns) - max(sizes) - PREAMBLE_BYTES)
     return interval * pacing.burst_frames, pacing.burst_frames, [gap]
+
+
+def _drawn(stream: Stream, count: int, seed: int) -> list[float]:
+    """`count` exponentially distributed times from start to start in ns, whose mean is exactly that of the rate."""
+    chance = random.Random(f"{seed} {stream.transmit}")
+    drawn = [chance.expovariate(1.0) for _ in range(count)]
+    scale = count * NS_PER_S / stream.frames_per_second / sum(drawn)
+    return [one * scale for one in drawn]
 
 
 def _snapped(interval: Fraction) -> Fraction:
@@ -212,7 +233,7 @@ def _slipping(interval: Fraction) -> Fraction:
     return interval + SLIP_BYTES if few else interval
 
 
-def _listed(gaps_ns: Sequence[int], sizes: Sequence[int], byte_ns: Fraction) -> list[int]:
+def _listed(gaps_ns: Sequence[float], sizes: Sequence[int], byte_ns: Fraction) -> list[int]:
     """Gaps from start to start as gaps after the FCS. What is too short delays the next frame, and is made up for."""
     count = lcm(len(gaps_ns), len(sizes))
     if count > ENTRIES:
@@ -222,7 +243,7 @@ def _listed(gaps_ns: Sequence[int], sizes: Sequence[int], byte_ns: Fraction) -> 
     due, start = Fraction(0), 0
     # The second round counts: what is too short at the end of a round is made up for at the beginning of the next.
     for place in range(2 * count):
-        due += gaps_ns[place % len(gaps_ns)] / byte_ns
+        due += Fraction(gaps_ns[place % len(gaps_ns)]) / byte_ns
         end = start + PREAMBLE_BYTES + sizes[place % len(sizes)]
         found.append(max(GAP_BYTES, round(due) - end))
         start = end + found[-1]

@@ -39,7 +39,8 @@ def on_fpga(plan: Plan) -> FpgaEngine:
         ports = [one.number for one in addresses]
         hosts = FpgaHosts(instrument, ports, plan.address, plan.gateway)
         traffic = Traffic(hosts.routes(plan.pairs()), plan.contents(), plan.seed, plan.modifiers)
-        engine = FpgaEngine(instrument, ports, traffic, context, device is not None, hosts.answer)
+        simulated = device is not None
+        engine = FpgaEngine(instrument, ports, traffic, context, simulated, hosts.answer, plan.frames_every)
         stack.pop_all()
         return engine
 

@@ -1,4 +1,4 @@
-"""Names of an FPGA instrument's ports: `fpga:sim#0`, `fpga:/dev/ttyUSB0#1`, `fpga:127.0.0.1:5000#0`. Opens nothing."""
+"""Names of an FPGA instrument's ports: `fpga:sim#0`, `fpga:/dev/ttyUSB0#1`, `fpga:jtag#0`. Opens nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FpgaAddress:
     """A port of an instrument: where the instrument is reached, and the port's number, from 0 as on the board."""
 
     target: str
-    """'sim' for the Verilated model, a serial device, or HOST:PORT."""
+    """'sim' for the Verilated model, a serial device, 'jtag', 'jtag:SERIAL', or HOST:PORT."""
     number: int
 
     @classmethod
@@ -27,7 +27,7 @@ class FpgaAddress:
         """Raises PlanError naming `field` if `text` is no such name, or the instrument has no such port."""
         match = _URI.fullmatch(text)
         if match is None:
-            remedy = "write fpga:/dev/ttyUSB0#0, fpga:HOST:PORT#1 or fpga:sim#0"
+            remedy = "write fpga:/dev/ttyUSB0#0, fpga:jtag#0, fpga:HOST:PORT#1 or fpga:sim#0"
             raise PlanError(field, f"{text!r} names no port of an instrument", remedy)
         number = int(match["number"])
         if number >= PORTS:

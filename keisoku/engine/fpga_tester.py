@@ -97,6 +97,10 @@ class Tester(Protocol):
         """Events since the last call, each with its port, in order for each port."""
         ...
 
+    def event_room(self, duration_ns: int) -> int:
+        """How many events memory and link surely carry in a trial of this length."""
+        ...
+
     def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
         """After `flush`: losses that were too many to be events one by one."""
         ...

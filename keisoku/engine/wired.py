@@ -25,6 +25,7 @@ from keisoku.engine.port_capture import PortCapture
 from keisoku.engine.port_counters import read_counters
 from keisoku.engine.stamps import StampChoice
 from keisoku.engine.traffic import Traffic
+from keisoku.engine.trial_thread import TrialThread
 from keisoku.errors import EngineError, PlanError
 from keisoku.record.interference import PortCounters
 from keisoku.record.trial import NS_PER_S, Facts, Phases, Trial
@@ -256,7 +257,7 @@ class _Load:
     tables: list[tuple[bytes, bytes, int, bool]]
 
 
-class _Running(threading.Thread):
+class _Running(TrialThread):
     """One trial and its phases."""
 
     def __init__(
@@ -272,51 +273,37 @@ class _Running(threading.Thread):
         reset: Callable[[], None] | None,
         streams_beside: int,
     ) -> None:
-        super().__init__(name="keisoku-trial", daemon=True)
+        super().__init__()
         self._ports, self._wire, self._trial, self._load = ports, wire, trial, load
         self._learning, self._warm_up, self._frames = learning, warm_up, frames
         self._begin_capture = begin_capture
         self._reset, self._streams_beside = reset, streams_beside
-        self._stopped = threading.Event()
         self.loading = threading.Event()
-        self._facts: Facts | None = None
-        self._error: EngineError | None = None
         phases = trial.phases
         learning_ns = phases.learning_wait_ns if phases.learning else 0
         self.expected_s = (learning_ns + trial.duration_ns + phases.drain_ns + phases.rest_ns) / NS_PER_S
         self.began_s = time.monotonic()
 
-    def run(self) -> None:
+    def carry_out(self) -> None:
         """RFC 2544 §23 b to e; a)'s routing updates have no meaning for a static lab."""
-        try:
-            self._learn()
-            if self._warm_up is not None:
-                self._carry(self._warm_up, threading.Event(), None)
-            # Not before: a file full of the warm-up's frames would be no evidence of anything.
-            self._begin_capture()
-            if not self._stopped.is_set():
-                before = [port.counters() for port in self._ports]
-                facts = json.loads(self._carry_and_reset())
-                after = [port.counters() for port in self._ports]
-                changes = {number: after[number].since(before[number]) for number in range(len(before))}
-                self._facts = Facts.model_validate(facts | {"counters": changes}).set_apart(self._streams_beside)
-                self._check_stamps(self._facts)
-            self._stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
-        except EngineError as error:
-            self._error = error
+        self._learn()
+        if self._warm_up is not None:
+            self._carry(self._warm_up, threading.Event(), None)
+        # Not before: a file full of the warm-up's frames would be no evidence of anything.
+        self._begin_capture()
+        if not self.stopped.is_set():
+            before = [port.counters() for port in self._ports]
+            facts = json.loads(self._carry_and_reset())
+            after = [port.counters() for port in self._ports]
+            changes = {number: after[number].since(before[number]) for number in range(len(before))}
+            self._facts = Facts.model_validate(facts | {"counters": changes}).set_apart(self._streams_beside)
+            self._check_stamps(self._facts)
+        self.stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
 
     def stop(self) -> None:
         """Cuts every phase short."""
-        self._stopped.set()
+        self.stopped.set()
         self._wire.stop()
-
-    def outcome(self) -> Facts:
-        """Facts of a trial that has ended."""
-        if self._error is not None:
-            raise self._error
-        if self._facts is None:
-            raise EngineError("the trial was stopped before its load began")
-        return self._facts
 
     def _learn(self) -> None:
         if not self._trial.phases.learning:
@@ -324,7 +311,7 @@ class _Running(threading.Thread):
         frames = Counter(port for port, _ in self._learning)
         for port, frame in self._learning:
             self._wire.learn(port, frame, max(1, LEARNING_FRAMES // frames[port]))
-        self._stopped.wait(self._trial.phases.learning_wait_ns / NS_PER_S)
+        self.stopped.wait(self._trial.phases.learning_wait_ns / NS_PER_S)
 
     def _check_stamps(self, facts: Facts) -> None:
         """Calibrations rely on the stamps that were chosen: what a driver refuses after all is never passed off."""
@@ -364,7 +351,7 @@ class _Running(threading.Thread):
     def _carry(self, load: _Load, begun: threading.Event, frames: FrameSink | None) -> str:
         self._wire.start(load.trial, load.tables, frames is not None)
         begun.set()
-        if self._stopped.is_set():  # it came while the load was about to begin
+        if self.stopped.is_set():  # it came while the load was about to begin
             self._wire.stop()
         if frames is None:
             return self._wire.finish()

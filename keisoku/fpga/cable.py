@@ -34,6 +34,12 @@ def bare_cable(length_m: float) -> Device:
     return shipped.model_copy(update=changes | {"title": f"a cable of {length_m:g} m"})
 
 
-def model_of(device: Device, seed: int) -> Model:
-    """The instrument with these PHYs, and `device` between its ports."""
-    return Model(free_running(device), Surroundings(seed=seed, phy_tx_ns=PHY_TX_NS, phy_rx_ns=PHY_RX_NS))
+def model_of(device: Device, seed: int, reference_ppm: float | None = None, pulse_ns: float = 1e9) -> Model:
+    """The instrument with these PHYs, and `device` between its ports.
+
+    With `reference_ppm` PPS (a pulse each `pulse_ns`) and 10 MHz are connected, and so much faster than its clock.
+    """
+    around = Surroundings(
+        seed=seed, phy_tx_ns=PHY_TX_NS, phy_rx_ns=PHY_RX_NS, reference_ppm=reference_ppm, pulse_ns=pulse_ns
+    )
+    return Model(free_running(device), around)

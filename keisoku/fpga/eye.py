@@ -5,7 +5,7 @@ and counts damaged frames. Never leaves delays behind that it has not seen to wo
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from keisoku.errors import EngineError
@@ -40,6 +40,10 @@ class Eye:
     first: int
     last: int
     chosen: int
+    settings: tuple[int, ...] = field(default=(), compare=False)
+    """All that were tried."""
+    damaged: tuple[int, ...] = field(default=(), compare=False)
+    """Frames that did not arrive whole at each of them."""
 
     @property
     def width_ps(self) -> int:
@@ -72,7 +76,7 @@ def widest(settings: Sequence[int], damaged: Sequence[int]) -> Eye | None:
     if best is None:
         return None
     first, last = settings[best[0]], settings[best[1]]
-    return Eye(first, last, (first + last) // 2)
+    return Eye(first, last, (first + last) // 2, tuple(settings), tuple(damaged))
 
 
 def swept(settings: Sequence[int], put: Callable[[int], None], count: Callable[[], int]) -> Eye | None:
@@ -144,6 +148,6 @@ def align_direction(loop: Loop, sender: int, receiver: int, frames: int, step: i
     return Direction(sender, receiver, transmit, receive)
 
 
-def align(loop: Loop, frames: int = 1000) -> list[Direction]:
+def align(loop: Loop, frames: int = 1000, step: int = 2) -> list[Direction]:
     """Sets all delays of ports 0 and 1, joined by a cable. Raises EngineError as align_direction does."""
-    return [align_direction(loop, 0, 1, frames), align_direction(loop, 1, 0, frames)]
+    return [align_direction(loop, 0, 1, frames, step), align_direction(loop, 1, 0, frames, step)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 from keisoku.errors import EngineError
@@ -30,33 +31,68 @@ _BITS_PER_SECOND = {0: 10_000_000, 1: 100_000_000, 2: 1_000_000_000}
 _TRIES = 100_000
 """Looks at a register that must change soon; each takes some hundred nanoseconds at least."""
 _BOARD_PAUSE_NS = 20_000_000
+_LOOKS = 8
+"""A pause lasts so many times a look at the clock, but not longer than a board's."""
 _MODEL_PAUSE_NS = 20_000
 _MODEL_TIMEOUT_S = 1e-3
 """Of virtual time; an answer takes some microseconds."""
 _NS_BITS = 48
+_PROBED_RECORDS = 50
+"""Read once to find out how fast the link is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An edge of the reference: `number` since it was chosen, `losses` of the reference before it."""
+
+    number: int
+    losses: int
+    time_ns: int
+    """On the instrument's clock, modulo 2^48."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Of a port's pins, in taps of about 25 ps, 0 to 127."""
+
+    receive: int
+    transmit: int
+    """Of sent control and data."""
+    transmit_clock: int
 
 
 class Instrument:
     """Ports are those of the board, from 0. Raises EngineError wherever the link fails."""
 
-    def __init__(self, link: Link, name: str, let_pass: Callable[[int], None], model: Model | None = None) -> None:
-        """`let_pass` returns after so many ns of the instrument's time."""
+    def __init__(
+        self, link: Link, name: str, let_pass: Callable[[int], None] | None = None, model: Model | None = None
+    ) -> None:
+        """`let_pass` returns after so many ns of the instrument's time; without it that clock itself is looked at."""
         self._link, self._let_pass, self._model = link, let_pass, model
         self.version, self.build = link.read(REGISTERS.version.address)[0], link.read(REGISTERS.build.address)[0]
         self.name = f"{name}, map {self.version}, build {self.build:08x}"
         self._ring = Ring(link)
         self._origins: dict[int, tuple[int, int]] = {}
+        self._reference = 0
+        """The input chosen, in the register whose other bits are commands."""
+        self._pause_ns: int | None = None
+        self._events_per_ns: float | None = None
         self._closed = False
 
     @classmethod
     def at(cls, target: str) -> Instrument:
-        """A board at a serial device, or whatever answers at HOST:PORT."""
-        return cls(Link.open(target, "tx"), target, lambda ns: time.sleep(ns / 1e9))
+        """A board at a serial device or on JTAG, or whatever answers at HOST:PORT."""
+        return cls(Link.open(target, "tx"), target)
 
     @classmethod
-    def simulated_with(cls, device: Device, seed: int) -> Instrument:
-        """The Verilated model with `device` between its ports. Raises PlanError for what the model cannot do."""
-        model = model_of(device, seed)
+    def simulated_with(
+        cls, device: Device, seed: int, reference_ppm: float | None = None, pulse_ns: float = 1e9
+    ) -> Instrument:
+        """The Verilated model with `device` between its ports, and perhaps a reference that runs `reference_ppm` fast.
+
+        Raises PlanError for what the model cannot do.
+        """
+        model = model_of(device, seed, reference_ppm, pulse_ns)
         return cls(
             Link(model, "the Verilated model", timeout_s=_MODEL_TIMEOUT_S),
             "Verilated model",
@@ -72,7 +108,13 @@ class Instrument:
     @property
     def least_pause_ns(self) -> int:
         """How long it should be left alone between two looks at a running trial."""
-        return _MODEL_PAUSE_NS if self.simulated else _BOARD_PAUSE_NS
+        if self.simulated:
+            return _MODEL_PAUSE_NS
+        if self._pause_ns is None:  # by its own clock: a model that is served to others is a slow board
+            before_ns = self.now_ns()
+            look_ns = (self.now_ns() - before_ns) % 2**_NS_BITS
+            self._pause_ns = min(max(_LOOKS * look_ns, _MODEL_PAUSE_NS), _BOARD_PAUSE_NS)
+        return self._pause_ns
 
     def close(self) -> None:
         """Stops the generators and lets go of the link; harmless if done twice."""
@@ -89,18 +131,45 @@ class Instrument:
 
     def let_pass(self, ns: int) -> None:
         """Returns when so much of the instrument's time has passed."""
-        self._let_pass(ns)
+        if self._let_pass is not None:
+            self._let_pass(ns)
+            return
+        begun_ns, passed_ns = self.now_ns(), 0
+        while passed_ns < ns:
+            time.sleep((ns - passed_ns) / 1e9)
+            passed_ns = (self.now_ns() - begun_ns) % 2**_NS_BITS
 
     def now_ns(self) -> int:
         """The instrument's clock, modulo 2^48."""
         registers = REGISTERS.time_base
         before = registers.status.captured.of(self._read(registers.status.address))
-        self._write(registers.control.capture)
+        self._write(registers.control.capture, self._reference)
         for _ in range(_TRIES):
             if registers.status.captured.of(self._read(registers.status.address)) != before:
                 high, low = self._link.read(registers.now_high.address, 2)
                 return high << 32 | low
         raise EngineError(f"{self.name}: its clock does not run")
+
+    # ---- Reference
+
+    def watch_reference(self, ten_mhz: bool, edges: int, timeout_ticks: int) -> None:
+        """Makes a mark of each `edges`-th edge of PPS or 10 MHz; `timeout_ticks` of the time base without one: lost."""
+        registers = REGISTERS.time_base
+        self._reference = registers.control.ten_mhz.put(int(ten_mhz))
+        self._set(registers.edges.value, edges)
+        self._set(registers.timeout.value, timeout_ticks)
+        self._write(registers.control.restart, self._reference)
+        while self.next_mark() is not None:  # of the reference before
+            pass
+
+    def next_mark(self) -> Mark | None:
+        """The oldest mark that was not taken yet; None if there is none."""
+        registers = REGISTERS.time_base
+        if not registers.status.mark.of(self._read(registers.status.address)):
+            return None
+        number, losses, _, high, low = self._link.read(registers.mark_number.address, 5)
+        self._write(registers.control.take, self._reference)
+        return Mark(number, losses, high << 32 | low)
 
     def link_bits_per_second(self, port: int) -> int | None:
         """What the port and its neighbour have agreed on; None if there is no link."""
@@ -133,11 +202,11 @@ class Instrument:
         program: Program,
         stream: int,
         frames: int,
-        start_at_ns: int,
-        interval_bytes: Fraction,
+        start_at_ns: int | None,
+        interval_bytes: Fraction | int,
         burst_frames: int,
     ) -> None:
-        """Has a generator begin its program when the clock has come to `start_at_ns`, and end after `frames`.
+        """Has a generator begin its program when the clock has come to `start_at_ns` (None: now); end after `frames`.
 
         A burst of `burst_frames` begins every `interval_bytes` byte times; with 0 the program's gaps say it all.
         """
@@ -145,15 +214,15 @@ class Instrument:
         self.halt(port)
         for at, words in program.writes:
             self._link.write(REGISTERS.transmit_memory[port].address + at, words)
-        whole, fraction = interval(interval_bytes) if burst_frames else (0, 0)
+        whole, fraction = interval(Fraction(interval_bytes)) if burst_frames else (0, 0)
         self._set(transmit.stream.value, stream)
         self._set(transmit.last_entry.value, program.last_entry)
         self._set_pair(transmit.frames_high.value, transmit.frames_low.value, frames)
         self._set(transmit.burst_frames.value, burst_frames)
         self._set(transmit.interval_bytes.value, whole)
         self._set(transmit.interval_fraction.value, fraction)
-        self._set_pair(transmit.start_high.value, transmit.start_low.value, start_at_ns)
-        self._write(transmit.control.start, transmit.control.timed.put(1))
+        self._set_pair(transmit.start_high.value, transmit.start_low.value, start_at_ns or 0)
+        self._write(transmit.control.start, transmit.control.timed.put(int(start_at_ns is not None)))
 
     def halt(self, port: int) -> None:
         """Stops a generator after the frame that it sends."""
@@ -263,9 +332,53 @@ class Instrument:
         """Events since the last call, each with its port, in order for each port."""
         return self._ring.take()
 
+    def event_room(self, duration_ns: int) -> int:
+        """How many events memory and link surely carry in a trial of this length.
+
+        Half of the memory's are left for losses; half of the link's time for all that it has to do besides.
+        """
+        if self._events_per_ns is None:
+            before_ns = self.now_ns()
+            self._ring.look(_PROBED_RECORDS)
+            self._events_per_ns = _PROBED_RECORDS / max(1, (self.now_ns() - before_ns) % 2**_NS_BITS)
+        return self._ring.capacity // 2 + int(self._events_per_ns * duration_ns / 2)
+
     def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
         """After `flush`: losses that were too many to be events one by one."""
         return self._ring.lost_in_bitmaps()
+
+    # ---- Pins
+
+    def delays(self, port: int) -> Delays:
+        """Of a port's pins, as they are set."""
+        fields = self._port(port).phy.delays
+        word = self._read(fields.address)
+        return Delays(fields.rx.of(word), fields.tx.of(word), fields.tx_clock.of(word))
+
+    def set_delays(self, port: int, delays: Delays) -> None:
+        """Sets those of a port's pins, which get there a tap at a time, within 17 µs."""
+        fields = self._port(port).phy.delays
+        word = fields.rx.put(delays.receive, fields.tx.put(delays.transmit))
+        self._link.write(fields.address, [fields.tx_clock.put(delays.transmit_clock, word)])
+
+    def mdio_read(self, port: int, phy: int, register: int) -> int:
+        """A register of the PHY at an address (IEEE 802.3 clause 22). Raises EngineError if there is none."""
+        return self._mdio(port, phy, register, None)
+
+    def mdio_write(self, port: int, phy: int, register: int, value: int) -> None:
+        """Writes 16 bits to it."""
+        self._mdio(port, phy, register, value)
+
+    def _mdio(self, port: int, phy: int, register: int, value: int | None) -> int:
+        fields, answer = self._port(port).phy.mdio, self._port(port).phy.mdio_answer
+        self._wait_while(answer.busy, "does not end a request to a PHY")
+        word = fields.phy.put(phy, fields.register.put(register, fields.data.put(value or 0)))
+        self._link.write(fields.address, [fields.write.put(int(value is not None), word)])
+        self._wait_while(answer.busy, "does not end a request to a PHY")
+        found = self._read(answer.address)
+        if answer.missing.of(found) and value is None:
+            raise EngineError(f"{self.name}: no PHY has address {phy}")
+        return answer.data.of(found)
 
     # ---- Words
 

@@ -41,6 +41,15 @@ class Ring:
         self._link.write(memory.control.address, [memory.control.enable.put(1)])
 
     @property
+    def capacity(self) -> int:
+        """Records that the ring holds."""
+        return self._records
+
+    def look(self, records: int) -> None:
+        """Reads so many records' words, whatever they are: to see how long it takes."""
+        self._read(0, records * _RECORD_WORDS)
+
+    @property
     def idle(self) -> bool:
         """No event is on its way into the memory."""
         memory = REGISTERS.memory

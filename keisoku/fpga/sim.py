@@ -110,10 +110,15 @@ class _Config(ctypes.Structure):
         ("phy_rx_ns", ctypes.c_double * 2),
         ("cable_ns", ctypes.c_double * 2),
         ("reference_ppm", ctypes.c_double),
+        ("pulse_ps", ctypes.c_double),
+        ("transmit_pins_ps", ctypes.c_double * 2),
+        ("receive_pins_ps", ctypes.c_double * 2),
+        ("pin_edge_ps", ctypes.c_double),
         ("seed", ctypes.c_uint64),
         ("link_ps_per_byte", ctypes.c_int64),
         ("phase_ps", ctypes.c_int64 * 4),
         ("memory_latency", ctypes.c_int32),
+        ("memory_every", ctypes.c_int32),
         ("has_reference", ctypes.c_int32),
     ]
 
@@ -137,8 +142,18 @@ class Surroundings:
     """First rising edge of clk, time_clk and the two receive clocks (these two are not used on a cable)."""
     memory_latency: int = 8
     """Clocks from a read of the memory to its answer."""
+    memory_every: int = 1
+    """Clocks from one access of the memory to the next at least."""
     reference_ppm: float | None = None
     """How much faster PPS and 10 MHz are than the tester's clock says; None: nothing is connected."""
+    pulse_ns: float = 1e9
+    """From a PPS to the next, by the reference."""
+    transmit_pins_ps: tuple[float, float] = (2000.0, 2200.0)
+    """When a port's PHY samples what the instrument sends, after the half of the clock began; with no delay set."""
+    receive_pins_ps: tuple[float, float] = (3700.0, 3950.0)
+    """Likewise the instrument what the PHY sends."""
+    pin_edge_ps: float = 700.0
+    """So near to a change of the pins a sampled bit may be either."""
     corrupt_from: int = 42
     """First byte of a frame that `corrupt_ratio` may change: the start of the checked region or later."""
     bad_fcs_ratio: float = 0.0
@@ -273,10 +288,13 @@ def _config(device: Device, around: Surroundings) -> _Config:
         config.cable_ns[port] = around.cable_m[port] * around.ns_per_m
     config.reference_ppm = around.reference_ppm or 0.0
     config.has_reference = around.reference_ppm is not None
+    config.pulse_ps = around.pulse_ns * PICOSECONDS_PER_NS
+    config.transmit_pins_ps[:], config.receive_pins_ps[:] = around.transmit_pins_ps, around.receive_pins_ps
+    config.pin_edge_ps = around.pin_edge_ps
     config.seed = around.seed % 2**64
     config.link_ps_per_byte = 0 if around.link_baud is None else round(10e12 / around.link_baud)
     config.phase_ps[:] = around.phases_ps
-    config.memory_latency = around.memory_latency
+    config.memory_latency, config.memory_every = around.memory_latency, around.memory_every
     return config
 
 

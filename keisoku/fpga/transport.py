@@ -1,4 +1,4 @@
-"""What carries the bytes between host and instrument: a serial line or a TCP connection on this machine.
+"""What carries the bytes between host and instrument: a serial line, JTAG, or a TCP connection on this machine.
 
 Knows nothing of the bytes. The Verilated model (`keisoku.fpga.sim.Model`) is a transport too.
 """
@@ -10,8 +10,12 @@ import time
 from typing import Protocol
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.fpga.mpsse import open_adapter
+from keisoku.fpga.tap import JtagTransport
 
 DEFAULT_BAUD = 1_000_000
+_JTAG = "jtag"
+_FORMS = "write a serial line such as /dev/ttyUSB0, jtag, or host:port"
 
 
 class Transport(Protocol):
@@ -110,7 +114,7 @@ class TcpTransport:
 
 
 def open_transport(target: str, field: str = "target") -> Transport:
-    """Opens `/dev/ttyUSB0`, `/dev/ttyUSB0@3000000` (baud) or `127.0.0.1:7000`.
+    """Opens `/dev/ttyUSB0`, `/dev/ttyUSB0@3000000` (baud), `127.0.0.1:7000`, `jtag` or `jtag:SERIAL`.
 
     Raises PlanError, naming `field`, if `target` is none of these or not on this machine, and EngineError if it cannot
     be opened.
@@ -120,9 +124,12 @@ def open_transport(target: str, field: str = "target") -> Transport:
         if at and not (baud.isdecimal() and int(baud) > 0):
             raise PlanError(field, f"{baud!r} is not a rate in baud", "write for example /dev/ttyUSB0@1000000")
         return SerialTransport(path, int(baud) if at else DEFAULT_BAUD)
+    if target == _JTAG or target.startswith(f"{_JTAG}:"):
+        serial = target.partition(":")[2]
+        return JtagTransport(open_adapter(serial or None))
     host, _, port = target.rpartition(":")
     if not (host and port.isdecimal() and 0 < int(port) < 65536):
-        raise PlanError(field, f"{target!r} is no instrument", "write a serial line such as /dev/ttyUSB0, or host:port")
+        raise PlanError(field, f"{target!r} is no instrument", _FORMS)
     host = host.strip("[]")
     if not _is_loopback(host):
         raise PlanError(field, f"{host} is not this machine", "the link has no protection: tunnel it to 127.0.0.1")

@@ -63,6 +63,11 @@ def throughput(plan: Plan) -> list[str]:
     return _short("§24", "the deciding trial", plan.throughput.trial_s, ThroughputSettings().trial_s)
 
 
+def _searched(plan: Plan) -> list[str]:
+    """Of a method that looks for the throughput itself; a throughput that stands beside it says it for both."""
+    return [] if "throughput" in plan.methods else throughput(plan)
+
+
 def ceiling(percent: float) -> list[str]:
     """What a search that does not try the whole line has to say: later RFCs want it so, RFC 2544 knows no ceiling."""
     if percent == 100:
@@ -85,6 +90,8 @@ def latency(plan: Plan) -> list[str]:
         found.append(f"RFC 2544 §26.2: {used.trials} repetitions instead of at least {standard.trials}")
     if used.rate_fps is not None:
         found.append("RFC 2544 §26.2: latency was measured at a given load, not at the throughput")
+    else:
+        found += _searched(plan)
     return found
 
 
@@ -101,7 +108,7 @@ def loss(plan: Plan) -> list[str]:
 def back_to_back(plan: Plan) -> list[str]:
     """RFC 2544 §26.4 and RFC 9004 §6.2, which wants longer waits than 2 s behind bursts longer than 2 s."""
     used = plan.back_to_back
-    found = []
+    found = _searched(plan)
     if used.trials < BackToBackSettings().trials:
         found.append(f"RFC 2544 §26.4: {used.trials} tests instead of at least 50 (RFC 9004 §6.3: a number to report)")
     if plan.phases.drain_s < PhaseSettings().drain_s:

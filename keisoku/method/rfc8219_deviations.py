@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address, ip_network
 
+from keisoku.method import deviations
 from keisoku.method.setting import Setting
 from keisoku.plan.plan import Plan
 from keisoku.plan.units import NAMED_SIZES
@@ -27,6 +28,8 @@ def delay(
         found.append(f"RFC 8219 {clause}: {trials} repetitions instead of at least 20")
     if rate_fps is not None:
         found.append(f"RFC 8219 {clause}: measured at a given load, not at the throughput")
+    elif "throughput" not in plan.methods:
+        found += deviations.throughput(plan)
     missing = [size for size in NAMED_SIZES["rfc8219"] if size not in plan.frame_bytes]
     # §5.1.1: "in the IPv6 -> IPv4 translation direction, 64-byte frames SHOULD be replaced by 84-byte frames"
     if missing and not (missing == [64] and 84 in plan.frame_bytes):

@@ -116,6 +116,8 @@ class Plan(Settings):
     """By how much all cables together may be longer or shorter than the calibration's."""
     frames: bool = False
     """Keep a row for each frame of each trial."""
+    frames_every: int = Field(1, ge=1, lt=2**32)
+    """Of frames that arrive whole, keep a row for one in so many; those that are lost or corrupt have one each."""
     stamps: Literal["best", "software", "hardware"] = "best"
     """Who stamps what is received; 'best': the hardware where driver and engine can."""
     capture: Path | None = None
@@ -224,6 +226,10 @@ class Plan(Settings):
             raise PlanError("capture", "a simulated device has no wire to capture", "leave it out, or use a lab")
         if simulated and self.stamps != "best":
             raise PlanError("stamps", "a simulated device has exact ones", "leave it out")
+        if self.frames_every > 1 and not self.frames:
+            raise PlanError("frames_every", "no row is kept of any frame", "add --frames, or leave it out")
+        if self.frames_every > 1 and not all(port.startswith("fpga:") for _, port in self.port_fields()):
+            raise PlanError("frames_every", "only the FPGA instrument keeps one row in so many", "leave it out")
         if self.capture is None and self.snap_bytes:
             raise PlanError("snap_bytes", "nothing is captured", "name a file with --capture, or leave it out")
         for field, given in (("address", self.address), ("gateway", self.gateway)):

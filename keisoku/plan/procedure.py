@@ -56,6 +56,8 @@ class Procedure:
     example: str = ""
     duration: str = "trial_s"
     """The setting that the option --duration gives."""
+    searches: bool = False
+    """It looks for the throughput first where it is given no rate: --duration is the length of those trials as well."""
     own_flows: bool = False
     """It says itself which port sends to which: every port must be able to send to every other."""
     least_ports: int = 2
@@ -93,6 +95,7 @@ PROCEDURES: dict[str, Procedure] = {
             LatencySettings,
             "Latency of every frame, and of one tagged frame a trial.",
             "keisoku latency --dut lab:router --size 64 --rate 50kpps --trials 3 --duration 2s --waits 0.1s",
+            searches=True,
         ),
         Procedure(
             "loss",
@@ -111,6 +114,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Median and 99.9th percentile of the latency of every frame after 60 s, medians of 20 trials.",
             "keisoku delay --dut lab:bridge --size 64 --rate 50kpps --trials 3 --duration 2s --waits 0.1s",
             sizes="rfc8219",
+            searches=True,
         ),
         Procedure(
             "delay_variation",
@@ -121,6 +125,7 @@ PROCEDURES: dict[str, Procedure] = {
             "PDV and IPDV over all frames, medians of 20 trials.",
             "keisoku delay-variation --dut lab:bridge --size 64 --rate 50kpps --trials 3 --duration 2s --waits 0.1s",
             sizes="rfc8219",
+            searches=True,
         ),
         Procedure(
             "reordering",
@@ -140,6 +145,7 @@ PROCEDURES: dict[str, Procedure] = {
             "The longest burst at the maximum rate that loses no frame, and the buffer that it implies.",
             "keisoku back-to-back --dut lab:bridge --size 64 --trials 3 --waits 0.1s",
             duration="limit_s",
+            searches=True,
         ),
         Procedure(
             "recovery",

@@ -52,12 +52,13 @@ class FrameWriter:
     Raises EngineError from `finish` if the engine lost rows or the trial is longer than its lists of lost frames.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, every: int = 1) -> None:
+        """`every` is said in the file's metadata: of frames that arrived whole, one in so many has a row."""
         self._path, self._partial = path, path.with_suffix(".partial")
         path.parent.mkdir(parents=True, exist_ok=True)
         self._writer = pq.ParquetWriter(
             self._partial,
-            SCHEMA,
+            SCHEMA.with_metadata({"keisoku.frames_every": str(every)}),
             compression="zstd",
             compression_level=1,
             use_dictionary=["stream", "port", "flags"],

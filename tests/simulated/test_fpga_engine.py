@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 from ipaddress import ip_address
+from itertools import pairwise
+from math import exp
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fpga_tester import FakeTester, Fates
 
@@ -17,10 +20,12 @@ from keisoku.engine.fpga_load import loads
 from keisoku.engine.simulated import routes_between
 from keisoku.engine.traffic import Traffic
 from keisoku.errors import EngineError, PlanError
+from keisoku.fpga.events import Event
 from keisoku.fpga.neighbour import Party, ask
 from keisoku.plan.content import Content
 from keisoku.plan.plan import Plan, parse
 from keisoku.record.directory import RunDirectory
+from keisoku.record.frames import CORRUPT, DUPLICATE, ENTRY, REORDERED
 from keisoku.record.result import Result
 from keisoku.record.trial import Bursts, Facts, Flow, Gaps, Phases, Poisson, Trial
 from keisoku.record.validity import reasons
@@ -194,17 +199,110 @@ def test_errored_frames_can_be_sent() -> None:
 @pytest.mark.parametrize(
     ("content", "more", "message"),
     [
-        (Content(pacing=Poisson()), {}, "repeats a list of 1024 gaps"),
+        (Content(pacing=Poisson(), frame_bytes=(64,) * 5), {}, "gaps come around after 1020 frames"),
         (Content(streams=3), {}, "one stream at a time"),
         (Content(modify=("UDP.sport=increment(1024, count=64)",)), {}, "32 different headers"),
         (Content(), {"frame_bytes": 20_000}, "cannot be sent"),
-        (Content(), {"variation": True}, "consecutive"),
         (Content(), {"reset_after_ns": 5}, "cannot reset"),
     ],
 )
 def test_what_the_hardware_cannot_do_is_refused(content: Content, more: dict[str, object], message: str) -> None:
     with pytest.raises(PlanError, match=message):
         engine_on(FakeTester(), content).start(trial_of(1e5, **more), stream=1, seed=1)
+
+
+def test_gaps_of_a_poisson_process_come_around() -> None:
+    engine = engine_on(FakeTester(), Content(pacing=Poisson()))
+    assert engine.context()["poisson_gaps"] == "come around after 1024 frames"
+    traffic = Traffic(routes_between(((0, 1),)), [Content(pacing=Poisson())], seed=5)
+    (load,) = loads(traffic, trial_of(500_000.0), 1e9)
+    due = [load.due_ns(number) for number in range(2049)]
+    assert due[1024] == pytest.approx(1024 * 2000, abs=800)  # the mean rate, to a byte time a hundred
+    assert due[2048] == 2 * due[1024]
+    gaps = [late - early for early, late in pairwise(due[:1025])]
+    # Exponential, but that frames of 84 byte times cannot overlap.
+    assert min(gaps) == 672
+    assert sum(gap > 2000 for gap in gaps) / 1024 == pytest.approx(exp(-1), abs=0.05)
+    assert sum(gap > 6000 for gap in gaps) / 1024 == pytest.approx(exp(-3), abs=0.02)
+    (other,) = loads(Traffic(routes_between(((0, 1),)), [Content(pacing=Poisson())], seed=6), trial_of(5e5), 1e9)
+    assert [other.due_ns(number) for number in range(100)] != due[:100]
+    facts = facts_of(engine, trial_of(500_000.0))
+    assert facts.sent.offered_frames == facts.streams[0].tracked.forwarded_frames > 0
+    with pytest.raises(PlanError, match="no time for the frames"):
+        engine.start(trial_of(LINE_64 * 1.2), stream=1, seed=1)
+
+
+class Rows:
+    """A sink of rows."""
+
+    def __init__(self) -> None:
+        self.entries = np.zeros(0, ENTRY)
+
+    def append(self, entries: bytes) -> None:
+        self.entries = np.concatenate([self.entries, np.frombuffer(entries, ENTRY)])
+
+
+def framed(tester: FakeTester, trial: Trial, every: int = 1) -> tuple[np.ndarray, Facts]:
+    traffic = Traffic(routes_between(((0, 1),)), [Content()])
+    engine = FpgaEngine(tester, [0, 1], traffic, {}, dut_simulated=True, frames_every=every)
+    sink = Rows()
+    engine.start(trial, stream=7, seed=1, frames=sink)
+    while not engine.wait(10).finished:
+        pass
+    return sink.entries, engine.finish()[0]
+
+
+def test_each_frame_has_a_row() -> None:
+    fates = Fates(lost=frozenset({5}), corrupt=frozenset({9}), twice=frozenset({20}), later_ns={30: 25_000})
+    rows, facts = framed(FakeTester(fates), trial_of(1e5, duration_ns=1_000_000))
+    own = facts.streams[0].tracked
+    assert len(rows) == own.received_frames == 100
+    assert {int(one) for one in rows["stream"]} == {7} and {int(one) for one in rows["port"]} == {1}
+    assert 5 not in rows["sequence"]
+    assert rows[rows["sequence"] == 9]["flags"].tolist() == [CORRUPT]
+    assert rows[rows["sequence"] == 20]["flags"].tolist() == [0, DUPLICATE]
+    assert rows[rows["sequence"] == 30]["flags"].tolist() == [REORDERED]
+    whole = rows[rows["flags"] & (CORRUPT | DUPLICATE) == 0]
+    latencies = whole["receive_ns"] - whole["transmit_ns"]
+    assert set(latencies[whole["sequence"] != 30]) == {8 * 64 + 811}
+    due = whole["sequence"].astype(np.int64) * 10_000
+    assert abs(whole["transmit_ns"] - due).max() <= 8 * 100 * 2 / 41 + 16  # what a slipping interval adds
+
+
+def test_one_row_in_so_many_and_never_fewer_than_said() -> None:
+    rows, _ = framed(FakeTester(), trial_of(1e5, duration_ns=1_000_000), every=7)
+    assert rows["sequence"].tolist() == list(range(0, 100, 7))
+    tester = FakeTester()
+    tester.room = 50
+    with pytest.raises(PlanError, match=r"whose memory and link carry 50.*--frames-every 2"):
+        framed(tester, trial_of(1e5, duration_ns=1_000_000))
+    assert len(framed(tester, trial_of(1e5, duration_ns=1_000_000), every=2)[0]) == 50
+    with pytest.raises(PlanError, match="one frame in 2 leaves out the tagged one"):
+        framed(tester, trial_of(1e5, duration_ns=1_000_000, tag=500_000 // 10_000 + 1), every=2)
+
+
+def test_rows_that_found_no_room_are_an_error() -> None:
+    class Forgetful(FakeTester):
+        def events(self) -> list[tuple[int, Event]]:
+            return super().events()[1:]
+
+    with pytest.raises(EngineError, match="no room to tell of"):
+        framed(Forgetful(), trial_of(1e5, duration_ns=1_000_000))
+
+
+def test_delay_variation_is_that_of_consecutive_frames() -> None:
+    fates = Fates(lost=frozenset({50}), later_ns={10: 100, 11: 100, 20: 37})
+    facts = facts_of(engine_on(FakeTester(fates)), trial_of(1e5, duration_ns=1_000_000, variation=True))
+    found = facts.streams[0].tracked.variation
+    assert found is not None
+    assert (found.count, found.min_ns, found.max_ns) == (97, -100, 100)
+    assert found.mean_ns == 0
+    of = dict(zip(found.histogram.lower_ns, found.histogram.counts, strict=True))
+    assert of == {-104: 1, -40: 1, -8: 93, 32: 1, 96: 1}
+    tester = FakeTester()
+    tester.room = 50
+    with pytest.raises(PlanError, match="delay variation needs 100 events"):
+        engine_on(tester).start(trial_of(1e5, duration_ns=1_000_000, variation=True), stream=1, seed=1)
 
 
 def test_a_port_without_a_link_is_an_error() -> None:

@@ -44,7 +44,8 @@ module memory
   // is crowded.
   localparam int LOG2_CROWD = 10;
 
-  logic [1:0] to_bitmap, waits, crowded;
+  logic [1:0] to_bitmap, waits, crowded, is_empty;
+  logic [1:0][6:0] seen;  // a queue shows its next event some clocks after the one before was taken
   event_t routed;
   logic routed_port, router_idle;
   logic ring_valid, ring_ready;
@@ -58,7 +59,9 @@ module memory
       waits   <= '1;
     end
     for (int i = 0; i < 2; i++) begin
-      if (rst || !happened_valid[i]) begin
+      seen[i]     <= {seen[i][5:0], happened_valid[i]};
+      is_empty[i] <= seen[i] == '0 && !happened_valid[i];
+      if (rst || is_empty[i]) begin
         crowded[i] <= '0;
         waits[i]   <= '0;
       end
