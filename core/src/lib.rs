@@ -32,6 +32,7 @@ pub mod series;
 pub mod signature;
 pub mod signed_histogram;
 pub mod simulated;
+pub mod stamped_socket;
 pub mod stamping;
 pub mod table;
 pub mod tracking;
@@ -53,6 +54,8 @@ mod _core {
     use crate::neighbour::python::Neighbours;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
+    #[pymodule_export]
+    use crate::stamped_socket::python::{IcmpMessage, ReceivedPacket, SentPacket, StampedSocket};
     #[pymodule_export]
     use crate::wire::Wire;
 }
