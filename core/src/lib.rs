@@ -28,6 +28,7 @@ pub mod port;
 pub mod ranges;
 pub mod record;
 pub mod reordering;
+pub mod serial_link;
 pub mod series;
 pub mod signature;
 pub mod signed_histogram;
@@ -52,6 +53,8 @@ mod _core {
     use crate::hiccup::python::Hiccups;
     #[pymodule_export]
     use crate::neighbour::python::Neighbours;
+    #[pymodule_export]
+    use crate::serial_link::python::SerialLinks;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
     #[pymodule_export]
