@@ -28,10 +28,12 @@ pub mod port;
 pub mod ranges;
 pub mod record;
 pub mod reordering;
+pub mod serial_link;
 pub mod series;
 pub mod signature;
 pub mod signed_histogram;
 pub mod simulated;
+pub mod stamped_socket;
 pub mod stamping;
 pub mod table;
 pub mod tracking;
@@ -52,7 +54,11 @@ mod _core {
     #[pymodule_export]
     use crate::neighbour::python::Neighbours;
     #[pymodule_export]
+    use crate::serial_link::python::SerialLinks;
+    #[pymodule_export]
     use crate::simulated::python::Simulation;
+    #[pymodule_export]
+    use crate::stamped_socket::python::{IcmpMessage, ReceivedPacket, SentPacket, StampedSocket};
     #[pymodule_export]
     use crate::wire::Wire;
 }

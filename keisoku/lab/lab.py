@@ -6,30 +6,20 @@ a namespace that it has not made itself.
 
 from __future__ import annotations
 
-import atexit
-import itertools
 import os
-import signal
-import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Self
-
-from pyroute2 import NetlinkError
 
 from keisoku._core import Faulty
 from keisoku.errors import EngineError, PlanError
 from keisoku.lab import topology
-from keisoku.lab.available import available
 from keisoku.lab.catalogue import find_device
-from keisoku.lab.clean import clean
 from keisoku.lab.daemons import Daemons
 from keisoku.lab.device import Device, Site
 from keisoku.lab.faults import Applied, Faults
-from keisoku.lab.interface import disable_ipv6, quiet_defaults, receive_on_core, withhold_errors
-from keisoku.lab.namespace import Namespace, uninterrupted
+from keisoku.lab.interface import disable_ipv6, receive_on_core, withhold_errors
+from keisoku.lab.lifetime import Lifetime
 from keisoku.lab.passage import Passage
 from keisoku.lab.port import LabPort
 from keisoku.lab.wire import Cable, FaultyWire
@@ -38,10 +28,8 @@ RESET_S = 0.1
 """How long a device is down that is reset: as with a power interruption (RFC 6201 §4.3), the tester's choice."""
 _UNSIGNED = -1
 
-_counter = itertools.count(1)
 
-
-class Lab:
+class Lab(Lifetime):
     """A device between tester ports; a context manager, made on entry and removed on any exit.
 
     `device` is one, or its name (`find_device`). `mtu` is that of every interface, in bytes without the Ethernet
@@ -61,6 +49,7 @@ class Lab:
         own_core: bool = True,
         faults: Faults | None = None,
     ) -> None:
+        super().__init__()
         self.device = find_device(device) if isinstance(device, str) else device
         _check(self.device, ports, mtu, faults)
         self.kind = self.device.family
@@ -73,45 +62,8 @@ class Lab:
         self._faulty: Faulty | None = None
         self._daemons: Daemons | None = None
         self._programs: dict[str, str] = {}
-        self._namespaces: list[Namespace] = []
-        self._process = os.getpid()
         self._receive_core: dict[str, str] = {}
         self._offloads: dict[str, dict[str, str]] = {}
-        self._handlers: dict[int, signal.Handlers] = {}
-
-    def __enter__(self) -> Self:
-        reason = available()
-        if reason:
-            raise PlanError("lab", *reason.split("; ", 1))
-        self._find_programs()
-        clean()
-        atexit.register(self.close)
-        self._catch_signals()
-        try:
-            self._create()
-        except (OSError, NetlinkError, RuntimeError) as error:
-            self.close()
-            raise EngineError(f"the lab {self.kind} cannot be made: {error}") from error
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Remove the lab; doing it twice is no error, and a forked child's copy does nothing."""
-        if os.getpid() != self._process:
-            return
-        try:
-            uninterrupted(self._remove)
-        finally:
-            atexit.unregister(self.close)
-            while self._handlers:
-                signal.signal(*self._handlers.popitem())
 
     def passage(self, tx: int, rx: int) -> Passage:
         """What the device does to a frame from one port to another, by their numbers from 1; only once made."""
@@ -163,9 +115,7 @@ class Lab:
             "namespaces": [namespace.name for namespace in self._namespaces],
         }
 
-    def _create(self) -> None:
-        number = next(_counter)
-        prefix = f"keisoku-{self._process}" + (f"-{number}" if number > 1 else "")
+    def _create(self, prefix: str) -> None:
         tester = self._add_namespace(f"{prefix}-tester")
         tester.run(withhold_errors)
         dut = None if isinstance(self.device, Cable) else self._add_namespace(f"{prefix}-dut")
@@ -186,13 +136,6 @@ class Lab:
             ends = [str(port.dut_interface) for port in self.ports]
             self._faulty = Faulty(str(dut.path), ends[0], ends[1], self._faults.to_json())
 
-    def _add_namespace(self, name: str) -> Namespace:
-        namespace = Namespace(name)
-        self._namespaces.append(namespace)
-        namespace.create()
-        namespace.run(quiet_defaults)
-        return namespace
-
     def _build_device(self, daemons: Daemons) -> None:
         if not any("ipv6" in self.device.addressed(number) for number in range(1, self._count + 1)):
             disable_ipv6()
@@ -209,7 +152,7 @@ class Lab:
         # RPS on the daemon's core would starve it: softirqs go before it (docs/lab.md).
         return "daemon" if self.device.by_daemon else receive_on_core(interface, core)
 
-    def _find_programs(self) -> None:
+    def _prepare(self) -> None:
         for program in self.device.programs:
             if program.path is None:
                 problem = f"{self.kind} needs the program {program.name}, which is not installed"
@@ -227,29 +170,13 @@ class Lab:
         cores = sorted(os.sched_getaffinity(0))
         return cores[1] if self._own_core and not isinstance(self.device, Cable) and len(cores) > 1 else None
 
-    def _remove(self) -> None:
+    def _end(self) -> None:
         if self._faulty is not None:
             self._faulty.close()
             self._faulty = None
         if self._daemons is not None:
             self._daemons.end()
             self._daemons = None
-        while self._namespaces:
-            self._namespaces[-1].remove()
-            self._namespaces.pop()
-
-    def _catch_signals(self) -> None:
-        # SIGINT raises KeyboardInterrupt already. A handler that the program has set itself is left alone.
-        if threading.current_thread() is not threading.main_thread():
-            return
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, _leave)
-                self._handlers[number] = signal.SIG_DFL
-
-
-def _leave(number: int, _: FrameType | None) -> None:
-    raise SystemExit(128 + number)
 
 
 def _check(device: Device, ports: int, mtu: int, faults: Faults | None) -> None:

@@ -1,0 +1,16 @@
+//! Serialising links in user space between TUN devices: the ground truth of everything that probes paths.
+//!
+//! A token bucket of the kernel lets a lone packet pass at once; these links take 8·L/C for every packet, as a
+//! real line does. `stage` and `direction` are the model, in virtual time; `engine` is the one thread that obeys it
+//! for all links of a bed. Nothing here chooses addresses or touches a device that it has not made.
+
+mod direction;
+mod engine;
+pub mod python;
+mod source;
+mod stage;
+mod tun;
+
+pub use direction::{Direction, Fate, Passed, Traits};
+pub use engine::{Bed, Lane, Links, Truth};
+pub use source::{Sent, SourceTraits};

@@ -1,0 +1,55 @@
+"""`CrossTraffic`: what other hosts send over one hop of a path, and what they really sent. It sends nothing itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from keisoku.errors import PlanError
+
+CrossKind = Literal["constant", "poisson", "tcp"]
+Way = Literal["forward", "reverse"]
+
+
+@dataclass(frozen=True)
+class CrossTraffic:
+    """Traffic between two hosts of their own, one at either side of hop `hop` (from 1), so that it crosses no other.
+
+    `share` is the part of the hop's rate that it offers, on the line (with the hop's overhead). `constant` and
+    `poisson` are UDP packets of `sizes_bytes` (IP bytes, drawn evenly) from a seed; `tcp` is one connection of the two
+    kernels, paced to its share, or greedy at 1.
+    """
+
+    hop: int
+    kind: CrossKind = "poisson"
+    share: float = 0.5
+    way: Way = "forward"
+    sizes_bytes: tuple[int, ...] = (1000,)
+    seed: int = 1
+
+    def check(self, hops: int, mtu: int) -> None:
+        """Raise PlanError if there is no such hop among so many, or its MTU is too small."""
+        if not 1 <= self.hop <= hops:
+            raise PlanError("cross", f"there is no hop {self.hop}", f"give 1 to {hops}")
+        if not 0 < self.share <= 2 or (self.kind == "tcp" and self.share > 1):
+            raise PlanError("cross", f"a share of {self.share} cannot be offered", "give up to 1, or up to 2 for UDP")
+        if not self.sizes_bytes or min(self.sizes_bytes) < 28 or max(self.sizes_bytes) > mtu:
+            raise PlanError("cross", f"packets of {self.sizes_bytes} bytes cannot be sent", f"give 28 to {mtu}")
+
+    def packets_per_second(self, rate_bps: int, overhead_bytes: int) -> float:
+        """The mean rate that makes its share of a line."""
+        mean_bytes = sum(self.sizes_bytes) / len(self.sizes_bytes)
+        return self.share * rate_bps / (8 * (mean_bytes + overhead_bytes))
+
+
+@dataclass(frozen=True)
+class CrossTruth:
+    """What one cross traffic did. TCP counts no packets, but the bytes of its stream."""
+
+    traffic: CrossTraffic
+    sent_packets: int | None
+    sent_bytes: int
+    received_packets: int | None
+    received_bytes: int
+    skipped_packets: int = 0
+    """Due while the host stood still, and left out."""

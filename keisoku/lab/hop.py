@@ -1,0 +1,69 @@
+"""`Hop`: one link of a path, as a plain value. It builds nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from keisoku.errors import PlanError
+
+QUEUE_BYTES = 150_000
+"""What may wait in each direction: a hundred full frames."""
+LEAST_MTU, MOST_MTU = 576, 9100
+"""RFC 791: every host takes 576 bytes; 9100 is the jumbo frame of the studies."""
+MOST_BPS = 100_000_000_000
+
+Discipline = Literal["tbf", "htb"]
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A link between two nodes of a path, that sends a packet of L bytes in 8·(L + overhead)/C.
+
+    `forward_bps` is the rate away from the tester, `reverse_bps` that back (as forward if None). `stages` are the rates
+    of further store-and-forward lines hidden in the hop, in both directions, as layer-2 switches are. `overhead_bytes`
+    count on the line beside the IP packet. The queue drops what finds no room. `jitter_ns` is a uniform delay from
+    0 to so much; `loss` the share of packets that vanish.
+
+    With `bucket_bytes` the hop is no such link but a veth pair with a token bucket of the kernel (`discipline`) of that
+    burst at either end: a trap, for it lets a lone packet pass at once.
+    """
+
+    forward_bps: int
+    reverse_bps: int | None = None
+    propagation_ns: int = 0
+    queue_bytes: int = QUEUE_BYTES
+    stages: tuple[int, ...] = ()
+    overhead_bytes: int = 0
+    jitter_ns: int = 0
+    loss: float = 0.0
+    mtu: int = 1500
+    bucket_bytes: int | None = None
+    discipline: Discipline = "tbf"
+
+    @property
+    def rates_bps(self) -> tuple[int, int]:
+        """Of the line: forward, reverse."""
+        return self.forward_bps, self.forward_bps if self.reverse_bps is None else self.reverse_bps
+
+    def check(self, number: int) -> None:
+        """Raise PlanError, naming the hop by its number from 1, if it cannot be."""
+        where = f"hop {number}"
+        for rate in (*self.rates_bps, *self.stages):
+            if not 1000 <= rate <= MOST_BPS:
+                raise PlanError(where, f"a line cannot have {rate} bit/s", "give 1k to 100G")
+        if not LEAST_MTU <= self.mtu <= MOST_MTU:
+            raise PlanError(where, f"an MTU of {self.mtu} bytes cannot be set", f"give {LEAST_MTU} to {MOST_MTU}")
+        if not 0 <= self.loss <= 1:
+            raise PlanError(where, f"{self.loss} is no share of packets", "give a loss from 0 to 1")
+        if min(self.propagation_ns, self.queue_bytes, self.overhead_bytes, self.jitter_ns) < 0:
+            raise PlanError(where, "a delay, a queue or an overhead is negative", "give 0 or more")
+        if self.bucket_bytes is not None:
+            self._check_bucket(where, self.bucket_bytes)
+
+    def _check_bucket(self, where: str, bucket_bytes: int) -> None:
+        if self.stages or self.propagation_ns or self.jitter_ns or self.loss or self.overhead_bytes:
+            raise PlanError(where, "a token bucket has a rate, a burst and a queue only", "leave the rest away")
+        if bucket_bytes < self.mtu + 14:
+            problem = f"a bucket of {bucket_bytes} bytes never fills for a packet of {self.mtu}"
+            raise PlanError(where, problem, f"give {self.mtu + 14} bytes or more")
