@@ -34,6 +34,8 @@ class ObservedRow(_Model):
     """Keyed by a name such as 'forward_rate'; a table's head is made from it."""
     intervals: dict[str, Interval] = {}
     """Of those figures whose uncertainty is an interval; shown in place of `Quantity.uncertainty`."""
+    at: Quantity | None = None
+    """Where the row stands on a plot's axis, if it has a place there: a size, an averaging time."""
     group: str = ""
     """Rows of one group make one table, whose first column has this head: 'Hop', 'Averaging time'."""
     remark: str = ""

@@ -14,9 +14,12 @@ from rich.text import Text
 from keisoku.record.observation import Flag, Interval, Observation, ObservedRow
 from keisoku.record.result import Quantity
 from keisoku.report import digits
-from keisoku.report.table import COLUMNS, Head, Table
+from keisoku.report.table import Head, Table
 from keisoku.report.text import print_table
 
+HEADS = {"p50": "Median", "p99": "99 %", "p99.9": "99.9 %", "p99.99": "99.99 %"}
+ABBREVIATIONS = frozenset({"adev", "mdev", "tdev", "hdev", "mtie", "rtt", "icmp", "tsc", "ttl", "adr", "pdv"})
+"""Words of a figure's name that are written in capitals."""
 SPAN_MAX = 300.0
 """A column whose figures differ by more is not shown in one unit: each cell has its own."""
 
@@ -47,8 +50,8 @@ def print_observation(observation: Observation, console: Console) -> None:
 
 def head(name: str) -> str:
     """The head of a figure's column: 'forward_rate' is 'Forward rate'."""
-    words = name.replace("_", " ")
-    return COLUMNS.get(name, words[:1].upper() + words[1:])
+    words = " ".join(word.upper() if word in ABBREVIATIONS else word for word in name.split("_"))
+    return HEADS.get(name, words[:1].upper() + words[1:])
 
 
 def _table(group: str, rows: Sequence[ObservedRow]) -> Table:

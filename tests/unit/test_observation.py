@@ -143,7 +143,7 @@ def test_tables_have_a_head_for_each_figure_and_a_unit_for_each_cell_that_needs_
     assert [(head.title, head.unit) for head in hops.heads] == [
         ("Hop", ""),
         ("Forward rate", "Mb/s"),
-        ("Mean latency", "µs"),
+        ("Latency", "µs"),
         ("Remark", ""),
     ]
     assert hops.rows == [["1", "99.5 (98.0 … 103.0)", "1.2†", ""], ["2", "50†", "", "mixed paths"]]
