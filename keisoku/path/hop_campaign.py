@@ -83,13 +83,14 @@ class HopCampaign:
         self._progress(f"{len(path.repliers)} of {max(path.repliers)} hops answer, path MTU {path.mtu_bytes} byte")
         hops = [_Hop(ttl, replier) for ttl, replier in sorted(path.repliers.items())]
         active = hops
-        number = 0
+        number, check = 0, self._settings.repeats
         while active and self._wire.now_ns() < end:
             number += 1
             self._round(active, sizes, end)
             self._flush()
-            if number >= self._settings.repeats:
+            if number >= check:
                 active = self._unfinished(hops)
+                check = number + max(1, number // 4)  # the fits of a long measurement cost more than its probes
             self._progress(self._state(number, active, began))
         if self._settings.trains:
             self._trains(hops, path)
