@@ -50,7 +50,8 @@ def command(
     keisoku path analyse runs/20261121-210000-path-one-packet  # again, from the raw probes
 
     One probe is under way at a time. Routers that limit their replies are probed as slowly as they want it: with Linux's
-    default of one a second this takes four to five minutes.
+    default of one a second this takes four to five minutes. The exit code is 2 if the host itself was not reached;
+    what was measured of the hops before it is shown then, too.
     """
     name, _, namespace = host.partition("@")
     budget_s = seconds("--budget", budget)
@@ -74,10 +75,14 @@ def command(
 
         campaign = HopCampaign(wire, settings, keep, lambda text: click.echo(text, err=True))
         try:
-            campaign.run()
+            path = campaign.run()
         except EngineError as error:
-            raise EngineError(f"{error}; what was measured is kept in {directory.path}") from error
+            kept = f"; what was measured is kept in {directory.path}" if campaign.probes else ""
+            raise EngineError(f"{error}{kept}") from error
     analyse_run(directory, as_json)
+    if not path.reached:
+        why = path.refusal or "it never answered, nor did anybody behind the last hop shown"
+        raise EngineError(f"{name}: not measured as far as the host: {why}")
 
 
 def _settings(**values: object) -> OnePacketSettings:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from keisoku.errors import KeisokuError
 from keisoku.path.hop_probe import HopProbe, from_row
 from keisoku.path.one_packet import analyse as analyse_probes
 from keisoku.path.one_packet import fit_path
@@ -50,5 +51,12 @@ def analyse(directory: ObservationDirectory) -> tuple[Observation, Sequence[Plot
     noise = directory.context.get("stamp_noise_ns")
     reached = any(probe.replier == address for probe in probes)
     host = str(directory.settings.get("host", address))
-    observation = analyse_probes(host, probes, float(noise) if isinstance(noise, int | float) else None, reached)
-    return observation, hop_plots(fit_path(probes))
+    fitted = fit_path(probes)
+    if not fitted.fits:
+        raise KeisokuError(
+            f"{directory.path}: no hop answered enough sizes of probe for a fit; measure again with a longer --budget"
+        )
+    observation = analyse_probes(
+        host, fitted, probes, float(noise) if isinstance(noise, int | float) else None, reached
+    )
+    return observation, hop_plots(fitted)
