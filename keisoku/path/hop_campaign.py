@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 from keisoku.path.hop_discovery import EXCEEDED, UNREACHABLE, KnownPath, discover
 from keisoku.path.hop_probe import HopProbe
+from keisoku.path.hop_segment import SLOWEST_COPY
 from keisoku.path.hop_sizes import probe_sizes
 from keisoku.path.hop_wire import HopPacket, HopReply, HopWire
 from keisoku.path.icmp_limit import IcmpLimit
-from keisoku.path.one_packet import fit_path, widths
+from keisoku.path.one_packet import PathFit, fit_path, widths
 from keisoku.path.one_packet_settings import OnePacketSettings
 
 NS_PER_S = 1_000_000_000
@@ -72,6 +73,7 @@ class HopCampaign:
         self._wire, self._settings, self._keep, self._progress = wire, settings, keep, progress
         self._random = random.Random(seed)
         self._fresh: list[HopProbe] = []
+        self._path: PathFit | None = None
         self.probes: list[HopProbe] = []
 
     def run(self) -> KnownPath:
@@ -142,9 +144,9 @@ class HopCampaign:
 
     def _unfinished(self, hops: Sequence[_Hop]) -> list[_Hop]:
         """Hops that a segment whose slopes are not known well enough ends or begins at."""
-        path = fit_path(self.probes, DRAWS)
-        found = widths(path)
-        ends = [segment.last_hop for segment in path.segments]
+        self._path = fit_path(self.probes, DRAWS)
+        found = widths(self._path)
+        ends = [segment.last_hop for segment in self._path.segments]
         wanted = set()
         for place, last in enumerate(ends):
             if found[last] > self._settings.precision:
@@ -160,8 +162,8 @@ class HopCampaign:
 
     def _trains(self, hops: Sequence[_Hop], path: KnownPath) -> None:
         self._progress("trains")
-        fits = fit_path(self.probes, DRAWS)
-        longer = {segment.last_hop for segment in fits.segments if segment.forward and segment.forward.value < 0.4}
+        found = [] if self._path is None else self._path.segments
+        longer = {segment.last_hop for segment in found if segment.forward and segment.forward.value < SLOWEST_COPY}
         for number in range(self._settings.trains):
             for hop in hops:
                 if hop.gone:

@@ -60,7 +60,7 @@ def discover(wire: HopWire, hops_max: int) -> KnownPath:
         silent = 0
         if reply.icmp_type == UNREACHABLE and reply.icmp_code != PORT_UNREACHABLE:
             reason = REASONS.get(reply.icmp_code or 0, "it is unreachable")
-            who = "the host itself" if reply.replier == wire.destination else f"the router {reply.replier} at hop {ttl}"
+            who = "the host itself" if reply.replier == wire.destination else f"the router {reply.replier}"
             path.refusal = f"{who} says that {reason} (ICMP 3/{reply.icmp_code})"
             break
         path.repliers[ttl] = reply.replier

@@ -1,4 +1,4 @@
-"""What a campaign needs of a network: packets with a TTL out, ICMP messages back, and a clock to wait by. No code runs here."""
+"""What a campaign needs of a network: packets out, ICMP messages back, and a clock to wait by. No code runs here."""
 
 from __future__ import annotations
 

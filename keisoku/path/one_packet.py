@@ -28,6 +28,7 @@ STEERED = 500e-6
 WIDE = 0.3
 """Relative half-width from which an interval is not symmetrical any more, a rate being the inverse of a slope."""
 REVERSE_SHARE = 1 / 3
+HOST_SILENT = "the host itself was silent or refused the probes: what lies behind the last hop listed is unknown"
 HOP, ROUTER = "Hop", "Router"
 
 
@@ -125,7 +126,7 @@ def _segment_row(path: PathFit, segment: Segment, verdict: Verdict, noise: float
             intervals[name] = interval
     if segment.both is not None:
         said.append(
-            "forward and reverse cannot be told apart: replies grow with every probe; the figure holds if they are equal"
+            "forward and reverse cannot be told apart, as replies grow with every probe: the figure holds if they are equal"
         )
     figures["latency"] = _quantity(segment.fixed, "ns", noise)
     if (train := path.trains.get(segment.last_hop)) is not None:
@@ -181,7 +182,8 @@ def _router_row(samples: HopSamples, quoting: Quoting, limit: IcmpLimit) -> Obse
     if quoting.kink_bytes is not None:
         said.append(f"replies grow with probes up to {quoting.kink_bytes} byte, which the fit accounts for")
     if limit.limited:
-        figures["reply_interval"] = Quantity(value=limit.interval_ns, unit="ns")
+        if (interval := limit.mean_interval_ns) is not None:
+            figures["reply_interval"] = Quantity(value=interval, unit="ns")
         said.append(f"limits its replies after a burst of {limit.burst}")
     return ObservedRow(name=f"{samples.hop} {samples.replier}", figures=figures, group=ROUTER, remark="; ".join(said))
 
@@ -202,24 +204,25 @@ def _flags(path: PathFit, reached: bool) -> list[Flag]:
         stage = {} if verdict.stage_rate is None else {"stage_rate": Quantity(value=verdict.stage_rate, unit="bit/s")}
         if verdict.kind == "hidden-stages":
             text = (
-                f"{where}: a train is spread less than one link of that rate would spread it, so at least {verdict.stages}"
-                " store-and-forward stages (switches) lie in this hop; its one-packet rate is that of all of them in a row"
+                f"{where}: a train is spread less than one link of that rate would spread it, so at least"
+                f" {verdict.stages} store-and-forward stages (switches) lie in this hop; its one-packet rate is that of"
+                " all of them in a row"
             )
             flags.append(Flag(name="hidden-stages", text=text, figures=stage))
         elif verdict.kind == "token-bucket":
             text = (
-                f"{where}: single packets pass without serialisation but a train does not: a token bucket (shaper), whose"
-                " sustained rate is at most that of the train; the one-packet method cannot measure it"
+                f"{where}: single packets pass without serialisation but a train does not: a token bucket (shaper),"
+                " whose sustained rate is at most that of the train; the one-packet method cannot measure it"
             )
             flags.append(Flag(name="token-bucket", text=text, figures=stage))
         elif verdict.kind == "not-serialising":
-            text = f"{where}: not serialising: the time does not depend on the size; a fast link, or a shaper with a large burst"
+            text = f"{where}: not serialising: its time does not depend on the size; a fast link, or a shaper of large burst"
             flags.append(Flag(name="not-serialising", text=text))
     for hop in path.fits:
         if (kink := unexplained_kink(hop.samples, hop.fit)) is not None:
             text = (
-                f"hop {hop.samples.hop} ({hop.samples.replier}): the slope changes at {kink[0]} byte by {kink[1]:+.2f} ns per"
-                " byte, which the lengths of its replies do not explain; its figures are means over all sizes"
+                f"hop {hop.samples.hop} ({hop.samples.replier}): the slope changes at {kink[0]} byte by {kink[1]:+.2f} ns"
+                " per byte, which the lengths of its replies do not explain; its figures are means over all sizes"
             )
             flags.append(Flag(name="kink", text=text))
         if (odd := _theil_sen_differs(hop)) is not None:
@@ -229,11 +232,14 @@ def _flags(path: PathFit, reached: bool) -> list[Flag]:
         text = f"replies from another address or over another way back were left out: {', '.join(mixed)}"
         flags.append(Flag(name="mixed-paths", text=text))
     if any(samples.user_stamps for samples in path.hops):
-        text = "some packets were stamped by the program instead of the kernel: microseconds of noise instead of nanoseconds"
+        text = "some packets were stamped by the program instead of the kernel: microseconds of noise, not nanoseconds"
         flags.append(Flag(name="user-stamps", text=text))
     if not reached:
         flags.append(
-            Flag(name="host-silent", text="the host itself was silent or refused the probes: what lies behind the last hop listed is unknown")
+            Flag(
+                name="host-silent",
+                text=HOST_SILENT,
+            )
         )
     return flags
 
@@ -248,8 +254,8 @@ def _theil_sen_differs(hop: HopFit) -> str | None:
     if abs(forward - hop.fit.forward) <= allowed:
         return None
     return (
-        f"hop {hop.samples.hop} ({hop.samples.replier}): the trimmed fit gives {hop.fit.forward:.2f} ns per byte, the median of"
-        f" all pairs {forward:.2f}: too few undelayed probes"
+        f"hop {hop.samples.hop} ({hop.samples.replier}): the trimmed fit gives {hop.fit.forward:.2f} ns per byte, the"
+        f" median of all pairs {forward:.2f}: too few undelayed probes"
     )
 
 
