@@ -48,6 +48,8 @@ mod _core {
     #[pymodule_export]
     use crate::clock::clock_costs;
     #[pymodule_export]
+    use crate::clock::python::{clock_brackets, clock_counter, clock_read_costs, clock_ticks};
+    #[pymodule_export]
     use crate::faulty::python::Faulty;
     #[pymodule_export]
     use crate::hiccup::python::Hiccups;

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keisoku.analysis import budget
 from keisoku.calibration.clocks import SAME_CLOCK, Relation
+from keisoku.clock.rate import SECOND, Rate
 from keisoku.errors import PlanError
 from keisoku.record.result import Contribution, Quantity
 
@@ -86,6 +87,8 @@ class Bias:
     """By how much the cables may be longer or shorter than the calibration's, together."""
     mean_error_ns: float = 0.0
     """Bound of what steps of the stamps leave in a mean, the calibration's as well."""
+    rate: Rate = SECOND
+    """Of the clock that both stamps are on: a share of every interval."""
 
     def at(self, frame_bytes: int, fps: float) -> Correction | None:
         """None if the tester was not calibrated."""
@@ -127,9 +130,12 @@ class Bias:
         if correction is None:
             return Quantity(value=value_ns, unit="ns")
         contributions = correction.of_frame if single_frame else correction.of_mean
-        if repeatability is not None and not self.exact:
+        if self.exact:
+            return budget.figure(value_ns - correction.bias_ns, "ns", contributions)
+        if repeatability is not None:
             contributions = (repeatability, *contributions)
-        return budget.figure(value_ns - correction.bias_ns, "ns", contributions)
+        latency_ns = self.rate.corrected(value_ns - correction.bias_ns)
+        return budget.figure(latency_ns, "ns", (*contributions, *self.rate.contributions(latency_ns)))
 
     def _of_clocks(self) -> Contribution:
         if self.clocks.same_clock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,14 +10,23 @@ from typing import cast
 
 from platformdirs import user_state_path
 
+from keisoku.calibration import oscillator
 from keisoku.calibration.bias import Bias, Calibration, Point, newest, read
 from keisoku.calibration.clocks import SAME_CLOCK, Relation, relate
 from keisoku.calibration.phc import readings
+from keisoku.clock import frequency
+from keisoku.clock.host_clocks import host_clocks
+from keisoku.clock.opening import counter
+from keisoku.clock.rate import Rate, stated
+from keisoku.clock.reference_local import brackets
 from keisoku.engine import Engine
-from keisoku.errors import KeisokuError, PlanError
+from keisoku.errors import EngineError, KeisokuError, PlanError
 from keisoku.plan.plan import Plan
 from keisoku.record.context import host_context
 from keisoku.record.result import Result
+
+_INTERVAL_CLOCK = "CLOCK_MONOTONIC"
+_INSTRUMENT = "fpga"
 
 
 def folder() -> Path:
@@ -34,10 +44,11 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
     error_ns = engine.capabilities.mean_error_ns
     if plan.calibration == "none" or "calibrate" in plan.methods:
         return Bias(clocks=_clocks(engine), mean_error_ns=error_ns)
+    rate = _rate(engine)
     clocks, tolerance_m = _clocks(engine), plan.cable_tolerance_m
     if plan.calibration == "auto":
         calibration = newest(folder(), valid_for(engine))
-        return Bias(calibration, clocks=clocks, cable_tolerance_m=tolerance_m, mean_error_ns=error_ns)
+        return Bias(calibration, clocks=clocks, cable_tolerance_m=tolerance_m, mean_error_ns=error_ns, rate=rate)
     calibration = read(Path(plan.calibration))
     if calibration.valid_for != valid_for(engine):
         different = [key for key, value in valid_for(engine).items() if calibration.valid_for.get(key) != value]
@@ -46,7 +57,41 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
             f"{plan.calibration} was made with another {', '.join(different)}",
             "run 'keisoku calibrate' here",
         )
-    return Bias(calibration, clocks=clocks, cable_tolerance_m=tolerance_m, mean_error_ns=error_ns)
+    return Bias(calibration, clocks=clocks, cable_tolerance_m=tolerance_m, mean_error_ns=error_ns, rate=rate)
+
+
+def interval_rate() -> Rate:
+    """Of CLOCK_MONOTONIC, the clock of every stamp: by the newest `keisoku clock calibrate` of this machine, or stated.
+
+    Where there is one, CLOCK_MONOTONIC is held against the counter for 50 ms.
+    """
+    host = host_clocks()
+    try:
+        name, _ = counter(host)
+    except EngineError:
+        return oscillator.interval_rate(None, None, host.steering, _INTERVAL_CLOCK)
+    calibration = oscillator.newest(oscillator_folder(), oscillator_valid_for(name))
+    if calibration is None:
+        return oscillator.interval_rate(None, None, host.steering, _INTERVAL_CLOCK)
+    of_clock = frequency.best(brackets(time.CLOCK_MONOTONIC, 50, 0.001))
+    return oscillator.interval_rate(calibration, of_clock, host.steering, _INTERVAL_CLOCK)
+
+
+def oscillator_folder() -> Path:
+    """Where `keisoku clock calibrate` keeps what it found."""
+    return folder() / "clock"
+
+
+def oscillator_valid_for(counter_name: str) -> dict[str, str]:
+    """What must agree for a counter's calibration to apply: it is one oscillator's."""
+    host = host_context()
+    return {"host": str(host["host"]), "processor": str(host["cpu"]), "counter": counter_name}
+
+
+def _rate(engine: Engine) -> Rate:
+    if engine.capabilities.engine == _INSTRUMENT:
+        return stated("the instrument's oscillator")
+    return interval_rate()
 
 
 def _clocks(engine: Engine) -> Relation:

@@ -135,9 +135,10 @@ def _calibration(bias: Bias) -> dict[str, object] | None:
 def _clocks(bias: Bias) -> dict[str, object]:
     """How the ports' clocks are related, for the record, and what that adds to every uncertainty."""
     clocks = bias.clocks
+    rate = {"rate": bias.rate.statement, "fast_ppb": bias.rate.fast * 1e9} if bias.rate.statement else {}
     if clocks.same_clock:
-        return {"same_clock": True}
-    return {"same_clock": False, "uncertainty_ns": clocks.uncertainty_ns(), "drift_ppb": clocks.drift_ppb}
+        return {"same_clock": True, **rate}
+    return {**rate, "same_clock": False, "uncertainty_ns": clocks.uncertainty_ns(), "drift_ppb": clocks.drift_ppb}
 
 
 def _tell(line: str) -> None:

@@ -17,6 +17,8 @@ SCALES: dict[str, tuple[tuple[int, str], ...]] = {
     "ns": ((0, "ns"), (3, "µs"), (6, "ms"), (9, "s")),
     "ns/s": ((0, "ns/s"), (3, "µs/s"), (6, "ms/s")),
     "frames/s": ((0, "frames/s"), (3, "kframes/s"), (6, "Mframes/s"), (9, "Gframes/s")),
+    # Differences between frequencies, down to those between the best clocks.
+    "ppb": ((-9, "×10⁻¹⁸"), (-6, "×10⁻¹⁵"), (-3, "×10⁻¹²"), (0, "ppb"), (3, "ppm")),
     "bit/s": ((0, "bit/s"), (3, "kb/s"), (6, "Mb/s"), (9, "Gb/s"), (12, "Tb/s")),
 }
 """Powers of ten and the unit's name there; any other unit is shown as it is."""
@@ -65,6 +67,23 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
     error = Decimal(repr(uncertainty)).scaleb(-power)
     place = _place(error)
     return Digits(_plain(value.quantize(place, context=WIDE)), _plain(error.quantize(place, context=WIDE)), name, "")
+
+
+def interval(quantity: Quantity, lower: float, upper: float, unit: str | None = None) -> tuple[Digits, str]:
+    """A figure with a confidence interval that is not symmetrical: its digits, and '5.4 (5.1 … 5.9)'.
+
+    All three are rounded to a digit of the narrower side. An interval that is not finite leaves the figure as it is.
+    """
+    width = min(quantity.value - lower, upper - quantity.value)
+    if not math.isfinite(upper - lower) or not width > 0:
+        shown = digits(quantity, unit)
+        return shown, shown.compact
+    first = digits(quantity.model_copy(update={"uncertainty": width}), unit)
+    ends = [
+        digits(quantity.model_copy(update={"value": end, "uncertainty": width}), first.unit).value
+        for end in (lower, upper)
+    ]
+    return first, f"{first.value} ({ends[0]} … {ends[1]})"
 
 
 def text(quantity: Quantity) -> str:

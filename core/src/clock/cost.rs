@@ -37,7 +37,8 @@ pub fn costs() -> Costs {
     }
 }
 
-fn cost(mut read: impl FnMut() -> u64) -> f64 {
+/// ns of one of many reads back to back.
+pub(super) fn cost(mut read: impl FnMut() -> u64) -> f64 {
     let run = || {
         let begun_ns = monotonic_ns();
         for _ in 0..READS {

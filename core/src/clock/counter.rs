@@ -13,9 +13,19 @@ pub fn trusted() -> Option<&'static str> {
     (steady() && KEPT_TIME_BY.contains(&kernel.trim())).then_some(NAME)
 }
 
+/// Name of a counter that promises one rate, whether or not the kernel keeps time by it: what can be calibrated.
+pub fn promised() -> Option<&'static str> {
+    steady().then_some(NAME)
+}
+
+/// Clock sources of the kernel that are this counter: against them it can only be compared with itself.
+pub fn is_kept_time_by(clock_source: &str) -> bool {
+    KEPT_TIME_BY.contains(&clock_source)
+}
+
 #[cfg(target_arch = "x86_64")]
 mod architecture {
-    use std::arch::x86_64::{__cpuid, __rdtscp, _rdtsc};
+    use std::arch::x86_64::{__cpuid, __rdtscp, _mm_lfence, _rdtsc};
 
     pub const NAME: &str = "TSC";
     /// kvm-clock is the TSC scaled by the hypervisor, which shows an invariant TSC only to guests that
@@ -43,6 +53,18 @@ mod architecture {
     pub fn unordered_ticks() -> u64 {
         // SAFETY: every x86_64 processor has RDTSC, and Linux does not forbid it by default.
         unsafe { _rdtsc() }
+    }
+
+    /// Ticks, after all instructions before and before all instructions after.
+    #[inline]
+    pub fn fenced_ticks() -> u64 {
+        // SAFETY: every x86_64 processor has LFENCE and RDTSC; no memory is touched.
+        unsafe {
+            _mm_lfence();
+            let ticks = _rdtsc();
+            _mm_lfence();
+            ticks
+        }
     }
 }
 
@@ -75,6 +97,15 @@ mod architecture {
         unsafe { asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
         ticks
     }
+
+    /// Ticks, after all instructions before and before all instructions after.
+    #[inline]
+    pub fn fenced_ticks() -> u64 {
+        let ticks;
+        // SAFETY: as above.
+        unsafe { asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) ticks, options(nostack)) };
+        ticks
+    }
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -95,7 +126,12 @@ mod architecture {
     pub fn unordered_ticks() -> u64 {
         crate::clock::monotonic_ns()
     }
+
+    /// The kernel's clock in place of a counter: ns.
+    pub fn fenced_ticks() -> u64 {
+        crate::clock::monotonic_ns()
+    }
 }
 
 use architecture::{KEPT_TIME_BY, NAME, steady};
-pub use architecture::{ticks, unordered_ticks};
+pub use architecture::{fenced_ticks, ticks, unordered_ticks};

@@ -3,11 +3,18 @@
 //! BPF programs stamp with it (`bpf_ktime_get_ns()`), so whatever else is read must agree with it
 //! within a stated bound. Nothing here ever sets a clock.
 
+mod bracket;
 mod calibrated;
 mod cost;
 mod counter;
+mod cross_core;
 mod map;
 mod offset;
+pub mod python;
+mod single_shot;
+mod source;
+mod stall;
+mod steps;
 
 use std::time::Duration;
 

@@ -1,0 +1,110 @@
+//! What a single read costs: the time of each read by itself, between two fenced reads of the counter.
+//!
+//! Values are kept as they are, with how often each came: the counter's steps stay visible, and so does the
+//! longest read. The empty bracket is measured alike and never taken off here.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+
+use serde::Serialize;
+
+use super::source::{Source, Visitor};
+use super::steps::{Steps, steps};
+use super::{cost, counter};
+
+/// How often each value came, in ascending order: (value, count).
+pub type Tally = Vec<(u64, u64)>;
+
+/// One source.
+#[derive(Clone, Debug, Serialize)]
+pub struct SourceCost {
+    pub name: &'static str,
+    /// Whether a read returns the counter's ticks and not ns.
+    pub ticks: bool,
+    /// ns a read of many back to back, at the least.
+    pub bulk_ns: f64,
+    /// Counter's ticks from before a single read to after it, the bracket with it.
+    pub single: Tally,
+    pub steps: Steps,
+}
+
+/// Bulk, single and steps of each source that it is shown.
+pub struct Measurement {
+    pub reads: usize,
+    pub found: Vec<SourceCost>,
+}
+
+impl Visitor for Measurement {
+    fn visit(&mut self, source: Source, read: impl Fn() -> u64) {
+        self.found.push(SourceCost {
+            name: source.name,
+            ticks: source.ticks,
+            bulk_ns: cost::cost(&read),
+            single: single(self.reads, &read),
+            steps: steps(self.reads, &read),
+        });
+    }
+}
+
+/// Ticks of a bracket with nothing in it.
+pub fn empty(reads: usize) -> Tally {
+    single(reads, || 0)
+}
+
+fn single(reads: usize, read: impl Fn() -> u64) -> Tally {
+    let mut ticks = vec![0u64; reads];
+    for slot in &mut ticks {
+        let before = counter::fenced_ticks();
+        black_box(read());
+        *slot = counter::fenced_ticks().wrapping_sub(before);
+    }
+    tally(ticks)
+}
+
+/// Sorts values into a tally.
+pub fn tally(values: impl IntoIterator<Item = u64>) -> Tally {
+    let mut counts = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_insert(0u64) += 1;
+    }
+    counts.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tally_counts_every_value_once() {
+        assert_eq!(tally([3, 1, 3, 2, 3]), [(1, 1), (2, 1), (3, 3)]);
+        assert_eq!(tally([]), []);
+    }
+
+    #[test]
+    fn every_source_of_this_machine_is_measured() {
+        let mut measurement = Measurement {
+            reads: 100,
+            found: Vec::new(),
+        };
+        super::super::source::each(&mut measurement);
+        let counters = measurement
+            .found
+            .iter()
+            .filter(|source| source.ticks)
+            .count();
+        assert_eq!(counters, if counter::promised().is_some() { 3 } else { 0 });
+        for source in &measurement.found {
+            assert_eq!(
+                source.single.iter().map(|(_, count)| count).sum::<u64>(),
+                100
+            );
+            assert!(source.steps.reads >= 100, "{}", source.name);
+        }
+        assert!(
+            measurement
+                .found
+                .iter()
+                .any(|source| source.name == "gettimeofday")
+        );
+    }
+}

@@ -1,0 +1,58 @@
+"""What every measurement of a clock or path does around measuring: its directory, its files, what it prints."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from keisoku.errors import KeisokuError
+from keisoku.record.context import host_context
+from keisoku.record.observation import Observation
+from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.report.observation import render_observation
+from keisoku.report.observation_table import print_observation
+from keisoku.report.plot import Plot
+
+
+def new_directory(
+    out: Path | None, kind: str, settings: Mapping[str, Any], context: Mapping[str, Any]
+) -> ObservationDirectory:
+    """The directory of a run that begins now: `out`, or runs/DATE-KIND; the host's context is added."""
+    path, number = out or Path("runs") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{re.sub(r'[^a-z0-9]+', '-', kind)}", 1
+    stem = path.name
+    while out is None and path.exists():
+        number += 1
+        path = path.with_name(f"{stem}-{number}")
+    started = {"started_at": datetime.now(UTC).isoformat(timespec="seconds")}
+    return ObservationDirectory.create(path, kind, settings, {**host_context(), **context, **started})
+
+
+def publish(
+    observation: Observation, directory: ObservationDirectory, plots: Sequence[Plot] = (), as_json: bool = False
+) -> None:
+    """Writes result.json and report.html, and prints the observation."""
+    directory.finish(observation)
+    page = render_observation(observation, directory.settings, directory.context, plots)
+    report = directory.write_text("report.html", page)
+    try:
+        if as_json:
+            click.echo(json.dumps({"run": str(directory.path), **observation.model_dump(mode="json")}, indent=1))
+        else:
+            print_observation(observation, Console())
+            click.echo(f"report: {report}")
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stdout = io.StringIO()  # what is left of it cannot be written at exit either
+        raise KeisokuError(
+            f"standard output: cannot write the result: {error.strerror}; make room or write elsewhere;"
+            f" it is kept in {directory.path}"
+        ) from error

@@ -1,0 +1,64 @@
+"""The search for the moment at which a server's clock, seen to whole seconds only, goes to the next one.
+
+Pure: it says when to ask, and is told what was answered. Every answer bounds the difference of the clocks from both
+sides; asking where the second is expected to end halves what is left, until it is no wider than a round trip.
+"""
+
+from __future__ import annotations
+
+import math
+
+from keisoku.clock.rate import OSCILLATOR
+
+_S = 1_000_000_000
+
+
+class DateEdge:
+    """Bounds of how far the server is ahead of the local clock, in ns, both since an origin that the caller chose."""
+
+    def __init__(self) -> None:
+        """Nothing is known."""
+        # Whole ns: a double holds none of a time of day.
+        self.low_ns: int | float = -math.inf
+        self.high_ns: int | float = math.inf
+        self.contradictions = 0
+        """Answers that exclude what was known: the date was made in advance, or a clock was stepped."""
+        self._last_ns = 0
+        self._trips: list[int] = []
+
+    @property
+    def width_ns(self) -> float:
+        """What is left unknown."""
+        return self.high_ns - self.low_ns
+
+    @property
+    def trip_ns(self) -> int:
+        """The shortest round trip so far; no search gets below it by much."""
+        return min(self._trips, default=0)
+
+    def take(self, sent_ns: int, date_s: int, received_ns: int) -> None:
+        """The server wrote the second `date_s` at some moment between sending and receiving, by the local clock."""
+        low, high = date_s * _S - received_ns, (date_s + 1) * _S - sent_ns
+        # What was known before may have faded: two oscillators may differ by twice 100 ppm.
+        faded = math.ceil(2 * OSCILLATOR * max(0, received_ns - self._last_ns)) if self._trips else 0
+        self.low_ns, self.high_ns = self.low_ns - faded, self.high_ns + faded
+        if low > self.high_ns or high < self.low_ns:
+            self.contradictions += 1
+            self.low_ns, self.high_ns = low, high
+        else:
+            self.low_ns, self.high_ns = max(low, self.low_ns), min(high, self.high_ns)
+        self._last_ns = received_ns
+        self._trips.append(received_ns - sent_ns)
+
+    def ask_at_ns(self, now_ns: int) -> int:
+        """When to send the next request, not before `now_ns`: its middle is then where a second is expected to end."""
+        if not self._trips:
+            return now_ns
+        middle = int(self.low_ns + self.high_ns) // 2
+        half_trip = self.trip_ns // 2
+        second = (now_ns + half_trip + middle) // _S + 1
+        return max(now_ns, second * _S - middle - half_trip)
+
+    def edge(self, second: int) -> tuple[int, int]:
+        """Between which local times the server's clock went to `second`."""
+        return math.floor(second * _S - self.high_ns), math.ceil(second * _S - self.low_ns)

@@ -1,0 +1,124 @@
+"""A clock for intervals that is never stepped: Cd(t) = C0 + p̄·ticks(t), and the time of day kept apart from it.
+
+Feed-forward, as RADclock does it (Veitch, Ridoux, Korada: Robust Synchronization of Absolute and Difference Clocks
+over Networks, 2009): what is learned of the rate changes how ticks are read, never its past. Pure: readings are given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+from keisoku.analysis import budget
+from keisoku.clock.rate import OSCILLATOR, WANDER, Part, Rate
+from keisoku.clock.reading import Reading
+from keisoku.record.result import Quantity
+
+WINDOW = 64
+"""Readings of which the time of day is made."""
+WARM_UP = 16
+"""Readings before a rate that contradicts what is known so far is refused."""
+FLOOR_NS = 10.0
+"""No reading is better than this: the step of a virtual TSC, the ns of a clock."""
+_SHARE = 4
+"""The reading that the rate is measured from is renewed when a far better one came in the first quarter."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A length of time with its standard uncertainty (k = 1), both in ns."""
+
+    ns: float
+    standard_ns: float
+
+    def quantity(self) -> Quantity:
+        """Expanded, with the rate as its only contribution."""
+        return budget.figure(self.ns, "ns", [budget.normal("difference clock: rate", self.standard_ns)])
+
+
+class DifferenceClock:
+    """Its rate gets better with each good reading and is never worse than the oscillator's own."""
+
+    def __init__(self, first: Reading, period_ns: float, relative_error: float = OSCILLATOR / math.sqrt(3)) -> None:
+        """`period_ns`: of a tick as far as is known, with its relative standard uncertainty."""
+        self.period_ns = period_ns
+        self.relative_error = relative_error
+        self.refused = 0
+        """Readings that no oscillator explains: the reference was stepped, or the way to it changed."""
+        self._anchor_ticks = first.before
+        self._anchor_ns = 0.0
+        self._base = first
+        self._least = first.width
+        self._taken = 0
+        self.origin_ns = first.reference_ns
+        """The reference's time at which this clock showed 0."""
+        self._recent: deque[Reading] = deque([first], maxlen=WINDOW)
+
+    def ns(self, ticks: int) -> float:
+        """What the clock shows: ns since its first reading. Continuous, whatever was learned in between."""
+        return self._anchor_ns + (ticks - self._anchor_ticks) * self.period_ns
+
+    def interval(self, begin: int, end: int) -> Interval:
+        """From tick to tick, by the rate as it is known now."""
+        ns = (end - begin) * self.period_ns
+        return Interval(ns, abs(ns) * math.hypot(self.relative_error, WANDER / math.sqrt(3)))
+
+    def rate(self, clock: str) -> Rate:
+        """For the budget of figures that are intervals by this clock."""
+        return Rate(
+            clock,
+            0.0,
+            (
+                Part("clock: rate of the difference clock", standard=self.relative_error),
+                Part("clock: what an oscillator may wander", half_width=WANDER),
+            ),
+            f"difference clock, rate known to {self.relative_error * 1e9:.3g} ppb (k = 1)",
+        )
+
+    def take(self, reading: Reading) -> bool:
+        """Learns from a later reading; False if it was refused as impossible or bounds too little."""
+        self._taken += 1
+        self._least = min(self._least, reading.width)
+        span_ns = reading.reference_ns - self._base.reference_ns
+        ticks = ((reading.before - self._base.before) + (reading.after - self._base.after)) / 2
+        if span_ns <= 0 or ticks <= 0:
+            self.refused += 1
+            return False
+        error = math.hypot(self._error_ns(self._base), self._error_ns(reading)) / span_ns
+        period_ns = span_ns / ticks
+        off = abs(period_ns / self.period_ns - 1)
+        if self._taken > WARM_UP and off > WANDER + 3 * (error + self.relative_error):
+            self.refused += 1
+            return False
+        self._recent.append(reading)
+        if error < self.relative_error:
+            self._go_on_from(reading.before)
+            self.period_ns, self.relative_error = period_ns, error
+        if self._taken < WINDOW // _SHARE and self._error_ns(reading) < self._error_ns(self._base) / 2:
+            self._base = reading
+        return True
+
+    def offset_ns(self) -> tuple[float, float]:
+        """What to take from this clock to have the reference's time since `origin_ns`, and half the bound of that.
+
+        Of recent readings the best count most, exp(-(excess / floor)²), each as the middle of its bracket; the bound is
+        half of the narrowest bracket, because the ways there and back may differ by all of it.
+        """
+        total = weighted = 0.0
+        half = [reading.width * self.period_ns / 2 for reading in self._recent]
+        scale = max(FLOOR_NS, 0.1 * min(half))
+        for reading, width in zip(self._recent, half, strict=True):
+            weight = math.exp(-min(((width - min(half)) / scale) ** 2, 500.0))
+            middle = self.ns(reading.before) + width
+            total += weight
+            weighted += weight * (middle - (reading.reference_ns - self.origin_ns))
+        return weighted / total, min(half)
+
+    def _error_ns(self, reading: Reading) -> float:
+        """Half of what a reading took longer than the best: what all have in common does not change a rate."""
+        return max(FLOOR_NS, (reading.width - self._least) * self.period_ns / 2)
+
+    def _go_on_from(self, ticks: int) -> None:
+        """The next period counts from here, so that the clock does not jump."""
+        self._anchor_ns, self._anchor_ticks = self.ns(ticks), ticks

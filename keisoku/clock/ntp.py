@@ -1,0 +1,83 @@
+"""NTP's packet in client mode (RFC 5905 §7.3, §8) and what an answer says; bytes in, facts out, no socket.
+
+It never trusts an answer that is not one to its own request.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from keisoku.errors import EngineError
+
+PORT = 123
+PACKET = struct.Struct("!BBbb3I4Q")
+BYTES = PACKET.size
+VERSION, CLIENT, SERVER = 4, 3, 4
+_UNIX_S = 2_208_988_800
+"""Seconds from NTP's prime epoch, 1900, to Unix time's, 1970."""
+_ERA_S = 1 << 32
+_NS = 1_000_000_000
+_MAX_STRATUM = 15
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A server's answer; times are ns since 1970, in the era next to the client's own time."""
+
+    leap: int
+    stratum: int
+    reference_id: bytes
+    root_delay_ns: int
+    root_dispersion_ns: int
+    received_ns: int
+    """T2: when the server had the request."""
+    transmitted_ns: int
+    """T3: when it sent the answer."""
+
+
+def request(cookie: int) -> bytes:
+    """A request. The transmit timestamp is random bits, which come back and tell nothing of this host."""
+    return PACKET.pack(VERSION << 3 | CLIENT, 0, 0, 0, 0, 0, 0, 0, 0, 0, cookie)
+
+
+def answer(packet: bytes, cookie: int, now_ns: int) -> Answer | None:
+    """What a server said; None for a packet that is no answer to the request with this cookie.
+
+    Raises EngineError if the server refuses (kiss of death, RFC 5905 §7.4) or is not synchronised.
+    """
+    if len(packet) < BYTES:
+        return None
+    first, stratum, _, _, delay, dispersion, identity, _, origin, received, transmitted = PACKET.unpack(packet[:BYTES])
+    if first & 7 != SERVER or origin != cookie:
+        return None
+    leap = first >> 6
+    reference_id = struct.pack("!I", identity)
+    if stratum == 0:
+        code = reference_id.decode("ascii", errors="replace").rstrip("\0")
+        raise EngineError(f"the NTP server refuses to answer (kiss of death {code}); use another, or ask less often")
+    if leap == 3 or stratum > _MAX_STRATUM or transmitted == 0:
+        raise EngineError("the NTP server says that it is not synchronised; use another")
+    return Answer(
+        leap=leap,
+        stratum=stratum,
+        reference_id=reference_id,
+        root_delay_ns=delay * _NS >> 16,
+        root_dispersion_ns=dispersion * _NS >> 16,
+        received_ns=unix_ns(received, now_ns),
+        transmitted_ns=unix_ns(transmitted, now_ns),
+    )
+
+
+def unix_ns(stamp: int, near_ns: int) -> int:
+    """A 64-bit NTP timestamp as ns since 1970, in the era whose time is nearest to `near_ns` (RFC 5905 §6)."""
+    seconds, fraction = stamp >> 32, stamp & 0xFFFFFFFF
+    unix = seconds - _UNIX_S
+    eras = round((near_ns / _NS - unix) / _ERA_S)
+    return (unix + eras * _ERA_S) * _NS + (fraction * _NS + (1 << 31) >> 32)
+
+
+def ntp_stamp(unix: int) -> int:
+    """ns since 1970 as a 64-bit NTP timestamp, whatever the era."""
+    seconds, ns = divmod(unix, _NS)
+    return (seconds + _UNIX_S) % _ERA_S << 32 | min(((ns << 32) + _NS // 2) // _NS, 0xFFFFFFFF)
