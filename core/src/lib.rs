@@ -6,6 +6,7 @@
 pub mod account;
 pub mod affinity;
 pub mod bitmap;
+pub mod bulk_flow;
 pub mod capture;
 pub mod carry;
 pub mod clock;
@@ -43,6 +44,8 @@ pub mod wire;
 
 #[pyo3::pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::bulk_flow::python::BulkFlow;
     #[pymodule_export]
     use crate::capture::python::{Capture, CaptureRing, find_frames, recorded_frames};
     #[pymodule_export]

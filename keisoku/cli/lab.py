@@ -7,8 +7,10 @@ from contextlib import suppress
 
 import click
 
+from keisoku.cli.lab_path import keep_path
 from keisoku.errors import PlanError
 from keisoku.lab import Faults, Lab, find_device
+from keisoku.lab.path_name import is_path
 
 _FAULTS = "of `faulty`: sequence numbers, such as 5,17"
 
@@ -34,12 +36,30 @@ def command(
     ovs, ovs?flows=10000, ovs-mpls?action=push|pop|swap, ovs-vxlan
 
     \b
+    path?hops=HOP,HOP,...   routers between links that serialise; a HOP is
+      100M                  100 Mb/s in both directions
+      100M/10M              10 Mb/s back to the tester
+      100M+100M             a second store-and-forward line hidden in the hop
+      10M~15000             a token bucket of the kernel (burst in bytes) instead of a link
+    with &NAME=VALUE, where one value is for all hops and a list has one for each:
+      delay, jitter (1ms)   queue, mtu, overhead (bytes)   loss (0.01)   bucket (tbf, htb)
+      icmp (default, unlimited, silent)   silent=2 (router 2)   target (answers, drops, resets)
+      cross=HOP:KIND:SHARE[:forward|reverse[:BYTES-BYTES...]], KIND constant, poisson or tcp
+      seed=1
+
+    \b
     keisoku lab bridge
     keisoku lab 'firewall?rules=25'
+    keisoku lab 'path?hops=100M,50M,10M/2M,100M&delay=1ms&cross=3:poisson:0.4'
     keisoku lab faulty --drop 5,17 --swap 100
     keisoku throughput --tx xdp:t1@keisoku-PID-tester --rx xdp:t2@keisoku-PID-tester
     """
     faults = None
+    if is_path(device):
+        if any((drop, duplicate, swap, corrupt)):
+            raise PlanError("device", "path applies no faults", "choose the device faulty")
+        keep_path(device)
+        return
     found = find_device(device)
     if found.family == "faulty":
         faults = Faults(

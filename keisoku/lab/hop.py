@@ -12,6 +12,8 @@ QUEUE_BYTES = 150_000
 LEAST_MTU, MOST_MTU = 576, 9100
 """RFC 791: every host takes 576 bytes; 9100 is the jumbo frame of the studies."""
 MOST_BPS = 100_000_000_000
+MOST = 1_000_000_000_000
+"""Of anything else, in ns or bytes: the links count picoseconds in 64 bits."""
 
 Discipline = Literal["tbf", "htb"]
 
@@ -56,8 +58,9 @@ class Hop:
             raise PlanError(where, f"an MTU of {self.mtu} bytes cannot be set", f"give {LEAST_MTU} to {MOST_MTU}")
         if not 0 <= self.loss <= 1:
             raise PlanError(where, f"{self.loss} is no share of packets", "give a loss from 0 to 1")
-        if min(self.propagation_ns, self.queue_bytes, self.overhead_bytes, self.jitter_ns) < 0:
-            raise PlanError(where, "a delay, a queue or an overhead is negative", "give 0 or more")
+        counts = (self.propagation_ns, self.queue_bytes, self.overhead_bytes, self.jitter_ns)
+        if not 0 <= min(counts) <= max(counts) <= MOST:
+            raise PlanError(where, "a delay, a queue or an overhead cannot be", f"give 0 to {MOST:.0e}")
         if self.bucket_bytes is not None:
             self._check_bucket(where, self.bucket_bytes)
 

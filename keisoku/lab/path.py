@@ -5,22 +5,31 @@ It makes, holds and removes; the links themselves are core/src/serial_link. Pack
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
+from functools import partial
+from typing import TypeVar
 
-from keisoku._core import SerialLinks
+from keisoku._core import BulkFlow, SerialLinks
 from keisoku.errors import EngineError, PlanError
-from keisoku.lab.cross_traffic import CrossTraffic
+from keisoku.lab.bucket import Bucket, plug
+from keisoku.lab.cross_path import TCP_PORT, CrossPath
+from keisoku.lab.cross_traffic import CrossTraffic, CrossTruth
 from keisoku.lab.hop import Hop
 from keisoku.lab.lifetime import Lifetime
+from keisoku.lab.namespace import Namespace
 from keisoku.lab.path_bed import PathBed
 from keisoku.lab.path_node import Answer, Foot, Icmp, PathNode
 from keisoku.lab.path_truth import PathTruth
 
 MOST_HOPS = 16
+CONGESTION = "cubic"
+"""The congestion control of TCP cross traffic, whatever the host's is."""
+
+_Outcome = TypeVar("_Outcome")
 
 
 class PathLab(Lifetime):
@@ -58,8 +67,12 @@ class PathLab(Lifetime):
         self.core = cores[-1] if own_core and len(cores) > 1 else None
         """The CPU that the links' thread keeps to; tools do well to leave it to it."""
         self.nodes: list[PathNode] = []
+        mtus = [self.hops[traffic.hop - 1].mtu for traffic in self.cross_traffic]
+        self._crossings = [CrossPath(*one) for one in zip(itertools.count(), self.cross_traffic, mtus, strict=False)]
         self._bed: PathBed | None = None
         self._links: SerialLinks | None = None
+        self._buckets: dict[int, Bucket] = {}
+        self._flows: dict[int, BulkFlow] = {}
 
     @property
     def tester_namespace(self) -> str:
@@ -86,18 +99,32 @@ class PathLab(Lifetime):
         """Who answers at TTL 1, 2, …: each router's address towards the tester, and the target's."""
         return [far_address(hop) for hop in range(1, len(self.hops) + 1)]
 
-    def namespace_path(self, name: str) -> Path:
-        """Where a namespace of this lab is. Raises EngineError if it has none of that name."""
-        for namespace in self._namespaces:
-            if namespace.name == name:
-                return namespace.path
-        raise EngineError(f"the path has no namespace {name}")
+    def run_in_tester(self, work: Callable[[], _Outcome]) -> _Outcome:
+        """Call `work` on a thread in the tester's namespace; sockets that it makes stay in that namespace."""
+        return Namespace(self.tester_namespace).run(work)
+
+    def run_in_target(self, work: Callable[[], _Outcome]) -> _Outcome:
+        """Call `work` on a thread in the target's namespace."""
+        return Namespace(self.target_namespace).run(work)
 
     def truth(self) -> PathTruth:
         """All counts so far, those of the links at one moment. Raises EngineError if the lab is closed."""
         if self._links is None or self._bed is None:
             raise EngineError("the path is closed")
-        return self._bed.truth(json.loads(self._links.truth()))
+        counted = json.loads(self._links.truth())
+        hops = [
+            self._buckets[number].truth() if number in self._buckets else self._bed.hop_truth(counted, number)
+            for number in range(1, len(self.hops) + 1)
+        ]
+        cross = [
+            self._flow_truth(crossing) if crossing.index in self._flows else self._bed.cross_truth(counted, crossing)
+            for crossing in self._crossings
+        ]
+        return PathTruth(counted["elapsed_ns"], tuple(hops), tuple(cross))
+
+    def _flow_truth(self, crossing: CrossPath) -> CrossTruth:
+        sent, received = self._flows[crossing.index].bytes()
+        return CrossTruth(crossing.traffic, None, sent, None, received)
 
     def context(self) -> dict[str, object]:
         """What a record must keep of the lab, ready for JSON."""
@@ -117,10 +144,39 @@ class PathLab(Lifetime):
     def _create(self, prefix: str) -> None:
         self.nodes = self._plan_nodes(prefix)
         places = [self._add_namespace(node.namespace) for node in self.nodes]
-        bed = self._bed = PathBed(self.hops, self.cross_traffic, places, self._seed, self.core)
+        for number, hop in enumerate(self.hops, 1):
+            if hop.bucket_bytes is not None:
+                self._buckets[number] = bucket = Bucket(hop, places[number - 1], places[number])
+                bucket.plug()
+        hosts = {crossing: self._plug_hosts(crossing, prefix, places) for crossing in self._tcp()}
+        bed = self._bed = PathBed(self.hops, self._crossings, places, self._seed, self.core)
         self._links = SerialLinks(bed.to_json())
         for node, place in zip(self.nodes, places, strict=True):
             place.run(node.build)
+        for number, bucket in self._buckets.items():
+            bucket.limit(near_address(number), far_address(number))
+        self._links.begin()
+        for crossing, (sender, receiver) in hosts.items():
+            self._flows[crossing.index] = self._flow(crossing, sender, receiver)
+
+    def _tcp(self) -> list[CrossPath]:
+        return [crossing for crossing in self._crossings if crossing.traffic.kind == "tcp"]
+
+    def _plug_hosts(self, crossing: CrossPath, prefix: str, places: list[Namespace]) -> list[Namespace]:
+        made = []
+        for host, node, device in zip(crossing.hosts(prefix), crossing.nodes, crossing.devices, strict=True):
+            place = self._add_namespace(host.namespace)
+            places[node].run(partial(plug, device, "host", place, crossing.mtu))
+            place.run(host.build)
+            made.append(place)
+        return made
+
+    def _flow(self, crossing: CrossPath, sender: Namespace, receiver: Namespace) -> BulkFlow:
+        traffic = crossing.traffic
+        rate_bps = self.hops[traffic.hop - 1].rates_bps[0 if traffic.way == "forward" else 1]
+        pace = round(traffic.share * rate_bps / 8) if traffic.share < 1 else None
+        address = f"{crossing.addresses[1]}:{TCP_PORT}"
+        return BulkFlow(str(sender.path), str(receiver.path), address, pace, CONGESTION)
 
     def _plan_nodes(self, prefix: str) -> list[PathNode]:
         last = len(self.hops)
@@ -137,9 +193,13 @@ class PathLab(Lifetime):
         for number, node in enumerate(nodes):
             node.routes |= {f"198.18.{hop}.0/24": far_address(number + 1) for hop in range(number + 2, last + 1)}
             node.routes |= {f"198.18.{hop}.0/24": near_address(number) for hop in range(1, number)}
+        for crossing in self._crossings:
+            crossing.join(nodes, near_address(crossing.traffic.hop), far_address(crossing.traffic.hop))
         return nodes
 
     def _end(self) -> None:
+        while self._flows:
+            self._flows.popitem()[1].close()
         if self._links is not None:
             self._links.close()
             self._links = None

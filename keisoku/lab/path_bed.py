@@ -9,49 +9,87 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keisoku.lab.cross_traffic import CrossTraffic
+from keisoku.lab.cross_path import CrossPath
+from keisoku.lab.cross_traffic import CrossTruth
 from keisoku.lab.hop import Hop
 from keisoku.lab.namespace import Namespace
-from keisoku.lab.path_truth import DirectionTruth, HopTruth, PathTruth
+from keisoku.lab.path_truth import DirectionTruth, HopTruth
 
 _SEEDS_APART = 1000
 
 
 class PathBed:
-    """The bed of `hops` between the namespaces `places`, one more than hops, from the tester to the target."""
+    """The links of `hops` between the namespaces `places` (from the tester to the target), and the UDP of `crossings`.
+
+    Hops with a token bucket are left to the kernel; TCP comes from the kernels of its hosts.
+    """
 
     def __init__(
         self,
         hops: Sequence[Hop],
-        cross: Sequence[CrossTraffic],
+        crossings: Sequence[CrossPath],
         places: Sequence[Namespace],
         seed: int,
         core: int | None,
     ) -> None:
-        self._hops, self._cross = hops, cross
         self._ports: list[dict[str, str]] = []
         self._lanes: list[dict[str, object]] = []
         self._sources: list[dict[str, object]] = []
-        self._lanes_of: dict[int, tuple[int, int]] = {}
+        self._first_lane: dict[int, int] = {}
+        self._exits: dict[int, tuple[int, int]] = {}
         self._core = core
-        for number, hop in enumerate(hops):
-            near = self._add_port(places[number], "down")
-            far = self._add_port(places[number + 1], "up")
-            first = len(self._lanes)
-            self._lanes_of[number] = first, first + 1
-            for way, ends in enumerate([(near, far), (far, near)]):
-                lane_seed = seed * _SEEDS_APART + 2 * number + way
-                self._lanes.append({"from": ends[0], "to": ends[1], **_traits(hop, hop.rates_bps[way], lane_seed)})
+        for number, hop in enumerate(hops, 1):
+            if hop.bucket_bytes is None:
+                self._add_link(number, hop, places, seed)
+        for crossing in crossings:
+            if crossing.traffic.kind != "tcp":
+                self._add_source(crossing, hops[crossing.traffic.hop - 1], places)
 
     def to_json(self) -> str:
         """As `SerialLinks` takes it."""
         return json.dumps({"ports": self._ports, "lanes": self._lanes, "sources": self._sources, "core": self._core})
 
-    def truth(self, counted: Mapping[str, Any]) -> PathTruth:
-        """What the engine's counts say of the path."""
-        lanes = [DirectionTruth(**lane) for lane in counted["lanes"]]
-        hops = (HopTruth(lanes[forward], lanes[reverse]) for forward, reverse in self._lanes_of.values())
-        return PathTruth(counted["elapsed_ns"], tuple(hops), ())
+    def hop_truth(self, counted: Mapping[str, Any], number: int) -> HopTruth:
+        """What the engine counted of a hop (from 1) that is a link."""
+        first = self._first_lane[number]
+        forward, reverse = (DirectionTruth(**lane) for lane in counted["lanes"][first : first + 2])
+        return HopTruth(forward, reverse)
+
+    def cross_truth(self, counted: Mapping[str, Any], crossing: CrossPath) -> CrossTruth:
+        """What the engine counted of cross traffic that is UDP."""
+        source, exit_port = self._exits[crossing.index]
+        sent, came = counted["sources"][source], counted["hosts"][exit_port]
+        return CrossTruth(
+            crossing.traffic, sent["packets"], sent["bytes"], came["packets"], came["bytes"], sent["skipped"]
+        )
+
+    def _add_link(self, number: int, hop: Hop, places: Sequence[Namespace], seed: int) -> None:
+        near = self._add_port(places[number - 1], "down")
+        far = self._add_port(places[number], "up")
+        self._first_lane[number] = len(self._lanes)
+        for way, ends in enumerate([(near, far), (far, near)]):
+            lane_seed = seed * _SEEDS_APART + 2 * number + way
+            self._lanes.append({"from": ends[0], "to": ends[1], **_traits(hop, hop.rates_bps[way], lane_seed)})
+
+    def _add_source(self, crossing: CrossPath, hop: Hop, places: Sequence[Namespace]) -> None:
+        traffic = crossing.traffic
+        ports = [
+            self._add_port(places[node], device) for node, device in zip(crossing.nodes, crossing.devices, strict=True)
+        ]
+        self._exits[crossing.index] = len(self._sources), ports[1]
+        rate_bps = hop.rates_bps[0 if traffic.way == "forward" else 1]
+        sender, receiver = crossing.addresses
+        self._sources.append(
+            {
+                "port": ports[0],
+                "from": sender,
+                "to": receiver,
+                "pacing": {"kind": traffic.kind},
+                "packets_per_second": traffic.packets_per_second(rate_bps, hop.overhead_bytes),
+                "sizes_bytes": traffic.sizes_bytes,
+                "seed": traffic.seed,
+            }
+        )
 
     def _add_port(self, place: Namespace, interface: str) -> int:
         self._ports.append({"namespace": str(place.path), "interface": interface})

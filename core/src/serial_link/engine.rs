@@ -25,6 +25,7 @@ const SPIN_NS: u64 = 60_000;
 const HOLD_NS: u64 = 1_000;
 /// From one device at a time, so that what is due elsewhere is not kept waiting.
 const BATCH: usize = 8;
+const CACHE_LINE: usize = 64;
 const LATE_NS: u64 = 20_000;
 /// Before everything but the kernel's own threads, where a real-time class is refused.
 const NICE: i32 = -20;
@@ -103,6 +104,8 @@ pub struct Links {
 }
 
 enum Request {
+    /// The sources may send from now on.
+    Begin,
     Truth(SyncSender<Truth>),
     End,
 }
@@ -128,9 +131,9 @@ impl Links {
             return Err(refuse("a lane or source names no port".into()));
         }
         let origin_ns = monotonic_ns();
-        let lanes = bed.lanes.iter().map(|lane| Carriage::new(lane));
+        let lanes = bed.lanes.iter().map(Carriage::new);
         let lanes = lanes.collect::<Result<Vec<_>, _>>().map_err(refuse)?;
-        let sources = bed.sources.iter().map(|traits| Source::new(traits, 0));
+        let sources = bed.sources.iter().map(Source::new);
         let sources = sources.collect::<Result<Vec<_>, _>>().map_err(refuse)?;
         // SAFETY: both calls return a new descriptor or an error, and touch no memory.
         let (wake, poll) = unsafe {
@@ -176,6 +179,11 @@ impl Links {
             wake,
             thread: Some(thread),
         })
+    }
+
+    /// Lets the sources send, once what they send to is there.
+    pub fn begin(&self) {
+        self.ask(Request::Begin);
     }
 
     /// All counts at one moment; None if the thread has ended.
@@ -275,6 +283,9 @@ impl Engine {
             self.deliver();
             self.send();
             let left = self.next_ns().map(|at| at.saturating_sub(self.now_ns()));
+            if left.is_some_and(|left| left < SPIN_NS) {
+                self.warm();
+            }
             if left.is_some_and(|left| left < HOLD_NS) {
                 std::hint::spin_loop();
                 continue;
@@ -290,6 +301,12 @@ impl Engine {
                 unsafe { libc::read(wake.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
                 for request in asked.try_iter() {
                     match request {
+                        Request::Begin => {
+                            let now_ns = self.now_ns();
+                            self.sources
+                                .iter_mut()
+                                .for_each(|source| source.begin(now_ns));
+                        }
                         // Nobody waits any more if this fails.
                         Request::Truth(answer) => drop(answer.try_send(self.truth())),
                         Request::End => return,
@@ -304,8 +321,16 @@ impl Engine {
         let flights = self.lanes.iter().filter_map(|lane| lane.flights.front());
         let deliveries = flights.map(|flight| flight.at.div_ceil(1000));
         deliveries
-            .chain(self.sources.iter().map(Source::due_ns))
+            .chain(self.sources.iter().filter_map(Source::due_ns))
             .min()
+    }
+
+    /// Brings the next packets into the cache: those that waited long were copied more slowly, by 0.3 ns a byte.
+    fn warm(&self) {
+        for packet in self.lanes.iter().filter_map(|lane| lane.flights.front()) {
+            let lines = packet.packet.iter().step_by(CACHE_LINE);
+            std::hint::black_box(lines.fold(0u8, |sum, byte| sum ^ byte));
+        }
     }
 
     fn deliver(&mut self) {
@@ -337,7 +362,7 @@ impl Engine {
     fn send(&mut self) {
         for source in &mut self.sources {
             let now_ns = monotonic_ns() - self.origin_ns;
-            while source.due_ns() <= now_ns {
+            while source.due_ns().is_some_and(|due_ns| due_ns <= now_ns) {
                 let port = source.port;
                 let Some(packet) = source.take(now_ns) else {
                     continue;

@@ -29,6 +29,15 @@ impl SerialLinks {
         })
     }
 
+    /// Lets the sources send, once what they send to is up. Nothing happens once closed.
+    fn begin(&self, py: Python<'_>) {
+        py.detach(|| {
+            if let Some(links) = self.lock().as_ref() {
+                links.begin();
+            }
+        });
+    }
+
     /// All counts at one moment, as JSON of `engine::Truth`. Raises RuntimeError once closed.
     fn truth(&self, py: Python<'_>) -> PyResult<String> {
         let truth = py.detach(|| self.lock().as_ref().and_then(Links::truth));

@@ -46,7 +46,11 @@ pub struct Sent {
 pub struct Source {
     pub port: usize,
     pub sent: Sent,
-    timetable: Timetable,
+    pacing: Pacing,
+    packets_per_second: f64,
+    seed: u64,
+    /// None until it begins.
+    timetable: Option<Timetable>,
     sizes: Vec<usize>,
     choice: Stream,
     number: u64,
@@ -54,8 +58,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// `start_ns`: when the first may be due, in the engine's time.
-    pub fn new(traits: &SourceTraits, start_ns: u64) -> Result<Self, String> {
+    /// Its packets are due from `begin` on.
+    pub fn new(traits: &SourceTraits) -> Result<Self, String> {
         let most = traits.sizes_bytes.iter().max().copied().unwrap_or_default();
         if traits.sizes_bytes.iter().any(|size| *size < HEADERS_BYTES) || most > 65_535 {
             return Err(format!("sizes_bytes: give {HEADERS_BYTES} to 65535"));
@@ -74,7 +78,10 @@ impl Source {
         Ok(Source {
             port: traits.port,
             sent: Sent::default(),
-            timetable: Timetable::new(traits.pacing.clone(), start_ns, rate, ENDLESS, traits.seed),
+            pacing: traits.pacing.clone(),
+            packets_per_second: rate,
+            seed: traits.seed,
+            timetable: None,
             sizes: traits.sizes_bytes.clone(),
             choice: Stream::new(traits.seed, Concern::Arbitration),
             number: 0,
@@ -82,15 +89,27 @@ impl Source {
         })
     }
 
-    /// When the next packet is due, in ns.
-    pub fn due_ns(&self) -> u64 {
-        self.timetable.due_ns()
+    /// The first may be due at `start_ns`, in the engine's time.
+    pub fn begin(&mut self, start_ns: u64) {
+        self.timetable = Some(Timetable::new(
+            self.pacing.clone(),
+            start_ns,
+            self.packets_per_second,
+            ENDLESS,
+            self.seed,
+        ));
+    }
+
+    /// When the next packet is due, in ns; None before it begins.
+    pub fn due_ns(&self) -> Option<u64> {
+        self.timetable.as_ref().map(Timetable::due_ns)
     }
 
     /// The packet that is due at `now_ns`, None if it was left out. Only when one is due; `count` what was sent.
     pub fn take(&mut self, now_ns: u64) -> Option<&[u8]> {
-        let overdue = now_ns - self.timetable.due_ns() > OVERDUE_NS;
-        self.timetable.advance();
+        let timetable = self.timetable.as_mut()?;
+        let overdue = now_ns - timetable.due_ns() > OVERDUE_NS;
+        timetable.advance();
         let place = uniform(&self.choice, self.number, self.sizes.len() as u64 - 1);
         self.number += 1;
         if overdue {
@@ -144,7 +163,10 @@ mod tests {
             sizes_bytes: vec![40, 576, 1500],
             seed: 5,
         };
-        Source::new(&traits, 0).expect("the traits can be")
+        let mut source = Source::new(&traits).expect("the traits can be");
+        assert_eq!(source.due_ns(), None);
+        source.begin(0);
+        source
     }
 
     #[test]
@@ -168,7 +190,7 @@ mod tests {
         let (mut last, mut squares) = (0, 0.0);
         let packets = 100_000;
         for _ in 0..packets {
-            let due = source.due_ns();
+            let due = source.due_ns().expect("it has begun");
             squares += ((due - last) as f64 - 1e5).powi(2);
             last = due;
             let bytes = source.take(due).expect("it is due").len();
@@ -185,7 +207,7 @@ mod tests {
     fn what_a_stall_made_overdue_is_left_out_and_counted() {
         let mut source = source(Pacing::Constant);
         let (stalled_until, mut taken) = (50_000_000, 0);
-        while source.due_ns() <= stalled_until {
+        while source.due_ns() <= Some(stalled_until) {
             taken += u64::from(source.take(stalled_until).is_some());
         }
         assert_eq!(source.sent.skipped + taken, stalled_until / 100_000 + 1);

@@ -1,0 +1,183 @@
+//! `BulkFlow`: one TCP connection of two kernels, from a host in one namespace to a host in another, that always has
+//! more to send. Load for other measurements: it counts bytes and measures nothing.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+use crate::netns;
+
+const CHUNK: usize = 64 * 1024;
+
+pub struct BulkFlow {
+    sent: Arc<AtomicU64>,
+    received: Arc<AtomicU64>,
+    ends: [TcpStream; 2],
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl BulkFlow {
+    /// Connects from namespace `from` to `to`, where it listens at `at`, and begins. `bytes_per_second` paces the
+    /// sender (as IP bytes without headers), None leaves it to `congestion`, an algorithm of the kernel's.
+    pub fn new(
+        from: &str,
+        to: &str,
+        at: SocketAddrV4,
+        bytes_per_second: Option<u64>,
+        congestion: &str,
+    ) -> io::Result<Self> {
+        let listener = netns::within(Some(to), || TcpListener::bind(at))?;
+        let at = listener.local_addr()?;
+        let sender = netns::within(Some(from), || connect(at, bytes_per_second, congestion))?;
+        let (receiver, _) = listener.accept()?;
+        let (sent, received) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+        let mut source = sender.try_clone()?;
+        let mut sink = receiver.try_clone()?;
+        let (counts_sent, counts_received) = (sent.clone(), received.clone());
+        let sending = move || {
+            let chunk = vec![0; CHUNK];
+            while let Ok(bytes) = source.write(&chunk) {
+                counts_sent.fetch_add(bytes as u64, Ordering::Relaxed);
+            }
+        };
+        let receiving = move || {
+            let mut chunk = vec![0; CHUNK];
+            while let Ok(bytes @ 1..) = sink.read(&mut chunk) {
+                counts_received.fetch_add(bytes as u64, Ordering::Relaxed);
+            }
+        };
+        let named = |name: &str| thread::Builder::new().name(name.into());
+        // Should the second thread not start, the first ends as the streams are dropped at their far ends.
+        let threads = vec![
+            named("keisoku-bulk-tx").spawn(sending)?,
+            named("keisoku-bulk-rx").spawn(receiving)?,
+        ];
+        Ok(BulkFlow {
+            sent,
+            received,
+            ends: [sender, receiver],
+            threads,
+        })
+    }
+
+    /// Bytes of the stream that the sending kernel took and that the receiver read.
+    pub fn bytes(&self) -> (u64, u64) {
+        (
+            self.sent.load(Ordering::Relaxed),
+            self.received.load(Ordering::Relaxed),
+        )
+    }
+}
+
+impl Drop for BulkFlow {
+    fn drop(&mut self) {
+        for end in &self.ends {
+            // One that the peer has closed already is as good.
+            let _ = end.shutdown(Shutdown::Both);
+        }
+        for thread in self.threads.drain(..) {
+            // A panic of the thread was printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn connect(
+    at: SocketAddr,
+    bytes_per_second: Option<u64>,
+    congestion: &str,
+) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(at)?;
+    set(
+        &stream,
+        libc::IPPROTO_TCP,
+        libc::TCP_CONGESTION,
+        congestion.as_bytes(),
+    )?;
+    if let Some(rate) = bytes_per_second {
+        set(
+            &stream,
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            &rate.to_ne_bytes(),
+        )?;
+    }
+    Ok(stream)
+}
+
+fn set(stream: &TcpStream, level: i32, option: i32, value: &[u8]) -> io::Result<()> {
+    // SAFETY: the kernel reads `value`, which lives across the call, in the length given.
+    let refused = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            level,
+            option,
+            value.as_ptr().cast(),
+            value.len() as libc::socklen_t,
+        )
+    };
+    match refused {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Python's `keisoku._core.BulkFlow`.
+pub mod python {
+    use std::net::SocketAddrV4;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+    use pyo3::prelude::*;
+
+    /// A TCP connection between two namespaces (paths) that always sends; it ends by `close()` or with the object.
+    ///
+    /// Raises ValueError for an address that is none ('198.19.1.2:5001'), OSError if it cannot be connected.
+    #[pyclass(frozen)]
+    pub struct BulkFlow {
+        flow: Mutex<Option<super::BulkFlow>>,
+    }
+
+    #[pymethods]
+    impl BulkFlow {
+        #[new]
+        fn new(
+            py: Python<'_>,
+            sender: &str,
+            receiver: &str,
+            address: &str,
+            bytes_per_second: Option<u64>,
+            congestion: &str,
+        ) -> PyResult<Self> {
+            let at: SocketAddrV4 = address
+                .parse()
+                .map_err(|_| PyValueError::new_err(format!("{address} is no address and port")))?;
+            let flow = py
+                .detach(|| super::BulkFlow::new(sender, receiver, at, bytes_per_second, congestion))
+                .map_err(|error| PyOSError::new_err(error.to_string()))?;
+            Ok(BulkFlow {
+                flow: Mutex::new(Some(flow)),
+            })
+        }
+
+        /// Bytes that the sending kernel took and that the receiver read. Raises RuntimeError once closed.
+        fn bytes(&self) -> PyResult<(u64, u64)> {
+            let bytes = self.lock().as_ref().map(super::BulkFlow::bytes);
+            bytes.ok_or_else(|| PyRuntimeError::new_err("the flow is closed"))
+        }
+
+        /// Ends the connection; closing twice is no error.
+        fn close(&self, py: Python<'_>) {
+            py.detach(|| drop(self.lock().take()));
+        }
+    }
+
+    impl BulkFlow {
+        fn lock(&self) -> MutexGuard<'_, Option<super::BulkFlow>> {
+            self.flow.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+}
