@@ -105,11 +105,11 @@ class VirtualPath:
         replies, slowest = [], 0.0
         free: dict[int, float] = {}
         spent: dict[int, float] = {}
-        back_free = 0.0
+        back_free: dict[int, float] = {}
         for place, packet in enumerate(packets):
             self.sent_bytes += packet.size_bytes
             sent = self.now + 2_000 * place
-            reply, back_free = self._carry(packet, sent, free, spent, back_free)
+            reply = self._carry(packet, sent, free, spent, back_free)
             if reply.rtt_ns is None or reply.rtt_ns > timeout_ns:
                 reply, slowest = HopReply(sent_ns=sent), float(timeout_ns)
             else:
@@ -119,11 +119,16 @@ class VirtualPath:
         return replies
 
     def _carry(
-        self, packet: HopPacket, sent: int, free: dict[int, float], spent: dict[int, float], back_free: float
-    ) -> tuple[HopReply, float]:
+        self,
+        packet: HopPacket,
+        sent: int,
+        free: dict[int, float],
+        spent: dict[int, float],
+        back_free: dict[int, float],
+    ) -> HopReply:
         size, when = packet.size_bytes, float(sent)
         if self.random.random() < self.loss:
-            return HopReply(sent), back_free
+            return HopReply(sent)
         for number, hop in enumerate(self.hops, 1):
             if hop.bucket is not None:
                 spent[number] = spent.get(number, 0.0) + size
@@ -151,25 +156,24 @@ class VirtualPath:
         raise AssertionError("the last hop answers")
 
     def _answer(
-        self, number: int, size: int, sent: int, when: float, code: tuple[int, int, int], back_free: float
-    ) -> tuple[HopReply, float]:
+        self, number: int, size: int, sent: int, when: float, code: tuple[int, int, int], back_free: dict[int, float]
+    ) -> HopReply:
         hop = self.hops[number - 1]
         if hop.silent or (hop.limiter is not None and not hop.limiter.allows(round(when))):
-            return HopReply(sent), back_free
+            return HopReply(sent)
         reply = hop.quote(size)
         address, ttl = hop.address, 64 - number
         if hop.others and self.random.random() < 0.3:
             address, when = self.random.choice(list(hop.others)), when + 700_000
         if hop.extra_above is not None:
             when += max(0, size - hop.extra_above[0]) * hop.extra_above[1]
-        for place, back in enumerate(reversed(self.hops[:number])):
-            took = back.back_ns(reply)
-            # Only the slowest way back spreads replies of a train; one queue stands for all.
-            when = max(when, back_free) + took if place == 0 else when + took
-            if place == 0:
-                back_free = when
-            when += back.propagation_ns
+        for back in reversed(self.hops[:number]):
+            when += back.back_ns(reply) + back.propagation_ns
+        # Replies of one router queue behind each other at the slowest link of the way back.
+        slowest = max(back.back_ns(reply) for back in self.hops[:number])
+        when = max(when, back_free.get(number, 0.0) + slowest)
+        back_free[number] = when
         when += self.random.expovariate(1 / self.jitter_ns) if self.jitter_ns else 0.0
         if self.random.random() < self.stall:
             when += self.random.uniform(2e6, 5e7)
-        return HopReply(sent, round(when - sent), reply, address, ttl, *code), back_free
+        return HopReply(sent, round(when - sent), reply, address, ttl, *code)

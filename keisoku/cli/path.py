@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
+from keisoku.cli import path_analyse, path_one_packet
+
 
 @click.group("path")
 def command() -> None:
     """Measures bandwidth and delay of an IP path and of its hops."""
+
+
+for module in (path_one_packet, path_analyse):
+    command.add_command(module.command)

@@ -31,6 +31,8 @@ GIVE_UP = 150
 SHORT_TRAIN, LONG_TRAIN = 12, 64
 """Packets of a train; long ones only where single packets show no serialisation."""
 FULL_TTL = 255
+KEPT_TOGETHER = 256
+"""Probes that a part on disk holds at most: so many are lost with the process."""
 
 
 @dataclass
@@ -42,6 +44,7 @@ class _Hop:
     """Sizes of this round that are still to be answered."""
     losses: dict[int, int] = field(default_factory=dict)
     lost_in_row: int = 0
+    rounds: int = 0
     longest_ns: int = 0
 
     @property
@@ -73,46 +76,46 @@ class HopCampaign:
 
     def run(self) -> KnownPath:
         """Finds the hops, probes them until done or out of time, and sends the trains. Raises EngineError."""
+        path = discover(self._wire, self._settings.hops)
         began = self._wire.now_ns()
         end = began + round(self._settings.budget_s * NS_PER_S)
-        path = discover(self._wire, self._settings.hops)
         # Silent hops are in the raw rows too, or nobody could say later that they were asked.
         self._fresh += [HopProbe(ttl, size, sent) for ttl, size, sent in path.silent if ttl < max(path.repliers)]
-        self._flush()
         sizes = probe_sizes(path.mtu_bytes)
         self._progress(f"{len(path.repliers)} of {max(path.repliers)} hops answer, path MTU {path.mtu_bytes} byte")
         hops = [_Hop(ttl, replier) for ttl, replier in sorted(path.repliers.items())]
-        active = hops
-        number = 0
+        active, target = hops, self._settings.repeats
         while active and self._wire.now_ns() < end:
-            number += 1
-            self._round(active, sizes, end)
+            self._repeat(active, sizes, target, end)
             self._flush()
-            if number >= self._settings.repeats:
-                active = self._unfinished(hops)
-            self._progress(self._state(number, active, began))
+            active = self._unfinished(hops)
+            self._progress(self._state(target, active, began))
+            target += max(1, target // 4)  # the fits of a long measurement would cost more than its probes
         if self._settings.trains:
             self._trains(hops, path)
         return path
 
-    def _round(self, hops: Sequence[_Hop], sizes: Sequence[int], end: int) -> None:
-        """Every size once to every hop, in shuffled order, hops in turn as their limits allow."""
-        for hop in hops:
-            hop.waiting = [size for size in sizes if hop.losses.get(size, 0) < SIZE_TRIES]
-            self._random.shuffle(hop.waiting)
+    def _repeat(self, hops: Sequence[_Hop], sizes: Sequence[int], target: int, end: int) -> None:
+        """Every size to every hop until each was answered `target` times; hops in turn, as their limits allow."""
         turn = 0
-        while self._wire.now_ns() < end:
-            open_hops = [hop for hop in hops if hop.waiting and not hop.gone]
-            if not open_hops:
+        while (now := self._wire.now_ns()) < end:
+            for hop in hops:
+                if not hop.waiting and hop.rounds < target:
+                    hop.waiting = [size for size in sizes if hop.losses.get(size, 0) < SIZE_TRIES]
+                    self._random.shuffle(hop.waiting)
+                    hop.rounds += 1
+            ready = [hop for hop in hops if hop.waiting and not hop.gone]
+            if not ready:
                 break
-            now = self._wire.now_ns()
             turn += 1
-            in_turn = [open_hops[(turn + place) % len(open_hops)] for place in range(len(open_hops))]
-            hop = next((hop for hop in in_turn if hop.limit.next_ns() <= now), None)
-            if hop is None:
-                self._wire.rest(min(end, *(hop.limit.next_ns() for hop in open_hops)))
-                continue
-            self._probe(hop)
+            in_turn = [ready[(turn + place) % len(ready)] for place in range(len(ready))]
+            chosen = next((hop for hop in in_turn if hop.limit.next_ns() <= now), None)
+            if chosen is None:
+                self._wire.rest(min(end, *(hop.limit.next_ns() for hop in ready)))
+            else:
+                self._probe(chosen)
+            if len(self._fresh) >= KEPT_TOGETHER:
+                self._flush()
 
     def _probe(self, hop: _Hop) -> None:
         size = hop.waiting[-1]

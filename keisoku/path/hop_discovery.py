@@ -11,7 +11,7 @@ UNREACHABLE, EXCEEDED, ECHO_REPLY = 3, 11, 0
 PORT_UNREACHABLE, FRAGMENTATION_NEEDED = 3, 4
 NS_PER_S = 1_000_000_000
 SMALL_BYTES = 64
-TRIES = 3
+TRIES = 2
 SILENT_HOPS = 4
 """So many hops in a row that never answer end the search, as nothing behind a filter is likely to."""
 PLATEAUS = (9000, 4352, 1500, 1492, 1400, 1280, 576)
@@ -34,6 +34,8 @@ class KnownPath:
     """By TTL: who answered; hops that never did are not in it."""
     reached: bool = False
     """The last replier is the host."""
+    refusal: str = ""
+    """Who refused to carry or take the probes and why, a clause; empty: nobody."""
     mtu_bytes: int = 0
     silent: list[tuple[int, int, int]] = field(default_factory=list)
     """(TTL, size, sent) of probes to hops that never answered."""
@@ -42,7 +44,8 @@ class KnownPath:
 def discover(wire: HopWire, hops_max: int) -> KnownPath:
     """Asks hop by hop until the host answers or nobody does any more, then for the path MTU.
 
-    Raises EngineError, a sentence, when nobody answers or a router says that the host cannot be reached.
+    A host that a filter or a router makes unreachable ends the search too: `refusal` says so. Raises EngineError, a
+    sentence, when there is no hop to measure.
     """
     path = KnownPath()
     silent = 0
@@ -55,13 +58,17 @@ def discover(wire: HopWire, hops_max: int) -> KnownPath:
                 break
             continue
         silent = 0
-        if reply.icmp_type == UNREACHABLE and reply.replier != wire.destination:
-            reason = REASONS.get(reply.icmp_code or 0, f"it is unreachable (ICMP code {reply.icmp_code})")
-            raise EngineError(f"{wire.destination}: the router {reply.replier} at hop {ttl} says that {reason}")
+        if reply.icmp_type == UNREACHABLE and reply.icmp_code != PORT_UNREACHABLE:
+            reason = REASONS.get(reply.icmp_code or 0, "it is unreachable")
+            who = "the host itself" if reply.replier == wire.destination else f"the router {reply.replier} at hop {ttl}"
+            path.refusal = f"{who} says that {reason} (ICMP 3/{reply.icmp_code})"
+            break
         path.repliers[ttl] = reply.replier
         if reply.replier == wire.destination:
             path.reached = True
             break
+    if not path.repliers and path.refusal:
+        raise EngineError(f"{wire.destination}: {path.refusal}")
     if not path.repliers:
         raise EngineError(
             f"{wire.destination}: nobody on the way answered any of {TRIES * min(hops_max, SILENT_HOPS)} probes;"
@@ -93,4 +100,6 @@ def _path_mtu(wire: HopWire, ttl: int) -> int:
             mtu = told if 68 <= told < mtu else next((plateau for plateau in PLATEAUS if plateau < mtu), SMALL_BYTES)
         else:
             return mtu
-    raise EngineError(f"{wire.destination}: no packet longer than {SMALL_BYTES} byte is answered, so no slope can be measured")
+    raise EngineError(
+        f"{wire.destination}: no packet longer than {SMALL_BYTES} byte is answered, so no slope can be measured"
+    )

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from keisoku.path.hop_probe import HopProbe
 
 
+LOWEST = 16
+"""One round trip of so many is taken to have met no queue."""
+
+
 @dataclass(frozen=True)
 class HopSamples:
     """All usable round trips of one hop, by (probe length L, reply length R)."""
@@ -35,13 +39,18 @@ class HopSamples:
 
     @property
     def minima(self) -> NDArray[np.float64]:
-        """Smallest round trip of each cell, ns: queueing only ever adds."""
-        return np.array([cell[0] for cell in self.samples])
+        """Smallest round trips of each cell, ns: queueing only ever adds."""
+        return np.array([floor(cell) for cell in self.samples])
 
     @property
     def repeats(self) -> int:
         """Round trips in the cell that has the fewest."""
         return min((cell.size for cell in self.samples), default=0)
+
+
+def floor(ascending: NDArray[np.float64]) -> float:
+    """The minimum; of many repeats the mean of the smallest one in sixteen, as one odd early stamp must not count alone."""
+    return float(ascending[: 1 + ascending.size // LOWEST].mean())
 
 
 def hop_samples(probes: Iterable[HopProbe]) -> list[HopSamples]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.path.hop_minimum import HopSamples
+from keisoku.path.hop_minimum import HopSamples, floor
 from keisoku.path.hop_slope import Floats, SlopeFit, fit_slopes, identifiable
 
 BITS = 8e9
@@ -179,7 +179,7 @@ def _difference(far: float, near: float, far_draws: Floats, near_draws: Floats |
 
 
 def _smallest(generator: np.random.Generator, ascending: Floats) -> float:
-    return float(ascending[generator.integers(0, ascending.size, ascending.size).min()])
+    return floor(np.sort(generator.choice(ascending, ascending.size)))
 
 
 def _stratified(generator: np.random.Generator, growing: NDArray[np.bool_]) -> NDArray[np.intp]:

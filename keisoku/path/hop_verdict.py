@@ -10,7 +10,7 @@ import numpy as np
 
 from keisoku.path.hop_minimum import HopSamples
 from keisoku.path.hop_segment import Segment, rate
-from keisoku.path.hop_slope import SlopeFit
+from keisoku.path.hop_slope import NORMAL, TRIM_SCATTERS, Floats, SlopeFit
 from keisoku.path.hop_train import Dispersion
 
 HIDDEN_RATIO = 1.35
@@ -50,7 +50,9 @@ def verdicts(found: Sequence[Segment], trains: Mapping[int, Dispersion]) -> list
     back = 0.0
     for segment in found:
         # Where the way back is not known it is taken to be like the way out.
-        back = max(back, *(span.value for span in (segment.reverse or segment.forward, segment.both) if span is not None))
+        back = max(
+            back, *(span.value for span in (segment.reverse or segment.forward, segment.both) if span is not None)
+        )
         span = segment.forward or segment.both
         one = rate(span) if span is not None else None
         train = trains.get(segment.last_hop)
@@ -83,6 +85,8 @@ def _verdict(segment: Segment, one: float | None, train: Dispersion | None, slow
         return Verdict("token-bucket", stage_rate=train.rate)
     if slowest < HIDDEN_RATIO * one:
         return Verdict("not-checked", why="an earlier hop is slower")
+    if segment.joined:
+        return Verdict("not-checked", why="it is several hops")
     if segment.forward is None:
         return Verdict("not-checked", why="only the sum of both ways is known")
     if train.lower > HIDDEN_RATIO * one or train.rate > HIDDEN_RATIO * one and train.lower > 1.15 * one:
@@ -99,27 +103,38 @@ def _sure(segment: Segment) -> bool:
 def unexplained_kink(samples: HopSamples, fit: SlopeFit) -> tuple[int, float] | None:
     """A probe size from which the slope changes though the replies do not explain it, and the change in ns/byte.
 
-    E2 met it at 512 and 1024 bytes in a Linux target. Each kept size is tried as a hinge max(0, L − b) beside the fitted
+    E2 met it at 512 and 1024 bytes in a Linux target. Each size is tried as a hinge max(0, L − b) beside the fitted
     plane; the best one counts if it is far above its standard error and a tenth of the slope. None: the plane explains all.
     """
-    sizes, replies = samples.sizes[fit.kept], samples.replies[fit.kept]
-    minima = samples.minima[fit.kept]
+    sizes, replies, minima = samples.sizes, samples.replies, samples.minima
     columns = [np.ones_like(sizes), sizes] + ([replies] if fit.kind == "both" else [])
     best: tuple[float, int, float] | None = None
-    # Beside the kink of the replies themselves a hinge would be the second variable again.
-    edges = np.unique(sizes)[HINGE_POINTS:-HINGE_POINTS]
-    for edge in edges:
+    for edge in np.unique(sizes)[HINGE_POINTS:-HINGE_POINTS]:
         design = np.column_stack([*columns, np.maximum(0.0, sizes - edge)])
-        scale = np.abs(design).max(axis=0)
-        answer, _, rank, _ = np.linalg.lstsq(design / scale, minima, rcond=None)
-        if rank < design.shape[1] or sizes.size <= design.shape[1]:
+        if (found := _hinge(design / np.abs(design).max(axis=0), minima, int(fit.kept.sum()))) is None:
             continue
-        residual = minima - (design / scale) @ answer
-        variance = float(residual @ residual) / (sizes.size - design.shape[1])
-        error = float(np.sqrt(variance * np.linalg.inv((design / scale).T @ (design / scale))[-1, -1]))
-        score = abs(answer[-1]) / max(error, 1e-12)
+        score, change = found[0], found[1] / float(design[:, -1].max())
         if best is None or score > best[0]:
-            best = (score, int(edge), float(answer[-1] / scale[-1]))
+            best = (score, int(edge), change)
     if best is None or best[0] < HINGE_ERRORS or abs(best[2]) < HINGE_SHARE * abs(fit.forward):
         return None
     return best[1], best[2]
+
+
+def _hinge(design: Floats, minima: Floats, kept_before: int) -> tuple[float, float] | None:
+    """(coefficient over its standard error, coefficient) of the last column; None if it explains no more points."""
+    kept = np.ones(minima.size, dtype=np.bool_)
+    answer: Floats = np.zeros(design.shape[1])
+    for _ in range(2):
+        if kept.sum() <= design.shape[1] + 2 or np.linalg.matrix_rank(design[kept]) < design.shape[1]:
+            return None
+        answer = np.linalg.lstsq(design[kept], minima[kept], rcond=None)[0]
+        residuals = minima - design @ answer
+        scatter = NORMAL * float(np.median(np.abs(residuals[kept])))
+        trimmed, kept = kept, residuals <= TRIM_SCATTERS * max(scatter, 1.0)
+    if trimmed.sum() < kept_before:
+        return None
+    residuals = (minima - design @ answer)[trimmed]
+    variance = max(float(residuals @ residuals) / (int(trimmed.sum()) - design.shape[1]), 1.0)
+    error = float(np.sqrt(variance * np.linalg.inv(design[trimmed].T @ design[trimmed])[-1, -1]))
+    return abs(float(answer[-1])) / error, float(answer[-1])

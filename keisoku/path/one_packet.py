@@ -27,6 +27,7 @@ STEERED = 500e-6
 """CLOCK_REALTIME may be slewed by so much (adjtimex(2)); every interval of kernel stamps may be off by it."""
 WIDE = 0.3
 """Relative half-width from which an interval is not symmetrical any more, a rate being the inverse of a slope."""
+REVERSE_SHARE = 1 / 3
 HOP, ROUTER = "Hop", "Router"
 
 
@@ -48,17 +49,21 @@ def fit_path(probes: Sequence[HopProbe], draws: int = DRAWS) -> PathFit:
     fits = fit_hops(hops, draws)
     found = segments(fits)
     trains = dispersions(probes)
-    quoting = {samples.hop: classify(samples.sizes.astype(int).tolist(), samples.replies.astype(int).tolist()) for samples in hops}
+    quoting = {
+        samples.hop: classify(samples.sizes.astype(int).tolist(), samples.replies.astype(int).tolist())
+        for samples in hops
+    }
     return PathFit(hops, fits, found, verdicts(found, trains), trains, quoting)
 
 
-def analyse(host: str, probes: Sequence[HopProbe], stamp_noise_ns: float | None, reached: bool) -> Observation:
-    """What the probes say about the path to `host`.
+def analyse(
+    host: str, path: PathFit, probes: Sequence[HopProbe], stamp_noise_ns: float | None, reached: bool
+) -> Observation:
+    """What the probes and what was fitted to them say about the path to `host`.
 
     `stamp_noise_ns` is the standard deviation of one round trip's stamps, where it was measured; `reached` says whether
     the host itself answered.
     """
-    path = fit_path(probes)
     rows = [
         _segment_row(path, segment, verdict, stamp_noise_ns)
         for segment, verdict in zip(path.segments, path.verdicts, strict=True)
@@ -74,14 +79,18 @@ def analyse(host: str, probes: Sequence[HopProbe], stamp_noise_ns: float | None,
 
 
 def widths(path: PathFit) -> dict[int, float]:
-    """By last hop of each segment: the larger relative half-width of its forward and reverse slopes; infinite if unknown.
+    """By last hop of each segment: the relative half-width of its forward slope; infinite if unknown.
+
+    A third of that of its reverse slope counts if it is larger: replies vary over a third of the bytes that probes do.
 
     A segment that shows no serialisation at all has none to be measured: its width is zero.
     """
     found = {}
     for segment in path.segments:
-        spans = [span for span in (segment.forward, segment.reverse, segment.both) if span is not None]
-        found[segment.last_hop] = max((_width(span) for span in spans), default=float("inf"))
+        spans = [(segment.forward, 1.0), (segment.reverse, REVERSE_SHARE), (segment.both, 1.0)]
+        found[segment.last_hop] = max(
+            (share * _width(span) for span, share in spans if span is not None), default=np.inf
+        )
     return found
 
 
@@ -224,7 +233,7 @@ def _flags(path: PathFit, reached: bool) -> list[Flag]:
         flags.append(Flag(name="user-stamps", text=text))
     if not reached:
         flags.append(
-            Flag(name="host-silent", text="the host itself never answered: hops behind the last one listed are unknown")
+            Flag(name="host-silent", text="the host itself was silent or refused the probes: what lies behind the last hop listed is unknown")
         )
     return flags
 
