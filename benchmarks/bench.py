@@ -19,6 +19,7 @@ import frames
 import gaps
 import lossless
 import results
+import serial_link
 import simulated
 import throughput
 import wire
@@ -26,7 +27,7 @@ from peers.compiled import compiled
 
 from keisoku.lab import available
 
-PARTS = ("throughput", "lossless", "gaps", "accounting", "frames", "wire", "simulated")
+PARTS = ("throughput", "lossless", "gaps", "accounting", "frames", "wire", "links", "simulated")
 
 
 def main() -> None:
@@ -76,6 +77,8 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
         found[part] = printed(frames.main, "--seconds", "3" if quick else "10")
     elif part == "wire":
         found[part] = printed(wire.main, "--seconds", "0.2" if quick else "0.3")
+    elif part == "links":
+        found[part] = printed(serial_link.main, "--repeats", "20" if quick else "100")
     else:
         found[part] = printed(simulated.main, "2" if quick else "20")
 

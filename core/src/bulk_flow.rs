@@ -7,10 +7,13 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::netns;
 
 const CHUNK: usize = 64 * 1024;
+/// A path may lose every packet; nobody waits for the kernel's two minutes then.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct BulkFlow {
     sent: Arc<AtomicU64>,
@@ -90,7 +93,7 @@ fn connect(
     bytes_per_second: Option<u64>,
     congestion: &str,
 ) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(at)?;
+    let stream = TcpStream::connect_timeout(&at, PATIENCE)?;
     set(
         &stream,
         libc::IPPROTO_TCP,

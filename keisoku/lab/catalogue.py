@@ -30,6 +30,8 @@ def find_device(name: str, field: str = "device") -> Device:
     """
     family, _, given = name.partition("?")
     found = FAMILIES.get(family)
+    if family == "path":
+        raise PlanError(field, "a path has no ports for frames", "give it to keisoku lab or keisoku path")
     if found is None:
         near = get_close_matches(family, FAMILIES)
         raise PlanError(field, f"there is no lab device {family!r}", f"choose one of {', '.join(near or FAMILIES)}")

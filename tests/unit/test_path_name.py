@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import PlanError
-from keisoku.lab import CrossTraffic, Hop, PathLab
+from keisoku.lab import CrossTraffic, Hop, PathLab, find_device
 from keisoku.lab.hop import QUEUE_BYTES
 from keisoku.lab.path_name import find_path, is_path
 
@@ -107,6 +107,11 @@ def test_any_text_is_a_path_or_a_plan_error(text):
 def test_only_a_path_is_one():
     assert is_path("path?hops=1M") and is_path("lab:path")
     assert not is_path("bridge") and not is_path("pathological")
+
+
+def test_a_path_is_no_device_between_ports():
+    with pytest.raises(PlanError, match="a path has no ports"):
+        find_device("path?hops=1M", "--dut")
 
 
 def test_a_hop_says_what_it_is_by_default():

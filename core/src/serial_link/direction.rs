@@ -173,6 +173,25 @@ mod tests {
     }
 
     #[test]
+    fn a_seed_decides_what_is_lost_and_how_long_what_is_not_takes() {
+        let packets: Vec<_> = (0..1000).map(|number| (number * 1_000_000, 100)).collect();
+        let seeded = |seed| {
+            let traits = Traits {
+                loss: 0.1,
+                jitter_ns: 500,
+                seed,
+                ..traits(&[])
+            };
+            arrivals(&traits, &packets)
+        };
+        let fates = seeded(1);
+        assert_eq!(fates, seeded(1));
+        assert_ne!(fates, seeded(2));
+        let lost = fates.iter().filter(|fate| **fate == Fate::Lost).count();
+        assert!((50..150).contains(&lost));
+    }
+
+    #[test]
     fn what_cannot_be_is_refused() {
         assert!(Direction::new(&traits(&[0])).is_err());
         let lossy = Traits {

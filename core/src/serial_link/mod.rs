@@ -7,6 +7,7 @@
 mod direction;
 mod engine;
 pub mod python;
+mod rehearsal;
 mod source;
 mod stage;
 mod tun;
