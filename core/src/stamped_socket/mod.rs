@@ -12,6 +12,7 @@ pub mod python;
 mod receiving;
 mod sending;
 mod socket;
+mod urgent;
 
 pub use clocks::UserStamps;
 pub use error_queue::{IcmpError, KernelStamps};

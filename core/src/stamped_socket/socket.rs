@@ -16,6 +16,7 @@ use super::error_queue::{ErrorQueue, IcmpError, KernelStamps};
 use super::options::Options;
 use super::receiving::{Packet, receive};
 use super::sending::{Outgoing, Prepared, Sent, is_of_an_earlier_packet};
+use super::urgent::Urgent;
 
 /// A payload of IP is never longer.
 const PACKET_BYTES: usize = 65_535;
@@ -115,8 +116,11 @@ impl StampedSocket {
         let mut sent: Vec<Sent> = Vec::with_capacity(packets.len());
         // The first use of everything is the slowest: the stamp of the first packet would be late by that.
         let _ = UserStamps::now(&mut sender.clock);
-        for packet in &mut prepared {
-            sent.push(self.send_one(&mut sender, packet));
+        {
+            let _first = (prepared.len() > 1).then(Urgent::now);
+            for packet in &mut prepared {
+                sent.push(self.send_one(&mut sender, packet));
+            }
         }
         self.await_stamps(&mut sender, &sent, stamp_wait_ns);
         let mut queue = lock(&self.queue);
