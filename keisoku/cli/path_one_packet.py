@@ -50,8 +50,8 @@ def command(
     keisoku path analyse runs/20261121-210000-path-one-packet  # again, from the raw probes
 
     One probe is under way at a time. Routers that limit their replies are probed as slowly as they want it: with
-    Linux's default of one a second this takes four to five minutes. The exit code is 2 if the host itself was not reached;
-    what was measured of the hops before it is shown then, too.
+    Linux's default of one a second this takes four to five minutes. The exit code is 2 if the host itself was not
+    reached; what was measured of the hops before it is shown then, too.
     """
     name, _, namespace = host.partition("@")
     budget_s = seconds("--budget", budget)

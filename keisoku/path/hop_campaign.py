@@ -16,8 +16,8 @@ from keisoku.path.hop_segment import SLOWEST_COPY
 from keisoku.path.hop_sizes import probe_sizes
 from keisoku.path.hop_wire import HopPacket, HopReply, HopWire
 from keisoku.path.icmp_limit import IcmpLimit
-from keisoku.path.one_packet import PathFit, fit_path, widths
 from keisoku.path.one_packet_settings import OnePacketSettings
+from keisoku.path.path_fit import PathFit, fit_path, widths
 
 NS_PER_S = 1_000_000_000
 GAP_NS = 1_000_000

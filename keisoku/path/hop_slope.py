@@ -134,7 +134,7 @@ def _subsets(count: int, unknowns: int) -> NDArray[np.intp]:
 
 
 def _start(design: Floats, values: Floats) -> NDArray[np.bool_]:
-    """The points nearest to that plane through a few points which has most others close to it (least trimmed squares)."""
+    """The points nearest to that plane through a few of them which is near most others (least trimmed squares)."""
     count, unknowns = design.shape
     chosen = _subsets(count, unknowns)
     scale = np.abs(design).max(axis=0)

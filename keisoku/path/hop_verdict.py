@@ -124,7 +124,7 @@ def unexplained_kink(samples: HopSamples, fit: SlopeFit) -> tuple[int, float] | 
 def _hinge(design: Floats, minima: Floats, kept_before: int) -> tuple[float, float] | None:
     """(coefficient over its standard error, coefficient) of the last column; None if it explains no more points."""
     kept = np.ones(minima.size, dtype=np.bool_)
-    answer: Floats = np.zeros(design.shape[1])
+    answer: Floats
     for _ in range(2):
         if kept.sum() <= design.shape[1] + 2 or np.linalg.matrix_rank(design[kept]) < design.shape[1]:
             return None

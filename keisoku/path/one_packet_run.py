@@ -9,7 +9,7 @@ import pyarrow as pa
 from keisoku.errors import KeisokuError
 from keisoku.path.hop_probe import HopProbe, from_row
 from keisoku.path.one_packet import analyse as analyse_probes
-from keisoku.path.one_packet import fit_path
+from keisoku.path.path_fit import fit_path
 from keisoku.record.observation import Observation
 from keisoku.record.observation_directory import ObservationDirectory
 from keisoku.report.hop_plot import hop_plots

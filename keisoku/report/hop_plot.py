@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keisoku.path.one_packet import PathFit
+from keisoku.path.path_fit import PathFit
 from keisoku.report import digits
 from keisoku.report.plot import Plot, device_colour, hover, label
 

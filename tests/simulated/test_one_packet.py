@@ -8,8 +8,9 @@ from virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, whole
 from keisoku.errors import EngineError
 from keisoku.path.hop_campaign import HopCampaign
 from keisoku.path.hop_probe import HopProbe
-from keisoku.path.one_packet import HOP, PathFit, analyse, fit_path
+from keisoku.path.one_packet import HOP, analyse
 from keisoku.path.one_packet_settings import OnePacketSettings
+from keisoku.path.path_fit import PathFit, fit_path
 from keisoku.record.observation import Observation
 
 M = 1e6
