@@ -12,13 +12,14 @@ from keisoku.cli.observation import new_directory
 from keisoku.cli.options import seconds
 from keisoku.cli.path_analyse import analyse_run
 from keisoku.errors import EngineError, PlanError
-from keisoku.lab.namespace import FOLDER
 from keisoku.path import one_packet_run
 from keisoku.path.hop_campaign import HopCampaign
 from keisoku.path.hop_probe import HopProbe
-from keisoku.path.hop_socket import HopSockets, stamp_noise_ns
+from keisoku.path.hop_socket import HopSockets
 from keisoku.path.one_packet import KIND
 from keisoku.path.one_packet_settings import OnePacketSettings
+from keisoku.path.place import Place
+from keisoku.path.stamp_noise import stamp_noise
 
 
 @click.command("one-packet")
@@ -53,7 +54,7 @@ def command(
     Linux's default of one a second this takes four to five minutes. The exit code is 2 if the host itself was not
     reached; what was measured of the hops before it is shown then, too.
     """
-    name, _, namespace = host.partition("@")
+    place = Place.parse(host)
     budget_s = seconds("--budget", budget)
     settings = _settings(
         host=host,
@@ -64,9 +65,9 @@ def command(
         port=port,
         trains=trains,
     )
-    place = FOLDER / namespace if namespace else None
-    with HopSockets(name, port, place) as wire:
-        noise = stamp_noise_ns(place)
+    with HopSockets(place, port) as wire:
+        one = stamp_noise(wire.destination, place.path).get("kernel")
+        noise = None if one is None else one * 2**0.5
         facts = {"stamp_noise_ns": noise, "address": wire.destination, "interface_mtu_bytes": wire.mtu_bytes}
         directory = new_directory(out, KIND, settings.model_dump(mode="json"), facts)
 
@@ -82,7 +83,7 @@ def command(
     analyse_run(directory, as_json)
     if not path.reached:
         why = path.refusal or "it never answered, nor did anybody behind the last hop shown"
-        raise EngineError(f"{name}: not measured as far as the host: {why}")
+        raise EngineError(f"{place.host}: not measured as far as the host: {why}")
 
 
 def _settings(**values: object) -> OnePacketSettings:

@@ -209,4 +209,6 @@ def _probe(ttl: int, size_bytes: int, reply: HopReply) -> HopProbe:
         reply.icmp_type,
         reply.icmp_code,
         reply.stamps,
+        reply.rtt_tsc_ns,
+        reply.rtt_gettimeofday_ns,
     )

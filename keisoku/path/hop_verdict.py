@@ -124,11 +124,11 @@ def unexplained_kink(samples: HopSamples, fit: SlopeFit) -> tuple[int, float] | 
 def _hinge(design: Floats, minima: Floats, kept_before: int) -> tuple[float, float] | None:
     """(coefficient over its standard error, coefficient) of the last column; None if it explains no more points."""
     kept = np.ones(minima.size, dtype=np.bool_)
-    answer: Floats
+    answer: Floats = np.zeros(0)
     for _ in range(2):
         if kept.sum() <= design.shape[1] + 2 or np.linalg.matrix_rank(design[kept]) < design.shape[1]:
             return None
-        answer = np.linalg.lstsq(design[kept], minima[kept], rcond=None)[0]
+        answer = np.asarray(np.linalg.lstsq(design[kept], minima[kept], rcond=None)[0], dtype=np.float64)
         residuals = minima - design @ answer
         scatter = NORMAL * float(np.median(np.abs(residuals[kept])))
         trimmed, kept = kept, residuals <= TRIM_SCATTERS * max(scatter, 1.0)

@@ -1,7 +1,7 @@
 """A router's limit on ICMP errors, learnt while probing: burst and interval, and when the next probe is worth sending.
 
 Linux answers a prober six times at once and then once a second (`icmp_ratelimit`, a token bucket for each peer). A
-refused error costs no token there, so a probe sent too early is soon repeated. It reads no clock, but is told all times.
+refused error costs no token there, so a probe sent too early is soon repeated. It reads no clock: it is told times.
 """
 
 from __future__ import annotations

@@ -28,6 +28,8 @@ SCHEMA = pa.schema(
         ("icmp_type", pa.int16()),
         ("icmp_code", pa.int16()),
         ("stamps", pa.string()),
+        ("rtt_tsc_ns", pa.int64()),
+        ("rtt_gettimeofday_ns", pa.int64()),
         ("train", pa.int32()),
         ("place", pa.int32()),
     ]
