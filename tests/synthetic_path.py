@@ -1,4 +1,4 @@
-"""Trains through a path in virtual time: links that serialise, Poisson cross traffic, clocks and stamps as one likes."""
+"""Trains through a path in virtual time: serialising links, Poisson cross traffic, clocks and stamps."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ class SyntheticPath:
     def __post_init__(self) -> None:
         self._random = np.random.default_rng(self.seed)
 
-    def send(self, stage: str, ip_bytes: int, count: int, trains: int, gap_ns: float = 2e6, way: Direction = "forward") -> None:
+    def send(
+        self, stage: str, ip_bytes: int, count: int, trains: int, gap_ns: float = 2e6, way: Direction = "forward"
+    ) -> None:
         """Adds trains to `trains`."""
         for _ in range(trains):
             self._now_ns += gap_ns * self._random.uniform(0.5, 1.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from keisoku.cli import path_analyse, path_one_packet
+from keisoku.cli import path_analyse, path_clocks, path_delay, path_one_packet, path_pair, path_reflect, path_serve
 
 
 @click.group("path")
@@ -12,5 +12,5 @@ def command() -> None:
     """Measures bandwidth and delay of an IP path and of its hops."""
 
 
-for module in (path_one_packet, path_analyse):
+for module in (path_one_packet, path_pair, path_serve, path_delay, path_reflect, path_clocks, path_analyse):
     command.add_command(module.command)

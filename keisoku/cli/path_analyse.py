@@ -8,7 +8,16 @@ from pathlib import Path
 import click
 
 from keisoku.cli.observation import publish
-from keisoku.path import one_packet, one_packet_run
+from keisoku.path import (
+    delay,
+    delay_run,
+    one_packet,
+    one_packet_run,
+    pair_analysis,
+    pair_run,
+    source_comparison,
+    source_run,
+)
 from keisoku.record.observation import Observation
 from keisoku.record.observation_directory import ObservationDirectory
 from keisoku.report.plot import Plot
@@ -16,6 +25,9 @@ from keisoku.report.plot import Plot
 Analysis = Callable[[ObservationDirectory], tuple[Observation, Sequence[Plot]]]
 ANALYSES: dict[str, Analysis] = {
     one_packet.KIND: one_packet_run.analyse,
+    pair_analysis.KIND: pair_run.analyse,
+    delay.KIND: delay_run.analyse,
+    source_comparison.KIND: source_run.analyse,
 }
 """By kind of run: what makes its observation and plots from its directory alone."""
 

@@ -6,17 +6,14 @@ from pathlib import Path
 
 import click
 
-from keisoku.cli.observation import new_directory, publish
+from keisoku.cli.observation import new_directory
 from keisoku.cli.options import seconds
+from keisoku.cli.path_analyse import analyse_run
 from keisoku.cli.stamp_key import key_option, read_key
 from keisoku.path.delay import KIND, DelaySender, DelaySettings
-from keisoku.path.delay_analysis import analyse, delays_of
+from keisoku.path.delay_run import TABLE
 from keisoku.path.place import Place
 from keisoku.path.stamp_packet import PORT
-from keisoku.record.observation_directory import ObservationDirectory
-from keisoku.report.delay_plot import delay_plot
-
-_TABLE = "packets"
 
 
 @click.command("delay")
@@ -56,13 +53,5 @@ def command(
     )
     rows = DelaySender(place, settings, key).measure()
     directory = new_directory(out, KIND, settings.model_dump(), {"namespace": place.namespace})
-    directory.append(_TABLE, rows)
-    show(directory, as_json)
-
-
-def show(directory: ObservationDirectory, as_json: bool) -> None:
-    """Computes the answer from the run's rows and publishes it."""
-    rows = directory.rows(_TABLE)
-    found = delays_of(rows)
-    plots = [delay_plot(found)] if found is not None else []
-    publish(analyse(rows, DelaySettings.model_validate(directory.settings)), directory, plots, as_json)
+    directory.append(TABLE, rows)
+    analyse_run(directory, as_json)

@@ -6,18 +6,17 @@ from pathlib import Path
 
 import click
 
-from keisoku.cli.observation import new_directory, publish
+from keisoku.cli.observation import new_directory
+from keisoku.cli.path_analyse import analyse_run
 from keisoku.path.control import PORT
 from keisoku.path.packet_pair import measure
 from keisoku.path.pair_analysis import KIND
-from keisoku.path.pair_run import answer, keep
+from keisoku.path.pair_run import keep
 from keisoku.path.pair_settings import PacketPairSettings
 from keisoku.path.place import Place
 from keisoku.path.session import Session
 from keisoku.path.time_source import SOURCES, Source
 from keisoku.plan.units import bit_rate
-from keisoku.record.observation_directory import ObservationDirectory
-from keisoku.report.pair_plot import pair_plots
 
 
 @click.command("packet-pair")
@@ -39,10 +38,4 @@ def command(
         directory = new_directory(out, KIND, settings.model_dump(), {"namespace": place.namespace})
         facts = measure(session, settings, lambda text: click.echo(f"measuring {text}", err=True))
         keep(directory, session.log, facts)
-    show(directory, as_json)
-
-
-def show(directory: ObservationDirectory, as_json: bool) -> None:
-    """Computes the answer from the run's trains and publishes it."""
-    observation, ways = answer(directory)
-    publish(observation, directory, pair_plots(ways), as_json)
+    analyse_run(directory, as_json)

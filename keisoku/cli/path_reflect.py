@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from keisoku.cli.stamp_key import key_option, read_key
 from keisoku.path.place import Place
 from keisoku.path.reflector import Reflector
-from keisoku.cli.stamp_key import key_option, read_key
 from keisoku.path.stamp_packet import PORT
 
 

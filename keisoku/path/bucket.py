@@ -32,6 +32,8 @@ class Bucket:
     burst_error_bytes: float
     peak_bps: float
     """Before the burst was spent."""
+    at_sender: bool
+    """Packets already left the sending host like this: the bucket is there."""
 
 
 def find_bucket(trains: Sequence[Train]) -> Bucket | None:
@@ -49,11 +51,11 @@ def find_bucket(trains: Sequence[Train]) -> Bucket | None:
     knee = _knee(received)
     if knee is None:
         return None
-    found = [one for curve in curves if (one := _lines(*curve, knee)) is not None]
+    found = [one for curve in curves if (one := _lines(*curve[1:], knee)) is not None]
     slow_sent = (sent[-1] - sent[knee]) / (length - 1 - knee)
     slow_received = (received[-1] - received[knee]) / (length - 1 - knee)
-    # A sender that tired would look alike; and other traffic bends some trains, not nearly all.
-    if len(found) < 0.75 * len(curves) or slow_sent * KINK > slow_received:
+    # Other traffic bends some trains, not nearly all.
+    if len(found) < 0.75 * len(curves):
         return None
     rates, bursts, peaks = (np.array(column) for column in zip(*found, strict=True))
     ip_bytes = trains[0].ip_bytes
@@ -63,6 +65,7 @@ def find_bucket(trains: Sequence[Train]) -> Bucket | None:
         float(np.median(bursts)),
         float(np.hypot(_error(bursts), ip_bytes / np.sqrt(12))),
         float(np.median(peaks)),
+        bool(slow_sent * KINK > slow_received),
     )
 
 
@@ -96,12 +99,12 @@ def _knee(received: NDArray[np.float64]) -> int | None:
     return best_knee if slow_slope > KINK * fast_slope else None
 
 
-def _lines(sent: NDArray[np.float64], received: NDArray[np.float64], ip_bytes: int, knee: int) -> tuple[float, float, float] | None:
+def _lines(received: NDArray[np.float64], ip_bytes: int, knee: int) -> tuple[float, float, float] | None:
     """Sustained rate, burst and peak rate of one train, if it bends where all do."""
     if len(received) < knee + 1 + _LEAST_SIDE:
         return None
     fast_slope, slow_slope = _slopes(received, knee)
-    if slow_slope <= KINK * fast_slope or sent[-1] > received[-1]:
+    if slow_slope <= KINK * fast_slope:
         return None
     rate = ip_bytes / slow_slope  # bytes/ns
     places = np.arange(knee + 1, len(received))

@@ -1,4 +1,7 @@
-"""What the kernel says of its time of day: whether it is synchronised, and how far off it may be (adjtimex). Reads only."""
+"""What the kernel says of its time of day: whether it is synchronised, and how far off it may be (adjtimex).
+
+Reads only.
+"""
 
 from __future__ import annotations
 

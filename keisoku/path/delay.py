@@ -119,25 +119,35 @@ class DelaySender:
 
     def _rows(self, sent: list[SentPacket], late: dict[int, int | None], arrived: list[ReceivedPacket]) -> pa.Table:
         count = len(sent)
-        names = ("t1_ns", "t2_ns", "t3_ns", "t4_ns", "ttl_there", "ttl_here", "far_synchronised", "far_error_ns", "answers")
+        names = (
+            "t1_ns",
+            "t2_ns",
+            "t3_ns",
+            "t4_ns",
+            "ttl_there",
+            "ttl_here",
+            "far_synchronised",
+            "far_error_ns",
+            "answers",
+        )
         columns = {name: np.zeros(count, np.int64) for name in names}
         for number, packet in enumerate(sent):
             # Without the kernel's stamp the program's stands, which is early: flagged by its column.
             columns["t1_ns"][number] = packet.kernel_ns or late.get(packet.id) or 0
-        for packet in arrived:
+        for came in arrived:
             try:
-                answer = ReflectedPacket.parse(packet.data, self._key)
+                answer = ReflectedPacket.parse(came.data, self._key)
             except StampFormatError:
                 continue
             number = answer.sender_sequence
-            if number >= count or packet.source is None or packet.source != self._peer:
+            if number >= count or came.source is None or came.source != self._peer:
                 continue
             columns["answers"][number] += 1
             if columns["answers"][number] > 1:
                 continue
             columns["t2_ns"][number], columns["t3_ns"][number] = answer.received_ns, answer.time_ns
-            columns["t4_ns"][number] = packet.kernel_ns or packet.realtime_ns
-            columns["ttl_there"][number], columns["ttl_here"][number] = answer.sender_ttl, packet.ttl or 0
+            columns["t4_ns"][number] = came.kernel_ns or came.realtime_ns
+            columns["ttl_there"][number], columns["ttl_here"][number] = answer.sender_ttl, came.ttl or 0
             columns["far_synchronised"][number] = answer.error.synchronised
             columns["far_error_ns"][number] = round(answer.error.error_s * 1e9)
         near = error_estimate()

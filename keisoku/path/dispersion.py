@@ -1,4 +1,4 @@
-"""How trains were spread by a path: dispersion, delays of first and last packet, cleared of the clocks' different rates.
+"""How trains were spread by a path: dispersion, and delays cleared of the clocks' different rates.
 
 Pure. A train of n packets of L bytes carries 8·L·(n − 1) bits between its first and its last arrival.
 """

@@ -44,7 +44,7 @@ class Capacity:
     check_excess: float
     """By how much the lowest sum exceeds the sum of the lowest delays, as a share of the dispersion."""
     queued_share: float
-    """Of the trains: those that were held up by more than a tenth of the dispersion."""
+    """Of the trains: those that were held up by more than half of the dispersion."""
 
     @property
     def passes_check(self) -> bool:
@@ -80,7 +80,7 @@ def capacity(found: Dispersions, seed: int = 0) -> Capacity | None:
         incomplete=found.incomplete,
         all_spread=not enough,
         check_excess=float((least - use.first_ns.min() - use.last_ns.min()) / gap),
-        queued_share=float((use.sum_ns > least + 0.1 * gap).mean()),
+        queued_share=float((use.sum_ns > least + 0.5 * gap).mean()),
     )
 
 
@@ -89,6 +89,8 @@ def agree(before: Capacity | None, now: Capacity | None) -> bool:
     return before is not None and now is not None and now.passes_check and abs(now.bps / before.bps - 1) <= AGREE
 
 
-def _gap(sums: np.ndarray[tuple[int], np.dtype[np.float64]], gaps: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+def _gap(
+    sums: np.ndarray[tuple[int], np.dtype[np.float64]], gaps: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> float:
     lowest = np.argpartition(sums, LOWEST - 1)[:LOWEST]
     return float(np.median(gaps[lowest]))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from keisoku.errors import EngineError
+from keisoku.path.bucket import find_bucket
 from keisoku.path.dispersion import dispersions
 from keisoku.path.minimum_sum import Capacity, agree, capacity
 from keisoku.path.pair_settings import SWEEP_SIZES, PacketPairSettings
@@ -53,7 +54,13 @@ def measure(session: Session, settings: PacketPairSettings, told: Told = lambda 
     watch = settings.stamps.startswith("user")
     for direction in DIRECTIONS:
         told(f"trains, {direction}")
-        rough = _buckets(session, direction, min(mtu, ORDINARY_BYTES), settings.stamps, watch)
+        rough, bucket = _buckets(session, direction, min(mtu, ORDINARY_BYTES), settings.stamps, watch)
+        if bucket:
+            # Pairs would only show the rate at which the bucket is passed by.
+            session.run(
+                [TrainPlan("pair", direction, min(mtu, ORDINARY_BYTES), 2)] * settings.pairs, _LEAST_GAP_S, watch
+            )
+            continue
         told(f"pairs, {direction}")
         best = _pairs(session, settings, direction, mtu, rough, noise.get(settings.stamps, 0.0), watch)
         told(f"packet sizes, {direction}")
@@ -85,17 +92,19 @@ def best_length(found: Capacity, ip_bytes: int, noise_ns: float) -> int:
     return int(np.clip(np.ceil(needed), 1, MOST_BULK - 1)) + 1
 
 
-def _buckets(session: Session, direction: Direction, ip_bytes: int, source: Source, watch: bool) -> float:
-    """Long trains, and the rate of the slowest in bit/s."""
+def _buckets(session: Session, direction: Direction, ip_bytes: int, source: Source, watch: bool) -> tuple[float, bool]:
+    """Long trains: the rate of the slowest in bit/s, and whether there is a token bucket."""
     plan = TrainPlan("train", direction, ip_bytes, BUCKET_PACKETS)
     first = session.run([plan], 0.0, watch).trains(source)
     duration_s = _duration_s(first)
     rest_s = float(np.clip(_REST * duration_s, 0.05, 0.5))
+    time.sleep(rest_s)
     more = session.run([plan] * (BUCKET_TRAINS - 1), rest_s, watch).trains(source)
+    bucket = find_bucket([*first, *more])
     longest_s = max(_duration_s(first), _duration_s(more))
     if longest_s <= 0:
         raise EngineError(f"no train came through {direction}; the path drops what comes fast, or all")
-    return 8 * ip_bytes * (BUCKET_PACKETS - 1) / longest_s
+    return 8 * ip_bytes * (BUCKET_PACKETS - 1) / longest_s, bucket is not None
 
 
 def _duration_s(trains: Sequence[Train]) -> float:

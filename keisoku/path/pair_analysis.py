@@ -128,12 +128,16 @@ def _row(way: Way) -> ObservedRow:
         "queued": Quantity(value=100 * found.queued_share, unit="%"),
     }
     if way.adr_bps:
-        figures["average_dispersion_rate"] = Quantity(value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1])
+        figures["average_dispersion_rate"] = Quantity(
+            value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1]
+        )
     if way.bucket:
         figures["sustained_rate"] = Quantity(
             value=way.bucket.sustained_bps, unit="bit/s", uncertainty=2 * way.bucket.sustained_error_bps
         )
-        figures["burst"] = Quantity(value=way.bucket.burst_bytes, unit="byte", uncertainty=2 * way.bucket.burst_error_bytes)
+        figures["burst"] = Quantity(
+            value=way.bucket.burst_bytes, unit="byte", uncertainty=2 * way.bucket.burst_error_bytes
+        )
     if way.clock_share is not None:
         figures["of_stamps"] = Quantity(value=100 * way.clock_share, unit="%")
     if way.serialisation:
@@ -176,7 +180,9 @@ def _remarks(settings: PacketPairSettings, facts: Mapping[str, object], noise_ns
         f"time: {settings.stamps} stamps",
     ]
     if "path_mtu_bytes" in facts:
-        remarks.append(f"packets of up to {facts['path_mtu_bytes']} byte pass unfragmented, and no longer ones were sent")
+        remarks.append(
+            f"packets of up to {facts['path_mtu_bytes']} byte pass unfragmented, and no longer ones were sent"
+        )
     if noise_ns is None:
         remarks.append("the stamps' own noise could not be measured: its part of the uncertainty is missing")
     if facts.get("dropped_by_sockets"):

@@ -13,10 +13,8 @@ from keisoku.record.result import Quantity
 if TYPE_CHECKING:
     from keisoku.path.pair_analysis import Way
 
-BUSY_QUEUED = 0.2
-"""Share of trains that met a queue, from which a path is called busy."""
-BUSY_ADR = 0.9
-"""Long trains below this share of the capacity shared the path with others."""
+BUSY_ADR = 0.99
+"""Long trains surely below this share of the capacity shared the path with others."""
 COARSE = 20.0
 """A dispersion of fewer standard deviations of a stamp says more of the clock than of the path."""
 NEAR_WHOLE = 0.15
@@ -34,11 +32,16 @@ def _bucket(way: Way) -> Flag | None:
     if bucket is None:
         return None
     figures = {
-        "sustained_rate": Quantity(value=bucket.sustained_bps, unit="bit/s", uncertainty=2 * bucket.sustained_error_bps),
+        "sustained_rate": Quantity(
+            value=bucket.sustained_bps, unit="bit/s", uncertainty=2 * bucket.sustained_error_bps
+        ),
         "burst": Quantity(value=bucket.burst_bytes, unit="byte", uncertainty=2 * bucket.burst_error_bytes),
         "peak_rate": Quantity(value=bucket.peak_bps, unit="bit/s"),
     }
-    text = f"{way.direction}: a token bucket lets a burst pass at once and then sustains less; pairs show its peak only"
+    where = " at the sending host itself" if bucket.at_sender else ""
+    text = (
+        f"{way.direction}: a token bucket{where} lets a burst pass at once and then sustains less; pairs see its peak"
+    )
     return Flag(name="token-bucket", text=text, figures=figures)
 
 
@@ -107,12 +110,14 @@ def _busy(way: Way) -> Flag | None:
     found = way.capacity
     if found is None or way.bucket is not None:
         return None
-    slow = way.adr_bps is not None and way.adr_bps[0] < BUSY_ADR * found.bps
-    if found.queued_share < BUSY_QUEUED and found.passes_check and not slow:
+    slow = way.adr_bps is not None and way.adr_bps[0] + 2 * way.adr_bps[1] < BUSY_ADR * found.bps
+    if (found.passes_check and not slow) or found.limited_by_sender:
         return None
     figures = {"queued": Quantity(value=100 * found.queued_share, unit="%")}
     if way.adr_bps:
-        figures["average_dispersion_rate"] = Quantity(value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1])
+        figures["average_dispersion_rate"] = Quantity(
+            value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1]
+        )
     check = "" if found.passes_check else ", and no train was seen that met none"
     text = f"{way.direction}: trains met queues{check}: others use the path"
     return Flag(name="busy-path", text=text, figures=figures)

@@ -9,12 +9,15 @@ import json
 from collections.abc import Mapping
 
 from keisoku.errors import PlanError
-from keisoku.path.pair_analysis import Way, analyse, way_of
 from keisoku.path.packet_pair import DIRECTIONS
+from keisoku.path.pair_analysis import analyse as analyse_trains
+from keisoku.path.pair_analysis import way_of
 from keisoku.path.pair_settings import PacketPairSettings
 from keisoku.path.train_log import TrainLog
 from keisoku.record.observation import Observation
 from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.report.pair_plot import pair_plots
+from keisoku.report.plot import Plot
 
 TABLE = "packets"
 _FACTS = "facts.json"
@@ -26,7 +29,7 @@ def keep(directory: ObservationDirectory, log: TrainLog, facts: Mapping[str, obj
     directory.write_text(_FACTS, json.dumps(facts, indent=1) + "\n")
 
 
-def answer(directory: ObservationDirectory) -> tuple[Observation, list[Way]]:
+def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
     """From a run's files alone. Raises PlanError if they are not all there."""
     settings = PacketPairSettings.model_validate(directory.settings)
     trains = TrainLog.of(directory.rows(TABLE)).trains(settings.stamps)
@@ -36,4 +39,4 @@ def answer(directory: ObservationDirectory) -> tuple[Observation, list[Way]]:
         raise PlanError("run", f"{directory.path} was not measured to its end", "measure again") from error
     noise = facts["stamp_noise_ns"]
     ways = [way for one in DIRECTIONS if (way := way_of(one, trains, noise.get(settings.stamps))) is not None]
-    return analyse(trains, settings, noise, facts), ways
+    return analyse_trains(trains, settings, noise, facts), pair_plots(ways)

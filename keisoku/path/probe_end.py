@@ -23,7 +23,7 @@ from keisoku.path.probe import (
     sent_rows,
 )
 
-_LATE_S = 0.02
+_LATE_S = 0.25
 """How long stamps of what was sent may be late."""
 MOST_BYTES = 2_000_000
 """What a socket surely holds until somebody reads."""
@@ -61,6 +61,7 @@ class ProbeEnd:
         """Sends trains (number, IP bytes, packets), each packet right behind the one before, and waits a random time
         of `gap_s` on average between trains, so that nothing periodic is hit or missed each time."""
         rows: list[Rows] = []
+        places: dict[int, tuple[Rows, int]] = {}
         for position, (train, ip_bytes, count) in enumerate(trains):
             if position:
                 time.sleep(gap_s * self._random.uniform(0.5, 1.5))
@@ -70,22 +71,24 @@ class ProbeEnd:
             data[:0] = payloads(self._token, HELLO, least_ip_bytes(self._of_ipv6), 1, self._of_ipv6)
             sent = self._socket.send([(one, peer, None) for one in data], 0)[1:]
             rows.append(sent_rows(train, sent))
-            rows[-1] = self._with_late(rows[-1], {packet.id: index for index, packet in enumerate(sent)})
+            left = [packet.id for packet in sent if packet.error is None]
+            places |= {number: (rows[-1], place) for place, number in enumerate(left)}
+        self._take_late(places)
         return np.concatenate(rows) if rows else np.zeros(0, ROW)
 
-    def _with_late(self, rows: Rows, places: dict[int, int]) -> Rows:
+    def _take_late(self, places: dict[int, tuple[Rows, int]]) -> None:
+        """A packet has its stamp when it leaves: behind a queue of this host that is long after it was sent."""
+        waiting = {number for number, (rows, place) in places.items() if rows["kernel_ns"][place] == 0}
         deadline_s = time.monotonic() + _LATE_S
-        while (missing := rows["kernel_ns"] == 0).any():
+        while waiting and time.monotonic() < deadline_s:
             late = self._socket.late_stamps()
             for number, kernel_ns, hardware_ns in late:
-                here = rows["index"] == places.get(number, -1)
-                rows["kernel_ns"][here] = kernel_ns or 0
-                rows["hardware_ns"][here] = hardware_ns or 0
-            if time.monotonic() >= deadline_s or not missing.any():
-                break
+                if number in waiting:
+                    rows, place = places[number]
+                    rows["kernel_ns"][place], rows["hardware_ns"][place] = kernel_ns or 0, hardware_ns or 0
+                    waiting.discard(number)
             if not late:
-                time.sleep(0.0005)
-        return rows
+                time.sleep(0.001)
 
     def collect(self, packets: int, wait_s: float) -> Rows:
         """Reads until so many probes came or the wait is over. Raises nothing for what is not ours: it is left out."""

@@ -40,7 +40,7 @@ class Reflector:
     def serve(self) -> None:
         """Answers until `stop`.
 
-        An answer must hold the time at which it leaves, which the kernel tells only afterwards: so the lag of the answers
+        An answer must hold the time at which it leaves, which the kernel tells only afterwards: so the lag of those
         before it, from the program's reading to the kernel's stamp, is added.
         """
         lags: deque[int] = deque([0], _LAGS)

@@ -56,7 +56,9 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -102,7 +104,7 @@ class Session:
         """The largest of `sizes` (IP bytes) that passes both ways without being fragmented; 0 if none does."""
         trains = [(HELLO - 1 - place, size, 1) for place, size in enumerate(sizes) for _ in range(2)]
         by_number = {number: size for number, size, _ in trains}
-        forward, came = self._forward(trains, 0.001, False)
+        _, came = self._forward(trains, 0.001, False)
         there = {by_number[int(number)] for number in came["train"]}
         _, back = self._reverse(trains, 0.001, False)
         both = there & {by_number[int(number)] for number in back["train"]}

@@ -6,6 +6,8 @@ whose linear program the lower convex hull solves. Queues only add to a delay, s
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,7 +30,7 @@ def skew(times_ns: NDArray[np.float64], delays_ns: NDArray[np.float64]) -> float
         elif point[1] < hull[-1][1]:
             hull[-1] = point
     middle = float(times_ns.mean())
-    for one, other in zip(hull, hull[1:], strict=False):
+    for one, other in itertools.pairwise(hull):
         if one[0] <= middle <= other[0]:
             return float(np.clip((other[1] - one[1]) / (other[0] - one[0]), -MOST, MOST))
     return 0.0

@@ -23,7 +23,8 @@ def stamp_noise(address: str, namespace: str | None = None) -> dict[str, float]:
     """Standard deviation of one stamp in ns for each source of time; empty where there is no loopback.
 
     Robust: a quarter of the delays' interquartile range counts, not what hold-ups add. Half of the variance is the
-    sender's, and what a source rounds off is added. User stamps wait for packets as a program does that sleeps until one comes.
+    sender's, and what a source rounds off is added. User stamps wait for packets as
+    a program does that sleeps until one comes.
     """
     loopback = "::1" if ":" in address else "127.0.0.1"
     try:
@@ -38,12 +39,14 @@ def stamp_noise(address: str, namespace: str | None = None) -> dict[str, float]:
         if left.error is None and len(packets) == 1:
             sent.append(left)
             received.append(packets[0])
-    noise = {}
+    noise: dict[str, float] = {}
     for source in SOURCES:
         delays = np.array(
             [
                 came - left
-                for left, came in ((stamps_of(a, source), stamps_of(b, source)) for a, b in zip(sent, received, strict=True))
+                for left, came in (
+                    (stamps_of(a, source), stamps_of(b, source)) for a, b in zip(sent, received, strict=True)
+                )
                 if left and came
             ],
             float,

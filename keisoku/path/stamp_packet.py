@@ -217,7 +217,9 @@ def unix_ns(stamp: int, ptp: bool) -> int:
 def _check(data: bytes, least: int, key: bytes | None) -> None:
     if len(data) < least:
         raise StampFormatError(f"{len(data)} bytes are no STAMP packet, which has {least} at least")
-    if key is not None and not hmac.compare_digest(_mac(data[: least - _HMAC_BYTES], key), data[least - _HMAC_BYTES : least]):
+    if key is not None and not hmac.compare_digest(
+        _mac(data[: least - _HMAC_BYTES], key), data[least - _HMAC_BYTES : least]
+    ):
         raise StampFormatError("its HMAC is not of this key")
 
 

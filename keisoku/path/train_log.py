@@ -72,7 +72,9 @@ class TrainLog:
     def trains(self, source: Source = "kernel") -> list[Train]:
         """Every train by one source of time. A packet that came twice counts by its first arrival."""
         sent, received = _by_train(self._sent), _by_train(self._received)
-        return [_train(number, plan, sent.get(number), received.get(number), source) for number, plan in self._plans.items()]
+        return [
+            _train(number, plan, sent.get(number), received.get(number), source) for number, plan in self._plans.items()
+        ]
 
     def table(self) -> pa.Table:
         """One row a packet; 0 stands for a stamp that is missing."""

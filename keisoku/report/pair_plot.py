@@ -94,7 +94,7 @@ def _sizes(ways: Sequence[Way]) -> Plot:
 
 def _trains(ways: Sequence[Way]) -> Plot:
     axes = {"xaxis": axis("ms since the first packet arrived"), "yaxis": axis("place in the train")}
-    caption = "Arrivals of long trains: a straight line for a link, two lines for a token bucket, steps for gathered interrupts."
+    caption = "Arrivals of long trains: one line for a link, two for a token bucket, steps for gathered interrupts."
     plot = Plot("trains", caption, axes)
     for position, way in enumerate(ways):
         for train in (one for one in way.trains if one.stage == "train" and one.received > 1):

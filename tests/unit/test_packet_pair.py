@@ -106,7 +106,9 @@ def test_gathered_interrupts_are_found_with_their_period_and_nothing_else_is_tak
 
 def test_modes_are_where_the_pairs_are() -> None:
     random = np.random.default_rng(1)
-    rates = np.concatenate((random.normal(1e8, 5e5, 600), random.normal(6e7, 1e6, 300), random.uniform(1e7, 1.5e8, 100)))
+    rates = np.concatenate(
+        (random.normal(1e8, 5e5, 600), random.normal(6e7, 1e6, 300), random.uniform(1e7, 1.5e8, 100))
+    )
     strongest = sorted(local_modes(rates), key=lambda mode: -mode.pairs)[:2]
     assert [mode.centre_bps for mode in strongest] == pytest.approx([1e8, 6e7], rel=0.02)
     assert local_modes(rates[:5]) == []
@@ -184,7 +186,5 @@ def test_lost_packets_leave_trains_out_and_break_nothing() -> None:
     assert _observed(path).rows == ()
 
 
-def _observed(
-    path: SyntheticPath, given: PacketPairSettings = SETTINGS, noise_ns: float = 10.0
-) -> Observation:
+def _observed(path: SyntheticPath, given: PacketPairSettings = SETTINGS, noise_ns: float = 10.0) -> Observation:
     return analyse(path.trains, given, {"kernel": noise_ns}, {})
