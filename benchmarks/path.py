@@ -114,7 +114,10 @@ def pchar(lab: PathLab, mtu: int) -> Reading | None:
         )
     except subprocess.TimeoutExpired:
         return None
-    rates = [float(rate) / 1e3 for rate in re.findall(r"Hop char:.*bw = *(-?[\d.]+|-+\.-+)", done.stdout.replace("--.---", "nan"))]
+    rates = [
+        float(rate) / 1e3
+        for rate in re.findall(r"Hop char:.*bw = *(-?[\d.]+|-+\.-+)", done.stdout.replace("--.---", "nan"))
+    ]
     return Reading(time.monotonic() - began, [rate if rate > 0 else None for rate in rates])
 
 

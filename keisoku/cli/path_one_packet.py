@@ -29,6 +29,7 @@ from keisoku.path.stamp_noise import stamp_noise
 @click.option("--repeats", type=int, default=8, show_default=True, help="of each probe size, at least")
 @click.option("--max-hops", type=int, default=30, show_default=True, help="longest path that is followed")
 @click.option("--port", type=int, default=33435, show_default=True, help="UDP port of HOST on which nobody listens")
+@click.option("--timeout", default="1s", show_default=True, metavar="TIME", help="wait so long for a first reply")
 @click.option("--trains", type=int, default=5, show_default=True, help="back-to-back trains to each hop; 0: none")
 @click.option("--out", type=click.Path(path_type=Path), help="run directory (default: runs/DATE-KIND)")
 @click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output")
@@ -39,6 +40,7 @@ def command(
     repeats: int,
     max_hops: int,
     port: int,
+    timeout: str,
     trains: int,
     out: Path | None,
     as_json: bool,
@@ -63,12 +65,15 @@ def command(
         repeats=repeats,
         hops=max_hops,
         port=port,
+        timeout_s=seconds("--timeout", timeout),
         trains=trains,
     )
     with HopSockets(place, port) as wire:
-        one = stamp_noise(wire.destination, place.path).get("kernel")
-        noise = None if one is None else one * 2**0.5
-        facts = {"stamp_noise_ns": noise, "address": wire.destination, "interface_mtu_bytes": wire.mtu_bytes}
+        facts = {
+            "stamp_noise_ns": stamp_noise(wire.destination, place.path),
+            "address": wire.destination,
+            "interface_mtu_bytes": wire.mtu_bytes,
+        }
         directory = new_directory(out, KIND, settings.model_dump(mode="json"), facts)
 
         def keep(probes: Sequence[HopProbe]) -> None:
@@ -87,7 +92,7 @@ def command(
 
 
 def _settings(**values: object) -> OnePacketSettings:
-    names = {"budget_s": "--budget", "hops": "--max-hops"}
+    names = {"budget_s": "--budget", "hops": "--max-hops", "timeout_s": "--timeout"}
     try:
         return OnePacketSettings.model_validate(values)
     except ValidationError as error:

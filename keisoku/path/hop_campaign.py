@@ -55,7 +55,7 @@ class _Hop:
 
     def timeout_ns(self) -> int:
         """How long to wait for its reply."""
-        return min(TIMEOUT_NS, max(TIMEOUT_FLOOR_NS, 3 * self.longest_ns)) if self.longest_ns else TIMEOUT_NS
+        return max(TIMEOUT_FLOOR_NS, 3 * self.longest_ns) if self.longest_ns else TIMEOUT_NS
 
 
 class HopCampaign:
@@ -78,7 +78,7 @@ class HopCampaign:
 
     def run(self) -> KnownPath:
         """Finds the hops, probes them until done or out of time, and sends the trains. Raises EngineError."""
-        path = discover(self._wire, self._settings.hops)
+        path = discover(self._wire, self._settings.hops, round(self._settings.timeout_s * NS_PER_S))
         began = self._wire.now_ns()
         end = began + round(self._settings.budget_s * NS_PER_S)
         # Silent hops are in the raw rows too, or nobody could say later that they were asked.

@@ -24,7 +24,7 @@ def keisoku(cwd: Path, *words: str) -> Ended:
 
 def one_packet(lab: PathLab, out: Path, *words: str, budget: str = "20s") -> Ended:
     host = f"{lab.target_address}@{lab.tester_namespace}"
-    usual = ["--json", "--trains", "2", "--budget", budget, "--out", str(out)]
+    usual = ["--json", "--trains", "2", "--timeout", "300ms", "--budget", budget, "--out", str(out)]
     return keisoku(out.parent, "one-packet", host, *usual, *words)
 
 
@@ -80,14 +80,6 @@ def test_host_that_refuses_and_path_that_drops_everything_are_one_sentence(tmp_p
         done = one_packet(lab, tmp_path / "drops")
         assert done.code == 2
         assert "nobody on the way answered" in done.stderr
-        gone = keisoku(tmp_path, "one-packet", f"192.0.2.1@{lab.tester_namespace}")
+        gone = keisoku(tmp_path, "one-packet", f"192.0.2.1@{lab.tester_namespace}", "--timeout", "300ms")
         assert gone.code == 2
         assert "no route leads to it" in gone.stderr
-
-
-def test_limit_of_linux_is_respected_and_the_budget_kept(tmp_path: Path) -> None:
-    with PathLab([Hop(10 * M)], icmp="default") as lab:
-        done = one_packet(lab, tmp_path / "limited", budget="3s")
-    # Six replies at once and then one a second are not enough for a fit in that time, or just so.
-    assert done.code in (0, 2)
-    assert done.code == 0 or "longer --budget" in done.stderr

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from virtual_path import Limiter, rfc792, rfc1812, whole
 
 from keisoku.path.hop_minimum import hop_samples
-from keisoku.path.hop_probe import HopProbe, from_row
+from keisoku.path.hop_probe import HopProbe, by_source, from_row
 from keisoku.path.hop_segment import Span, fit_hop, rate
 from keisoku.path.hop_sizes import probe_sizes
 from keisoku.path.hop_slope import fit_slopes, identifiable, theil_sen
 from keisoku.path.hop_train import dispersions
 from keisoku.path.icmp_limit import IcmpLimit
+from keisoku.path.one_packet_sources import repetitions, source_rows
 from keisoku.path.quoting import classify
 
 Floats = NDArray[np.float64]
@@ -212,3 +213,26 @@ def test_train_shows_the_slowest_stage_and_not_the_sum() -> None:
     found = dispersions(packets)[2]
     assert found.rate == pytest.approx(100e6, rel=1e-3)
     assert not found.limited_by_sender
+
+
+def test_sources_of_time_differ_by_their_noise() -> None:
+    generator = np.random.default_rng(9)
+    times = rtt(100e6, 100e6, replies_of(rfc1812))
+    probes = []
+    for _ in range(40):
+        for size, true in zip(SIZES, times, strict=True):
+            kernel, user = round(true + generator.normal(0, 20.0)), round(true + generator.normal(0, 2000.0))
+            probes.append(hop(1, int(size), kernel)._replace(rtt_tsc_ns=user))
+    assert [len(one) for one in repetitions(probes)] == [4 * SIZES.size] * 10
+    rows = {row.name: row for row in source_rows(probes, {"kernel": 20 / 2**0.5, "user-tsc": 2000 / 2**0.5})}
+    kernel_row, user_row = rows["hop 1, kernel"].figures, rows["hop 1, user-tsc"].figures
+    assert kernel_row["mean"].value == pytest.approx(100, rel=1e-3)
+    assert user_row["variance"].value > 1000 * kernel_row["variance"].value
+    for row in (kernel_row, user_row):
+        assert 0.1 < row["clock_predicted"].value / row["variance"].value < 10
+    assert "hop 1, user-gettimeofday" not in rows
+    assert by_source(probes, "user-gettimeofday")[0].rtt_ns is None
+
+
+def test_too_few_repeats_make_no_repetitions() -> None:
+    assert source_rows([hop(1, size, 1000) for size in (64, 100, 200)] * 8, {}) == []
