@@ -1,4 +1,4 @@
-"""`keisoku path one-packet` against Debian's pchar on the same paths, whose truth is known: error of every hop, and time.
+"""`keisoku path one-packet` against Debian's pchar on the same paths of known truth: error of every hop, and time.
 
 Each path is laid once; keisoku measures it, then pchar does, with as many repeats of its sizes and hardly any pause
 between them (by default it would pause 0.25 s, which makes six minutes a hop). Both keep off the links' CPU. A case
@@ -114,11 +114,13 @@ def pchar(lab: PathLab, mtu: int) -> Reading | None:
         )
     except subprocess.TimeoutExpired:
         return None
-    rates = [
-        float(rate) / 1e3
-        for rate in re.findall(r"Hop char:.*bw = *(-?[\d.]+|-+\.-+)", done.stdout.replace("--.---", "nan"))
-    ]
-    return Reading(time.monotonic() - began, [rate if rate > 0 else None for rate in rates])
+    rates = [_rate(word) for word in re.findall(r"Hop char:.*bw = *(\S+) Kbps", done.stdout)]
+    return Reading(time.monotonic() - began, rates)
+
+
+def _rate(word: str) -> float | None:
+    """Mb/s; None for the dashes that pchar prints where it found a slope below zero."""
+    return float(word) / 1e3 if re.fullmatch(r"[\d.]+", word) and float(word) > 0 else None
 
 
 def rows(name: str, case: Case) -> Iterator[str]:
@@ -130,13 +132,20 @@ def rows(name: str, case: Case) -> Iterator[str]:
         forward, reverse = (rate / M for rate in hop.rates_bps)
         if hop.bucket_bytes is not None:
             forward = reverse = float("nan")
-        said = [flag for flag in ours.flags if f"hop {number + 1} " in flag]
-        yield (
-            f"| {name} | {number + 1} | {_number(forward)} / {_number(reverse)} | {_against(ours.forward, number, forward)}"
-            f" | {_uncertainty(ours, number)} | {_against(ours.reverse, number, reverse)}"
-            f" | {_against(peer.forward, number, forward) if peer else '–'}"
-            f" | {ours.seconds:.0f} | {f'{peer.seconds:.0f}' if peer else '–'} | {', '.join(flag.split()[0] for flag in said)} |"
-        )
+        said = [flag.split()[0] for flag in ours.flags if f"hop {number + 1} " in flag]
+        cells = [
+            name,
+            str(number + 1),
+            f"{_number(forward)} / {_number(reverse)}",
+            _against(ours.forward, number, forward),
+            _uncertainty(ours, number),
+            _against(ours.reverse, number, reverse),
+            _against(peer.forward, number, forward) if peer else "–",
+            f"{ours.seconds:.0f}",
+            f"{peer.seconds:.0f}" if peer else "–",
+            ", ".join(said),
+        ]
+        yield f"| {' | '.join(cells)} |"
 
 
 def _flags(answer: Observation) -> list[str]:

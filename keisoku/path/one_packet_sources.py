@@ -1,7 +1,7 @@
-"""E2's question for the one-packet method: the same probes by different sources of time, repetition by repetition. Pure.
+"""E2's question for the one-packet method: the same probes by each source of time, repetition by repetition. Pure.
 
-Every probe has all stamps, so sources differ in nothing but themselves. A repetition is some of the repeats of every size;
-the variance of its rate is what E2 tabulates. The clock's part is predicted from the noise of each source on loopback.
+Every probe has all stamps, so sources differ in nothing but themselves. A repetition is some of the repeats of every
+size; the variance of its rate is what E2 tabulates. The clock's part is predicted from the noise of each source on loopback.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REPEATS = 4
 
 
 def repetitions(probes: Sequence[HopProbe]) -> list[list[HopProbe]]:
-    """Single probes dealt out to up to ten repetitions, each with every size equally often; none if there are too few."""
+    """Single probes dealt out to up to ten repetitions, each size as often in each; none if there are too few."""
     answered: Counter[tuple[int, int]] = Counter()
     numbered: list[tuple[int, HopProbe]] = []
     for probe in probes:
