@@ -1,7 +1,7 @@
 """E2's question for the one-packet method: the same probes by each source of time, repetition by repetition. Pure.
 
 Every probe has all stamps, so sources differ in nothing but themselves. A repetition is some of the repeats of every
-size; the variance of its rate is what E2 tabulates. The clock's part is predicted from the noise of each source on loopback.
+size; the variance of its rate is what E2 tabulates. The clock's part is predicted from each source's noise on loopback.
 """
 
 from __future__ import annotations

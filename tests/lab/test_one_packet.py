@@ -22,9 +22,9 @@ def keisoku(cwd: Path, *words: str) -> Ended:
     return Ended(start("path", *words, cwd=cwd))
 
 
-def one_packet(lab: PathLab, out: Path, *words: str, budget: str = "20s") -> Ended:
+def one_packet(lab: PathLab, out: Path, *words: str, budget: str = "10s") -> Ended:
     host = f"{lab.target_address}@{lab.tester_namespace}"
-    usual = ["--json", "--trains", "2", "--timeout", "300ms", "--budget", budget, "--out", str(out)]
+    usual = ["--json", "--repeats", "4", "--trains", "1", "--timeout", "300ms", "--budget", budget, "--out", str(out)]
     return keisoku(out.parent, "one-packet", host, *usual, *words)
 
 
