@@ -161,7 +161,7 @@ class HopCampaign:
         return f"{number} repeats in {seconds:.0f} s, hops to go: {todo}{told}"
 
     def _trains(self, hops: Sequence[_Hop], path: KnownPath) -> None:
-        self._progress("trains")
+        self._progress("back-to-back trains to each hop")
         found = [] if self._path is None else self._path.segments
         longer = {segment.last_hop for segment in found if segment.forward and segment.forward.value < SLOWEST_COPY}
         for number in range(self._settings.trains):
