@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from keisoku.path.hop_probe import HopProbe, by_source
-from keisoku.path.hop_segment import BITS
+from keisoku.path.hop_segment import BITS, SLOWEST_COPY
 from keisoku.path.path_fit import fit_path
 from keisoku.path.time_source import SOURCES
 from keisoku.record.observation import ObservedRow
@@ -54,7 +54,7 @@ def source_rows(probes: Sequence[HopProbe], noise_ns: Mapping[str, float]) -> li
         gains: dict[int, float] = {}
         for one in dealt:
             for segment in fit_path(by_source(one, source), draws=0).segments:
-                if segment.forward is not None and segment.forward.value > 0:
+                if segment.forward is not None and segment.forward.value >= SLOWEST_COPY:
                     rates.setdefault(segment.last_hop, []).append(BITS / segment.forward.value / 1e6)
                     gains[segment.last_hop] = segment.forward_gain
         for hop, found in sorted(rates.items()):
