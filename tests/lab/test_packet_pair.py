@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 from command_line import keisoku
 
+from keisoku.errors import EngineError, PlanError
 from keisoku.lab.cross_traffic import CrossTraffic
 from keisoku.lab.hop import Hop
 from keisoku.lab.path import PathLab
 from keisoku.path.control import GREETING, ControlError
+from keisoku.path.delay import DelaySender, DelaySettings
 from keisoku.path.packet_pair import measure
 from keisoku.path.pair_analysis import analyse
 from keisoku.path.pair_settings import PacketPairSettings
@@ -145,17 +147,27 @@ def test_whoever_is_no_server_of_this_version_is_told_so(answer: bytes, told: st
         thread.join()
 
 
-@pytest.mark.parametrize(("target", "told"), [("resets", "refuses"), ("drops", "does not answer")])
-def test_a_host_that_drops_or_resets_is_one_sentence_and_exit_code_2(target: str, told: str, tmp_path: Path) -> None:
-    with PathLab([Hop(FAST)], target=target) as lab:  # type: ignore[arg-type]
+def test_a_host_that_resets_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
+    with PathLab([Hop(FAST)], target="resets") as lab:
         host = f"{lab.target_address}@{lab.tester_namespace}"
-        done = keisoku("path", "packet-pair", host, cwd=tmp_path)
-        done.refused(told)
-        quiet = keisoku("path", "delay", host, "--packets", "3", "--wait", "100 ms", cwd=tmp_path)
-        quiet.refused("port 862")
+        keisoku("path", "packet-pair", host, cwd=tmp_path).refused("refuses TCP port 8620")
+        with pytest.raises(EngineError, match=r"UDP port 862 refuses"):
+            _delays(lab).measure()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_that_nobody_knows_and_a_namespace_that_is_not_there_are_told(tmp_path: Path) -> None:
-    keisoku("path", "packet-pair", "no-such-host.invalid", cwd=tmp_path).refused("no-such-host.invalid is not known")
-    keisoku("path", "delay", "192.0.2.1@nowhere", cwd=tmp_path).refused("there is no namespace nowhere")
+def test_a_host_that_drops_everything_and_one_that_nobody_knows_are_told() -> None:
+    with PathLab([Hop(FAST)], target="drops") as lab:
+        with pytest.raises(EngineError, match=r"does not answer at TCP port 8620 within 5 s"):
+            Session(Place(lab.target_address, lab.tester_namespace), 8620)
+        with pytest.raises(EngineError, match=r"answered none of 3 packets"):
+            _delays(lab).measure()
+    with pytest.raises(EngineError, match=r"no-such-host\.invalid is not known"):
+        Place("no-such-host.invalid").resolve()
+    with pytest.raises(PlanError, match=r"there is no namespace nowhere"):
+        Place.parse("192.0.2.1@nowhere")
+
+
+def _delays(lab: PathLab) -> DelaySender:
+    settings = DelaySettings(host=lab.target_address, packets=3, wait_s=0.1)
+    return DelaySender(Place(lab.target_address, lab.tester_namespace), settings)
