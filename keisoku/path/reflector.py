@@ -17,6 +17,8 @@ from keisoku.path.stamp_packet import StampFormatError, reflect
 TTL = 255
 """RFC 8762 §4.2.1, so that hops can be counted."""
 _LAGS = 64
+_ENOUGH_LAGS = 16
+"""To know the least: a time of leaving that is later than the packet's would make a delay negative."""
 _ESTIMATE_S = 1.0
 
 
@@ -52,7 +54,7 @@ class Reflector:
                 if packet.source is None:
                     continue
                 received_ns = packet.kernel_ns or packet.realtime_ns
-                lag_ns = min(lags, default=0)
+                lag_ns = min(lags) if len(lags) >= _ENOUGH_LAGS else 0
                 now_ns = time.time_ns()
                 try:
                     answer = reflect(packet.data, received_ns, now_ns + lag_ns, packet.ttl or 0, estimate, self._key)
