@@ -141,7 +141,7 @@ class Study(Settings):
 
     @model_validator(mode="after")
     def _steps(self) -> Study:
-        names = [step.name for step in (*self.step, *self.path)]
+        names = [step.name for step in self.step] + [step.name for step in self.path]
         if not names:
             raise PlanError("step", "there is none", "add a [[step]] or a [[path]]")
         if len(set(names)) < len(names):
