@@ -6,17 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from trials import Spoiled, carried, incomplete
 
 from keisoku.engine.opening import on_lab
 from keisoku.lab import Lab
 from keisoku.plan.plan import Plan, parse
 from keisoku.record.frames import ENTRY
-from keisoku.record.trial import Facts, Phases, Trial
+from keisoku.record.trial import NS_PER_S, Facts, Flow, Phases, Trial
 
-_ATTEMPTS = 5
-"""A machine that is busy with something else may keep the tester from sending what it should."""
 FRAMES = 240
-"""Of each port: divisible by the numbers of streams and sizes that tests use."""
+"""Of each port: fewer than a veth holds, so that no device loses one while a CPU stands still; divisible by the
+numbers of streams and sizes that tests use."""
+_PATIENCE_NS = 20 * NS_PER_S
+_STREAMS = 2048
+"""Numbers set aside for each attempt."""
 
 
 class Rows:
@@ -46,11 +49,27 @@ def trial(plan: Plan, frames: int = FRAMES, frames_per_second: float = 4000.0) -
     )
 
 
+def patient_trial(frames: int, frame_bytes: int, frames_per_second: float = 10_000.0) -> Trial:
+    """One way from the first port to the second; a sender that is held up has time to send all of it, and then it ends.
+
+    For tests of what frames are and what becomes of them: nobody may ask it for a rate.
+    """
+    return Trial(
+        purpose="test",
+        frame_bytes=frame_bytes,
+        frames_per_second=frames_per_second,
+        duration_ns=_PATIENCE_NS,
+        phases=Phases(learning_wait_ns=20_000_000, drain_ns=100_000_000, rest_ns=0),
+        flows=(Flow(transmit=0, receive=1, duration_ns=round(frames / frames_per_second * NS_PER_S)),),
+    )
+
+
 def carry_out(
     plan: Plan,
     frames: int = FRAMES,
     frames_per_second: float = 4000.0,
     before: Callable[[Lab], None] = lambda lab: None,
+    again: Spoiled = incomplete,
 ) -> tuple[Facts, np.ndarray[tuple[int], np.dtype[np.void]]]:
     """The facts and rows of one trial on a lab of the plan's device, with as many ports as the plan has."""
     ports = max(2, *(int(port) for _, port in plan.port_fields()))
@@ -58,13 +77,14 @@ def carry_out(
         engine = on_lab(plan, lab)
         try:
             before(lab)
+            kept: list[Rows] = []
+
+            def sink() -> Rows:
+                kept.append(Rows())
+                return kept[-1]
+
             wanted = trial(plan, frames, frames_per_second)
-            for _ in range(_ATTEMPTS):
-                rows = Rows()
-                engine.start(wanted, stream=1, seed=plan.seed, frames=rows)
-                facts, _ = engine.finish()
-                if facts.sent.offered_frames == wanted.frames * len(facts.transmitters):
-                    break
-            return facts, rows.rows()
+            facts, _ = carried(engine, wanted, again, streams=_STREAMS, seed=plan.seed, sink=sink)
+            return facts, kept[-1].rows()
         finally:
             engine.close()

@@ -78,15 +78,21 @@ def stamped_pair(sender_run: Run, receiver_run: Run, address: str) -> Iterator[t
         yield sender, receiver
 
 
-def one_way_ns(sender: socket.socket, receiver: socket.socket, ip_bytes: int) -> int:
-    """The delay of a lone packet between the stamps of both kernels."""
+def one_way_ns(sender: socket.socket, receiver: socket.socket, ip_bytes: int) -> int | None:
+    """The delay of a lone packet between the stamps of both kernels; None if one is missing.
+
+    The kernel begins to stamp what it receives some time after the first socket has asked for it.
+    """
     sender.send(bytes(ip_bytes - UDP_HEADERS_BYTES))
     assert select.select([receiver], [], [], PATIENCE_S)[0]
     received = _stamp(receiver.recvmsg(ip_bytes, 512)[1])
-    return received - _stamp(sender.recvmsg(0, 512, socket.MSG_ERRQUEUE)[1])
+    sent = _stamp(sender.recvmsg(0, 512, socket.MSG_ERRQUEUE)[1])
+    return None if received is None or sent is None else received - sent
 
 
-def _stamp(messages: list[tuple[int, int, bytes]]) -> int:
-    data = next(data for level, kind, data in messages if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPING))
-    seconds, ns = struct.unpack("qq", data[:16])
-    return int(seconds * 1_000_000_000 + ns)
+def _stamp(messages: list[tuple[int, int, bytes]]) -> int | None:
+    for level, kind, data in messages:
+        if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPING):
+            seconds, ns = struct.unpack("qq", data[:16])
+            return int(seconds * 1_000_000_000 + ns)
+    return None

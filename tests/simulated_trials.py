@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from trials import drive
+
 from keisoku.calibration.bias import Bias
 from keisoku.engine.simulated import SimulatedEngine, routes_between
 from keisoku.engine.traffic import Traffic
@@ -13,7 +15,6 @@ from keisoku.plan.device import Device, parse_device
 from keisoku.plan.plan import Plan, parse
 from keisoku.record.result import Result
 from keisoku.record.trial import Facts, Trial, TrialRecord
-from keisoku.record.validity import reasons
 
 
 def device(toml: str) -> Device:
@@ -44,24 +45,10 @@ def carry_out(
     results: dict[str, Result] = {}
     for name in plan.methods:
         method = begin(name, plan, engine.capabilities, bias, results)
-        reply = None
-        while True:
-            try:
-                trial = method.send(reply)  # type: ignore[arg-type]
-            except StopIteration as stop:
-                results[name] = stop.value
-                break
-            engine.start(trial, stream=1, seed=plan.seed + len(records))
-            facts, seconds = engine.finish()
-            facts = spoil(len(records), trial, facts)
-            reply = TrialRecord(
-                index=len(records),
-                method=name,
-                trial=trial,
-                facts=facts,
-                started_at="",
-                engine_seconds=seconds,
-                invalid_because=reasons(trial, facts),
-            )
-            records.append(reply)
+        result, own = drive(
+            name, method, engine, seed=lambda index: plan.seed + index, streams=0, change=spoil, first=len(records)
+        )
+        assert result is not None
+        results[name] = result
+        records += own
     return results[plan.methods[-1]], records

@@ -8,6 +8,7 @@ from typing import Literal
 from keisoku.errors import PlanError
 
 CrossKind = Literal["constant", "poisson", "tcp"]
+MOST_PACKETS_PER_SECOND = 100_000
 Way = Literal["forward", "reverse"]
 
 
@@ -35,6 +36,13 @@ class CrossTraffic:
             raise PlanError("cross", f"a share of {self.share} cannot be offered", "give up to 1, or up to 2 for UDP")
         if not self.sizes_bytes or min(self.sizes_bytes) < 28 or max(self.sizes_bytes) > mtu:
             raise PlanError("cross", f"packets of {self.sizes_bytes} bytes cannot be sent", f"give 28 to {mtu}")
+
+    def check_rate(self, rate_bps: int, overhead_bytes: int) -> None:
+        """Raise PlanError if its share of such a line is more UDP packets than the links' thread can send."""
+        rate = self.packets_per_second(rate_bps, overhead_bytes)
+        if self.kind != "tcp" and rate > MOST_PACKETS_PER_SECOND:
+            problem = f"{rate:.0f} packets/s are more than can be sent"
+            raise PlanError("cross", problem, f"choose larger packets or a share for {MOST_PACKETS_PER_SECOND} at most")
 
     def packets_per_second(self, rate_bps: int, overhead_bytes: int) -> float:
         """The mean rate that makes its share of a line."""

@@ -221,6 +221,8 @@ def _check(hops: tuple[Hop, ...], cross: tuple[CrossTraffic, ...], silent: Seque
     for number, hop in enumerate(hops, 1):
         hop.check(number)
     for traffic in cross:
-        traffic.check(len(hops), hops[min(max(traffic.hop, 1), len(hops)) - 1].mtu)
+        hop = hops[min(max(traffic.hop, 1), len(hops)) - 1]
+        traffic.check(len(hops), hop.mtu)
+        traffic.check_rate(hop.rates_bps[0 if traffic.way == "forward" else 1], hop.overhead_bytes)
     if any(not 1 <= number < len(hops) for number in silent):
         raise PlanError("silent", f"there are routers 1 to {len(hops) - 1} only", "give their numbers")

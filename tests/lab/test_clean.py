@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -62,9 +61,9 @@ def test_a_signal_while_the_lab_is_made_leaves_nothing(number):
 @pytest.mark.parametrize("inside", ["raise ValueError", "sys.exit(3)", "pass"])
 def test_any_other_end_leaves_nothing(inside):
     program = _CHILD.format(inside=inside, before="")
-    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert child.stdout == "ready\n"
-    assert not [made for made in existing() if not Path(f"/proc/{made.owner}").exists()]
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.communicate(timeout=60)[0] == "ready\n"
+    assert _owned_by(child.pid) == []
 
 
 def test_what_a_killed_process_left_is_cleaned_and_nothing_else():
@@ -74,7 +73,8 @@ def test_what_a_killed_process_left_is_cleaned_and_nothing_else():
         assert set(left) <= {made.name for made in existing()}
         child.kill()
         child.communicate()
-        assert sorted(clean()) == left
+        # A lab that another process makes cleans too, and clean() may find what others left.
+        clean()
         assert _owned_by(child.pid) == []
         assert lab.ports[0].namespace_path.exists()
 

@@ -7,14 +7,13 @@ import signal
 from pathlib import Path
 
 import pytest
-from command_line import QUICK, Ended, assert_adds_up, keisoku, namespaces_of, start, trials
+from command_line import QUICK, Ended, assert_adds_up, keisoku, measured, namespaces_of, start, trials
 
 from keisoku.lab import Lab, LabPort
 
 pytestmark = pytest.mark.lab
 
-MET = "throughput[84] >= 1 kpps"
-THROUGHPUT = ["throughput", *QUICK, "--maximum", "100kpps", "--resolution", "20", "--require", MET]
+THROUGHPUT = ["throughput", *QUICK, "--maximum", "100kpps", "--resolution", "20"]
 LATENCY = ["latency", *QUICK, "--rate", "20kpps", "--trials", "2"]
 LOSS = ["loss", *QUICK, "--maximum", "100kpps"]
 
@@ -57,15 +56,19 @@ def test_a_device_is_measured_and_every_frame_accounted_for(
 
 
 def test_a_missed_criterion_is_exit_code_1(tmp_path: Path) -> None:
-    criterion = "throughput[84] >= 100 Gpps"
-    done = keisoku(*THROUGHPUT, "--dut", "lab:bridge", "--size", "84", "--require", criterion, cwd=tmp_path)
+    met, missed = "throughput[84] >= 1 kpps", "throughput[84] >= 100 Gpps"
+    # Simulated: on a host that holds the tester up, a real one may have no throughput to be compared.
+    done = keisoku(
+        *THROUGHPUT, "--dut", "sim:gs908e", "--size", "84", "--require", met, "--require", missed, cwd=tmp_path
+    )
     assert done.code == 1, done.stderr
-    assert f"met     {MET}" in done.stdout
-    assert f"MISSED  {criterion}" in done.stdout
+    assert f"met     {met}" in done.stdout
+    assert f"MISSED  {missed}" in done.stdout
 
 
 def test_a_calibration_is_kept_used_and_left_out_when_asked(tmp_path: Path) -> None:
-    made = keisoku("calibrate", "--size", "64", "--duration", "0.1s", "--trials", "3", "--waits", "0.02s", cwd=tmp_path)
+    calibrate = ["calibrate", "--size", "64", "--duration", "0.1s", "--trials", "2", "--waits", "0.02s"]
+    made = measured(*calibrate, "--out", "made", cwd=tmp_path)
     assert made.code == 0, made.stderr
     (kept,) = (tmp_path / "keisoku" / "calibration").glob("*.json")
     assert f"calibration kept: {kept}" in made.stderr
@@ -73,10 +76,10 @@ def test_a_calibration_is_kept_used_and_left_out_when_asked(tmp_path: Path) -> N
     assert {point["frame_bytes"] for point in calibration["points"]} == {64}
 
     # One trial of these that the tester does not spoil is enough.
-    measure = [*LATENCY, "--dut", "lab:bridge", "--size", "64", "--duration", "0.1s", "--trials", "5"]
+    measure = [*LATENCY, "--dut", "lab:bridge", "--size", "64", "--duration", "0.1s", "--trials", "3"]
     means = {}
     for name in ("auto", "none"):
-        done = keisoku(*measure, "--calibration", name, "--out", name, cwd=tmp_path)
+        done = measured(*measure, "--calibration", name, "--out", name, cwd=tmp_path)
         assert done.code == 0, done.stderr
         context = json.loads((tmp_path / name / "context.json").read_text())
         means[name] = json.loads((tmp_path / name / "result.json").read_text())[0]["rows"][0]["figures"]["mean"]

@@ -82,7 +82,8 @@ def _slope_ns(sender: socket.socket, receiver: socket.socket) -> float:
     delays: dict[int, list[int]] = {size: [] for size in SIZES}
     for _ in range(400):
         for size, seen in delays.items():
-            seen.append(one_way_ns(sender, receiver, size))
+            delay = one_way_ns(sender, receiver, size)
+            seen += [] if delay is None else [delay]
         if all(sum(one < min(seen) + NEAR_THE_LEAST_NS for one in seen) >= 8 for seen in delays.values()):
             break
     least = {size: min(seen) for size, seen in delays.items()}

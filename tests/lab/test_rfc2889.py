@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyroute2 import IPRoute
+from trials import drive, of_no_use
 
 from keisoku.calibration.bias import Bias
 from keisoku.engine.opening import on_lab
@@ -18,13 +19,10 @@ from keisoku.lab.program import Program
 from keisoku.method import begin
 from keisoku.plan.plan import parse
 from keisoku.record.result import Result, Row
-from keisoku.record.trial import TrialRecord
-from keisoku.record.validity import reasons
+from keisoku.record.trial import Facts, Trial, TrialRecord
 
 pytestmark = pytest.mark.lab
 PHASES = {"learning_wait_s": 0.02, "drain_s": 0.1, "rest_s": 0.0}
-_ATTEMPTS = 3
-"""A machine that is busy with something else may keep the tester from sending what it should."""
 
 
 def measure(
@@ -34,45 +32,27 @@ def measure(
     mtu: int = 1500,
     **source: Any,
 ) -> tuple[Result, list[TrialRecord]]:
-    """The result of a method on a new bridge, with trials that can be used if the machine lets one."""
+    """The result of a method on a new bridge, with trials that can be used."""
     names = [str(number + 1) for number in range(ports)]
     plan = parse(
         {"methods": [method], "dut": "lab:bridge", "ports": names, "frame_bytes": [64], "phases": PHASES, **source}
     )
-    for _ in range(_ATTEMPTS):
-        records: list[TrialRecord] = []
-        with Lab("bridge", ports=ports, mtu=mtu) as lab:
-            before(lab)
-            engine = on_lab(plan, lab)
-            try:
-                plan.check(engine.capabilities)
-                running = begin(method, plan, engine.capabilities, Bias(exact=True), {})
-                reply: TrialRecord | None = None
-                while True:
-                    try:
-                        trial = running.send(reply)  # type: ignore[arg-type]
-                    except StopIteration as stop:
-                        result: Result = stop.value
-                        break
-                    engine.start(trial, stream=1 + 10 * len(records), seed=1)
-                    facts, seconds = engine.finish()
-                    # Other programs may delay a frame here: counts are what is tested.
-                    facts = facts.model_copy(update={"interference": None})
-                    reply = TrialRecord(
-                        index=len(records),
-                        method=method,
-                        trial=trial,
-                        facts=facts,
-                        started_at="",
-                        engine_seconds=seconds,
-                        invalid_because=reasons(trial, facts),
-                    )
-                    records.append(reply)
-            finally:
-                engine.close()
-        if all(record.valid for record in records):
-            break
+    with Lab("bridge", ports=ports, mtu=mtu) as lab:
+        before(lab)
+        engine = on_lab(plan, lab)
+        try:
+            plan.check(engine.capabilities)
+            own = begin(method, plan, engine.capabilities, Bias(exact=True), {})
+            result, records = drive(method, own, engine, of_no_use, change=without_interference)
+        finally:
+            engine.close()
+    assert result is not None
     return result, records
+
+
+def without_interference(_: int, __: Trial, facts: Facts) -> Facts:
+    """Other programs may delay a frame here: counts are what is tested."""
+    return facts.model_copy(update={"interference": None})
 
 
 def value(row: Row, name: str) -> float:

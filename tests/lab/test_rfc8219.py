@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from trials import drive, incomplete
 
 from keisoku.calibration.bias import Bias
 from keisoku.engine.opening import on_lab
@@ -11,7 +12,6 @@ from keisoku.method import begin
 from keisoku.plan.plan import Plan, parse
 from keisoku.record.result import Result
 from keisoku.record.trial import TrialRecord
-from keisoku.record.validity import reasons
 
 pytestmark = pytest.mark.lab
 
@@ -26,30 +26,13 @@ def plan_for(device: str, method: str, **settings: object) -> Plan:
 
 def carry_out(plan: Plan, lab: Lab) -> tuple[Result, list[TrialRecord]]:
     engine = on_lab(plan, lab)
-    records: list[TrialRecord] = []
-    reply = None
     try:
         method = begin(plan.methods[0], plan, engine.capabilities, Bias(), {})
-        while True:
-            try:
-                trial = method.send(reply)  # type: ignore[arg-type]
-            except StopIteration as stop:
-                return stop.value, records
-            # Another method's frames of the trial before cannot be mistaken for this one's.
-            engine.start(trial, stream=1 + len(records), seed=plan.seed)
-            facts, seconds = engine.finish()
-            reply = TrialRecord(
-                index=len(records),
-                method=plan.methods[0],
-                trial=trial,
-                facts=facts,
-                started_at="",
-                engine_seconds=seconds,
-                invalid_because=reasons(trial, facts),
-            )
-            records.append(reply)
+        result, records = drive(plan.methods[0], method, engine, incomplete)
     finally:
         engine.close()
+    assert result is not None
+    return result, records
 
 
 @pytest.mark.parametrize("method", ["delay", "delay_variation"])

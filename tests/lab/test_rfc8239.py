@@ -6,11 +6,11 @@ Rates are low and figures compared loosely: the machine may be busy. What the te
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 import pytest
 from pyroute2 import IPRoute
+from trials import Spoiled, drive, incomplete, later_than
 
 from keisoku.calibration.bias import Bias
 from keisoku.engine.opening import on_lab
@@ -19,16 +19,14 @@ from keisoku.lab.namespace import within
 from keisoku.method import begin
 from keisoku.plan.plan import parse
 from keisoku.record.result import Result
-from keisoku.record.trial import Facts, TrialRecord
-from keisoku.record.validity import reasons
+from keisoku.record.trial import Facts, Trial, TrialRecord
 
 pytestmark = pytest.mark.lab
 
 SIZE = 512
 SERVICE_FPS = 1000
 QUEUE_FRAMES = 60
-ATTEMPTS = 4
-CALM_NS = 5_000_000
+CALM = later_than(5_000_000)
 """A trial in which a thread woke later than this is tried again: its longest latency may be the tester's."""
 WAITS = {"learning_wait_s": 0.02, "drain_s": 0.2, "rest_s": 0}
 
@@ -48,54 +46,37 @@ def slow(lab: Lab, number: int) -> None:
     within(port.dut_namespace_path, shape)
 
 
-def lateness_ns(facts: Facts) -> int:
-    cores = facts.interference.cores if facts.interference else []
-    return max((core.lateness.max_ns for core in cores if core.lateness), default=0)
-
-
 def measured(
-    method: str, ports: int, before: Callable[[Lab], None] = lambda lab: None, calm: bool = False, **settings: Any
+    method: str,
+    ports: int,
+    before: Callable[[Lab], None] = lambda lab: None,
+    again: Spoiled = incomplete,
+    **settings: Any,
 ) -> tuple[Result, list[TrialRecord]]:
-    """The method's result; a trial that other programs disturbed is used all the same, unless calm ones are wanted."""
+    """The method's result; trials are done again while `again` says so."""
     numbers = [str(port + 1) for port in range(ports)]
     source = {"methods": [method], "dut": "lab:bridge", "ports": numbers, "frame_bytes": [SIZE], "phases": WAITS}
     plan = parse({**source, method: {"maximum_fps": SERVICE_FPS, **settings}})
-    records: list[TrialRecord] = []
-    numbered = count()
     with Lab("bridge", ports=ports) as lab:
         engine = on_lab(plan, lab)
         try:
             before(lab)
             own = begin(method, plan, engine.capabilities, Bias(), {})
-            reply = None
-            while True:
-                try:
-                    trial = own.send(reply)  # type: ignore[arg-type]
-                except StopIteration as stop:
-                    return stop.value, records
-                for _ in range(ATTEMPTS):
-                    engine.start(trial, stream=1 + 16 * next(numbered), seed=1)
-                    facts, seconds = engine.finish()
-                    because = reasons(trial, facts.model_copy(update={"interference": None}))
-                    if not because and (not calm or lateness_ns(facts) < CALM_NS):
-                        break
-                reply = TrialRecord(
-                    index=len(records),
-                    method=method,
-                    trial=trial,
-                    facts=facts,
-                    started_at="",
-                    engine_seconds=seconds,
-                    invalid_because=because,
-                )
-                records.append(reply)
+            result, records = drive(method, own, engine, again, change=without_interference)
         finally:
             engine.close()
+    assert result is not None
+    return result, records
+
+
+def without_interference(_: int, __: Trial, facts: Facts) -> Facts:
+    """Other programs may delay a frame here; trials that have to be calm are."""
+    return facts.model_copy(update={"interference": None})
 
 
 def test_buffering_finds_the_queue_of_a_slow_output() -> None:
     settings = {"cases": ["port"], "outputs": "last", "oversubscription_percent": 60, "repeats": 1, "step_frames": 8}
-    result, _ = measured("buffering", 3, lambda lab: slow(lab, 3), calm=True, **settings)
+    result, _ = measured("buffering", 3, lambda lab: slow(lab, 3), CALM, **settings)
     row = result.rows[0]
     assert row.figures["service"].value == pytest.approx(SERVICE_FPS, rel=0.1)
     assert row.figures["buffer"].value == pytest.approx(QUEUE_FRAMES * SIZE, rel=0.3)
@@ -103,7 +84,7 @@ def test_buffering_finds_the_queue_of_a_slow_output() -> None:
 
 def test_microburst_finds_what_fits_into_the_queue_of_a_slow_output() -> None:
     settings = {"outputs": "last", "repeats": 2, "step_frames": 4, "trial_s": 0.5}
-    result, _ = measured("microburst", 4, lambda lab: slow(lab, 4), calm=True, **settings)
+    result, _ = measured("microburst", 4, lambda lab: slow(lab, 4), CALM, **settings)
     row = result.rows[0]
     # Of each millisecond's three frames one leaves.
     assert row.figures["burst"].value == pytest.approx(QUEUE_FRAMES / 2, rel=0.3)

@@ -7,8 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from lab_trials import FRAMES, carry_out, plan_for
+from trials import incomplete, later_than
+
+from keisoku.record.trial import Facts, Trial
 
 pytestmark = pytest.mark.lab
+CALM = later_than(10_000_000)
+"""No queue between the ports overflows, and at most a tenth of the frames is late."""
 ENGINES = pytest.mark.parametrize("engine", ["xdp", "packet"])
 
 
@@ -40,9 +45,15 @@ def test_every_port_of_a_pattern_sends_its_load_to_whom_it_should(
 
 def test_ports_start_within_one_percent_of_the_trial() -> None:
     plan = plan_for("bridge", pattern="mesh", ports=["1", "2", "3", "4"], frame_bytes=[64])
-    facts, _ = carry_out(plan, frames=4000, frames_per_second=2000)
+    trial_s, frames = 0.2, 240
+    bound_ns = 0.01 * trial_s * 1e9
+
+    def held_up(trial: Trial, facts: Facts) -> bool:
+        return incomplete(trial, facts) or any(one.sent.lag_max_ns > bound_ns for one in facts.transmitters)
+
+    facts, _ = carry_out(plan, frames, frames / trial_s, again=held_up)
     starts = [transmitter.sent.first_sent_ns for transmitter in facts.transmitters]
-    assert max(starts) - min(starts) < 0.01 * 2e9
+    assert max(starts) - min(starts) < bound_ns
 
 
 @ENGINES
@@ -56,7 +67,7 @@ def test_a_mix_keeps_its_sizes_in_turn(engine: str) -> None:
 
 @ENGINES
 def test_a_thousand_streams_are_told_apart(engine: str) -> None:
-    facts, _ = carry_out(plan_for("bridge", streams=1000, frame_bytes=[64], engine=engine), 5000, 20_000)
+    facts, _ = carry_out(plan_for("bridge", streams=1000, frame_bytes=[64], engine=engine), 5000, 20_000, again=CALM)
     assert len(facts.streams) == 1000
     assert {stream.offered_frames for stream in facts.streams} == {5}
     assert all(stream.tracked.forwarded_frames == 5 for stream in facts.streams)
@@ -75,12 +86,13 @@ def test_streams_have_their_own_headers_sizes_and_shares() -> None:
 
 @ENGINES
 def test_bursts_and_lists_of_gaps_are_kept(engine: str) -> None:
-    _, rows = carry_out(plan_for("cable", frame_bytes=[64], engine=engine, pacing="bursts:8@50us"))
+    _, rows = carry_out(plan_for("cable", frame_bytes=[64], engine=engine, pacing="bursts:8@50us"), again=CALM)
     sent = rows["transmit_ns"]
     # A frame never leaves before it is due: 8 frames a burst, 50 µs apart, bursts 2 ms apart.
     due = np.array([burst * 2_000_000 + frame * 50_000 for burst in range(FRAMES // 8) for frame in range(8)])
     assert len(sent) == FRAMES
     assert (sent >= due).all()
+    # Bursts that a CPU that stood still did not delay leave when they are due.
     assert np.median(sent - due) < 50_000
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from simulated_trials import carry_out, device, plan
+from trials import drive
 
 from keisoku.calibration.bias import Bias
 from keisoku.engine.simulated import SimulatedEngine, routes_between
@@ -16,7 +17,6 @@ from keisoku.method import begin
 from keisoku.record.counts import Buckets, Latency, Sent
 from keisoku.record.result import Result, Row
 from keisoku.record.trial import Facts, Transmitter, Trial, TrialRecord
-from keisoku.record.validity import reasons
 
 LINE_512 = 1e9 / (532 * 8)
 NOTHING_SENT: dict[str, Any] = {
@@ -148,31 +148,16 @@ def test_without_a_link_rate_full_is_what_the_tester_offers_on_the_ports_that_se
     engine = SimulatedEngine(device(f"ports = 3\n{BUFFERED}"), [1, 2, 3], traffic)
     unrated = engine.capabilities.model_copy(update={"link_bits_per_second": None})
     method = begin("microburst", own, unrated, Bias(exact=True), {})
-    trial = next(method)
-    offered = []
-    while True:
-        engine.start(trial, stream=1, seed=1)
-        facts, seconds = engine.finish()
-        # Real engines report every port, also one that has nothing to send.
+
+    def with_idle_port(_: int, trial: Trial, facts: Facts) -> Facts:
+        """Real engines report every port, also one that has nothing to send."""
         idle = Transmitter(port=2, sent=Sent(**NOTHING_SENT), stamp="")
-        facts = facts.model_copy(update={"transmitters": [*facts.transmitters, idle]})
-        record = TrialRecord(
-            index=0,
-            method="microburst",
-            trial=trial,
-            facts=facts,
-            started_at="",
-            engine_seconds=seconds,
-            invalid_because=reasons(trial, facts),
-        )
-        offered.append(record.offered_fps)
-        try:
-            trial = method.send(record)
-        except StopIteration as stop:
-            result = stop.value
-            break
-    assert offered[0] == pytest.approx(LINE_512, rel=1e-4)
-    assert trial.frames_per_second == pytest.approx(0.97 * LINE_512, rel=1e-3)
+        return facts.model_copy(update={"transmitters": [*facts.transmitters, idle]})
+
+    result, records = drive("microburst", method, engine, streams=0, change=with_idle_port)
+    assert result is not None
+    assert records[0].offered_fps == pytest.approx(LINE_512, rel=1e-4)
+    assert records[-1].trial.frames_per_second == pytest.approx(0.97 * LINE_512, rel=1e-3)
     assert value(only(result), "buffer") == 19_968
     assert any("the link has no rate" in deviation for deviation in result.deviations)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from trials import record_of
+
 from keisoku.engine.simulated import SimulatedEngine, routes_between
 from keisoku.engine.traffic import Traffic
 from keisoku.plan.content import Content
 from keisoku.plan.device import parse_device
 from keisoku.plan.pattern import pairs
-from keisoku.record.trial import Bursts, Flow, Trial, TrialRecord
-from keisoku.record.validity import reasons
+from keisoku.record.trial import Bursts, Flow, Trial
 
 TRIAL = Trial(
     purpose="test",
@@ -44,16 +45,8 @@ def test_a_simulated_device_carries_flows() -> None:
         Traffic(routes_between(pairs("mesh", 3)), [Content(headers="ethernet")]),
     )
     engine.start(TRIAL, stream=1, seed=1)
-    facts, seconds = engine.finish()
-    record = TrialRecord(
-        index=0,
-        method="test",
-        trial=TRIAL,
-        facts=facts,
-        started_at="",
-        engine_seconds=seconds,
-        invalid_because=reasons(TRIAL, facts),
-    )
+    facts, _ = engine.finish()
+    record = record_of(TRIAL, facts)
     assert record.valid
     assert record.intended_frames == facts.sent.offered_frames == facts.tracked.forwarded_frames == 1000
     late = {interval.start_ns: interval.forwarded_frames for interval in facts.streams[1].tracked.series}

@@ -87,6 +87,7 @@ def test_cross_traffic_names_its_hop_and_its_share():
         ("path?hops=1M&cross=1:burst:0.5", "cross"),
         ("path?hops=1M&cross=1:poisson:0", "cross"),
         ("path?hops=1M&cross=1:tcp:1.5", "cross"),
+        ("path?hops=10G&cross=1:constant:0.5:forward:64", "cross"),
         ("path?hops=1M&cross=1:poisson:0.5:up", "cross"),
         ("path?hops=1M&cross=1:poisson:0.5:forward:27", "cross"),
         ("path?hops=1M&cross=1:poisson:0.5:forward:1501", "cross"),

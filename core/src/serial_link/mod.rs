@@ -4,14 +4,17 @@
 //! real line does. `stage` and `direction` are the model, in virtual time; `engine` is the one thread that obeys it
 //! for all links of a bed. Nothing here chooses addresses or touches a device that it has not made.
 
+mod bed;
+mod carriage;
 mod direction;
 mod engine;
+mod links;
+mod poll;
 pub mod python;
 mod rehearsal;
 mod source;
 mod stage;
 mod tun;
 
-pub use direction::{Direction, Fate, Passed, Traits};
-pub use engine::{Bed, Lane, Links, Truth};
-pub use source::{Sent, SourceTraits};
+pub use bed::{Bed, Truth};
+pub use links::Links;

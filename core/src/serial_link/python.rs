@@ -5,11 +5,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::engine::{Bed, Links};
+use super::{Bed, Links};
 
 /// Serialising links between TUN devices that it makes; all go by `close()`, with the object or with the process.
 ///
-/// `bed_json`: an `engine::Bed`. Raises ValueError for JSON that is no bed, OSError if a device cannot be made.
+/// `bed_json`: a `bed::Bed`. Raises ValueError for JSON that is no bed, OSError if a device cannot be made.
 #[pyclass(frozen)]
 pub struct SerialLinks {
     links: Mutex<Option<Links>>,
@@ -38,7 +38,7 @@ impl SerialLinks {
         });
     }
 
-    /// All counts at one moment, as JSON of `engine::Truth`. Raises RuntimeError once closed.
+    /// All counts at one moment, as JSON of `bed::Truth`. Raises RuntimeError once closed.
     fn truth(&self, py: Python<'_>) -> PyResult<String> {
         let truth = py.detach(|| self.lock().as_ref().and_then(Links::truth));
         let truth = truth.ok_or_else(|| PyRuntimeError::new_err("the links are closed"))?;

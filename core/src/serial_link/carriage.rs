@@ -1,0 +1,93 @@
+//! `Carriage`: one lane of a bed at work: a direction, what is under way in it, and what became of it. It does no I/O.
+
+use std::collections::VecDeque;
+
+use super::bed::{Lane, LaneTruth};
+use super::direction::{Direction, Fate};
+
+const LATE_NS: u64 = 20_000;
+
+pub struct Flight {
+    /// When it is to be delivered, in ps.
+    pub at: u64,
+    pub packet: Vec<u8>,
+}
+
+/// A lane with what is under way in it.
+pub struct Carriage {
+    pub to: usize,
+    direction: Direction,
+    flights: VecDeque<Flight>,
+    delivered_packets: u64,
+    delivered_bytes: u64,
+    refused_packets: u64,
+    late_packets: u64,
+    max_late_ns: u64,
+}
+
+impl Carriage {
+    pub fn new(lane: &Lane) -> Result<Self, String> {
+        Ok(Carriage {
+            to: lane.to,
+            direction: Direction::new(&lane.traits)?,
+            flights: VecDeque::new(),
+            delivered_packets: 0,
+            delivered_bytes: 0,
+            refused_packets: 0,
+            late_packets: 0,
+            max_late_ns: 0,
+        })
+    }
+
+    /// When a packet that arrives at `now` (ps) is to be delivered; None if it never is.
+    pub fn take(&mut self, now: u64, ip_bytes: u64) -> Option<u64> {
+        match self.direction.take(now, ip_bytes) {
+            Fate::Arrives(at) => Some(at),
+            Fate::Dropped | Fate::Lost => None,
+        }
+    }
+
+    /// Holds a packet until its time, which `take` said.
+    pub fn hold(&mut self, flight: Flight) {
+        self.flights.push_back(flight);
+    }
+
+    /// The packet that is delivered next.
+    pub fn next(&self) -> Option<&Flight> {
+        self.flights.front()
+    }
+
+    /// A packet whose time has come at `now` (ps).
+    pub fn release(&mut self, now: u64) -> Option<Flight> {
+        if self.flights.front()?.at > now {
+            return None;
+        }
+        let flight = self.flights.pop_front()?;
+        let late_ns = (now - flight.at) / 1000;
+        self.max_late_ns = self.max_late_ns.max(late_ns);
+        self.late_packets += u64::from(late_ns > LATE_NS);
+        Some(flight)
+    }
+
+    /// The kernel at the far end took a packet of so many bytes, or refused it.
+    pub fn count(&mut self, bytes: usize, taken: bool) {
+        if taken {
+            self.delivered_packets += 1;
+            self.delivered_bytes += bytes as u64;
+        } else {
+            self.refused_packets += 1;
+        }
+    }
+
+    pub fn truth(&self) -> LaneTruth {
+        LaneTruth {
+            passed: self.direction.passed(),
+            delivered_packets: self.delivered_packets,
+            delivered_bytes: self.delivered_bytes,
+            held_packets: self.flights.len() as u64,
+            refused_packets: self.refused_packets,
+            late_packets: self.late_packets,
+            max_late_ns: self.max_late_ns,
+        }
+    }
+}
