@@ -18,6 +18,7 @@ import accounting
 import frames
 import gaps
 import lossless
+import path
 import results
 import serial_link
 import simulated
@@ -27,7 +28,7 @@ from peers.compiled import compiled
 
 from keisoku.lab import available
 
-PARTS = ("throughput", "lossless", "gaps", "accounting", "frames", "wire", "links", "simulated")
+PARTS = ("throughput", "lossless", "gaps", "accounting", "frames", "wire", "links", "path", "simulated")
 
 
 def main() -> None:
@@ -79,6 +80,8 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
         found[part] = printed(wire.main, "--seconds", "0.2" if quick else "0.3")
     elif part == "links":
         found[part] = printed(serial_link.main, "--repeats", "20" if quick else "100")
+    elif part == "path":
+        found[part] = printed(path.main, *(["--quick"] if quick else []))
     else:
         found[part] = printed(simulated.main, "2" if quick else "20")
 

@@ -20,7 +20,7 @@ import accounting
 
 _HERE = Path(__file__).parent
 _BEGIN, _END = "<!-- bench: begin -->", "<!-- bench: end -->"
-_PACKAGES = ("netsniff-ng", "tcpreplay", "iperf3")
+_PACKAGES = ("netsniff-ng", "tcpreplay", "iperf3", "pchar")
 
 Results = dict[str, Any]
 

@@ -12,13 +12,14 @@ from keisoku.cli.observation import new_directory
 from keisoku.cli.options import seconds
 from keisoku.cli.path_analyse import analyse_run
 from keisoku.errors import EngineError, PlanError
-from keisoku.lab.namespace import FOLDER
 from keisoku.path import one_packet_run
 from keisoku.path.hop_campaign import HopCampaign
 from keisoku.path.hop_probe import HopProbe
-from keisoku.path.hop_socket import HopSockets, stamp_noise_ns
+from keisoku.path.hop_socket import HopSockets
 from keisoku.path.one_packet import KIND
 from keisoku.path.one_packet_settings import OnePacketSettings
+from keisoku.path.place import Place
+from keisoku.path.stamp_noise import stamp_noise
 
 
 @click.command("one-packet")
@@ -28,6 +29,7 @@ from keisoku.path.one_packet_settings import OnePacketSettings
 @click.option("--repeats", type=int, default=8, show_default=True, help="of each probe size, at least")
 @click.option("--max-hops", type=int, default=30, show_default=True, help="longest path that is followed")
 @click.option("--port", type=int, default=33435, show_default=True, help="UDP port of HOST on which nobody listens")
+@click.option("--timeout", default="1s", show_default=True, metavar="TIME", help="wait so long for a first reply")
 @click.option("--trains", type=int, default=5, show_default=True, help="back-to-back trains to each hop; 0: none")
 @click.option("--out", type=click.Path(path_type=Path), help="run directory (default: runs/DATE-KIND)")
 @click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output")
@@ -38,6 +40,7 @@ def command(
     repeats: int,
     max_hops: int,
     port: int,
+    timeout: str,
     trains: int,
     out: Path | None,
     as_json: bool,
@@ -49,11 +52,11 @@ def command(
     keisoku path one-packet 198.18.4.2@keisoku-1234-tester     # from a namespace
     keisoku path analyse runs/20261121-210000-path-one-packet  # again, from the raw probes
 
-    One probe is under way at a time. Routers that limit their replies are probed as slowly as they want it: with Linux's
-    default of one a second this takes four to five minutes. The exit code is 2 if the host itself was not reached;
-    what was measured of the hops before it is shown then, too.
+    One probe is under way at a time. Routers that limit their replies are probed as slowly as they want it: with
+    Linux's default of one a second this takes four to five minutes. The exit code is 2 if the host itself was not
+    reached; what was measured of the hops before it is shown then, too.
     """
-    name, _, namespace = host.partition("@")
+    place = Place.parse(host)
     budget_s = seconds("--budget", budget)
     settings = _settings(
         host=host,
@@ -62,12 +65,15 @@ def command(
         repeats=repeats,
         hops=max_hops,
         port=port,
+        timeout_s=seconds("--timeout", timeout),
         trains=trains,
     )
-    place = FOLDER / namespace if namespace else None
-    with HopSockets(name, port, place) as wire:
-        noise = stamp_noise_ns(place)
-        facts = {"stamp_noise_ns": noise, "address": wire.destination, "interface_mtu_bytes": wire.mtu_bytes}
+    with HopSockets(place, port) as wire:
+        facts = {
+            "stamp_noise_ns": stamp_noise(wire.destination, place.path),
+            "address": wire.destination,
+            "interface_mtu_bytes": wire.mtu_bytes,
+        }
         directory = new_directory(out, KIND, settings.model_dump(mode="json"), facts)
 
         def keep(probes: Sequence[HopProbe]) -> None:
@@ -82,11 +88,11 @@ def command(
     analyse_run(directory, as_json)
     if not path.reached:
         why = path.refusal or "it never answered, nor did anybody behind the last hop shown"
-        raise EngineError(f"{name}: not measured as far as the host: {why}")
+        raise EngineError(f"{place.host}: not measured as far as the host: {why}")
 
 
 def _settings(**values: object) -> OnePacketSettings:
-    names = {"budget_s": "--budget", "hops": "--max-hops"}
+    names = {"budget_s": "--budget", "hops": "--max-hops", "timeout_s": "--timeout"}
     try:
         return OnePacketSettings.model_validate(values)
     except ValidationError as error:

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 
 from keisoku.path.hop_discovery import EXCEEDED, UNREACHABLE, KnownPath, discover
 from keisoku.path.hop_probe import HopProbe
+from keisoku.path.hop_segment import SLOWEST_COPY
 from keisoku.path.hop_sizes import probe_sizes
 from keisoku.path.hop_wire import HopPacket, HopReply, HopWire
 from keisoku.path.icmp_limit import IcmpLimit
-from keisoku.path.one_packet import fit_path, widths
 from keisoku.path.one_packet_settings import OnePacketSettings
+from keisoku.path.path_fit import PathFit, fit_path, widths
 
 NS_PER_S = 1_000_000_000
 GAP_NS = 1_000_000
@@ -54,7 +55,7 @@ class _Hop:
 
     def timeout_ns(self) -> int:
         """How long to wait for its reply."""
-        return min(TIMEOUT_NS, max(TIMEOUT_FLOOR_NS, 3 * self.longest_ns)) if self.longest_ns else TIMEOUT_NS
+        return max(TIMEOUT_FLOOR_NS, 3 * self.longest_ns) if self.longest_ns else TIMEOUT_NS
 
 
 class HopCampaign:
@@ -72,11 +73,12 @@ class HopCampaign:
         self._wire, self._settings, self._keep, self._progress = wire, settings, keep, progress
         self._random = random.Random(seed)
         self._fresh: list[HopProbe] = []
+        self._path: PathFit | None = None
         self.probes: list[HopProbe] = []
 
     def run(self) -> KnownPath:
         """Finds the hops, probes them until done or out of time, and sends the trains. Raises EngineError."""
-        path = discover(self._wire, self._settings.hops)
+        path = discover(self._wire, self._settings.hops, round(self._settings.timeout_s * NS_PER_S))
         began = self._wire.now_ns()
         end = began + round(self._settings.budget_s * NS_PER_S)
         # Silent hops are in the raw rows too, or nobody could say later that they were asked.
@@ -142,9 +144,9 @@ class HopCampaign:
 
     def _unfinished(self, hops: Sequence[_Hop]) -> list[_Hop]:
         """Hops that a segment whose slopes are not known well enough ends or begins at."""
-        path = fit_path(self.probes, DRAWS)
-        found = widths(path)
-        ends = [segment.last_hop for segment in path.segments]
+        self._path = fit_path(self.probes, DRAWS)
+        found = widths(self._path)
+        ends = [segment.last_hop for segment in self._path.segments]
         wanted = set()
         for place, last in enumerate(ends):
             if found[last] > self._settings.precision:
@@ -159,9 +161,9 @@ class HopCampaign:
         return f"{number} repeats in {seconds:.0f} s, hops to go: {todo}{told}"
 
     def _trains(self, hops: Sequence[_Hop], path: KnownPath) -> None:
-        self._progress("trains")
-        fits = fit_path(self.probes, DRAWS)
-        longer = {segment.last_hop for segment in fits.segments if segment.forward and segment.forward.value < 0.4}
+        self._progress("back-to-back trains to each hop")
+        found = [] if self._path is None else self._path.segments
+        longer = {segment.last_hop for segment in found if segment.forward and segment.forward.value < SLOWEST_COPY}
         for number in range(self._settings.trains):
             for hop in hops:
                 if hop.gone:
@@ -207,4 +209,6 @@ def _probe(ttl: int, size_bytes: int, reply: HopReply) -> HopProbe:
         reply.icmp_type,
         reply.icmp_code,
         reply.stamps,
+        reply.rtt_tsc_ns,
+        reply.rtt_gettimeofday_ns,
     )

@@ -41,7 +41,7 @@ class KnownPath:
     """(TTL, size, sent) of probes to hops that never answered."""
 
 
-def discover(wire: HopWire, hops_max: int) -> KnownPath:
+def discover(wire: HopWire, hops_max: int, timeout_ns: int = NS_PER_S) -> KnownPath:
     """Asks hop by hop until the host answers or nobody does any more, then for the path MTU.
 
     A host that a filter or a router makes unreachable ends the search too: `refusal` says so. Raises EngineError, a
@@ -50,7 +50,7 @@ def discover(wire: HopWire, hops_max: int) -> KnownPath:
     path = KnownPath()
     silent = 0
     for ttl in range(1, hops_max + 1):
-        reply = _ask(wire, ttl, SMALL_BYTES)
+        reply = _ask(wire, ttl, SMALL_BYTES, timeout_ns)
         if reply.rtt_ns is None or reply.replier is None:
             silent += 1
             path.silent.append((ttl, SMALL_BYTES, reply.sent_ns))
@@ -60,7 +60,7 @@ def discover(wire: HopWire, hops_max: int) -> KnownPath:
         silent = 0
         if reply.icmp_type == UNREACHABLE and reply.icmp_code != PORT_UNREACHABLE:
             reason = REASONS.get(reply.icmp_code or 0, "it is unreachable")
-            who = "the host itself" if reply.replier == wire.destination else f"the router {reply.replier} at hop {ttl}"
+            who = "the host itself" if reply.replier == wire.destination else f"the router {reply.replier}"
             path.refusal = f"{who} says that {reason} (ICMP 3/{reply.icmp_code})"
             break
         path.repliers[ttl] = reply.replier
@@ -74,25 +74,25 @@ def discover(wire: HopWire, hops_max: int) -> KnownPath:
             f"{wire.destination}: nobody on the way answered any of {TRIES * min(hops_max, SILENT_HOPS)} probes;"
             " check the address and that UDP out and ICMP back are not filtered"
         )
-    path.mtu_bytes = _path_mtu(wire, max(path.repliers))
+    path.mtu_bytes = _path_mtu(wire, max(path.repliers), timeout_ns)
     return path
 
 
-def _ask(wire: HopWire, ttl: int, size_bytes: int) -> HopReply:
+def _ask(wire: HopWire, ttl: int, size_bytes: int, timeout_ns: int) -> HopReply:
     """The first reply to one of a few packets; the last silence if there is none."""
     reply = HopReply(sent_ns=0)
     for number in range(TRIES):
         # A little longer each time, so that a late reply is not taken for that of the next.
-        reply = wire.exchange([HopPacket(ttl, size_bytes - number)], NS_PER_S)[0]
+        reply = wire.exchange([HopPacket(ttl, size_bytes - number)], timeout_ns)[0]
         if reply.rtt_ns is not None:
             break
     return reply
 
 
-def _path_mtu(wire: HopWire, ttl: int) -> int:
+def _path_mtu(wire: HopWire, ttl: int, timeout_ns: int) -> int:
     mtu = wire.mtu_bytes
     while mtu > SMALL_BYTES:
-        reply = _ask(wire, ttl, mtu)
+        reply = _ask(wire, ttl, mtu, timeout_ns)
         if reply.rtt_ns is None:
             mtu = next((plateau for plateau in PLATEAUS if plateau < mtu), SMALL_BYTES)
         elif reply.icmp_type == UNREACHABLE and reply.icmp_code == FRAGMENTATION_NEEDED:

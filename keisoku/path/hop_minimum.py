@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from keisoku.path.hop_probe import HopProbe
 
-
 LOWEST = 16
 """One round trip of so many is taken to have met no queue."""
 
@@ -49,7 +48,7 @@ class HopSamples:
 
 
 def floor(ascending: NDArray[np.float64]) -> float:
-    """The minimum; of many repeats the mean of the smallest one in sixteen, as one odd early stamp must not count alone."""
+    """The minimum; of many repeats the mean of the smallest sixteenth, as one odd early stamp must not count alone."""
     return float(ascending[: 1 + ascending.size // LOWEST].mean())
 
 

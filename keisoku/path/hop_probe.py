@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
+
+from keisoku.path.time_source import Source
 
 
 class HopProbe(NamedTuple):
@@ -24,6 +27,10 @@ class HopProbe(NamedTuple):
     icmp_code: int | None = None
     stamps: str = "kernel"
     """Who stamped: 'kernel', 'hardware' or 'user'; the worse of both ends."""
+    rtt_tsc_ns: int | None = None
+    """The same round trip between the program's own readings of the calibrated counter."""
+    rtt_gettimeofday_ns: int | None = None
+    """And between its readings of the time of day in whole µs, as E2 had it."""
     train: int | None = None
     """Number of the back-to-back train the packet belonged to; None: it was alone."""
     place: int = 0
@@ -37,6 +44,14 @@ class HopProbe(NamedTuple):
     def row(self) -> dict[str, Any]:
         """For a table on disk."""
         return self._asdict()
+
+
+def by_source(probes: Iterable[HopProbe], source: Source) -> list[HopProbe]:
+    """The same probes with the round trips of one source of time; a probe without it counts as unanswered."""
+    if source in ("kernel", "hardware"):
+        return [probe if probe.stamps == source else probe._replace(rtt_ns=None) for probe in probes]
+    name = "rtt_tsc_ns" if source == "user-tsc" else "rtt_gettimeofday_ns"
+    return [probe._replace(rtt_ns=getattr(probe, name), stamps="user") for probe in probes]
 
 
 def from_row(row: dict[str, Any]) -> HopProbe:

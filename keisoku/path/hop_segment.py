@@ -64,7 +64,7 @@ class Segment:
     fixed: Span
     """Difference of the times a packet of no length takes, out and back, in ns."""
     forward_gain: float
-    """Standard deviation of the forward difference (ns/byte) for one of 1 ns in each minimum: what stamps alone cost."""
+    """Standard deviation of the forward difference (ns/byte) for one of 1 ns in each minimum: the cost of stamps."""
     reverse_gain: float
 
     @property
@@ -76,7 +76,7 @@ class Segment:
 def fit_hop(samples: HopSamples, draws: int = DRAWS, seed: int = 0) -> HopFit:
     """The fit of one hop's minima, and `draws` fits of resampled sizes and repeats.
 
-    A draw takes as many sizes as there are, with replacement (so it knows how well the plane fits), and of each size the
+    A draw takes as many sizes as there are, with replacement (so it knows how well the plane fits), and of each the
     smallest of as many resampled repeats (so it knows how well the minimum is known). Raises ValueError when the hop
     answered too few sizes.
     """

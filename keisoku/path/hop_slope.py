@@ -1,4 +1,4 @@
-"""The two-variable fit of one hop: minimum RTT = fixed + forward · L + reverse · R, robust against what only adds. Pure.
+"""The two-variable fit of a hop: minimum RTT = fixed + forward · L + reverse · R, robust against what only adds. Pure.
 
 Source: Jacobson's pathchar (one variable); the second variable separates the way back, whose share of a reply's
 length stops growing at 576 bytes (RFC 1812 §4.3.2.3). It never guesses a slope that the sizes cannot tell apart.
@@ -7,6 +7,7 @@ length stops growing at 576 bytes (RFC 1812 §4.3.2.3). It never guesses a slope
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Kind = Literal["both", "forward", "sum"]
-"""Which slopes the sizes tell apart: both; forward alone (replies of one length); only their sum (replies grow always)."""
+"""What the sizes tell apart: both slopes; forward alone (replies of one length); their sum (replies always grow)."""
 
 SUBSETS = 64
 """Random starting planes; with a third of the points spoilt one in four has none of them."""
@@ -74,14 +75,20 @@ def fit_slopes(sizes: Floats, replies: Floats, minima: Floats, kind: Kind | None
         raise ValueError(f"a fit of {design.shape[1]} unknowns needs more than {sizes.size} points")
     kept = _start(design, minima)
     answer = _solve(design, minima, kept)
+    if answer is None:
+        kept = np.ones(minima.size, dtype=np.bool_)
+        answer = _solve(design, minima, kept)
+    if answer is None:
+        raise ValueError("these sizes do not tell the slopes apart")
     for _ in range(ROUNDS):
         residuals = minima - design @ answer
         scatter = NORMAL * float(np.median(np.abs(residuals[kept])))
         fresh = residuals <= max(TRIM_SCATTERS * scatter, 1e-9 * float(np.abs(minima).max()) + 1e-9)
-        if not _enough(design, fresh) or (fresh == kept).all():
+        if fresh.sum() < max(design.shape[1] + 1, KEPT_AT_LEAST * fresh.size) or (fresh == kept).all():
             break
-        kept = fresh
-        answer = _solve(design, minima, kept)
+        if (again := _solve(design, minima, fresh)) is None:
+            break
+        kept, answer = fresh, again
     residuals = (minima - design @ answer)[kept]
     freedom = max(int(kept.sum()) - design.shape[1], 1)
     return SlopeFit(
@@ -112,29 +119,29 @@ def theil_sen(sizes: Floats, replies: Floats, minima: Floats, kind: Kind) -> tup
     return forward, float(np.median((time[grown] - forward * long[grown]) / back[grown]))
 
 
-def _solve(design: Floats, values: Floats, kept: NDArray[np.bool_]) -> Floats:
+def _solve(design: Floats, values: Floats, kept: NDArray[np.bool_]) -> Floats | None:
+    """The plane; None if the points do not define one."""
     scale = np.abs(design).max(axis=0)  # lengths are thousands, the constant is one
-    answer: Floats = np.linalg.lstsq(design[kept] / scale, values[kept], rcond=None)[0] / scale
-    return answer
+    answer, _, rank, _ = np.linalg.lstsq(design[kept] / scale, values[kept], rcond=None)
+    return answer / scale if rank == design.shape[1] else None
 
 
-def _enough(design: Floats, kept: NDArray[np.bool_]) -> bool:
-    if kept.sum() < max(design.shape[1] + 1, KEPT_AT_LEAST * kept.size):
-        return False
-    return bool(np.linalg.matrix_rank(design[kept]) == design.shape[1])
+@lru_cache(maxsize=64)
+def _subsets(count: int, unknowns: int) -> NDArray[np.intp]:
+    """The same each time: a fit is a function of its points."""
+    generator = np.random.default_rng(548)
+    return np.argsort(generator.random((SUBSETS, count)), axis=1)[:, :unknowns]
 
 
 def _start(design: Floats, values: Floats) -> NDArray[np.bool_]:
-    """The points nearest to the plane through the few points that has most others close to it (least trimmed squares)."""
+    """The points nearest to that plane through a few of them which is near most others (least trimmed squares)."""
     count, unknowns = design.shape
-    generator = np.random.default_rng(548)  # the same start each time: a fit is a function of its points
-    chosen = np.argsort(generator.random((SUBSETS, count)), axis=1)[:, :unknowns]
+    chosen = _subsets(count, unknowns)
     scale = np.abs(design).max(axis=0)
     planes = (design / scale)[chosen]
     usable = np.abs(np.linalg.det(planes)) > 1e-4
-    everything = np.ones(count, dtype=np.bool_)
     if not usable.any():
-        return everything
+        return np.ones(count, dtype=np.bool_)
     answers = np.linalg.solve(planes[usable], values[chosen[usable]][..., None])[..., 0] / scale
     squares = (values - answers @ design.T) ** 2
     half = int(np.ceil(0.6 * count))
@@ -142,4 +149,4 @@ def _start(design: Floats, values: Floats) -> NDArray[np.bool_]:
     best = int(np.argmin(np.take_along_axis(squares, nearest, axis=1).sum(axis=1)))
     kept = np.zeros(count, dtype=np.bool_)
     kept[nearest[best]] = True
-    return kept if np.linalg.matrix_rank(design[kept]) == unknowns else everything
+    return kept

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import socket
-import statistics
 import struct
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from keisoku._core import ReceivedPacket, SentPacket, StampedSocket
 from keisoku.errors import EngineError, PlanError
-from keisoku.lab.namespace import within
 from keisoku.path.hop_wire import HopPacket, HopReply
+from keisoku.path.place import Place
+from keisoku.path.time_source import stamps_of
 
 IP_HEADER, UDP_HEADER, ICMP_HEADER = 20, 8, 8
 ICMP, UDP = 1, 17
 UNREACHABLE, EXCEEDED = 3, 11
 IP_MTU = 14
 """Socket option of Linux (ip(7)); Python has no name for it."""
-NOISE_PACKETS = 400
-NORMAL_IQR = 1.349
-"""Distance of the quartiles of a normal distribution over its standard deviation."""
 
 
 class _Quoted(NamedTuple):
@@ -45,16 +41,15 @@ class HopSockets:
     opened or no route leads to the host.
     """
 
-    def __init__(self, host: str, port: int, namespace: Path | None = None) -> None:
-        self.destination = resolve(host)
+    def __init__(self, place: Place, port: int) -> None:
+        self.destination = _ipv4(place)
         self._port = port
-        self.mtu_bytes = self._route_mtu(namespace)
-        place = None if namespace is None else str(namespace)
+        self.mtu_bytes = self._route_mtu(place)
         self._out = StampedSocket(
-            "udp", ("0.0.0.0", 0), connect=(self.destination, port), namespace=place, do_not_fragment=True
+            "udp", ("0.0.0.0", 0), connect=(self.destination, port), namespace=place.path, do_not_fragment=True
         )
         try:
-            self._back = StampedSocket("icmp", ("0.0.0.0", 0), namespace=place)
+            self._back = StampedSocket("icmp", ("0.0.0.0", 0), namespace=place.path)
         except EngineError as error:
             raise EngineError(f"{error}; run as root, or with CAP_NET_RAW") from error
         self._source_port = self._out.address[1]
@@ -123,49 +118,26 @@ class HopSockets:
             next_mtu=struct.unpack("!H", message[6:8])[0],
         )
 
-    def _route_mtu(self, namespace: Path | None) -> int:
+    def _route_mtu(self, place: Place) -> int:
         def ask() -> int:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
                 probe.connect((self.destination, self._port))
                 return probe.getsockopt(socket.IPPROTO_IP, IP_MTU)
 
         try:
-            return min(ask() if namespace is None else within(namespace, ask), 65535)
+            return min(place.inside(ask), 65535)
         except OSError as error:
             raise EngineError(f"{self.destination}: no route leads to it: {error.strerror}") from error
 
 
-def resolve(host: str) -> str:
-    """The IPv4 address of a host. Raises PlanError if it has none."""
+def _ipv4(place: Place) -> str:
+    """Raises PlanError if the host has no IPv4 address."""
     try:
-        return str(socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0])
+        found = place.inside(lambda: socket.getaddrinfo(place.host, None, socket.AF_INET, socket.SOCK_DGRAM))
     except OSError as error:
-        raise PlanError("HOST", f"{host} has no IPv4 address ({error})", "give a name or address of IPv4") from error
-
-
-def stamp_noise_ns(namespace: Path | None = None) -> float | None:
-    """Standard deviation of receive minus transmit stamp on loopback, in ns; None where loopback carries nothing.
-
-    It holds the way through the kernel too, so it is an upper bound of what stamps alone add to a round trip.
-    """
-    place = None if namespace is None else str(namespace)
-    try:
-        back = StampedSocket("udp", ("127.0.0.1", 0), namespace=place)
-        out = StampedSocket("udp", ("127.0.0.1", 0), connect=back.address, namespace=place)
-    except EngineError:
-        return None
-    took = []
-    for _ in range(NOISE_PACKETS):
-        sent = out.send([(bytes(100), None, None)])[0]
-        arrived = back.receive(time.monotonic_ns() + 20_000_000)[0]
-        if sent.kernel_ns is not None and arrived and arrived[0].kernel_ns is not None:
-            took.append(arrived[0].kernel_ns - sent.kernel_ns)
-        elif not took and sent.error is not None:
-            return None
-    if len(took) < NOISE_PACKETS // 2:
-        return None
-    quartiles = statistics.quantiles(took, n=4)
-    return (quartiles[2] - quartiles[0]) / NORMAL_IQR
+        problem = f"{place.host} has no IPv4 address ({error.strerror})"
+        raise PlanError("HOST", problem, "give a name or address of IPv4") from error
+    return str(found[0][4][0])
 
 
 def _icmp_error(data: bytes) -> tuple[bytes, bytes] | None:
@@ -195,4 +167,6 @@ def _reply(sent: SentPacket, arrived: ReceivedPacket, quoted: _Quoted) -> HopRep
         icmp_code=quoted.icmp_code,
         next_mtu=quoted.next_mtu,
         stamps=stamps,
+        rtt_tsc_ns=stamps_of(arrived, "user-tsc") - stamps_of(sent, "user-tsc"),
+        rtt_gettimeofday_ns=stamps_of(arrived, "user-gettimeofday") - stamps_of(sent, "user-gettimeofday"),
     )

@@ -40,7 +40,7 @@ class Dispersion:
 def dispersions(probes: Iterable[HopProbe]) -> dict[int, Dispersion]:
     """By hop, from trains of which at least two packets were answered by that hop.
 
-    Between two answered packets i < j passed the bytes of i+1 … j; packets of the same train without an answer passed too.
+    Between two answered packets i < j passed the bytes of i+1 … j; packets of the train without an answer passed too.
     """
     trains: dict[tuple[int, int], list[HopProbe]] = {}
     for probe in probes:

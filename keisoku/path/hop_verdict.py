@@ -1,4 +1,4 @@
-"""What the fits and the trains of a path say together: hidden stages, token buckets, slopes that nothing explains. Pure."""
+"""What fits and trains of a path say together: hidden stages, token buckets, slopes that nothing explains. Pure."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Verdict:
 def verdicts(found: Sequence[Segment], trains: Mapping[int, Dispersion]) -> list[Verdict]:
     """One for each segment, in order.
 
-    A train's rate is that of the slowest stage up to its hop. So it can contradict the one-packet rate of a segment only
-    if that is the slowest so far; a segment behind a slower one is 'not-checked'.
+    A train's rate is that of the slowest stage up to its hop. So it can contradict the one-packet rate of a segment
+    only if that is the slowest so far; a segment behind a slower one is 'not-checked'.
     """
     result: list[Verdict] = []
     slowest = np.inf
@@ -89,7 +89,7 @@ def _verdict(segment: Segment, one: float | None, train: Dispersion | None, slow
         return Verdict("not-checked", why="it is several hops")
     if segment.forward is None:
         return Verdict("not-checked", why="only the sum of both ways is known")
-    if train.lower > HIDDEN_RATIO * one or train.rate > HIDDEN_RATIO * one and train.lower > 1.15 * one:
+    if train.rate > HIDDEN_RATIO * one and train.lower > 1.15 * one:
         return Verdict("hidden-stages", stages=max(2, round(train.rate / one)), stage_rate=train.rate)
     return Verdict("one-stage")
 
@@ -104,7 +104,7 @@ def unexplained_kink(samples: HopSamples, fit: SlopeFit) -> tuple[int, float] | 
     """A probe size from which the slope changes though the replies do not explain it, and the change in ns/byte.
 
     E2 met it at 512 and 1024 bytes in a Linux target. Each size is tried as a hinge max(0, L − b) beside the fitted
-    plane; the best one counts if it is far above its standard error and a tenth of the slope. None: the plane explains all.
+    plane; the best counts if it is far above its standard error and a tenth of the slope. None: the plane explains all.
     """
     sizes, replies, minima = samples.sizes, samples.replies, samples.minima
     columns = [np.ones_like(sizes), sizes] + ([replies] if fit.kind == "both" else [])
@@ -124,11 +124,11 @@ def unexplained_kink(samples: HopSamples, fit: SlopeFit) -> tuple[int, float] | 
 def _hinge(design: Floats, minima: Floats, kept_before: int) -> tuple[float, float] | None:
     """(coefficient over its standard error, coefficient) of the last column; None if it explains no more points."""
     kept = np.ones(minima.size, dtype=np.bool_)
-    answer: Floats = np.zeros(design.shape[1])
+    answer: Floats = np.zeros(0)
     for _ in range(2):
         if kept.sum() <= design.shape[1] + 2 or np.linalg.matrix_rank(design[kept]) < design.shape[1]:
             return None
-        answer = np.linalg.lstsq(design[kept], minima[kept], rcond=None)[0]
+        answer = np.asarray(np.linalg.lstsq(design[kept], minima[kept], rcond=None)[0], dtype=np.float64)
         residuals = minima - design @ answer
         scatter = NORMAL * float(np.median(np.abs(residuals[kept])))
         trimmed, kept = kept, residuals <= TRIM_SCATTERS * max(scatter, 1.0)

@@ -1,4 +1,4 @@
-"""What a campaign needs of a network: packets with a TTL out, ICMP messages back, and a clock to wait by. No code runs here."""
+"""What a campaign needs of a network: packets out, ICMP messages back, and a clock to wait by. No code runs here."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class HopReply(NamedTuple):
     reply_ttl: int | None = None
     icmp_type: int | None = None
     icmp_code: int | None = None
+    rtt_tsc_ns: int | None = None
+    rtt_gettimeofday_ns: int | None = None
     next_mtu: int = 0
     """Of 'fragmentation needed' (RFC 1191): what fits; 0: the router does not say."""
     stamps: str = "kernel"

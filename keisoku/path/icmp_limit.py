@@ -1,7 +1,7 @@
 """A router's limit on ICMP errors, learnt while probing: burst and interval, and when the next probe is worth sending.
 
-Linux answers a prober six times at once and then once a second (`icmp_ratelimit`, a token bucket for each peer). A refused
-error costs no token there, so a probe sent a little early is repeated a little later. It reads no clock: times are given to it.
+Linux answers a prober six times at once and then once a second (`icmp_ratelimit`, a token bucket for each peer). A
+refused error costs no token there, so a probe sent too early is soon repeated. It reads no clock: it is told times.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class IcmpLimit:
     """What is known of one router's limit. Every probe to it is told to `observe`, in the order of sending."""
 
     interval_ns: int = 0
-    """Time between two answers when they are limited; 0: not limited, or not known yet."""
+    """From an answer to the next probe; 0: not limited, or not known yet. It swings about what the limit is."""
     burst: int = 0
     """Answers before the limit first showed; 0: it has not."""
     refused: int = 0
@@ -36,11 +36,20 @@ class IcmpLimit:
     _streak: int = 0
     _last_sent_ns: int = 0
     _last_answer_ns: int = 0
+    _first_limited_ns: int = 0
+    _limited_answers: int = 0
 
     @property
     def limited(self) -> bool:
         """A limit showed and has not been found to be none."""
         return self.burst > 0
+
+    @property
+    def mean_interval_ns(self) -> float | None:
+        """Mean time between answers since the limit showed: what the limit is, as probes come a little too often."""
+        if not self.limited or self._limited_answers < 2:
+            return None
+        return (self._last_answer_ns - self._first_limited_ns) / (self._limited_answers - 1)
 
     def next_ns(self) -> int:
         """The earliest time at which the next probe should leave; 0: at once."""
@@ -70,8 +79,11 @@ class IcmpLimit:
             else:
                 self._streak += 1
                 self.interval_ns = round(self.interval_ns * max(0.5, 1 - EAGER * self._streak))
+            if self._limited_answers == 0:
+                self._first_limited_ns = sent_ns
+            self._limited_answers += 1
             if self.interval_ns < RETRY_NS:
-                self.interval_ns = self.burst = 0
+                self.interval_ns = self.burst = self._limited_answers = 0
         self._answered += 1
         self._lost_in_row = 0
         self._last_answer_ns = sent_ns

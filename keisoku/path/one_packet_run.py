@@ -9,7 +9,8 @@ import pyarrow as pa
 from keisoku.errors import KeisokuError
 from keisoku.path.hop_probe import HopProbe, from_row
 from keisoku.path.one_packet import analyse as analyse_probes
-from keisoku.path.one_packet import fit_path
+from keisoku.path.one_packet_sources import source_rows
+from keisoku.path.path_fit import fit_path
 from keisoku.record.observation import Observation
 from keisoku.record.observation_directory import ObservationDirectory
 from keisoku.report.hop_plot import hop_plots
@@ -28,6 +29,8 @@ SCHEMA = pa.schema(
         ("icmp_type", pa.int16()),
         ("icmp_code", pa.int16()),
         ("stamps", pa.string()),
+        ("rtt_tsc_ns", pa.int64()),
+        ("rtt_gettimeofday_ns", pa.int64()),
         ("train", pa.int32()),
         ("place", pa.int32()),
     ]
@@ -48,7 +51,9 @@ def analyse(directory: ObservationDirectory) -> tuple[Observation, Sequence[Plot
     """The answer and the plots, from the directory alone."""
     probes = probes_of(directory)
     address = str(directory.context.get("address", ""))
-    noise = directory.context.get("stamp_noise_ns")
+    by_source = directory.context.get("stamp_noise_ns")
+    noise = {str(name): float(value) for name, value in by_source.items()} if isinstance(by_source, dict) else {}
+    kernel = noise.get("kernel")
     reached = any(probe.replier == address for probe in probes)
     host = str(directory.settings.get("host", address))
     fitted = fit_path(probes)
@@ -56,7 +61,7 @@ def analyse(directory: ObservationDirectory) -> tuple[Observation, Sequence[Plot
         raise KeisokuError(
             f"{directory.path}: no hop answered enough sizes of probe for a fit; measure again with a longer --budget"
         )
-    observation = analyse_probes(
-        host, fitted, probes, float(noise) if isinstance(noise, int | float) else None, reached
-    )
+    round_trip = None if kernel is None else kernel * 2**0.5
+    observation = analyse_probes(host, fitted, probes, round_trip, reached)
+    observation = observation.model_copy(update={"rows": (*observation.rows, *source_rows(probes, noise))})
     return observation, hop_plots(fitted)

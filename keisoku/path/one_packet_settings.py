@@ -22,5 +22,7 @@ class OnePacketSettings(BaseModel):
     """Longest path that is followed."""
     port: int = Field(33435, ge=1, le=65534)
     """UDP port at the host, which nobody should listen on."""
+    timeout_s: float = Field(1.0, gt=0, le=60)
+    """How long to wait for a reply before its hop is known; then three times its longest round trip, at least 0.1 s."""
     trains: int = Field(5, ge=0, le=20)
     """Back-to-back trains to each hop; 0: hidden stages and token buckets are not looked for."""

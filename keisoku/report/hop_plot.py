@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keisoku.path.one_packet import PathFit
+from keisoku.path.path_fit import PathFit
 from keisoku.report import digits
 from keisoku.report.plot import Plot, device_colour, hover, label
 
@@ -22,8 +22,8 @@ def hop_plots(path: PathFit) -> Sequence[Plot]:
     rtt = Plot(
         name="minimum-rtt",
         caption=(
-            "Smallest round trip of each probe size and the fit; crosses were trimmed as delayed. Below the kink replies"
-            " grow with the probe, so the slope there is that of both ways."
+            "Smallest round trip of each probe size and the fit; crosses were trimmed as delayed. Below the kink"
+            " replies grow with the probe, so the slope there is that of both ways."
         ),
         axes={
             "xaxis": {"title": {"text": "probe, byte"}, "rangemode": "tozero"},
