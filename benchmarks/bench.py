@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import accounting
+import clock
 import frames
 import gaps
 import lossless
@@ -28,7 +29,7 @@ from peers.compiled import compiled
 
 from keisoku.lab import available
 
-PARTS = ("throughput", "lossless", "gaps", "accounting", "frames", "wire", "links", "path", "simulated")
+PARTS = ("throughput", "lossless", "gaps", "accounting", "clock", "frames", "wire", "links", "path", "simulated")
 
 
 def main() -> None:
@@ -74,6 +75,9 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
     elif part == "accounting":
         found[part] = accounting.measure()
         print(accounting.table(found[part]), flush=True)
+    elif part == "clock":
+        found[part] = clock.measure(3 if quick else clock.TURNS)
+        print(clock.table(found[part]), flush=True)
     elif part == "frames":
         found[part] = printed(frames.main, "--seconds", "3" if quick else "10")
     elif part == "wire":

@@ -59,7 +59,7 @@ CASES = (
         0.05,
         [CrossTraffic(2, share=0.8, sizes_bytes=(40, 576, 1500))],
     ),
-    Case("1 Gb/s, jumbo frames", [Hop(GIGABIT, mtu=9100, queue_bytes=600_000)], GIGABIT, 0.03, figure="jumbo"),
+    Case("1 Gb/s, jumbo frames", [Hop(GIGABIT, mtu=9100, queue_bytes=600_000)], GIGABIT, 0.03),
     Case(
         "token bucket, 15 000 byte at 10 Mb/s",
         [Hop(GIGABIT), Hop(SLOW, bucket_bytes=15_000)],
@@ -95,9 +95,7 @@ def once(case: Case) -> tuple[Observation, float]:
 
 
 def value(found: Observation, figure: str) -> float:
-    """bit/s, forward; 'jumbo' is the capacity by the longest packets."""
-    if figure == "jumbo":
-        return next(row for row in found.rows if row.name == "9100 byte, forward").figures["capacity"].value
+    """bit/s, forward."""
     row = next(row for row in found.rows if row.name == "forward")
     return row.figures[figure].value if figure in row.figures else float("nan")
 

@@ -32,6 +32,7 @@ def test_every_cell_of_e2_finds_ours_and_what_differs_is_explained() -> None:
 
 
 def test_a_study_needs_a_step_of_either_kind() -> None:
-    table = '[[table]]\nname = "t"\ntitle = "t"\ncolumn = [{ name = "c", unit = "", figure = "mean" }]\nrow = [{ name = "r", step = "s", values = [1.0] }]\n'
+    row = 'row = [{ name = "r", step = "s", values = [1.0] }]'
+    table = '[[table]]\nname = "t"\ntitle = "t"\ncolumn = [{ name = "c", unit = "", figure = "mean" }]\n'
     with pytest.raises(PlanError, match=r"add a \[\[step\]\] or a \[\[path\]\]"):
-        parse_study(f'title = "x"\nsource = "x"\n{table}', "x")
+        parse_study(f'title = "x"\nsource = "x"\n{table}{row}\n', "x")
