@@ -20,6 +20,7 @@ import frames
 import gaps
 import lossless
 import path
+import path_pair
 import results
 import serial_link
 import simulated
@@ -29,7 +30,19 @@ from peers.compiled import compiled
 
 from keisoku.lab import available
 
-PARTS = ("throughput", "lossless", "gaps", "accounting", "clock", "frames", "wire", "links", "path", "simulated")
+PARTS = (
+    "throughput",
+    "lossless",
+    "gaps",
+    "accounting",
+    "clock",
+    "frames",
+    "wire",
+    "links",
+    "path",
+    "path-pair",
+    "simulated",
+)
 
 
 def main() -> None:
@@ -86,6 +99,8 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
         found[part] = printed(serial_link.main, "--repeats", "20" if quick else "100")
     elif part == "path":
         found[part] = printed(path.main, *(["--quick"] if quick else []))
+    elif part == "path-pair":
+        found[part] = printed(path_pair.main, "--repetitions", "1" if quick else "5")
     else:
         found[part] = printed(simulated.main, "2" if quick else "20")
 
