@@ -15,10 +15,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import accounting
+import clock
 import frames
 import gaps
 import lossless
 import path
+import path_pair
 import results
 import serial_link
 import simulated
@@ -28,7 +30,19 @@ from peers.compiled import compiled
 
 from keisoku.lab import available
 
-PARTS = ("throughput", "lossless", "gaps", "accounting", "frames", "wire", "links", "path", "simulated")
+PARTS = (
+    "throughput",
+    "lossless",
+    "gaps",
+    "accounting",
+    "clock",
+    "frames",
+    "wire",
+    "links",
+    "path",
+    "path-pair",
+    "simulated",
+)
 
 
 def main() -> None:
@@ -74,6 +88,9 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
     elif part == "accounting":
         found[part] = accounting.measure()
         print(accounting.table(found[part]), flush=True)
+    elif part == "clock":
+        found[part] = clock.measure(3 if quick else clock.TURNS)
+        print(clock.table(found[part]), flush=True)
     elif part == "frames":
         found[part] = printed(frames.main, "--seconds", "3" if quick else "10")
     elif part == "wire":
@@ -82,6 +99,8 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
         found[part] = printed(serial_link.main, "--repeats", "20" if quick else "100")
     elif part == "path":
         found[part] = printed(path.main, *(["--quick"] if quick else []))
+    elif part == "path-pair":
+        found[part] = printed(path_pair.main, "--repetitions", "1" if quick else "5")
     else:
         found[part] = printed(simulated.main, "2" if quick else "20")
 

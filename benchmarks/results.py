@@ -17,6 +17,7 @@ from statistics import median
 from typing import Any
 
 import accounting
+import clock
 
 _HERE = Path(__file__).parent
 _BEGIN, _END = "<!-- bench: begin -->", "<!-- bench: end -->"
@@ -87,6 +88,7 @@ def tables(results: Results, file: str) -> str:
         ("Highest load without loss, 64-byte frames", "lossless", lossless_table),
         ("Gaps between frames", "gaps", gaps_table),
         ("Accounting in memory", "accounting", accounting.table),
+        ("Calibrating the processor's counter", "clock", clock.table),
     ):
         if results.get(key):
             parts.append(f"### {title}\n\n{shape(results[key])}")

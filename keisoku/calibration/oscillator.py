@@ -6,6 +6,7 @@ not: so the counter is what is kept, and the kernel's clock is compared with it 
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,8 +14,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keisoku.clock.frequency import Frequency
 from keisoku.clock.host_clocks import Steering
-from keisoku.clock.rate import SLEW, WANDER, Part, Rate, stated
+from keisoku.clock.rate import OSCILLATOR, SLEW, WANDER, Part, Rate, stated
 from keisoku.errors import KeisokuError
+
+_ABOUT = 1.1
+"""Uncertainties that differ by less are alike."""
 
 
 class OscillatorCalibration(BaseModel):
@@ -43,11 +47,21 @@ def keep(folder: Path, calibration: OscillatorCalibration) -> Path:
     return path
 
 
-def newest(folder: Path, valid_for: dict[str, str]) -> OscillatorCalibration | None:
-    """The newest that holds for this machine; what cannot be read is passed over."""
+def is_worth_keeping(frequency: Frequency) -> bool:
+    """True if it says more than what any oscillator promises."""
+    return frequency.relative < OSCILLATOR / math.sqrt(3)
+
+
+def best(folder: Path, valid_for: dict[str, str]) -> OscillatorCalibration | None:
+    """The newest of those that leave about the least uncertain on this machine; what cannot be read is passed over.
+
+    What an oscillator may wander is part of that, so of two good ones the newer is taken.
+    """
     found = [calibration for calibration in map(_read, folder.glob("*.json")) if calibration is not None]
     fitting = [calibration for calibration in found if calibration.valid_for == valid_for]
-    return max(fitting, key=lambda calibration: calibration.made_at, default=None)
+    least = min(map(_uncertainty, fitting), default=0.0)
+    good = [calibration for calibration in fitting if _uncertainty(calibration) <= _ABOUT * least]
+    return max(good, key=lambda calibration: calibration.made_at, default=None)
 
 
 def made(frequency: Frequency, reference: str, valid_for: dict[str, str]) -> OscillatorCalibration:
@@ -88,6 +102,10 @@ def interval_rate(
         (*parts, *steered) if steering.synchronised else parts,
         f"clock: rate calibrated {calibration.made_at} against {calibration.reference}",
     )
+
+
+def _uncertainty(calibration: OscillatorCalibration) -> float:
+    return math.hypot(calibration.standard_ticks_per_s / calibration.ticks_per_s, WANDER / math.sqrt(3))
 
 
 def _read(path: Path) -> OscillatorCalibration | None:

@@ -15,6 +15,7 @@ from keisoku.calibration.bias import Bias, Calibration, Point, newest, read
 from keisoku.calibration.clocks import SAME_CLOCK, Relation, relate
 from keisoku.calibration.phc import readings
 from keisoku.clock import frequency
+from keisoku.clock.difference_clock import DifferenceClock
 from keisoku.clock.host_clocks import host_clocks
 from keisoku.clock.opening import counter
 from keisoku.clock.rate import Rate, stated
@@ -70,11 +71,26 @@ def interval_rate() -> Rate:
         name, _ = counter(host)
     except EngineError:
         return oscillator.interval_rate(None, None, host.steering, _INTERVAL_CLOCK)
-    calibration = oscillator.newest(oscillator_folder(), oscillator_valid_for(name))
+    calibration = oscillator.best(oscillator_folder(), oscillator_valid_for(name))
     if calibration is None:
         return oscillator.interval_rate(None, None, host.steering, _INTERVAL_CLOCK)
     of_clock = frequency.best(brackets(time.CLOCK_MONOTONIC, 50, 0.001))
     return oscillator.interval_rate(calibration, of_clock, host.steering, _INTERVAL_CLOCK)
+
+
+def difference_clock() -> DifferenceClock:
+    """The counter as a clock for intervals that is never stepped, at the rate of this machine's newest calibration.
+
+    Without one it runs at CLOCK_MONOTONIC's rate of this moment and says so by its uncertainty. Raises EngineError if
+    this processor has no counter.
+    """
+    name, _ = counter(host_clocks())
+    calibration = oscillator.best(oscillator_folder(), oscillator_valid_for(name))
+    readings = brackets(time.CLOCK_MONOTONIC, 50, 0.001)
+    if calibration is None:
+        return DifferenceClock(readings[-1], 1e9 / frequency.best(readings).hz)
+    relative = calibration.standard_ticks_per_s / calibration.ticks_per_s
+    return DifferenceClock(readings[-1], 1e9 / calibration.ticks_per_s, relative)
 
 
 def oscillator_folder() -> Path:

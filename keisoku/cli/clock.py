@@ -9,6 +9,8 @@ import click
 
 from keisoku import _core
 from keisoku.calibration import oscillator, store
+from keisoku.cli.clock_analyse import analyse
+from keisoku.cli.clock_stability import stability
 from keisoku.cli.observation import new_directory, publish
 from keisoku.cli.options import seconds
 from keisoku.clock import calibration, readings_table
@@ -109,8 +111,15 @@ def calibrate(reference: str, duration: str, tries: int, pause: str, out: Path |
         opened.close()
     readings_table.keep(directory, measured)
     found = calibration.observation(measured, name, opened.described, said, real=opened.is_real)
-    if opened.is_real and not any(flag.name in calibration.SPOILING for flag in found.flags):
-        made = oscillator.made(calibration.best_frequency(measured), chosen.name, store.oscillator_valid_for(name))
+    frequency = calibration.best_frequency(measured)
+    if opened.is_real and not oscillator.is_worth_keeping(frequency):
+        click.echo("calibration not kept: no better than the oscillator's own ± 100 ppm; compare for longer", err=True)
+    elif opened.is_real and not any(flag.name in calibration.SPOILING for flag in found.flags):
+        made = oscillator.made(frequency, chosen.name, store.oscillator_valid_for(name))
         click.echo(f"calibration kept: {oscillator.keep(store.oscillator_folder(), made)}", err=True)
     fit = calibration.residuals(measured)
     publish(found, directory, [residual_plot(fit)] if fit is not None else [], as_json)
+
+
+command.add_command(stability)
+command.add_command(analyse)

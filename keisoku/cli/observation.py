@@ -14,6 +14,8 @@ from typing import Any
 import click
 from rich.console import Console
 
+from keisoku.calibration.store import interval_rate
+from keisoku.clock import rated
 from keisoku.errors import KeisokuError
 from keisoku.record.context import host_context
 from keisoku.record.observation import Observation
@@ -33,13 +35,16 @@ def new_directory(
         number += 1
         path = path.with_name(f"{stem}-{number}")
     started = {"started_at": datetime.now(UTC).isoformat(timespec="seconds")}
-    return ObservationDirectory.create(path, kind, settings, {**host_context(), **context, **started})
+    clock = {rated.CONTEXT: rated.to_context(interval_rate())} if kind in rated.KINDS else {}
+    return ObservationDirectory.create(path, kind, settings, {**host_context(), **context, **clock, **started})
 
 
 def publish(
     observation: Observation, directory: ObservationDirectory, plots: Sequence[Plot] = (), as_json: bool = False
 ) -> None:
-    """Writes result.json and report.html, and prints the observation."""
+    """Writes result.json and report.html, and prints the observation, with the rate of its clock where it has one."""
+    if rated.CONTEXT in directory.context:
+        observation = rated.rated(observation, rated.of_context(directory.context[rated.CONTEXT]))
     directory.finish(observation)
     page = render_observation(observation, directory.settings, directory.context, plots)
     report = directory.write_text("report.html", page)

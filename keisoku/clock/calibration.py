@@ -19,7 +19,7 @@ from keisoku.clock.reading import Reading
 from keisoku.clock.reference import Reference
 from keisoku.errors import EngineError
 from keisoku.record.observation import Flag, Interval, Observation, ObservedRow
-from keisoku.record.result import Quantity
+from keisoku.record.result import Contribution, Quantity
 
 KIND = "clock-calibration"
 LOOK_EVERY_S = 1.0
@@ -129,11 +129,18 @@ def _row(name: str, found: Frequency, remark: str) -> ObservedRow:
         name=name,
         group="Frequency by",
         figures={
-            "frequency": budget.figure(found.hz, "Hz", [budget.normal("readings: scatter", found.standard_hz)]),
+            "frequency": budget.figure(found.hz, "Hz", _parts(found)),
             "relative_uncertainty": _in_words(2e9 * found.relative),
         },
         remark=remark,
     )
+
+
+def _parts(found: Frequency) -> list[Contribution]:
+    parts = [budget.normal("readings: scatter", found.scatter_hz)]
+    if found.ways_hz:
+        parts.append(budget.normal("readings: ways that may have changed", found.ways_hz, kind="B"))
+    return parts
 
 
 def _in_words(ppb: float) -> Quantity:

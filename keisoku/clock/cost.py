@@ -114,8 +114,9 @@ def source_resolution(source: SourceCost) -> Resolution:
 
 
 def _counter_step(record: CostRecord) -> int:
-    """What brackets are multiples of: seen in the brackets themselves, the empty one's first."""
-    return common_step(record.empty) or 1
+    """What the counter moves by, as its own reads show; 1 where ns of CLOCK_MONOTONIC stand for a counter."""
+    steps = [common_step(source.steps.ahead) for source in record.sources if source.ticks]
+    return min((step for step in steps if step is not None), default=1)
 
 
 def _cost(record: CostRecord, source: SourceCost, step_ns: float) -> ObservedRow:

@@ -1,16 +1,24 @@
 """The search for the moment at which a server's clock, seen to whole seconds only, goes to the next one.
 
 Pure: it says when to ask, and is told what was answered. Every answer bounds the difference of the clocks from both
-sides; asking where the second is expected to end halves what is left, until it is no wider than a round trip.
+sides; asking several times around the moment at which a second is expected to end leaves a part of that, second by
+second, until it is no wider than a round trip.
 """
 
 from __future__ import annotations
 
 import math
+from statistics import median
 
 from keisoku.clock.rate import OSCILLATOR
 
 _S = 1_000_000_000
+ASKED_PER_SECOND = 5
+"""Parts into which what is unknown is divided around each second's end."""
+ENOUGH_TRIPS = 1.5
+"""A search ends when the edge is known to so many usual round trips, and to what oscillators may part meanwhile."""
+_APART = 2 * OSCILLATOR
+"""Relative: two oscillators may be off to either side."""
 
 
 class DateEdge:
@@ -36,11 +44,16 @@ class DateEdge:
         """The shortest round trip so far; no search gets below it by much."""
         return min(self._trips, default=0)
 
+    @property
+    def ended(self) -> bool:
+        """True if asking on would not help."""
+        return bool(self._trips) and self.width_ns <= ENOUGH_TRIPS * median(self._trips) + 3 * _APART * _S
+
     def take(self, sent_ns: int, date_s: int, received_ns: int) -> None:
         """The server wrote the second `date_s` at some moment between sending and receiving, by the local clock."""
         low, high = date_s * _S - received_ns, (date_s + 1) * _S - sent_ns
         # What was known before may have faded: two oscillators may differ by twice 100 ppm.
-        faded = math.ceil(2 * OSCILLATOR * max(0, received_ns - self._last_ns)) if self._trips else 0
+        faded = math.ceil(_APART * max(0, received_ns - self._last_ns)) if self._trips else 0
         self.low_ns, self.high_ns = self.low_ns - faded, self.high_ns + faded
         if low > self.high_ns or high < self.low_ns:
             self.contradictions += 1
@@ -51,13 +64,15 @@ class DateEdge:
         self._trips.append(received_ns - sent_ns)
 
     def ask_at_ns(self, now_ns: int) -> int:
-        """When to send the next request, not before `now_ns`: its middle is then where a second is expected to end."""
+        """When to send the next request, not before `now_ns`, so that it divides what is unknown of the next edge."""
         if not self._trips:
             return now_ns
-        middle = int(self.low_ns + self.high_ns) // 2
-        half_trip = self.trip_ns // 2
-        second = (now_ns + half_trip + middle) // _S + 1
-        return max(now_ns, second * _S - middle - half_trip)
+        low, high, half_trip = int(self.low_ns), int(self.high_ns), self.trip_ns // 2
+        # The next second whose end is not yet over for certain when a request could be there.
+        second = (now_ns + half_trip + low) // _S + 1
+        # Sent within what is unknown in any case: one way may take all of the trip.
+        part = max((high - low) // ASKED_PER_SECOND - half_trip, (high - low) // (2 * ASKED_PER_SECOND))
+        return max(now_ns, second * _S - high + part)
 
     def edge(self, second: int) -> tuple[int, int]:
         """Between which local times the server's clock went to `second`."""

@@ -39,10 +39,10 @@ def terms(statistic: Statistic, phase: Floats, m: int) -> Terms:
         found = phase[3 * m :] - 3.0 * phase[2 * m : -m] + 3.0 * phase[m : -2 * m] - phase[: -3 * m]
     if statistic.modified:
         found = _window_means(found, m)
-    squares = np.square(found)
-    present = np.isfinite(squares)
-    count = int(np.count_nonzero(present))
-    return Terms(float(np.mean(squares, where=present)) if count else 0.0, count)
+    missing = np.isnan(found)
+    count = len(found) - int(np.count_nonzero(missing))
+    found[missing] = 0.0
+    return Terms(float(np.dot(found, found)) / count if count else 0.0, count)
 
 
 def deviation(statistic: Statistic, stretches: Sequence[Floats], m: int, tau0: float) -> float:

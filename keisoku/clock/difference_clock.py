@@ -18,11 +18,9 @@ from keisoku.record.result import Quantity
 WINDOW = 64
 """Readings of which the time of day is made."""
 WARM_UP = 16
-"""Readings before a rate that contradicts what is known so far is refused."""
+"""Readings until it is known how short the way can be: before, a reading is no better than its bracket."""
 FLOOR_NS = 10.0
 """No reading is better than this: the step of a virtual TSC, the ns of a clock."""
-_SHARE = 4
-"""The reading that the rate is measured from is renewed when a far better one came in the first quarter."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,8 @@ class DifferenceClock:
         self._base = first
         self._least = first.width
         self._taken = 0
+        self._refused_together = 0
+        self._widths: deque[int] = deque([first.width], maxlen=WINDOW)
         self.origin_ns = first.reference_ns
         """The reference's time at which this clock showed 0."""
         self._recent: deque[Reading] = deque([first], maxlen=WINDOW)
@@ -79,25 +79,38 @@ class DifferenceClock:
     def take(self, reading: Reading) -> bool:
         """Learns from a later reading; False if it was refused as impossible or bounds too little."""
         self._taken += 1
+        self._widths.append(reading.width)
         self._least = min(self._least, reading.width)
         span_ns = reading.reference_ns - self._base.reference_ns
         ticks = ((reading.before - self._base.before) + (reading.after - self._base.after)) / 2
         if span_ns <= 0 or ticks <= 0:
-            self.refused += 1
-            return False
+            return self._refuse(reading)
         error = math.hypot(self._error_ns(self._base), self._error_ns(reading)) / span_ns
         period_ns = span_ns / ticks
         off = abs(period_ns / self.period_ns - 1)
         if self._taken > WARM_UP and off > WANDER + 3 * (error + self.relative_error):
-            self.refused += 1
-            return False
+            return self._refuse(reading)
+        self._refused_together = 0
         self._recent.append(reading)
         if error < self.relative_error:
             self._go_on_from(reading.before)
             self.period_ns, self.relative_error = period_ns, error
-        if self._taken < WINDOW // _SHARE and self._error_ns(reading) < self._error_ns(self._base) / 2:
+        if self._taken < WARM_UP and reading.width < self._base.width:
             self._base = reading
         return True
+
+    def _refuse(self, reading: Reading) -> bool:
+        """Many in a row are right and the past was not: the rate begins anew, the clock goes on."""
+        self.refused += 1
+        self._refused_together += 1
+        if self._refused_together >= WINDOW:
+            self._base, self._least, self._taken, self._refused_together = reading, reading.width, 0, 0
+            self._widths.clear()
+            self._recent.clear()
+            self._recent.append(reading)
+            self._widths.append(reading.width)
+            self.relative_error = max(self.relative_error, OSCILLATOR / math.sqrt(3))
+        return False
 
     def offset_ns(self) -> tuple[float, float]:
         """What to take from this clock to have the reference's time since `origin_ns`, and half the bound of that.
@@ -116,8 +129,15 @@ class DifferenceClock:
         return weighted / total, min(half)
 
     def _error_ns(self, reading: Reading) -> float:
-        """Half of what a reading took longer than the best: what all have in common does not change a rate."""
-        return max(FLOOR_NS, (reading.width - self._least) * self.period_ns / 2)
+        """Half of what a reading took longer than the best: what all have in common does not change a rate.
+
+        But no less than what the better half of recent ones did: the shortest way of all has not been seen yet.
+        """
+        half_ns = self.period_ns / 2
+        if self._taken < WARM_UP:
+            return max(FLOOR_NS, reading.width * half_ns)
+        usual = sorted(self._widths)[len(self._widths) // 4] - self._least
+        return max(FLOOR_NS, max(reading.width - self._least, usual) * half_ns)
 
     def _go_on_from(self, ticks: int) -> None:
         """The next period counts from here, so that the clock does not jump."""

@@ -7,6 +7,7 @@ unless their name says bound.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from keisoku.analysis.line import fit_line
 from keisoku.clock.reading import Reading, narrowest
+from keisoku.clock.resolution import common_step
 
 READINGS_FOR_A_LINE = 20
 END_SHARE = 0.1
@@ -28,10 +30,18 @@ BOUNDED_MOST = 2000
 
 @dataclass(frozen=True)
 class Frequency:
-    """An estimate with its standard uncertainty, both in Hz."""
+    """An estimate and what makes it uncertain (k = 1), all in Hz."""
 
     hz: float
-    standard_hz: float
+    scatter_hz: float
+    """From how readings repeat themselves, or from how wide they are."""
+    ways_hz: float = 0.0
+    """From what no scatter shows: ways that become longer or shorter while they are compared."""
+
+    @property
+    def standard_hz(self) -> float:
+        """Both together."""
+        return math.hypot(self.scatter_hz, self.ways_hz)
 
     @property
     def relative(self) -> float:
@@ -71,7 +81,7 @@ def two_point(readings: Sequence[Reading], read_error_ns: float | None = None) -
         standard_ns = math.hypot(*errors)
     else:
         standard_ns = math.sqrt(2) * read_error_ns
-    return Frequency(hz, hz * standard_ns / span_ns)
+    return Frequency(hz, hz * standard_ns / span_ns, hz * _ways_ns([r.width / hz * 1e9 for r in readings]) / span_ns)
 
 
 def least_squares(readings: Sequence[Reading]) -> Fit:
@@ -93,17 +103,23 @@ def least_squares(readings: Sequence[Reading]) -> Fit:
     line = fit_line(at_s, left_ns, sigma)
     hz = rough * (1 + line.slope * 1e-9)
     error = max(line.slope_error, _jackknife(at_s, left_ns, sigma))
-    return Fit(Frequency(hz, hz * error * 1e-9), at_s, line.residuals, width_ns / 2)
+    ways_hz = hz * _ways_ns(width_ns.tolist()) / float(at_s[-1] * 1e9)
+    return Fit(Frequency(hz, hz * error * 1e-9, ways_hz), at_s, line.residuals, width_ns / 2)
 
 
 def hard_bounds(readings: Sequence[Reading]) -> tuple[float, float] | None:
     """Between which the frequency lies if it was one all the time; None if no single line goes through all readings.
 
-    Assumes nothing but the brackets.
+    Assumes nothing but the brackets, that the reference shows whole ns, rounded down, and the counter multiples of its
+    step: a bracket may reach so much further.
     """
     chosen = _thinned(readings)
+    try:
+        further = counter_step(readings) + two_point(readings).hz * 1e-9
+    except ValueError:
+        return None
     before = np.array([reading.before - chosen[0].before for reading in chosen], dtype=np.float64)
-    after = np.array([reading.after - chosen[0].before for reading in chosen], dtype=np.float64)
+    after = np.array([reading.after - chosen[0].before for reading in chosen], dtype=np.float64) + further
     at_ns = np.array([reading.reference_ns - chosen[0].reference_ns for reading in chosen], dtype=np.float64)
     low, high = 0.0, math.inf
     for index in range(len(chosen) - 1):
@@ -113,6 +129,13 @@ def hard_bounds(readings: Sequence[Reading]) -> tuple[float, float] | None:
         low = max(low, float(((before[index + 1 :] - after[index]) / span).max()))
         high = min(high, float(((after[index + 1 :] - before[index]) / span).min()))
     return (low * 1e9, high * 1e9) if low <= high else None
+
+
+def counter_step(readings: Sequence[Reading]) -> int:
+    """Ticks by which the counter moves, as far as the widths of brackets show it; 1 where they do not."""
+    differences = Counter(abs(after.width - before.width) for before, after in pairwise(readings))
+    del differences[0]
+    return common_step(sorted(differences.items())) or 1
 
 
 def read_error_ns(fit: Fit) -> float:
@@ -126,6 +149,16 @@ def best(readings: Sequence[Reading]) -> Frequency:
     if len(readings) >= READINGS_FOR_A_LINE:
         return least_squares(readings).frequency
     return two_point(readings)
+
+
+def _ways_ns(width_ns: Sequence[float]) -> float:
+    """What the middles of brackets may have moved from the beginning to the end, unseen by any scatter, in ns.
+
+    Half of what the usual bracket is wider than the narrowest may lie on either way, and do so for long: rectangular,
+    at both ends. Brackets of a local clock are all as wide as the narrowest, and this is nothing.
+    """
+    usual = sorted(width_ns)[len(width_ns) // 2] - min(width_ns)
+    return math.sqrt(2) * usual / 2 / math.sqrt(3)
 
 
 def _errors(width_ns: NDArray[np.float64]) -> NDArray[np.float64]:

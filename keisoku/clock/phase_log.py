@@ -6,9 +6,9 @@ another boot) a new stretch begins, which no figure crosses. Pure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,8 @@ class PhaseLog:
     """Readings that were off alone, and are left out."""
     short: int = 0
     """Readings in stretches too short to tell anything, left out as well."""
+    wide: int = 0
+    """Readings whose bounds were so wide that they would only add noise; left out before anything else."""
     bound_s: float | None = None
     """Median of the readings' hard error bounds."""
 
@@ -96,7 +98,20 @@ class Readings:
     suspended_ns: Integers | None = None
     """Time that the machine was suspended since it booted."""
 
+    def narrow(self) -> tuple[Readings, int]:
+        """Those that were not held up on the way, and how many were: a choice by bounds, blind to phase."""
+        if self.bound_ns is None or not len(self.clock):
+            return self, 0
+        kept = self.bound_ns <= WIDE * float(np.median(self.bound_ns))
+        wide = int(np.count_nonzero(~kept))
+        if not wide:
+            return self, 0
+        columns: dict[str, Any] = {name: None if held is None else held[kept] for name, held in vars(self).items()}
+        return Readings(**columns), wide
 
+
+WIDE = 5.0
+"""A reading whose bound is so many times the median was held up: by the scheduler, or by a queue."""
 SUSPENDED_MIN_NS = 100_000_000
 """A smaller change is the reading's own."""
 
@@ -108,6 +123,7 @@ def phase_log(readings: Readings, tau0_s: float) -> PhaseLog:
     away before, being late by 1 ms shifts it by a picosecond for each ppb that the rate has left its mean.
     Raises PlanError for fewer than eight readings.
     """
+    readings, wide = readings.narrow()
     _enough(len(readings.clock))
     order = _Cuts.of(readings, tau0_s)
     longest = max(order.runs(), key=lambda run: run[1] - run[0])
@@ -115,7 +131,7 @@ def phase_log(readings: Readings, tau0_s: float) -> PhaseLog:
     since_s = np.asarray((readings.reference_ns - readings.reference_ns[0]) * 1e-9, np.float64)
     phase_s = np.asarray((readings.clock - readings.clock[0] - rate * since_s) / rate, np.float64)
     bounds_s = None if readings.bound_ns is None else np.asarray(readings.bound_ns * 1e-9, np.float64)
-    return _assembled(phase_s, order, tau0_s, rate, bounds_s)
+    return replace(_assembled(phase_s, order, tau0_s, rate, bounds_s), wide=wide)
 
 
 def from_phase(phase_s: Floats, tau0_s: float) -> PhaseLog:
@@ -194,11 +210,11 @@ def _rate(readings: Readings, first: int, last: int) -> float:
     return float(coarse + np.dot(centred, residual) / np.dot(centred, centred))
 
 
-def _assembled(
-    phase_s: Floats, order: _Cuts, tau0_s: float, rate: float, bounds_s: Floats | None
-) -> PhaseLog:
+def _assembled(phase_s: Floats, order: _Cuts, tau0_s: float, rate: float, bounds_s: Floats | None) -> PhaseLog:
     breaks = [Break(float(order.index[at]) * tau0_s, reason, size) for at, (reason, size) in order.cuts.items()]
-    breaks += [Break(float(order.index[at]) * tau0_s, "gap", length) for at, length in order.gaps if at + 1 not in order.cuts]
+    breaks += [
+        Break(float(order.index[at]) * tau0_s, "gap", length) for at, length in order.gaps if at + 1 not in order.cuts
+    ]
     stretches: list[Stretch] = []
     spikes = short = 0
     for first, last in order.runs():

@@ -17,13 +17,13 @@ from scipy.special import xlogy
 Floats = NDArray[np.float64]
 
 NAMES = {
-    2: "white phase",
-    1: "flicker phase",
-    0: "white frequency",
-    -1: "flicker frequency",
-    -2: "random-walk frequency",
+    2: "white PM",
+    1: "flicker PM",
+    0: "white FM",
+    -1: "flicker FM",
+    -2: "random-walk FM",
 }
-"""The kinds of noise by α."""
+"""The kinds of noise by α: modulation of phase (PM) or of frequency (FM)."""
 
 
 def integral_covariance(lag: Floats, alpha: int) -> Floats:

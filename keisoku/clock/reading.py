@@ -24,11 +24,6 @@ class Reading:
         return self.after - self.before
 
 
-def widen(reading: Reading, ticks: int) -> Reading:
-    """The same with a bound that is wider by `ticks` on each side."""
-    return Reading(reading.before - ticks, reading.reference_ns, reading.after + ticks)
-
-
 def narrowest(readings: Sequence[Reading]) -> Reading:
     """The one that bounds most. Raises ValueError if there is none."""
     return min(readings, key=lambda reading: reading.width)

@@ -18,10 +18,10 @@ from keisoku.clock.reference_local import bracket
 from keisoku.errors import EngineError, PlanError
 
 PATIENCE_S = 5.0
-REQUESTS_MOST = 30
-"""In one search; each halves what is unknown, so that 20 reach 1 µs, if the way there did."""
-ENOUGH_TRIPS = 1.5
-"""A search ends when the edge is known to so many round trips."""
+SEARCH_EVERY_S = 60.0
+"""From the end of a search to the next, unless the run ends before: others' servers are not ours to load."""
+REQUESTS_MOST = 40
+"""In one search."""
 
 
 class DateServer:
@@ -54,7 +54,7 @@ class DateServer:
             time.sleep(max(0, until - time.monotonic_ns()) / 1e9)
             sent_ns, date_s, received_ns = self._ask()
             search.take(sent_ns - origin.reference_ns, date_s, received_ns - origin.reference_ns)
-            if search.width_ns <= ENOUGH_TRIPS * search.trip_ns:
+            if search.ended:
                 break
         last = bracket(time.CLOCK_MONOTONIC)
         self.contradictions += search.contradictions
@@ -108,7 +108,7 @@ def date_server(chosen: Chosen) -> Reference:
         name=chosen.name,
         described=f"Date header of {server.url}: whole seconds, their edges searched for",
         read=lambda: [server.edge()],
-        pause_s=0.0,
+        pause_s=SEARCH_EVERY_S,
         is_real=True,
         at_least_s=10.0,
         close=server.close,

@@ -15,6 +15,7 @@ import numpy as np
 from keisoku.clock.deviation import joined, mtie, terms
 from keisoku.clock.freedom import ADEV, HDEV, MDEV, Statistic, factors, freedom
 from keisoku.clock.freedom import joined as joined_freedom
+from keisoku.clock.log_flags import WINDOWS_MIN, log_flags, log_remarks
 from keisoku.clock.noise import identify
 from keisoku.clock.phase_log import PhaseLog, Stretch
 from keisoku.clock.power_law import NAMES, Floats
@@ -23,11 +24,8 @@ from keisoku.record.observation import Flag, Interval, Observation, ObservedRow
 from keisoku.record.result import Quantity
 
 KIND = "clock-stability"
-WINDOWS_MIN = 3
-"""Windows without a common phase that a figure needs."""
 TAU_GROUP, CLOCK_GROUP, STRETCH_GROUP = "Averaging time", "Clock", "Stretch from"
 _DAY_S = 86_400.0
-_BREAKS_SHOWN = 20
 _STATISTICS = (ADEV, MDEV, HDEV)
 
 
@@ -50,8 +48,8 @@ def stability(log: PhaseLog, clock: Clock, flags: Sequence[Flag] = (), remarks: 
         kind=KIND,
         title=f"{clock.name} against {clock.reference}",
         rows=(_clock_row(log, clock), *present, *_stretch_rows(log)),
-        flags=(*flags, *_flags(log, noises[False])),
-        remarks=(*_remarks(log, noises[False]), *remarks),
+        flags=(*flags, *log_flags(log, noises[False])),
+        remarks=(*log_remarks(log, noises[False]), *remarks),
     )
 
 
@@ -139,8 +137,8 @@ def _estimate(
 
 
 def _windows(log: PhaseLog, reach: int) -> int:
-    """How many stretches of `reach` phases the log holds that share none."""
-    return sum(len(stretch.phase_s) // reach for stretch in log.stretches)
+    """How many windows of `reach` phases that share none the readings that are there would fill."""
+    return sum(stretch.readings // reach for stretch in log.stretches)
 
 
 def _wider(value: float, bounds: tuple[float, float] | None, scale: float) -> float | None:
@@ -223,61 +221,3 @@ def _stretch_rows(log: PhaseLog) -> list[ObservedRow]:
             )
         )
     return rows
-
-
-def _flags(log: PhaseLog, noises: dict[int, int]) -> list[Flag]:
-    found = []
-    for reason in dict.fromkeys(one.reason for one in log.breaks):
-        mine = [one for one in log.breaks if one.reason == reason]
-        places = ", ".join(f"{one.at_s:.6g} s" + _size(one.size_s) for one in mine[:_BREAKS_SHOWN])
-        more = f" and {len(mine) - _BREAKS_SHOWN} more" if len(mine) > _BREAKS_SHOWN else ""
-        cut = "the log goes on with missing points" if reason == "gap" else "no figure crosses it"
-        found.append(Flag(name=reason.replace(" ", "-"), text=f"{_SAID[reason]} at {places}{more}; {cut}"))
-    if log.spikes:
-        text = f"{log.spikes} readings were off alone and were left out"
-        found.append(Flag(name="spikes", text=text))
-    if log.short:
-        text = f"{log.short} readings in stretches too short to tell anything were left out"
-        found.append(Flag(name="short-stretches", text=text))
-    if noises and min(noises.values()) == 2:
-        text = (
-            "white phase noise at every averaging time: the deviations fall as 1/τ and show how well the clock can be "
-            "read, not how stable its oscillator is"
-        )
-        found.append(Flag(name="reading-noise", text=text))
-    return found
-
-
-_SAID = {
-    "gap": "readings are missing behind",
-    "step": "the phase stepped",
-    "suspend": "the machine was suspended before",
-    "reboot": "the machine booted before",
-    "clock source": "the kernel changed its clock source before",
-    "reference went back": "the reference went back",
-}
-
-
-def _size(size_s: float) -> str:
-    return f" ({size_s * 1e9:+.4g} ns)" if 0 < abs(size_s) < 1e-3 else f" ({size_s:+.4g} s)" if size_s else ""
-
-
-def _remarks(log: PhaseLog, noises: dict[int, int]) -> list[str]:
-    said = [
-        "Overlapping estimates; intervals of 95 % from χ² with the equivalent degrees of freedom of the noise named in "
-        "the row (Greenhall and Riley 2003), which was identified by lag-1 autocorrelation (Riley and Greenhall 2004) "
-        "and is taken to grow no whiter with the averaging time.",
-        f"A deviation is shown where the log holds at least {WINDOWS_MIN} windows of its full length that share no "
-        "reading: ADEV to a sixth of the log, MDEV and HDEV to a ninth, MTIE and the standard deviation of the "
-        "frequency to a third. MTIE and that standard deviation have no interval.",
-        "Uncertainties of rate and drift hold for the noise seen up to a twelfth of the stretch; what wanders more "
-        "slowly is not in them.",
-    ]
-    if log.missing:
-        said.append(
-            f"{log.missing} missing points are not interpolated: terms that need one are left out; MTIE passes over "
-            "them and is a lower bound."
-        )
-    if not noises:
-        said.append("The log is too short to identify noise: no intervals.")
-    return said

@@ -1,6 +1,6 @@
 """The log of a clock against a reference on disk, reading by reading, for days.
 
-Every reading is kept with the ticks on both sides of it; parts are synced every minute, later every thousandth of
+Every reading is kept with the ticks on both sides of it; parts are synced every ten seconds, later every thousandth of
 the log, so that `kill -9` costs no more than that. It computes no figure; `phase_log` makes phase of what it kept.
 """
 
@@ -23,6 +23,7 @@ from keisoku.record.observation_directory import ObservationDirectory
 from keisoku.record.result import Quantity
 
 TABLE = "readings"
+_WORD = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
     [
         pa.field("session", pa.int32(), nullable=False),  # counts how often the log was begun or resumed
@@ -33,8 +34,8 @@ SCHEMA = pa.schema(
         pa.field("clock_ns", pa.int64()),  # of a clock that is not the counter, with ticks around it
         pa.field("clock_before", pa.int64()),
         pa.field("clock_after", pa.int64()),
-        pa.field("boot", pa.string(), nullable=False),
-        pa.field("clock_source", pa.string(), nullable=False),
+        pa.field("boot", _WORD, nullable=False),
+        pa.field("clock_source", _WORD, nullable=False),
         pa.field("suspended_low_ns", pa.int64(), nullable=False),
         pa.field("suspended_high_ns", pa.int64(), nullable=False),
         pa.field("realtime_low_ns", pa.int64(), nullable=False),
@@ -43,9 +44,13 @@ SCHEMA = pa.schema(
         pa.field("status", pa.int32(), nullable=False),
     ]
 )
-_SYNC_S = 60.0
+SYNC_S = 10.0
 _SYNC_SHARE = 1e-3
 _ROWS_MAX = 65_536
+_ANALYSED = (
+    *("reference_ns", "before", "after", "clock_ns", "clock_before", "clock_after"),
+    *("boot", "clock_source", "suspended_low_ns", "suspended_high_ns"),
+)
 NS_PER_S = 1_000_000_000
 
 
@@ -57,8 +62,8 @@ class Place:
     logged_s: float = 0.0
 
 
-def place(directory: ObservationDirectory) -> Place:
-    """Of a log that may have been cut off at any moment."""
+def place(directory: ObservationDirectory, every_s: float) -> Place:
+    """Of a log that may have been cut off at any moment; each reading stands for the interval that it begins."""
     spans: dict[int, tuple[int, int]] = {}
     for rows in directory.batches(TABLE, ["session", "at_ns"]):
         sessions, times = rows["session"].to_numpy(), rows["at_ns"].to_numpy()
@@ -67,7 +72,7 @@ def place(directory: ObservationDirectory) -> Place:
             first, _ = spans.get(session, (int(mine[0]), 0))
             spans[session] = (first, int(mine[-1]))
     logged_ns = sum(last - first for first, last in spans.values())
-    return Place(max(spans, default=-1) + 1, logged_ns / NS_PER_S)
+    return Place(max(spans, default=-1) + 1, logged_ns / NS_PER_S + len(spans) * every_s)
 
 
 @dataclass
@@ -82,6 +87,8 @@ class Logger:
     """Another one after every boot."""
     monotonic_ns: Callable[[], int] = time.monotonic_ns
     sleep: Callable[[float], None] = time.sleep
+    sync_s: float = SYNC_S
+    """At most so long, or a thousandth of the log, is lost when the power is."""
     failures: int = 0
     """Of the reference to answer; each is a missing reading."""
     _rows: list[dict[str, object]] = field(default_factory=list)
@@ -95,27 +102,28 @@ class Logger:
         every_ns = round(every_s * NS_PER_S)
         origin = self.monotonic_ns()
         synced, turn = origin, 0
-        while True:
-            logged_s = start.logged_s + turn * every_s
+        while round((duration_s - start.logged_s) / every_s) > turn:
+            logged_s = start.logged_s + (turn + 1) * every_s
             now = self.monotonic_ns()
             self._append(start.session, first=turn == 0)
-            due = max(_SYNC_S, _SYNC_SHARE * logged_s) * NS_PER_S
+            due = max(self.sync_s, _SYNC_SHARE * logged_s) * NS_PER_S
             if now - synced >= due or len(self._rows) >= _ROWS_MAX:
                 self.keep()
                 synced = now
             yield logged_s
             # Whole intervals from the origin, so that being late once does not move the rest.
             turn = max(turn, (self.monotonic_ns() - origin) // every_ns) + 1
-            if start.logged_s + turn * every_s > duration_s:
-                break
+            if round((duration_s - start.logged_s) / every_s) <= turn:
+                break  # not after another wait
             while (wait_ns := origin + turn * every_ns - self.monotonic_ns()) > 0:
                 self.sleep(wait_ns / NS_PER_S)
         self.keep()
 
     def keep(self) -> None:
         """Brings what was read to the disk."""
-        rows, self._rows = self._rows, []
-        self.directory.append(TABLE, pa.Table.from_pylist(rows, SCHEMA))
+        # An interruption in between keeps readings twice, which is harmless, and never loses one.
+        self.directory.append(TABLE, pa.Table.from_pylist(self._rows, SCHEMA))
+        self._rows = []
 
     def _append(self, session: int, first: bool) -> None:
         try:
@@ -151,7 +159,9 @@ class Logger:
 
 def logged(directory: ObservationDirectory, tau0_s: float) -> PhaseLog:
     """The log's phase, as far as it is on the disk."""
-    rows = directory.rows(TABLE)
+    rows = directory.rows(TABLE, _ANALYSED)
+    if lacking := sorted(set(_ANALYSED) - set(rows.column_names)):
+        raise PlanError("run", f"{directory.path} lacks {', '.join(lacking)} of its readings", "log anew")
     columns = {name: rows[name].to_numpy() for name in ("reference_ns", "before", "after")}
     ticks, half = _middle(columns["before"], columns["after"])
     rate = _ticks_per_ns(columns["reference_ns"], ticks)
@@ -206,7 +216,8 @@ def _ticks_per_ns(reference_ns: Integers, ticks: Integers) -> float:
 
 def _codes(column: pa.ChunkedArray) -> Integers:
     """A number for each value."""
-    return np.asarray(column.combine_chunks().dictionary_encode().indices.to_numpy(), np.int64)
+    chunks = column.dictionary_encode().unify_dictionaries().chunks
+    return np.concatenate([chunk.indices.to_numpy() for chunk in chunks]).astype(np.int64)
 
 
 def _proven(low: Integers, high: Integers) -> Integers:

@@ -80,8 +80,8 @@ def _noise(blocks: Floats, tau_s: float) -> tuple[int, float] | None:
 
 
 def _gridded(phase: Floats, m: int) -> Floats:
-    """Means of every m phases that are there; NaN where there is none."""
-    table = phase[: len(phase) // m * m].reshape(-1, m)
+    """Means of every m phases that are there; NaN where there is none. The last block may hold fewer."""
+    table = np.append(phase, np.full(-len(phase) % m, np.nan)).reshape(-1, m)
     present = np.isfinite(table)
     counts = present.sum(axis=1)
     sums = np.where(present, table, 0.0).sum(axis=1)
@@ -89,7 +89,8 @@ def _gridded(phase: Floats, m: int) -> Floats:
 
 
 def _blocks(phase: Floats, m: int, tau0_s: float) -> tuple[Floats, Floats]:
-    """Times (s) and means of the blocks that hold something."""
-    means = _gridded(phase, m)
-    present = np.flatnonzero(np.isfinite(means))
-    return np.asarray((present * m + (m - 1) / 2.0) * tau0_s, np.float64), means[present]
+    """Mean times (s) and phases of the blocks that hold something."""
+    times = np.where(np.isfinite(phase), np.arange(len(phase)) * tau0_s, np.nan)
+    at, means = _gridded(times, m), _gridded(phase, m)
+    present = np.isfinite(means)
+    return at[present], means[present]

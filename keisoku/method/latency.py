@@ -120,7 +120,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
                 budget.normal("99.9th percentile", high.uncertainty / COVERAGE_FACTOR),
                 budget.normal("minimum", low.uncertainty / COVERAGE_FACTOR, sensitivity=-1.0),
             ]
-            figures["pdv"] = budget.figure(pdv_ns, "ns", parts)
+            figures["pdv"] = budget.figure(pdv_ns, "ns", [*parts, *setting.bias.rate.contributions(pdv_ns)])
     tagged = [record.facts.tracked.tagged_latency_ns for record in usable]
     arrived = [value for value in tagged if value is not None]
     if arrived:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from keisoku.analysis import budget
 from keisoku.analysis.line import POINTS_MIN, fit_line
 from keisoku.calibration.bias import Correction
+from keisoku.clock.rate import SECOND, Rate
 from keisoku.record.result import Contribution, Line
 from keisoku.record.trial import TrialRecord
 
@@ -27,12 +28,13 @@ def latency_line(
     corrections: Sequence[Correction],
     sizes_min: int,
     mean_error_ns: float = 0.0,
+    rate: Rate = SECOND,
 ) -> Line | None:
     """Fits (frame bytes, latency ns), biases subtracted already; None for fewer than `sizes_min` sizes.
 
     Residuals make both figures uncertain (type A). The bias is the same error of all points: it makes the constant
     uncertain, as much as the least sure of `corrections`, and leaves the slope alone. What steps of the stamps leave in
-    a mean, `mean_error_ns` at most, may be another error at each size.
+    a mean, `mean_error_ns` at most, may be another error at each size. The `rate` of their clock is a share of all.
     """
     if len({size for size, _ in points}) < sizes_min or len(points) < POINTS_MIN:
         return None
@@ -43,9 +45,11 @@ def latency_line(
         sizes = [size for size, _ in points]
         reach = 1 / (max(sizes) - min(sizes))
         of_slope += [budget.triangular("stamps: what their steps leave in means", 2 * mean_error_ns, sensitivity=reach)]
+    slope, constant = rate.corrected(found.slope), rate.corrected(found.constant)
+    of_constant = [_of_fit(found.constant, found.constant_error), *of_bias]
     return Line(
-        slope=budget.figure(found.slope, "ns/byte", of_slope),
-        constant=budget.figure(found.constant, "ns", [_of_fit(found.constant, found.constant_error), *of_bias]),
+        slope=budget.figure(slope, "ns/byte", [*of_slope, *rate.contributions(slope)]),
+        constant=budget.figure(constant, "ns", [*of_constant, *rate.contributions(constant)]),
         slope_error=found.slope_error,
         constant_error=found.constant_error,
         points=list(points),

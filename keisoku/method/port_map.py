@@ -285,7 +285,9 @@ def _line(setting: Setting, way: _Way) -> Line | None:
         corrections += [correction] if correction else []
         bias_ns = correction.bias_ns if correction else 0.0
         points += [(float(size), sample - bias_ns) for sample in samples(record)]
-    return latency_line(points, corrections, sizes_min=2, mean_error_ns=setting.capabilities.mean_error_ns)
+    return latency_line(
+        points, corrections, sizes_min=2, mean_error_ns=setting.capabilities.mean_error_ns, rate=setting.bias.rate
+    )
 
 
 def _remarks(

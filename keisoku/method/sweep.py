@@ -103,7 +103,9 @@ def _line(setting: Setting, records: dict[int, TrialRecord]) -> Line | None:
             bias_ns = correction.bias_ns if correction else 0.0
             corrections += [correction] if correction else []
             points += [(float(size), sample - bias_ns) for sample in samples(record)]
-    return latency_line(points, corrections, sizes_min=3, mean_error_ns=setting.capabilities.mean_error_ns)
+    return latency_line(
+        points, corrections, sizes_min=3, mean_error_ns=setting.capabilities.mean_error_ns, rate=setting.bias.rate
+    )
 
 
 def _row(setting: Setting, record: TrialRecord) -> Row:

@@ -18,6 +18,9 @@ KINK = 1.5
 """The second line is steeper by this factor at least."""
 LEAST_PACKETS = 12
 _LEAST_SIDE = 3
+LEAST_BURST_NS = 200_000.0
+"""A burst that the sustained rate would take no longer for is not told: a host that was asleep as the train came, and
+then handed its first packets over together, looks alike."""
 _EXPLAINED = 0.8
 """Share of the residual of one line that two must take away."""
 
@@ -59,6 +62,8 @@ def find_bucket(trains: Sequence[Train]) -> Bucket | None:
         return None
     rates, bursts, peaks = (np.array(column) for column in zip(*found, strict=True))
     ip_bytes = trains[0].ip_bytes
+    if (np.median(bursts) - ip_bytes) * 8e9 / np.median(rates) < LEAST_BURST_NS:
+        return None
     return Bucket(
         float(np.median(rates)),
         _error(rates),

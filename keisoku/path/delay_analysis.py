@@ -18,8 +18,6 @@ from keisoku.record.observation import Flag, Observation, ObservedRow
 from keisoku.record.result import Quantity
 
 QUANTILES = {"median": 0.5, "p99": 0.99}
-_STAMP_NS = 1000.0
-"""A reflector's time of leaving is written before it leaves: what is not known better."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +70,17 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Observation:
     if found is not None:
         known_ns = _clock_error_ns(rows)
         least = float(found.two_way_ns.min())
-        table.append(_row("two-way", found.two_way_ns, _STAMP_NS))
+        table.append(_row("two-way", found.two_way_ns, None))
         if known_ns is None:
-            offset, bound = found.offset_ns, least / 2
+            offset, bound = found.offset_ns, abs(least) / 2
             flags.append(_not_synchronised(found, least))
         else:
             offset, bound = 0.0, known_ns
         table.append(_row("forward", found.forward_ns - offset - found.skew * _since_least(found), bound))
         table.append(_row("reverse", found.reverse_ns + offset + found.skew * _since_least(found), bound))
+        if least < 0:
+            text = "a packet came back before it could: the reflector's stamps, or this host's, are wrong"
+            flags.append(Flag(name="stamps-disagree", text=text))
         if known_ns is not None and min(found.forward_ns.min(), found.reverse_ns.min()) < 0:
             text = "a packet arrived before it was sent: the clocks are not as synchronised as they say"
             flags.append(Flag(name="clocks-disagree", text=text))
@@ -111,16 +112,19 @@ def _clock_error_ns(rows: pa.Table) -> float | None:
     return float(max(rows[f"{end}_error_ns"].to_numpy()[answered].max() for end in ("far", "near")) * 2)
 
 
-def _row(name: str, values_ns: NDArray[np.float64], bound_ns: float) -> ObservedRow:
-    """`bound_ns`: half the width of what the clocks leave open, in every figure of the row but its variation."""
-    clock = 2 * bound_ns / np.sqrt(3)
+def _row(name: str, values_ns: NDArray[np.float64], bound_ns: float | None) -> ObservedRow:
+    """`bound_ns`: half the width of what the clocks leave open, in every figure of the row but its variation.
+
+    None where it is not known: two-way delay holds what passes in the reflector after it wrote its time of leaving.
+    """
+    clock = None if bound_ns is None else float(2 * bound_ns / np.sqrt(3))
     figures = {
-        "least": Quantity(value=float(values_ns.min()), unit="ns", uncertainty=float(clock)),
+        "least": Quantity(value=float(values_ns.min()), unit="ns", uncertainty=clock),
         **{
-            title: Quantity(value=float(np.quantile(values_ns, share)), unit="ns", uncertainty=float(clock))
+            title: Quantity(value=float(np.quantile(values_ns, share)), unit="ns", uncertainty=clock)
             for title, share in QUANTILES.items()
         },
-        "largest": Quantity(value=float(values_ns.max()), unit="ns", uncertainty=float(clock)),
+        "largest": Quantity(value=float(values_ns.max()), unit="ns", uncertainty=clock),
         # RFC 5481 §4.2: PDV, delays above the least one; its clocks cancel.
         "variation_p99": Quantity(value=float(np.quantile(values_ns, 0.99) - values_ns.min()), unit="ns"),
     }
@@ -133,7 +137,7 @@ def _not_synchronised(found: Delays, least_ns: float) -> Flag:
         " least, which no measurement between two unsynchronised clocks can tell"
     )
     figures = {
-        "far_clock_leads_by": Quantity(value=found.offset_ns, unit="ns", uncertainty=float(least_ns / np.sqrt(3))),
+        "far_clock_leads_by": Quantity(value=found.offset_ns, unit="ns", uncertainty=float(abs(least_ns) / np.sqrt(3))),
         "rate_difference": Quantity(value=found.skew * 1e6, unit="ppm"),
     }
     return Flag(name="clocks-not-synchronised", text=text, figures=figures)

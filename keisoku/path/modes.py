@@ -46,7 +46,8 @@ def local_modes(rates_bps: NDArray[np.float64]) -> list[Mode]:
     if len(rates) < 20:
         return []
     width = bin_width(rates)
-    total, modes = len(rates), []
+    total = len(rates)
+    modes: list[Mode] = []
     while len(rates) >= LEAST_SHARE * total and len(modes) < MOST:
         ends = np.searchsorted(rates, rates + width, side="right")
         counts = ends - np.arange(len(rates))

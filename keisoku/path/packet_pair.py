@@ -29,6 +29,9 @@ BUCKET_PACKETS = 50
 BUCKET_TRAINS = 6
 NOISE_SHARE = 0.005
 """Stamps may make so much of a rate's standard deviation; else packets get longer, or trains."""
+COARSE_SHARE = 0.01
+"""Trains that scatter by more than this are sent again with jumbo frames, if they pass: whatever disturbs them weighs
+less beside a longer dispersion."""
 MOST_BULK = 17
 SMALL_SIZES = (200, 400, 600, 800, 1250)
 """For the growth of the least delay with size, where the path takes no jumbo frames."""
@@ -128,7 +131,8 @@ def _pairs(
         if found is None:
             return None
         needed = best_length(found, ip_bytes, noise_ns)
-        if (needed > count or found.limited_by_sender) and mtu > ip_bytes:
+        coarse = found.error_bps > COARSE_SHARE * found.bps
+        if (needed > count or found.limited_by_sender or coarse) and mtu > ip_bytes:
             ip_bytes, count = mtu, best_length(found, mtu, noise_ns)
         elif needed > count:
             count = needed

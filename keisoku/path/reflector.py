@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from statistics import median
 
 from keisoku._core import StampedSocket
 from keisoku.path.clock_state import error_estimate
@@ -18,6 +17,8 @@ from keisoku.path.stamp_packet import StampFormatError, reflect
 TTL = 255
 """RFC 8762 §4.2.1, so that hops can be counted."""
 _LAGS = 64
+_ENOUGH_LAGS = 16
+"""To know the least: a time of leaving that is later than the packet's would make a delay negative."""
 _ESTIMATE_S = 1.0
 
 
@@ -40,10 +41,10 @@ class Reflector:
     def serve(self) -> None:
         """Answers until `stop`.
 
-        An answer must hold the time at which it leaves, which the kernel tells only afterwards: so the lag of those
-        before it, from the program's reading to the kernel's stamp, is added.
+        An answer must hold the time at which it leaves, which the kernel tells only afterwards: so the least lag of
+        those before it, from the program's reading to the kernel's stamp, is added. It never leaves before that.
         """
-        lags: deque[int] = deque([0], _LAGS)
+        lags: deque[int] = deque(maxlen=_LAGS)
         estimate, until_s = error_estimate(), time.monotonic() + _ESTIMATE_S
         while not self._stopped.is_set():
             packets, _ = self._socket.receive(time.monotonic_ns() + 100_000_000)
@@ -53,7 +54,7 @@ class Reflector:
                 if packet.source is None:
                     continue
                 received_ns = packet.kernel_ns or packet.realtime_ns
-                lag_ns = int(median(lags))
+                lag_ns = min(lags) if len(lags) >= _ENOUGH_LAGS else 0
                 now_ns = time.time_ns()
                 try:
                     answer = reflect(packet.data, received_ns, now_ns + lag_ns, packet.ttl or 0, estimate, self._key)

@@ -83,7 +83,8 @@ def _repetitions(trains: Sequence[Train]) -> _Stages:
     stages: _Stages = {PAIR: {}, LONE: {}}
     for train in trains:
         stage, _, number = train.stage.partition(" ")
-        stages[stage].setdefault(int(number), []).append(train)
+        if stage in stages:
+            stages[stage].setdefault(int(number), []).append(train)
     return stages
 
 

@@ -24,7 +24,8 @@ TABLE = "packets"
 _FACTS = "facts.json"
 _LONE_PACKETS = 10
 """Of each size in a repetition."""
-_GAP_S = 0.003
+_ROUGH_PACKETS = 20
+_LEAST_GAP_S, _MOST_GAP_S = 0.003, 0.1
 
 
 def measure(
@@ -40,14 +41,23 @@ def measure(
     noise = larger_noise(stamp_noise(session.local, session.place.path), session.remote_noise())
     ip_bytes = settings.ip_bytes or mtu
     sizes = sorted({*(size for size in SMALL_SIZES if size < ip_bytes), ip_bytes // 2 + 40, ip_bytes})
+    gap_s = _gap_s(session, settings, ip_bytes)
     for number in range(settings.repetitions):
         told(f"repetition {number + 1} of {settings.repetitions}")
         plans = [TrainPlan(f"{PAIR} {number}", settings.direction, ip_bytes, 2)] * settings.pairs
         plans += [
             TrainPlan(f"{LONE} {number}", settings.direction, size, 1) for _ in range(_LONE_PACKETS) for size in sizes
         ]
-        session.run(plans, _GAP_S, watch=True)
+        session.run(plans, gap_s, watch=True)
     return {"path_mtu_bytes": mtu, "stamp_noise_ns": noise, "stamps": list(session.stamps)}
+
+
+def _gap_s(session: Session, settings: SourceComparisonSettings, ip_bytes: int) -> float:
+    """From train to train: four times what a pair takes, by the pace at which a train comes through."""
+    (train,) = session.run([TrainPlan("rough", settings.direction, ip_bytes, _ROUGH_PACKETS)], 0.0).trains()
+    came = train.received_ns[train.received_ns > 0]
+    packet_s = float(came[-1] - came[0]) / 1e9 / (len(came) - 1) if len(came) > 1 else 0.0
+    return min(max(8 * packet_s, _LEAST_GAP_S), _MOST_GAP_S)
 
 
 def keep(directory: ObservationDirectory, log: TrainLog, facts: Mapping[str, object]) -> None:

@@ -88,9 +88,9 @@ class TrainLog:
             "ip_bytes": pa.array([row[2].ip_bytes for row in rows], pa.uint16()),
             "ttl": pa.array([int(row[4]["ttl"]) for row in rows], pa.uint16()),
         }
-        for end, place in (("sent", 3), ("received", 4)):
-            for name in _STAMPS:
-                columns[f"{end}_{name}"] = pa.array([int(row[place][name]) for row in rows], pa.int64())
+        for name in _STAMPS:
+            columns[f"sent_{name}"] = pa.array([int(row[3][name]) for row in rows], pa.int64())
+            columns[f"received_{name}"] = pa.array([int(row[4][name]) for row in rows], pa.int64())
         return pa.table(columns)
 
     @classmethod

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def stability_plots(observation: Observation, log: PhaseLog, nominal_rate: float
         rows,
         "time-deviation",
         ("tdev", "mtie"),
-        ("s", _NS),
+        ("deviation of time (s)", _NS),
         "Time deviation (TDEV, with intervals of 95 %) and the largest peak-to-peak change of phase in any window of "
         "that length (MTIE, a property of this log that has no interval).",
     )
@@ -58,15 +59,14 @@ def _deviations(
     if not above:
         return None
     taus = [row.at.value for mine in points.values() for row in mine if row.at is not None]
-    decades = {"type": "log", "exponentformat": "power", "dtick": 1}
+    decades: dict[str, Any] = {"type": "log", "exponentformat": "power", "dtick": 1}
     plot = Plot(
         name=name,
         caption=caption,
         axes={
-            "xaxis": axis("averaging time τ (s)", (), **{**decades, "exponentformat": "power"}),
+            "xaxis": axis("averaging time τ (s)", (), **decades),
             "yaxis": axis(title, (), **decades, range=_decades(above)),
         },
-        zooms=["yaxis"],
         height=460,
     )
     if name == "allan":
@@ -121,14 +121,14 @@ def _add_guides(plot: Plot, low: float, high: float, rows: Sequence[ObservedRow]
     figure = next(iter(first.figures.values())) if first else None
     if first is None or first.at is None or figure is None or high <= low:
         return
-    for slope, name in _SLOPES.items():
+    for slope in _SLOPES:
         plot.add(
             {
                 "x": [low, high],
                 "y": [figure.value * _PPB * (tau / first.at.value) ** slope for tau in (low, high)],
                 "mode": "lines",
-                "name": name,
-                "line": {"color": "@grid", "width": 1.2, "dash": "dot"},
+                "name": ", ".join(_SLOPES.values()),
+                "line": {"color": "@muted", "width": 0.8, "dash": "dot"},
                 "hoverinfo": "skip",
                 "showlegend": slope == -1.0,
             }
@@ -147,7 +147,6 @@ def drift_plot(log: PhaseLog, nominal_rate: float | None) -> Plot:
         axes={"xaxis": axis("time since the log began (s)"), "yaxis": axis("phase (s)")},
         choices=list(ways),
         choice_title="rate",
-        zooms=[],
         height=420,
     )
     most = max(float(np.nanmax(np.abs(phase))) for curves in ways.values() for _, phase in curves)
@@ -179,15 +178,16 @@ def _curves(
 ) -> tuple[list[tuple[Floats, Floats]], list[tuple[Floats, Floats]] | None]:
     """Times and phases of each stretch, from 0 on: without their mean slope, and as logged (None: no nominal rate)."""
     scale = log.rate / nominal_rate if nominal_rate else None
-    steady, logged = [], []
+    steady: list[tuple[Floats, Floats]] = []
+    logged: list[tuple[Floats, Floats]] = []
     for stretch in log.stretches:
         place = np.arange(len(stretch.phase_s))
-        times = stretch.start_s + place * log.tau0_s
+        times = np.asarray(stretch.start_s + place * log.tau0_s, np.float64)
         present = np.isfinite(stretch.phase_s)
         slope, start = np.polyfit(place[present], stretch.phase_s[present], 1)
-        steady.append((times, stretch.phase_s - slope * place - start))
+        steady.append((times, np.asarray(stretch.phase_s - slope * place - start, np.float64)))
         if scale is not None:
-            whole = stretch.phase_s * scale + (scale - 1.0) * place * log.tau0_s
+            whole: Floats = stretch.phase_s * scale + (scale - 1.0) * place * log.tau0_s
             logged.append((times, whole - whole[present][0]))
     return steady, logged if scale is not None else None
 

@@ -2,70 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
+from chromium import drawn, opened
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 from synthetic_runs import host_run, router_run, sweep_run
 
 from keisoku.report import render_html
-
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver (Debian: chromium chromium-driver)"
-)
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--window-size=1280,1000",
-)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.binary_location = str(CHROMIUM)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
-    yield driver
-    driver.quit()
-
-
-def opened(browser: Any, path: Path, html: str) -> list[str]:
-    """Opens the page, waits until its plots are drawn, and returns every address asked for."""
-    path.write_text(html, encoding="utf-8")
-    for log in ("browser", "performance"):
-        browser.get_log(log)
-    browser.get(path.as_uri())
-    WebDriverWait(browser, 60).until(
-        lambda driver: driver.execute_script("return document.documentElement.dataset.drawn")
-    )
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    return [
-        message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"
-    ]
-
-
-def drawn(browser: Any, plot: str) -> dict[str, int]:
-    """How many curves and points of a plot are on the page and have a size."""
-    script = """
-        const seen = (selector) => [...document.querySelectorAll('#plot-' + arguments[0] + ' ' + selector)]
-            .filter((node) => node.getBBox().width + node.getBBox().height > 0).length;
-        return { curves: seen('.cartesianlayer path.js-line'), points: seen('.cartesianlayer path.point') };
-    """
-    return dict(browser.execute_script(script, plot))
 
 
 def test_two_devices_are_drawn_without_errors_and_requests(browser: Any, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from simulated_trials import carry_out, device, plan
 from keisoku.analysis import budget
 from keisoku.calibration.bias import CABLE, CABLE_NS_PER_M, Bias, Calibration, Point
 from keisoku.calibration.clocks import Relation
+from keisoku.clock.rate import stated
 from keisoku.engine import Capabilities
 from keisoku.method import begin
 from keisoku.plan.device import find_device
@@ -108,6 +110,20 @@ def test_simulated_time_states_contributions_of_zero(name: str) -> None:
     assert {entry.quantity.uncertainty for entry in found} == {0}
     sources = {part.source for entry in found for part in entry.quantity.budget}
     assert "simulated clock: resolution of both stamps" in sources
+
+
+@pytest.mark.parametrize("name", ["latency", "sweep"])
+def test_the_rate_of_the_clock_is_in_every_budget(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, _ = as_if_calibrated(name)
+    monkeypatch.setitem(globals(), "BIAS", replace(BIAS, rate=stated("CLOCK_MONOTONIC")))
+    result, _ = as_if_calibrated(name)
+    for entry, before in zip(entries(result), entries(plain), strict=True):
+        of_rate = [part for part in entry.quantity.budget if "rate not calibrated" in part.source]
+        assert len(of_rate) == 1, entry
+        if entry.figure not in ("lifo", "lilo", "filo"):  # those add a frame's time, which no clock measured
+            assert of_rate[0].uncertainty == pytest.approx(abs(entry.quantity.value) * 1e-4 / math.sqrt(3))
+        assert entry.quantity.value == before.quantity.value
+        assert (entry.quantity.uncertainty or 0) > (before.quantity.uncertainty or 0)
 
 
 def test_without_a_calibration_there_is_no_budget() -> None:

@@ -101,15 +101,16 @@ def test_what_was_appended_survives_kill_9(tmp_path: Path) -> None:
     code = """
 import os, signal, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-from test_observation import created, rows
-directory = created(Path(sys.argv[1]))
+import pyarrow as pa
+from keisoku.record.observation_directory import ObservationDirectory
+directory = ObservationDirectory.create(Path(sys.argv[1]), "path-one-packet", {}, {})
 for part in range(4):
-    directory.append("probes", rows(10 * part, 10))
+    rows = range(10 * part, 10 * part + 10)
+    directory.append("probes", pa.table({"at_ns": pa.array(rows, pa.int64()), "rtt_ns": pa.nulls(10, pa.int64())}))
 (directory.path / "probes" / "00000004.partial").write_bytes(b"PAR1 cut off")
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", code, tmp_path, Path(__file__).parent], check=False, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "run"], check=False, timeout=120)
     assert done.returncode == -signal.SIGKILL
     directory = ObservationDirectory.open(tmp_path / "run")
     assert directory.rows("probes").num_rows == 40

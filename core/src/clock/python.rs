@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -96,9 +96,7 @@ pub fn clock_brackets(
     };
     // SAFETY: the kernel fills the timespec that it is given, or says that there is no such clock.
     if unsafe { libc::clock_gettime(clock, &mut time) } != 0 {
-        return Err(PyOSError::new_err(
-            std::io::Error::last_os_error().raw_os_error(),
-        ));
+        return Err(std::io::Error::last_os_error().into());
     }
     if tries == 0 {
         return Err(PyValueError::new_err("at least one try"));

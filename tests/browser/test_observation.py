@@ -1,0 +1,44 @@
+"""The page of a clock's or path's measurement in a real browser: every plot drawn, no error, not one request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from chromium import drawn, opened
+from power_law_clocks import power_law_phase
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select
+
+from keisoku.clock.phase_log import from_phase
+from keisoku.clock.stability import TAU_GROUP, Clock, stability
+from keisoku.report.observation import render_observation
+from keisoku.report.stability_plot import LOGGED, stability_plots
+
+
+def page() -> tuple[str, int]:
+    """A clock that stepped, and how many averaging times have an ADEV."""
+    phase = 1e-9 * power_law_phase(0, 20_000, np.random.default_rng(1)) + 1e-8 * np.arange(20_000)
+    phase[12_000:] += 1e-5
+    log = from_phase(phase, 1.0)
+    found = stability(log, Clock("crystal", "caesium", 1.0))
+    html = render_observation(found, {"every_s": 1.0}, {"host": "here"}, stability_plots(found, log, 1.0))
+    return html, sum("adev" in row.figures for row in found.groups()[TAU_GROUP])
+
+
+def test_a_clocks_page_is_drawn_without_errors_and_requests(browser: Any, tmp_path: Path) -> None:
+    html, taus = page()
+    path = tmp_path / "report.html"
+    requests = opened(browser, path, html)
+    assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
+    assert drawn(browser, "allan")["curves"] >= 3 + 3  # with the guides
+    assert drawn(browser, "allan")["points"] >= 2 * taus
+    bars = "return document.querySelectorAll('#plot-allan .errorbar path').length"
+    assert browser.execute_script(bars) >= 2 * taus
+    assert drawn(browser, "drift")["curves"] >= 2
+    select = browser.find_element(By.CSS_SELECTOR, "[data-for='drift'] select")
+    Select(select).select_by_visible_text(LOGGED)
+    assert drawn(browser, "drift")["curves"] >= 2
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert browser.get_log("browser") == []

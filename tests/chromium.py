@@ -1,0 +1,34 @@
+"""A page in a real browser, from a file: opened, waited for, asked what it asked for and what it drew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from selenium.webdriver.support.ui import WebDriverWait
+
+
+def opened(browser: Any, path: Path, html: str) -> list[str]:
+    """Opens the page, waits until its plots are drawn, and returns every address asked for."""
+    path.write_text(html, encoding="utf-8")
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+    browser.get(path.as_uri())
+    WebDriverWait(browser, 60).until(
+        lambda driver: driver.execute_script("return document.documentElement.dataset.drawn")
+    )
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    return [
+        message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"
+    ]
+
+
+def drawn(browser: Any, plot: str) -> dict[str, int]:
+    """How many curves and points of a plot are on the page and have a size."""
+    script = """
+        const seen = (selector) => [...document.querySelectorAll('#plot-' + arguments[0] + ' ' + selector)]
+            .filter((node) => node.getBBox().width + node.getBBox().height > 0).length;
+        return { curves: seen('.cartesianlayer path.js-line'), points: seen('.cartesianlayer path.point') };
+    """
+    return dict(browser.execute_script(script, plot))

@@ -1,0 +1,65 @@
+"""An NTP server on the loopback whose clock's rate and offset are known: the time of day, made to run off.
+
+For tests only. It answers in its own thread until it is closed; it can be told to say nothing, or nonsense.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import Self
+
+from keisoku.clock.ntp import BYTES, PACKET, ntp_stamp
+
+
+class NtpResponder:
+    """Answers on 127.0.0.1; `port` is what it got."""
+
+    def __init__(self, rate: float = 0.0, ahead_ns: int = 0, stratum: int = 1, answers: int | None = None) -> None:
+        """`rate`: relative, from the start on. `answers`: after so many it falls silent."""
+        self.rate, self.ahead_ns, self.stratum, self.answers = rate, ahead_ns, stratum, answers
+        self._begun_ns = time.time_ns()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    @property
+    def target(self) -> str:
+        """As `--reference ntp:` takes it."""
+        return f"127.0.0.1:{self.port}"
+
+    def now_ns(self) -> int:
+        """The server's clock."""
+        now = time.time_ns()
+        return now + self.ahead_ns + round((now - self._begun_ns) * self.rate)
+
+    def close(self) -> None:
+        """Ends the thread by a packet that is no request."""
+        self.answers = 0
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as waker:
+            waker.sendto(b"", ("127.0.0.1", self.port))
+        self._thread.join()
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _serve(self) -> None:
+        while True:
+            packet, address = self._socket.recvfrom(1024)
+            if not packet:
+                return
+            received = self.now_ns()
+            if self.answers is not None:
+                if self.answers == 0:
+                    continue
+                self.answers -= 1
+            cookie = PACKET.unpack(packet[:BYTES])[-1]
+            fields = (self.stratum, 0, -20, 0, 0, 0x4C4F434C, 0, cookie, ntp_stamp(received), ntp_stamp(self.now_ns()))
+            self._socket.sendto(PACKET.pack(0x24, *fields), address)

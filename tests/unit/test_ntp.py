@@ -1,0 +1,103 @@
+"""NTP's framing and the reading that an exchange makes; bytes and times made by hand."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keisoku.clock import ntp
+from keisoku.clock.reading import Reading, Translation
+from keisoku.clock.reference_ntp import exchange
+from keisoku.errors import EngineError
+
+NOW = 1_795_000_000_123_456_789
+COOKIE = 0x0123456789ABCDEF
+
+
+def packet(
+    *, leap: int = 0, mode: int = 4, stratum: int = 2, identity: bytes = b"GPS\0", origin: int = COOKIE
+) -> bytes:
+    return ntp.PACKET.pack(
+        leap << 6 | 4 << 3 | mode,
+        stratum,
+        0,
+        -20,
+        1 << 15,
+        1 << 16,
+        struct.unpack("!I", identity)[0],
+        0,
+        origin,
+        ntp.ntp_stamp(NOW),
+        ntp.ntp_stamp(NOW + 1000),
+    )
+
+
+def test_a_request_is_client_mode_of_version_4_and_tells_nothing_but_its_cookie() -> None:
+    sent = ntp.request(COOKIE)
+    assert len(sent) == 48 and sent[0] == 0x23
+    assert sent[1:40] == bytes(39) and sent[40:] == COOKIE.to_bytes(8, "big")
+
+
+def test_an_answer_is_read() -> None:
+    found = ntp.answer(packet(), COOKIE, NOW)
+    assert found is not None
+    assert (found.stratum, found.leap, found.root_delay_ns, found.root_dispersion_ns) == (2, 0, 500_000_000, 10**9)
+    assert abs(found.received_ns - NOW) <= 1 and abs(found.transmitted_ns - NOW - 1000) <= 1
+
+
+@pytest.mark.parametrize("strange", [packet(origin=COOKIE + 1), packet(mode=3), packet()[:47], b""])
+def test_what_is_no_answer_to_the_request_is_passed_over(strange: bytes) -> None:
+    assert ntp.answer(strange, COOKIE, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [(packet(stratum=0, identity=b"RATE"), "RATE"), (packet(leap=3), "not synchronised"), (packet(stratum=16), "not")],
+)
+def test_a_server_that_cannot_or_will_not_tell_the_time_is_named(bad: bytes, says: str) -> None:
+    with pytest.raises(EngineError, match=says):
+        ntp.answer(bad, COOKIE, NOW)
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_an_answer_or_nothing_or_one_sentence(junk: bytes) -> None:
+    try:
+        ntp.answer(junk, COOKIE, NOW)
+    except EngineError as error:
+        assert "NTP server" in str(error)
+
+
+@given(st.integers(0, 6_000_000_000_000_000_000))
+def test_stamps_survive_the_change_of_era_in_2036(unix: int) -> None:
+    assert abs(ntp.unix_ns(ntp.ntp_stamp(unix), unix + 10**15) - unix) <= 1
+
+
+@given(
+    there=st.integers(1, 50_000_000),
+    held=st.integers(0, 5_000_000),
+    back=st.integers(1, 50_000_000),
+    ahead=st.integers(-(10**15), 10**15),
+    early=st.integers(0, 100_000),
+    late=st.integers(0, 100_000),
+    kernel=st.booleans(),
+)
+def test_the_truth_is_in_the_bracket_whatever_the_ways_take(
+    there: int, held: int, back: int, ahead: int, early: int, late: int, kernel: bool
+) -> None:
+    """Ticks are ns here; CLOCK_REALTIME is `ahead` of nothing, the server's clock `ahead` of both."""
+    sent = 10**9
+    received = sent + there
+    answered = received + held
+    arrived = answered + back
+    clock = Translation(
+        Reading(sent - early - 5000, NOW - early - 5000, sent - early - 5000),
+        Reading(arrived + late + 5000, NOW + arrived - sent + late + 5000, arrived + late + 5000),
+    )
+    answer = ntp.Answer(0, 1, b"", 0, 0, received + ahead, answered + ahead)
+    stamps = (NOW, NOW + arrived - sent) if kernel else (None, None)
+    found = exchange(sent - early, arrived + late, *stamps, answer, clock)
+    assert found.before - 4 <= found.reference_ns - ahead <= found.after + 4
+    assert found.width <= there + back + held // 1000 + (8 if kernel else early + late + 8)
