@@ -58,6 +58,6 @@ fpga)
     ;;
 bench)
     debian "benchmarks that need them are left out" iproute2 ethtool clang libbpf-dev gcc libc6-dev \
-        netsniff-ng tcpreplay iperf3
+        netsniff-ng tcpreplay iperf3 pchar
     ;;
 esac

@@ -19,6 +19,8 @@ import clock
 import frames
 import gaps
 import lossless
+import path
+import path_pair
 import results
 import serial_link
 import simulated
@@ -28,7 +30,19 @@ from peers.compiled import compiled
 
 from keisoku.lab import available
 
-PARTS = ("throughput", "lossless", "gaps", "accounting", "clock", "frames", "wire", "links", "simulated")
+PARTS = (
+    "throughput",
+    "lossless",
+    "gaps",
+    "accounting",
+    "clock",
+    "frames",
+    "wire",
+    "links",
+    "path",
+    "path-pair",
+    "simulated",
+)
 
 
 def main() -> None:
@@ -83,6 +97,10 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
         found[part] = printed(wire.main, "--seconds", "0.2" if quick else "0.3")
     elif part == "links":
         found[part] = printed(serial_link.main, "--repeats", "20" if quick else "100")
+    elif part == "path":
+        found[part] = printed(path.main, *(["--quick"] if quick else []))
+    elif part == "path-pair":
+        found[part] = printed(path_pair.main, "--repetitions", "1" if quick else "5")
     else:
         found[part] = printed(simulated.main, "2" if quick else "20")
 

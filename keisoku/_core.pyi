@@ -1,5 +1,7 @@
 """What the Rust crate in core/ offers to Python. Values cross as JSON of the types in core/src."""
 
+from collections.abc import Sequence
+
 class Simulation:
     """A simulated device with some of its ports plugged into the tester (core/src/simulated/python.rs)."""
 
@@ -78,6 +80,75 @@ def recorded_frames(path: str, port: str | None, most_frames: int, most_bytes: i
 def clock_costs() -> str:
     """What one read of each clock costs here, as JSON of `Costs` (core/src/clock/cost.rs)."""
     ...
+
+class SentPacket:
+    """A packet that was sent, or why not; CLOCK_REALTIME but for `monotonic_ns` and the hardware's own clock."""
+
+    id: int
+    realtime_ns: int
+    monotonic_ns: int
+    kernel_ns: int | None
+    hardware_ns: int | None
+    error: str | None
+
+class ReceivedPacket:
+    """A packet that arrived; raw IPv4 with its header."""
+
+    data: bytes
+    source: tuple[str, int] | None
+    ttl: int | None
+    realtime_ns: int
+    monotonic_ns: int
+    kernel_ns: int | None
+    hardware_ns: int | None
+
+class IcmpMessage:
+    """An ICMP error about a packet that was sent; `data` is what it quotes of the payload."""
+
+    data: bytes
+    source: str | None
+    icmp_type: int
+    icmp_code: int
+    mtu: int
+    destination: tuple[str, int] | None
+    realtime_ns: int
+    monotonic_ns: int
+    kernel_ns: int | None
+    hardware_ns: int | None
+
+class StampedSocket:
+    """A socket, 'udp' or 'icmp' (raw), that says when each packet left and arrived (core/src/stamped_socket).
+
+    Raises EngineError if it cannot be opened. One thread may send while another receives.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        bind: tuple[str, int],
+        *,
+        connect: tuple[str, int] | None = None,
+        namespace: str | None = None,
+        interface: str | None = None,
+        do_not_fragment: bool = False,
+        receive_bytes: int | None = None,
+    ) -> None: ...
+    @property
+    def address(self) -> tuple[str, int]: ...
+    @property
+    def stamps(self) -> str: ...
+    @property
+    def dropped(self) -> int: ...
+    @property
+    def unmatched(self) -> int: ...
+    def send(
+        self, packets: Sequence[tuple[bytes, tuple[str, int] | None, int | None]], stamp_wait_ns: int = 20_000_000
+    ) -> list[SentPacket]: ...
+    def receive(
+        self, deadline_ns: int, *, least: int = 1, most: int = 65_536, spin: bool = False
+    ) -> tuple[list[ReceivedPacket], list[IcmpMessage]]: ...
+    def late_stamps(self) -> list[tuple[int, int | None, int | None]]: ...
+    def realtime_offset(self) -> tuple[int, int, int]: ...
 
 def clock_read_costs(reads: int, rounds: int, stall_s: float) -> str:
     """Costs of all time sources, as JSON of `CostRecord` (core/src/clock/python.rs)."""

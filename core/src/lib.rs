@@ -34,6 +34,7 @@ pub mod series;
 pub mod signature;
 pub mod signed_histogram;
 pub mod simulated;
+pub mod stamped_socket;
 pub mod stamping;
 pub mod table;
 pub mod tracking;
@@ -61,6 +62,8 @@ mod _core {
     use crate::serial_link::python::SerialLinks;
     #[pymodule_export]
     use crate::simulated::python::Simulation;
+    #[pymodule_export]
+    use crate::stamped_socket::python::{IcmpMessage, ReceivedPacket, SentPacket, StampedSocket};
     #[pymodule_export]
     use crate::wire::Wire;
 }

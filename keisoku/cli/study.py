@@ -28,7 +28,9 @@ from keisoku.study.run import Outcome, carry_out
 @click.option("--out", type=click.Path(path_type=Path), help="directory to make (default: runs/DATE-study-STUDY)")
 @click.option("--json", "as_json", is_flag=True, help="print every cell as JSON on standard output")
 def command(name: str | None, out: Path | None, as_json: bool) -> None:
-    """Repeats a published experiment on simulated devices and prints the published figures beside ours.
+    """Repeats a published experiment and prints the published figures beside ours.
+
+    On simulated devices; e2 on this host's clocks over links of the lab, which needs root.
 
     STUDY is an experiment (e1), a part of one (e1-l2), or a study file; without it, lists what there is.
 
@@ -52,11 +54,14 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
     findings = [finding for outcome in outcomes for finding in study_findings(outcome)]
     notes = [note for outcome in outcomes for note in outcome.notes]
     title = f"Study {name}: {', '.join(study.title for study in studies)}"
-    answer = study_json(outcomes) | {"report": str(directory / "study.html")}
+    runs = [run for outcome in outcomes for run in outcome.runs]
+    # Steps on a path have a page of their own in their directories.
+    report = directory / "study.html" if runs else directory
+    answer = study_json(outcomes) | {"report": str(report)}
     try:
-        runs = [run for outcome in outcomes for run in outcome.runs]
-        page = render_html(runs, findings=[*findings[:-1], findings[-1].with_notes(notes)], title=title)
-        (directory / "study.html").write_text(page, encoding="utf-8")
+        if runs:
+            page = render_html(runs, findings=[*findings[:-1], findings[-1].with_notes(notes)], title=title)
+            report.write_text(page, encoding="utf-8")
         write_study_csv(outcomes, directory / "study.csv")
         (directory / "study.json").write_text(json.dumps(answer, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
@@ -67,7 +72,7 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
         print_findings(findings, Console())
         for note in notes:
             click.echo(f"note: {note}")
-        click.echo(f"report: {directory / 'study.html'}")
+        click.echo(f"report: {report}")
     sys.exit(_code(outcomes))
 
 

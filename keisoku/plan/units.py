@@ -12,6 +12,11 @@ RATE_UNITS |= {
     for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9))
     for unit in ("pps", "fps", "frames/s")
 }
+BIT_RATE_UNITS = {
+    f"{prefix}{unit}": factor
+    for prefix, factor in (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9))
+    for unit in ("", "b/s", "bit/s", "bps")
+}
 TIME_UNITS_NS = {"": 1e9, "ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12, "d": 8.64e13}
 NAMED_SIZES = {
     "rfc2544": (64, 128, 256, 512, 1024, 1280, 1518),
@@ -43,6 +48,11 @@ def quantity(field: str, text: str, units: dict[str, float]) -> float:
 def rate(field: str, text: str) -> float:
     """A positive rate in frames/s."""
     return _positive(field, text, quantity(field, text, RATE_UNITS))
+
+
+def bit_rate(field: str, text: str) -> float:
+    """A positive rate in bit/s."""
+    return _positive(field, text, quantity(field, text, BIT_RATE_UNITS))
 
 
 def duration_ns(field: str, text: str) -> int:

@@ -38,6 +38,19 @@ class Step(Settings):
         return self
 
 
+class PathStep(Settings):
+    """Sources of time compared over one link of the lab, on this host: figures come out as this host is."""
+
+    name: str
+    rate_bps: int = Field(gt=0)
+    """Of the link, both ways."""
+    mtu: int = Field(default=1500, ge=576, le=9100)
+    ip_bytes: int = Field(default=0, ge=0, le=9100)
+    """Of each packet of a pair; 0: the MTU."""
+    repetitions: int = Field(default=10, ge=2)
+    pairs: int = Field(default=50, ge=10)
+
+
 class Column(Settings):
     """One figure of every row of a table."""
 
@@ -121,12 +134,16 @@ class Study(Settings):
     source: str
     note: tuple[str, ...] = ()
     """What of the experiment is done in another way."""
-    step: tuple[Step, ...] = Field(min_length=1)
+    step: tuple[Step, ...] = ()
+    path: tuple[PathStep, ...] = ()
+    """Steps of another kind, by name like the others; there is one of either at least."""
     table: tuple[Table, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _steps(self) -> Study:
-        names = [step.name for step in self.step]
+        names = [step.name for step in self.step] + [step.name for step in self.path]
+        if not names:
+            raise PlanError("step", "there is none", "add a [[step]] or a [[path]]")
         if len(set(names)) < len(names):
             raise PlanError("step", "two have one name", "rename one")
         for table in self.table:

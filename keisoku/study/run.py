@@ -18,6 +18,7 @@ from keisoku.report.csv import write_csv
 from keisoku.runner import Observer, run
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import Step, Study
+from keisoku.study.path_step import measure_path
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
     """Measures every step below `directory`. Raises PlanError or EngineError like any run."""
     runs = [_measure(step, directory / f"{study.name}-{step.name}", observer) for step in study.step]
     results = {step.name: run.results[-1] for step, run in zip(study.step, runs, strict=True)}
+    results |= {step.name: measure_path(step, directory / f"{study.name}-{step.name}") for step in study.path}
     return Outcome(study, cells(study, results), runs, [*study.note, *_differences(study)])
 
 

@@ -44,6 +44,16 @@ impl RealtimeOffset {
         realtime_ns.wrapping_add_signed(-self.low_ns.midpoint(self.high_ns))
     }
 
+    /// The difference in ns, half the width of its bounds, and the steps seen so far.
+    pub fn bounds(&self) -> (i64, i64, u64) {
+        let half_width_ns = (self.high_ns - self.low_ns).div_euclid(2) + 1;
+        (
+            self.low_ns.midpoint(self.high_ns),
+            half_width_ns,
+            self.steps,
+        )
+    }
+
     fn narrow(&mut self, low_ns: i64, high_ns: i64) {
         let (narrow_low, narrow_high) = (self.low_ns.max(low_ns), self.high_ns.min(high_ns));
         if narrow_low <= narrow_high {

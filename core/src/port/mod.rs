@@ -30,7 +30,7 @@ use crate::record::Sent;
 use crate::table::Table;
 
 pub use expected::{Claim, Expected};
-pub use open::{Place, open_receive, open_transmit};
+pub use open::{Engine, Place, open_receive, open_transmit};
 pub use packet_transmit::send_slowly;
 
 /// Why a port cannot do what was asked, in one sentence for the user.

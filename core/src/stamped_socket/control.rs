@@ -1,0 +1,159 @@
+//! Control messages of `sendmsg` and `recvmsg`: what goes beside a packet's bytes.
+
+use std::net::SocketAddr;
+
+use super::address::from_kernel;
+
+/// asm-generic/socket.h, since Linux 6.13: the caller's number for a packet's stamps.
+const SCM_TS_OPT_ID: i32 = 81;
+/// asm-generic/socket.h: packets that the socket had no room for.
+pub const SO_RXQ_OVFL: i32 = 40;
+
+/// Room for the control messages of one packet, aligned as they are.
+#[repr(C, align(8))]
+pub struct Room(pub [u8; 512]);
+
+impl Room {
+    pub fn new() -> Self {
+        Room([0; 512])
+    }
+}
+
+/// Writes control messages one behind the other.
+pub struct Writer<'a> {
+    room: &'a mut Room,
+    used: usize,
+}
+
+impl<'a> Writer<'a> {
+    pub fn new(room: &'a mut Room) -> Self {
+        Writer { room, used: 0 }
+    }
+
+    /// The packet's time to live (hop limit).
+    pub fn ttl(&mut self, of_ipv6: bool, ttl: u8) {
+        let value = i32::from(ttl).to_ne_bytes();
+        if of_ipv6 {
+            self.add(libc::SOL_IPV6, libc::IPV6_HOPLIMIT, value);
+        } else {
+            self.add(libc::SOL_IP, libc::IP_TTL, value);
+        }
+    }
+
+    /// The number that the packet's stamps come back with.
+    pub fn key(&mut self, key: u32) {
+        self.add(libc::SOL_SOCKET, SCM_TS_OPT_ID, key.to_ne_bytes());
+    }
+
+    /// Bytes written.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    fn add(&mut self, level: i32, kind: i32, value: [u8; 4]) {
+        const HEADER: usize = size_of::<libc::cmsghdr>();
+        let header = libc::cmsghdr {
+            cmsg_len: (HEADER + value.len()) as _,
+            cmsg_level: level,
+            cmsg_type: kind,
+        };
+        // SAFETY: a header is integers only, and as long as the array it is copied to.
+        let bytes: [u8; HEADER] = unsafe { std::mem::transmute(header) };
+        self.room.0[self.used..self.used + HEADER].copy_from_slice(&bytes);
+        self.used += HEADER;
+        self.room.0[self.used..self.used + value.len()].copy_from_slice(&value);
+        // CMSG_ALIGN: the next header begins at a multiple of a pointer's size.
+        self.used += value.len().next_multiple_of(size_of::<usize>());
+    }
+}
+
+/// What came beside a packet, or beside an entry of the error queue.
+#[derive(Default)]
+pub struct Beside {
+    /// CLOCK_REALTIME.
+    pub kernel_ns: Option<u64>,
+    /// The clock of the port's hardware.
+    pub hardware_ns: Option<u64>,
+    pub ttl: Option<u8>,
+    /// Since the socket was opened.
+    pub dropped: Option<u32>,
+    pub error: Option<(libc::sock_extended_err, Option<SocketAddr>)>,
+}
+
+impl Beside {
+    /// Reads what the kernel wrote for `message`.
+    ///
+    /// # Safety
+    /// `message` must be as `recvmsg` left it, with its control buffer still there.
+    pub unsafe fn of(message: &libc::msghdr) -> Self {
+        let mut beside = Beside::default();
+        // SAFETY: the macros walk the messages that the kernel wrote; each is as long as its type.
+        unsafe {
+            let mut header = libc::CMSG_FIRSTHDR(message);
+            while !header.is_null() {
+                let data = libc::CMSG_DATA(header);
+                match ((*header).cmsg_level, (*header).cmsg_type) {
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
+                        let stamps = data.cast::<[libc::timespec; 3]>().read_unaligned();
+                        beside.kernel_ns = in_ns(stamps[0]);
+                        beside.hardware_ns = in_ns(stamps[2]);
+                    }
+                    (libc::SOL_SOCKET, SO_RXQ_OVFL) => {
+                        beside.dropped = Some(data.cast::<u32>().read_unaligned());
+                    }
+                    (libc::SOL_IP, libc::IP_TTL) | (libc::SOL_IPV6, libc::IPV6_HOPLIMIT) => {
+                        beside.ttl = u8::try_from(data.cast::<i32>().read_unaligned()).ok();
+                    }
+                    (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
+                        let error = data.cast::<libc::sock_extended_err>();
+                        // SO_EE_OFFENDER: the address follows the error.
+                        let offender = from_kernel(error.add(1).cast());
+                        beside.error = Some((error.read_unaligned(), offender));
+                    }
+                    _ => {}
+                }
+                header = libc::CMSG_NXTHDR(message, header);
+            }
+        }
+        beside
+    }
+}
+
+fn in_ns(time: libc::timespec) -> Option<u64> {
+    let ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+    (ns > 0).then_some(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_laid_out_as_the_macros_read_it() {
+        let mut room = Room::new();
+        let mut writer = Writer::new(&mut room);
+        writer.ttl(false, 7);
+        writer.key(0x0102_0304);
+        let used = writer.used();
+        // SAFETY: msghdr is integers and pointers, for which all zero is a value.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_control = room.0.as_mut_ptr().cast();
+        message.msg_controllen = used as _;
+        // SAFETY: the room outlives the walk, and holds two whole messages.
+        unsafe {
+            let first = libc::CMSG_FIRSTHDR(&raw const message);
+            assert_eq!(
+                ((*first).cmsg_level, (*first).cmsg_type),
+                (libc::SOL_IP, libc::IP_TTL)
+            );
+            let second = libc::CMSG_NXTHDR(&raw const message, first);
+            assert_eq!((*second).cmsg_type, SCM_TS_OPT_ID);
+            assert_eq!(
+                libc::CMSG_DATA(second).cast::<u32>().read_unaligned(),
+                0x0102_0304
+            );
+            assert!(libc::CMSG_NXTHDR(&raw const message, second).is_null());
+            assert_eq!(Beside::of(&message).ttl, Some(7));
+        }
+    }
+}

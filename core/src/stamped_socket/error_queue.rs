@@ -1,0 +1,307 @@
+//! What comes back on a socket's error queue: stamps of packets that left, and ICMP errors about them.
+//!
+//! A stamp belongs to the packet whose number it names, however late it comes and whatever is missing before it.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use crate::clock::Clock;
+
+use super::address::KernelAddress;
+use super::clocks::UserStamps;
+use super::control::{Beside, Room};
+
+/// Packets whose stamps may still come; older ones never will.
+const AWAITED: usize = 65_536;
+/// Errors that nobody asked for yet.
+const KEPT: usize = 65_536;
+/// More of a packet is never quoted (RFC 1812 §4.3.2.3 allows 576 byte, jumbo frames have more).
+const QUOTED_BYTES: usize = 9_216;
+/// When a packet left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelStamps {
+    /// CLOCK_REALTIME, when the kernel gave it to the driver.
+    pub kernel_ns: Option<u64>,
+    /// The clock of the port's hardware.
+    pub hardware_ns: Option<u64>,
+}
+
+/// An ICMP error about a packet that was sent.
+#[derive(Clone, Debug)]
+pub struct IcmpError {
+    /// Who says so.
+    pub source: Option<SocketAddr>,
+    pub icmp_type: u8,
+    pub icmp_code: u8,
+    /// The next hop's MTU for "fragmentation needed", else 0.
+    pub mtu: u32,
+    /// Where the packet was going.
+    pub destination: Option<SocketAddr>,
+    /// What the message quotes of the packet's payload.
+    pub data: Vec<u8>,
+    /// CLOCK_REALTIME, when the kernel received the message.
+    pub kernel_ns: Option<u64>,
+    pub hardware_ns: Option<u64>,
+    pub user: UserStamps,
+}
+
+struct Awaited {
+    key: u32,
+    sent_realtime_ns: u64,
+    stamps: KernelStamps,
+}
+
+/// Everything that was read from the error queue and not asked for yet.
+#[derive(Default)]
+pub struct ErrorQueue {
+    /// By the socket's own number of the packet.
+    awaited: BTreeMap<u64, Awaited>,
+    /// Which packet a number of the kernel's means; it may begin anew.
+    keys: HashMap<u32, u64>,
+    errors: VecDeque<IcmpError>,
+    unmatched: u64,
+}
+
+impl ErrorQueue {
+    /// The packet `id` is about to leave: its stamps will name `key`.
+    pub fn expect(&mut self, key: u32, id: u64, sent_realtime_ns: u64) {
+        if self.awaited.len() >= AWAITED
+            && let Some((oldest, packet)) = self.awaited.pop_first()
+        {
+            self.forget_key(packet.key, oldest);
+        }
+        let stamps = KernelStamps::default();
+        self.keys.insert(key, id);
+        self.awaited.insert(
+            id,
+            Awaited {
+                key,
+                sent_realtime_ns,
+                stamps,
+            },
+        );
+    }
+
+    /// The packet did not leave.
+    pub fn forget(&mut self, id: u64) {
+        if let Some(packet) = self.awaited.remove(&id) {
+            self.forget_key(packet.key, id);
+        }
+    }
+
+    /// The kernel's numbers begin anew: what has no stamp yet gets none any more.
+    pub fn forget_keys(&mut self) {
+        self.keys.clear();
+    }
+
+    /// True if the packet has a stamp of each kind, or if none will come.
+    pub fn is_done(&self, id: u64, with_hardware: bool) -> bool {
+        self.awaited.get(&id).is_none_or(|packet| {
+            let stamps = packet.stamps;
+            let complete =
+                stamps.kernel_ns.is_some() && (stamps.hardware_ns.is_some() || !with_hardware);
+            complete || self.keys.get(&packet.key) != Some(&id)
+        })
+    }
+
+    /// Hands a packet's stamps over as far as they came. Keeps waiting for what has none.
+    pub fn hand_over(&mut self, id: u64) -> KernelStamps {
+        let stamps = self
+            .awaited
+            .get(&id)
+            .map(|packet| packet.stamps)
+            .unwrap_or_default();
+        if stamps.kernel_ns.is_some() {
+            self.forget(id);
+        }
+        stamps
+    }
+
+    /// Stamps of packets that were handed over without.
+    pub fn take_late(&mut self) -> Vec<(u64, KernelStamps)> {
+        let came = |packet: &Awaited| packet.stamps != KernelStamps::default();
+        let late: Vec<(u64, KernelStamps)> = self
+            .awaited
+            .iter()
+            .filter(|(_, packet)| came(packet))
+            .map(|(id, packet)| (*id, packet.stamps))
+            .collect();
+        for (id, _) in &late {
+            self.forget(*id);
+        }
+        late
+    }
+
+    fn forget_key(&mut self, key: u32, id: u64) {
+        if self.keys.get(&key) == Some(&id) {
+            self.keys.remove(&key);
+        }
+    }
+
+    pub fn take_errors(&mut self) -> Vec<IcmpError> {
+        self.errors.drain(..).collect()
+    }
+
+    pub fn has_errors(&self) -> bool {
+        !self.errors.is_empty()
+    }
+
+    pub fn errors(&self) -> usize {
+        self.errors.len()
+    }
+
+    /// Stamps that belonged to no packet that was waited for.
+    pub fn unmatched(&self) -> u64 {
+        self.unmatched
+    }
+
+    /// Reads all that is there.
+    pub fn drain(&mut self, socket: &OwnedFd, clock: &mut Clock) {
+        let mut quoted = [0u8; QUOTED_BYTES];
+        let mut room = Room::new();
+        loop {
+            let mut name = KernelAddress::empty();
+            let mut part = libc::iovec {
+                iov_base: quoted.as_mut_ptr().cast(),
+                iov_len: quoted.len(),
+            };
+            // SAFETY: msghdr is integers and pointers, for which all zero is a value.
+            let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+            message.msg_name = (&raw mut name.storage).cast();
+            message.msg_namelen = name.length;
+            message.msg_iov = &raw mut part;
+            message.msg_iovlen = 1;
+            message.msg_control = room.0.as_mut_ptr().cast();
+            message.msg_controllen = room.0.len() as _;
+            let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+            // SAFETY: the kernel writes no more than the lengths given, into room that outlives the call.
+            let bytes = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
+            let Ok(bytes) = usize::try_from(bytes) else {
+                return;
+            };
+            let user = UserStamps::now(clock);
+            // SAFETY: as recvmsg left it, and the room is still there.
+            let beside = unsafe { Beside::of(&message) };
+            let destination = (message.msg_namelen > 0).then(|| name.get()).flatten();
+            self.take(beside, destination, &quoted[..bytes], user);
+        }
+    }
+
+    fn take(
+        &mut self,
+        beside: Beside,
+        destination: Option<SocketAddr>,
+        quoted: &[u8],
+        user: UserStamps,
+    ) {
+        let Some((error, source)) = beside.error else {
+            self.unmatched += 1;
+            return;
+        };
+        match error.ee_origin {
+            libc::SO_EE_ORIGIN_TIMESTAMPING => {
+                self.stamped(error.ee_data, beside.kernel_ns, beside.hardware_ns)
+            }
+            libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => {
+                if self.errors.len() >= KEPT {
+                    self.errors.pop_front();
+                }
+                self.errors.push_back(IcmpError {
+                    source,
+                    icmp_type: error.ee_type,
+                    icmp_code: error.ee_code,
+                    mtu: error.ee_info,
+                    destination,
+                    data: quoted.to_vec(),
+                    kernel_ns: beside.kernel_ns,
+                    hardware_ns: beside.hardware_ns,
+                    user,
+                });
+            }
+            // Of this host itself: `send` was told already.
+            _ => {}
+        }
+    }
+
+    /// A stamp earlier than its packet is of another one, or the time of day was set back meanwhile: no stamp either way.
+    fn stamped(&mut self, key: u32, kernel_ns: Option<u64>, hardware_ns: Option<u64>) {
+        let packet = self.keys.get(&key).and_then(|id| self.awaited.get_mut(id));
+        match packet {
+            Some(packet)
+                if kernel_ns.is_none_or(|stamp_ns| stamp_ns >= packet.sent_realtime_ns) =>
+            {
+                packet.stamps.kernel_ns = packet.stamps.kernel_ns.or(kernel_ns);
+                packet.stamps.hardware_ns = packet.stamps.hardware_ns.or(hardware_ns);
+            }
+            _ => self.unmatched += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_find_their_packets_in_any_order_and_when_some_are_missing() {
+        let mut queue = ErrorQueue::default();
+        for number in 0..4u32 {
+            queue.expect(number, 100 + u64::from(number), 1_000_000_000);
+        }
+        queue.stamped(3, Some(1_000_000_300), None);
+        queue.stamped(0, Some(1_000_000_000), Some(7));
+        assert!(
+            queue.is_done(100, true) && !queue.is_done(101, false) && !queue.is_done(103, true)
+        );
+        assert_eq!(queue.hand_over(100).kernel_ns, Some(1_000_000_000));
+        assert_eq!(queue.hand_over(101), KernelStamps::default());
+        assert_eq!(queue.hand_over(102), KernelStamps::default());
+        assert_eq!(queue.hand_over(103).kernel_ns, Some(1_000_000_300));
+        queue.stamped(1, Some(1_000_000_100), None);
+        let late = queue.take_late();
+        assert_eq!(late.len(), 1);
+        assert_eq!((late[0].0, late[0].1.kernel_ns), (101, Some(1_000_000_100)));
+        assert_eq!(queue.take_late().len(), 0);
+        assert_eq!(queue.unmatched(), 0);
+    }
+
+    #[test]
+    fn a_stamp_of_another_packet_is_never_passed_off() {
+        let mut queue = ErrorQueue::default();
+        queue.expect(5, 1, 2_000_000_000);
+        queue.stamped(5, Some(1_000_000_000), None);
+        queue.stamped(6, Some(2_000_000_001), None);
+        assert_eq!(queue.hand_over(1), KernelStamps::default());
+        assert_eq!(queue.unmatched(), 2);
+    }
+
+    #[test]
+    fn numbers_that_begin_anew_mean_the_new_packets() {
+        let mut queue = ErrorQueue::default();
+        queue.expect(0, 10, 0);
+        queue.expect(1, 11, 0);
+        queue.stamped(0, Some(5), None);
+        queue.forget_keys();
+        assert!(queue.is_done(11, false));
+        queue.expect(0, 12, 0);
+        queue.stamped(0, Some(9), None);
+        queue.stamped(1, Some(9), None);
+        let stamps = [10, 11, 12].map(|id| queue.hand_over(id).kernel_ns);
+        assert_eq!(stamps, [Some(5), None, Some(9)]);
+        assert_eq!(queue.unmatched(), 1);
+    }
+
+    #[test]
+    fn packets_that_did_not_leave_and_old_ones_are_forgotten() {
+        let mut queue = ErrorQueue::default();
+        queue.expect(0, 0, 0);
+        queue.forget(0);
+        queue.stamped(0, Some(1), None);
+        assert_eq!(queue.unmatched(), 1);
+        for number in 0..=AWAITED as u32 {
+            queue.expect(number, u64::from(number), 0);
+        }
+        assert_eq!((queue.awaited.len(), queue.keys.len()), (AWAITED, AWAITED));
+    }
+}

@@ -1,0 +1,163 @@
+//! How a socket is opened: its kind, its addresses, and every option that its stamps need.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use super::address::KernelAddress;
+use super::control::SO_RXQ_OVFL;
+
+/// Room for some ms of a 10 Gb/s train; the kernel may grant less.
+const RECEIVE_BYTES: i32 = 8 << 20;
+const RECEIVE_STAMPS: u32 = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_RX_HARDWARE;
+const TRANSMIT_STAMPS: u32 = libc::SOF_TIMESTAMPING_TX_SOFTWARE;
+const REPORTED: u32 = libc::SOF_TIMESTAMPING_SOFTWARE
+    | libc::SOF_TIMESTAMPING_RAW_HARDWARE
+    | libc::SOF_TIMESTAMPING_OPT_ID
+    | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+const BOTH: u32 = libc::SOF_TIMESTAMPING_TX_HARDWARE | libc::SOF_TIMESTAMPING_OPT_TX_SWHW;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Udp,
+    /// Raw ICMP: needs the privilege, and receives every ICMP message of its namespace.
+    Icmp,
+}
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub kind: Kind,
+    /// Local address; port 0 for any.
+    pub bind: SocketAddr,
+    /// The only peer; `None`: every packet says where it goes.
+    pub connect: Option<SocketAddr>,
+    pub do_not_fragment: bool,
+    /// The interface's hardware stamps are on: ask for those of what is sent, too.
+    pub hardware: bool,
+    /// Asked of the kernel; `None`: generous.
+    pub receive_bytes: Option<i32>,
+}
+
+impl Options {
+    pub fn is_ipv6(&self) -> bool {
+        self.bind.is_ipv6()
+    }
+
+    /// The socket; the error is the kernel's.
+    pub fn open(&self) -> io::Result<OwnedFd> {
+        let (family, icmp) = match self.is_ipv6() {
+            true => (libc::AF_INET6, libc::IPPROTO_ICMPV6),
+            false => (libc::AF_INET, libc::IPPROTO_ICMP),
+        };
+        let (kind, protocol) = match self.kind {
+            Kind::Udp => (libc::SOCK_DGRAM, libc::IPPROTO_UDP),
+            Kind::Icmp => (libc::SOCK_RAW, icmp),
+        };
+        let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: socket() touches no memory of ours.
+        let socket = match unsafe { libc::socket(family, kind | flags, protocol) } {
+            ..0 => return Err(io::Error::last_os_error()),
+            // SAFETY: a new descriptor that nobody else owns.
+            socket => unsafe { OwnedFd::from_raw_fd(socket) },
+        };
+        self.configure(&socket)?;
+        place(&socket, libc::bind, self.bind)?;
+        if let Some(peer) = self.connect {
+            place(&socket, libc::connect, peer)?;
+        }
+        Ok(socket)
+    }
+
+    /// Flags of SO_TIMESTAMPING.
+    fn stamps(&self) -> u32 {
+        let hardware = if self.hardware { BOTH } else { 0 };
+        RECEIVE_STAMPS | TRANSMIT_STAMPS | REPORTED | hardware
+    }
+
+    /// Starts the kernel's numbering of packets anew, which it does whenever OPT_ID is set after it was not.
+    pub fn number_from_zero(&self, socket: &OwnedFd) -> io::Result<()> {
+        for flags in [0, self.stamps()] {
+            set(
+                socket,
+                libc::SOL_SOCKET,
+                libc::SO_TIMESTAMPING,
+                flags as i32,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn configure(&self, socket: &OwnedFd) -> io::Result<()> {
+        self.number_from_zero(socket)?;
+        set(socket, libc::SOL_SOCKET, SO_RXQ_OVFL, 1)?;
+        let room = self.receive_bytes.unwrap_or(RECEIVE_BYTES);
+        if set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, room).is_err() {
+            set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, room)?;
+        }
+        let (level, errors, ttl, discovery) = match self.is_ipv6() {
+            true => (
+                libc::SOL_IPV6,
+                libc::IPV6_RECVERR,
+                libc::IPV6_RECVHOPLIMIT,
+                libc::IPV6_MTU_DISCOVER,
+            ),
+            false => (
+                libc::SOL_IP,
+                libc::IP_RECVERR,
+                libc::IP_RECVTTL,
+                libc::IP_MTU_DISCOVER,
+            ),
+        };
+        set(socket, level, errors, 1)?;
+        set(socket, level, ttl, 1)?;
+        // Neither ever takes the path's MTU from what was learned before: DF is set and the packet leaves, or is
+        // fragmented here and nowhere else says so.
+        let discover = match self.do_not_fragment {
+            true => libc::IP_PMTUDISC_PROBE,
+            false => libc::IP_PMTUDISC_DONT,
+        };
+        set(socket, level, discovery, discover)?;
+        if self.kind == Kind::Udp {
+            // Packets that were merged would share one stamp.
+            set(socket, libc::SOL_UDP, libc::UDP_GRO, 0)?;
+        }
+        Ok(())
+    }
+}
+
+fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the value outlives the call, and its length is given.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of::<i32>() as _,
+        )
+    };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+type Place = unsafe extern "C" fn(i32, *const libc::sockaddr, libc::socklen_t) -> i32;
+
+fn place(socket: &OwnedFd, call: Place, address: SocketAddr) -> io::Result<()> {
+    let address = KernelAddress::of(address);
+    // SAFETY: bind and connect read an address of the length given, which outlives the call.
+    let done = unsafe {
+        call(
+            socket.as_raw_fd(),
+            (&raw const address.storage).cast(),
+            address.length,
+        )
+    };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

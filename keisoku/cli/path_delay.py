@@ -1,0 +1,57 @@
+"""`keisoku path delay`: one-way and two-way delay to a STAMP reflector."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from keisoku.cli.observation import new_directory
+from keisoku.cli.options import seconds
+from keisoku.cli.path_analyse import analyse_run
+from keisoku.cli.stamp_key import key_option, read_key
+from keisoku.path.delay import KIND, DelaySender, DelaySettings
+from keisoku.path.delay_run import TABLE
+from keisoku.path.place import Place
+from keisoku.path.stamp_packet import PORT
+
+
+@click.command("delay")
+@click.argument("host", metavar="HOST[@NAMESPACE]")
+@click.option("--port", default=PORT, type=click.IntRange(1, 65535), show_default=True, help="the reflector's UDP port")
+@click.option("--packets", default=100, type=click.IntRange(1, 10_000_000), show_default=True, help="to send")
+@click.option("--interval", default="10 ms", metavar="TIME", show_default=True, help="from one packet to the next")
+@click.option("--size", "ip_bytes", default=0, type=click.IntRange(0, 65535), help="IP bytes (default: the shortest)")
+@click.option("--wait", default="1 s", metavar="TIME", show_default=True, help="for the last answers")
+@click.option("--ssid", default=0, type=click.IntRange(0, 65535), help="session identifier of RFC 8972 (0: none)")
+@key_option
+@click.option("--out", type=click.Path(path_type=Path), help="run directory (default: runs/DATE-path-delay)")
+@click.option("--json", "as_json", is_flag=True, help="print the result as JSON")
+def command(
+    host: str,
+    port: int,
+    packets: int,
+    interval: str,
+    ip_bytes: int,
+    wait: str,
+    ssid: int,
+    key_file: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Measures delay to HOST, where 'keisoku path reflect' or any other STAMP reflector (RFC 8762) runs."""
+    place, key = Place.parse(host), read_key(key_file)
+    settings = DelaySettings(
+        host=place.host,
+        port=port,
+        packets=packets,
+        interval_s=seconds("--interval", interval) or 0.0,
+        ip_bytes=ip_bytes,
+        wait_s=seconds("--wait", wait) or 0.0,
+        ssid=ssid,
+        authenticated=key is not None,
+    )
+    rows = DelaySender(place, settings, key).measure()
+    directory = new_directory(out, KIND, settings.model_dump(), {"namespace": place.namespace})
+    directory.append(TABLE, rows)
+    analyse_run(directory, as_json)

@@ -1,0 +1,101 @@
+"""Control of a two-ended measurement over TCP: a greeting with the protocol's version, then messages.
+
+A message is a JSON object and a block of bytes, both with their length before them. Knows nothing of what is measured,
+and never trusts a length.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from typing import Any
+
+from keisoku.errors import EngineError
+
+PORT = 8620
+GREETING = b"keisoku-path 1\n"
+_NAME, _VERSION = GREETING.split()
+_LENGTHS = struct.Struct("!II")
+_MOST_JSON, _MOST_BLOCK = 1 << 20, 1 << 26
+
+
+class ControlError(EngineError):
+    """The other end is no keisoku, speaks another version, or went away."""
+
+
+class Control:
+    """One connection; `peer` is named in every error."""
+
+    def __init__(self, connection: socket.socket, peer: str) -> None:
+        self._socket, self.peer = connection, peer
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def greet(self, timeout_s: float) -> None:
+        """Both ends greet first. Raises ControlError if the other is no keisoku of this version."""
+        self._socket.settimeout(timeout_s)
+        try:
+            self._socket.sendall(GREETING)
+            got = self._exactly(len(GREETING))
+        except (OSError, ControlError) as error:
+            raise ControlError(
+                f"{self.peer} is no keisoku path server: it does not greet; start 'keisoku path serve' there"
+            ) from error
+        if got == GREETING:
+            return
+        words = got.split()
+        if words and words[0] == _NAME:
+            version = b" ".join(words[1:]).decode("ascii", "replace")
+            raise ControlError(
+                f"{self.peer} speaks version {version} of the protocol, not {_VERSION.decode()};"
+                " use the same keisoku at both ends"
+            )
+        raise ControlError(
+            f"{self.peer} is no keisoku path server: it greets with {got[:12]!r}; start 'keisoku path serve' there"
+        )
+
+    def send(self, message: dict[str, Any], block: bytes = b"") -> None:
+        """Raises ControlError if the other end went away."""
+        text = json.dumps(message).encode()
+        try:
+            self._socket.sendall(_LENGTHS.pack(len(text), len(block)) + text + block)
+        except OSError as error:
+            raise ControlError(f"{self.peer} went away during the measurement: {error}; measure again") from error
+
+    def receive(self, timeout_s: float) -> tuple[dict[str, Any], bytes]:
+        """The next message. Raises ControlError if there is none, or it is an error of the other end."""
+        self._socket.settimeout(timeout_s)
+        try:
+            json_bytes, block_bytes = _LENGTHS.unpack(self._exactly(_LENGTHS.size))
+            if json_bytes > _MOST_JSON or block_bytes > _MOST_BLOCK:
+                raise ControlError(f"{self.peer} sent a message of {json_bytes + block_bytes} bytes; measure again")
+            message = json.loads(self._exactly(json_bytes))
+            block = self._exactly(block_bytes)
+        except TimeoutError as error:
+            raise ControlError(f"{self.peer} did not answer within {timeout_s:g} s; measure again") from error
+        except (OSError, ValueError) as error:
+            raise ControlError(f"{self.peer} went away during the measurement: {error}; measure again") from error
+        if not isinstance(message, dict):
+            raise ControlError(f"{self.peer} sent what is no message; measure again")
+        if "error" in message:
+            raise ControlError(f"{self.peer}: {message['error']}")
+        return message, block
+
+    def ask(self, message: dict[str, Any], timeout_s: float = 10.0) -> tuple[dict[str, Any], bytes]:
+        """Send and receive."""
+        self.send(message)
+        return self.receive(timeout_s)
+
+    def close(self) -> None:
+        """Ends the connection; twice is no error."""
+        self._socket.close()
+
+    def _exactly(self, count: int) -> bytes:
+        parts: list[bytes] = []
+        while count > 0:
+            part = self._socket.recv(min(count, 1 << 16))
+            if not part:
+                raise ControlError(f"{self.peer} closed the connection; measure again")
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)

@@ -1,0 +1,77 @@
+"""A comparison of sources of time: what is sent for it, and its run on disk.
+
+Figures are `source_comparison`'s matter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.path.packet_pair import MTU_SIZES, SMALL_SIZES, larger_noise
+from keisoku.path.probe import TrainPlan
+from keisoku.path.session import Session
+from keisoku.path.source_comparison import LONE, PAIR, SourceComparisonSettings
+from keisoku.path.source_comparison import analyse as analyse_log
+from keisoku.path.stamp_noise import stamp_noise
+from keisoku.path.train_log import TrainLog
+from keisoku.record.observation import Observation
+from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.report.plot import Plot
+
+TABLE = "packets"
+_FACTS = "facts.json"
+_LONE_PACKETS = 10
+"""Of each size in a repetition."""
+_ROUGH_PACKETS = 20
+_LEAST_GAP_S, _MOST_GAP_S = 0.003, 0.1
+
+
+def measure(
+    session: Session, settings: SourceComparisonSettings, told: Callable[[str], None] = lambda _: None
+) -> dict[str, object]:
+    """All repetitions; the trains are in `session.log`. Returns facts. Raises EngineError if nothing passes."""
+    told("the path's MTU")
+    mtu = session.path_mtu(sorted({*MTU_SIZES, *([settings.ip_bytes] if settings.ip_bytes else [])}))
+    if mtu == 0 or settings.ip_bytes > mtu:
+        problem = f"packets of {settings.ip_bytes or MTU_SIZES[0]} byte do not pass to {settings.host} and back"
+        raise EngineError(f"{problem}; choose shorter ones")
+    told("the stamps' own noise")
+    noise = larger_noise(stamp_noise(session.local, session.place.path), session.remote_noise())
+    ip_bytes = settings.ip_bytes or mtu
+    sizes = sorted({*(size for size in SMALL_SIZES if size < ip_bytes), ip_bytes // 2 + 40, ip_bytes})
+    gap_s = _gap_s(session, settings, ip_bytes)
+    for number in range(settings.repetitions):
+        told(f"repetition {number + 1} of {settings.repetitions}")
+        plans = [TrainPlan(f"{PAIR} {number}", settings.direction, ip_bytes, 2)] * settings.pairs
+        plans += [
+            TrainPlan(f"{LONE} {number}", settings.direction, size, 1) for _ in range(_LONE_PACKETS) for size in sizes
+        ]
+        session.run(plans, gap_s, watch=True)
+    return {"path_mtu_bytes": mtu, "stamp_noise_ns": noise, "stamps": list(session.stamps)}
+
+
+def _gap_s(session: Session, settings: SourceComparisonSettings, ip_bytes: int) -> float:
+    """From train to train: four times what a pair takes, by the pace at which a train comes through."""
+    (train,) = session.run([TrainPlan("rough", settings.direction, ip_bytes, _ROUGH_PACKETS)], 0.0).trains()
+    came = train.received_ns[train.received_ns > 0]
+    packet_s = float(came[-1] - came[0]) / 1e9 / (len(came) - 1) if len(came) > 1 else 0.0
+    return min(max(8 * packet_s, _LEAST_GAP_S), _MOST_GAP_S)
+
+
+def keep(directory: ObservationDirectory, log: TrainLog, facts: Mapping[str, object]) -> None:
+    """Writes what was measured."""
+    directory.append(TABLE, log.table())
+    directory.write_text(_FACTS, json.dumps(facts, indent=1) + "\n")
+
+
+def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
+    """From a run's files alone. Raises PlanError if they are not all there."""
+    settings = SourceComparisonSettings.model_validate(directory.settings)
+    log = TrainLog.of(directory.rows(TABLE))
+    try:
+        facts = json.loads((directory.path / _FACTS).read_bytes())
+    except (OSError, ValueError) as error:
+        raise PlanError("run", f"{directory.path} was not measured to its end", "measure again") from error
+    return analyse_log(log, settings, facts["stamp_noise_ns"]), []

@@ -1,0 +1,173 @@
+"""Two-ended measurements over paths whose truth is known, and the ways in which the other end can be absent.
+
+What a path shows while this host is held up is no error of the method, so a measurement that is off is repeated.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from command_line import keisoku
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.lab.cross_traffic import CrossTraffic
+from keisoku.lab.hop import Hop
+from keisoku.lab.path import PathLab
+from keisoku.path.control import GREETING, ControlError
+from keisoku.path.delay import DelaySender, DelaySettings
+from keisoku.path.packet_pair import measure
+from keisoku.path.pair_analysis import analyse
+from keisoku.path.pair_settings import PacketPairSettings
+from keisoku.path.place import Place
+from keisoku.path.serve import Server
+from keisoku.path.session import Session
+from keisoku.path.source_comparison import PAIRS, SourceComparisonSettings
+from keisoku.path.source_comparison import analyse as compare
+from keisoku.path.source_run import measure as measure_sources
+from keisoku.record.observation import Observation
+
+pytestmark = pytest.mark.lab
+GIGABIT, FAST, SLOW = 1_000_000_000, 100_000_000, 10_000_000
+TRIES = 4
+
+
+@contextmanager
+def _served(lab: PathLab) -> Iterator[tuple[Place, int]]:
+    """Where to measure from, and the port of a server at the target."""
+    server = Server(Place(lab.target_address, lab.target_namespace), 0)
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    try:
+        yield Place(lab.target_address, lab.tester_namespace), server.port
+    finally:
+        server.stop()
+        thread.join()
+
+
+def _observe(place: Place, port: int) -> Observation:
+    settings = PacketPairSettings(host=place.host, port=port, sweep_pairs=10, most_pairs=400)
+    with Session(place, port) as session:
+        facts = measure(session, settings)
+        noise = facts["stamp_noise_ns"]
+        assert isinstance(noise, dict)
+        return analyse(session.log.trains(), settings, noise, facts)
+
+
+def _until(place: Place, port: int, right: Callable[[Observation], bool]) -> Observation:
+    for _ in range(TRIES):
+        found = _observe(place, port)
+        if right(found):
+            return found
+    raise AssertionError(f"not right in {TRIES} measurements: {found}")
+
+
+def _forward(found: Observation, name: str) -> float:
+    return found.rows[0].figures[name].value
+
+
+def test_a_loaded_narrow_link_is_measured_both_ways() -> None:
+    hops = [Hop(GIGABIT), Hop(FAST, reverse_bps=FAST // 2)]
+    with PathLab(hops, cross_traffic=[CrossTraffic(2, share=0.4)]) as lab, _served(lab) as (place, port):
+
+        def right(found: Observation) -> bool:
+            rates = {row.name: row.figures["capacity"].value for row in found.rows if row.group == "Direction"}
+            return rates == {"forward": pytest.approx(FAST, rel=0.03), "reverse": pytest.approx(FAST / 2, rel=0.03)}
+
+        found = _until(place, port, right)
+        sizes = [row.at.value for row in found.rows if row.at and row.name.endswith("forward")]
+        assert sizes == [200, 400, 600, 800, 1000, 1250, 1500]
+        assert not found.flagged("token-bucket")
+
+
+def test_a_token_bucket_is_flagged_with_its_sustained_rate() -> None:
+    with PathLab([Hop(GIGABIT), Hop(SLOW, bucket_bytes=15_000)]) as lab, _served(lab) as (place, port):
+
+        def right(found: Observation) -> bool:
+            flags = [flag for flag in found.flags if flag.name == "token-bucket" and flag.text.startswith("forward")]
+            # The bucket counts Ethernet headers too.
+            truth = pytest.approx(SLOW * 1500 / 1514, rel=0.03)
+            return bool(flags) and flags[0].figures["sustained_rate"].value == truth
+
+        _until(place, port, right)
+
+
+def test_hidden_stages_are_flagged_by_what_a_byte_costs() -> None:
+    with PathLab([Hop(FAST, stages=(FAST,))]) as lab, _served(lab) as (place, port):
+
+        def right(found: Observation) -> bool:
+            return found.flagged("hidden-l2-stage") and _forward(found, "like_links") == pytest.approx(2, rel=0.1)
+
+        _until(place, port, right)
+
+
+def test_sources_of_time_are_compared_on_the_same_packets() -> None:
+    with PathLab([Hop(FAST)]) as lab, _served(lab) as (place, port):
+        settings = SourceComparisonSettings(host=place.host, port=port, repetitions=2, pairs=20)
+        with Session(place, port) as session:
+            facts = measure_sources(session, settings)
+            noise = facts["stamp_noise_ns"]
+            assert isinstance(noise, dict)
+            found = compare(session.log, settings, noise)
+    names = [row.name for row in found.rows if row.group == PAIRS]
+    assert names == ["user-gettimeofday", "user-tsc", "kernel"]
+    for row in found.rows:
+        assert row.figures["variance"].value >= 0
+
+
+def test_one_client_at_a_time_and_the_next_one_is_told() -> None:
+    with PathLab([Hop(FAST)]) as lab, _served(lab) as (place, port):
+        session = Session(place, port)
+        with pytest.raises(ControlError, match="another client"):
+            Session(place, port)
+        session.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [(b"SSH-2.0-OpenSSH\r\n", "greets with"), (b"", "does not greet"), (b"keisoku-path 9\n", "version 9")],
+)
+def test_whoever_is_no_server_of_this_version_is_told_so(answer: bytes, told: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def greet() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.sendall(answer)
+                connection.recv(len(GREETING))
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        with pytest.raises(ControlError, match=told):
+            Session(Place("127.0.0.1"), listener.getsockname()[1])
+        thread.join()
+
+
+def test_a_host_that_resets_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
+    with PathLab([Hop(FAST)], target="resets") as lab:
+        host = f"{lab.target_address}@{lab.tester_namespace}"
+        keisoku("path", "packet-pair", host, cwd=tmp_path).refused("refuses TCP port 8620")
+        with pytest.raises(EngineError, match=r"UDP port 862 refuses"):
+            _delays(lab).measure()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_host_that_drops_everything_and_one_that_nobody_knows_are_told() -> None:
+    with PathLab([Hop(FAST)], target="drops") as lab:
+        with pytest.raises(EngineError, match=r"does not answer at TCP port 8620 within 5 s"):
+            Session(Place(lab.target_address, lab.tester_namespace), 8620)
+        with pytest.raises(EngineError, match=r"answered none of 3 packets"):
+            _delays(lab).measure()
+    with pytest.raises(EngineError, match=r"no-such-host\.invalid is not known"):
+        Place("no-such-host.invalid").resolve()
+    with pytest.raises(PlanError, match=r"there is no namespace nowhere"):
+        Place.parse("192.0.2.1@nowhere")
+
+
+def _delays(lab: PathLab) -> DelaySender:
+    settings = DelaySettings(host=lab.target_address, packets=3, wait_s=0.1)
+    return DelaySender(Place(lab.target_address, lab.tester_namespace), settings)

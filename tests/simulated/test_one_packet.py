@@ -1,0 +1,163 @@
+"""Whole one-packet campaigns over paths in virtual time whose truth is known."""
+
+from __future__ import annotations
+
+import pytest
+from virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, whole
+
+from keisoku.errors import EngineError
+from keisoku.path.hop_campaign import HopCampaign
+from keisoku.path.hop_probe import HopProbe
+from keisoku.path.one_packet import HOP, analyse
+from keisoku.path.one_packet_settings import OnePacketSettings
+from keisoku.path.path_fit import PathFit, fit_path
+from keisoku.record.observation import Observation
+
+M = 1e6
+
+
+class Campaign:
+    """One campaign and its answer."""
+
+    def __init__(self, *hops: VirtualHop, budget_s: float = 600.0, **wire: object) -> None:
+        self.wire = VirtualPath(hops, **wire)  # type: ignore[arg-type]
+        self.kept: list[HopProbe] = []
+        campaign = HopCampaign(
+            self.wire, OnePacketSettings(host="host", budget_s=budget_s), self.kept.extend, lambda text: None
+        )
+        self.found = campaign.run()
+        assert self.kept == campaign.probes
+        self.path: PathFit = fit_path(self.kept, draws=40)
+        self.answer: Observation = analyse("host", self.path, self.kept, 20.0, self.found.reached)
+
+    def rates(self, name: str = "forward") -> list[float | None]:
+        """In Mb/s, hop by hop."""
+        return [
+            row.figures[name].value / M if name in row.figures else None for row in self.answer.rows if row.group == HOP
+        ]
+
+    def flags(self) -> list[str]:
+        return [flag.name for flag in self.answer.flags]
+
+
+def test_symmetric_path_in_cross_traffic() -> None:
+    run = Campaign(
+        VirtualHop(100 * M), VirtualHop(50 * M, busy=0.5), VirtualHop(10 * M, busy=0.5), VirtualHop(100 * M), stall=0.02
+    )
+    truth = [100, 50, 10, 100]
+    assert run.rates() == [pytest.approx(rate, rel=0.04) for rate in truth]
+    assert run.rates("reverse") == [pytest.approx(rate, rel=0.1) for rate in truth]
+    assert run.flags() == []
+    assert all("stamps" in part.source or part.kind in "AB" for part in run.answer.rows[0].figures["forward"].budget)
+
+
+def test_asymmetric_hop_gives_both_directions() -> None:
+    run = Campaign(VirtualHop(100 * M, 10 * M), VirtualHop(50 * M))
+    assert run.rates() == [pytest.approx(100, rel=0.02), pytest.approx(50, rel=0.02)]
+    assert run.rates("reverse") == [pytest.approx(10, rel=0.02), pytest.approx(50, rel=0.05)]
+
+
+def test_jumbo_frames_are_used_where_the_path_allows() -> None:
+    run = Campaign(VirtualHop(1000 * M), VirtualHop(1000 * M), mtu=9100)
+    assert max(probe.size_bytes for probe in run.kept) == 9100
+    assert run.rates() == [pytest.approx(1000, rel=0.01)] * 2
+
+
+def test_path_mtu_is_found_and_kept_to() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(100 * M), mtu=9100, tight_mtu=1400)
+    assert run.found.mtu_bytes == 1400
+    assert max(probe.size_bytes for probe in run.kept) == 1400
+
+
+def test_two_stages_in_a_hop_are_flagged() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(100 * M, stages=2), VirtualHop(100 * M))
+    assert run.rates() == [pytest.approx(rate, rel=0.02) for rate in (100, 50, 100)]
+    (flag,) = [flag for flag in run.answer.flags if flag.name == "hidden-stages"]
+    assert "hop 2" in flag.text
+    assert flag.figures["stage_rate"].value == pytest.approx(100 * M, rel=0.05)
+
+
+def test_one_slow_link_is_not_taken_for_stages() -> None:
+    assert "hidden-stages" not in Campaign(VirtualHop(100 * M), VirtualHop(50 * M), VirtualHop(100 * M)).flags()
+
+
+def test_token_bucket_is_not_given_a_bandwidth() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(100 * M, bucket=(10 * M, 15_000.0)), VirtualHop(100 * M))
+    assert run.rates() == [pytest.approx(100, rel=0.02), None, pytest.approx(100, rel=0.02)]
+    (flag,) = [flag for flag in run.answer.flags if flag.name == "token-bucket"]
+    assert "hop 2" in flag.text
+
+
+def test_constant_replies_say_that_reverse_is_not_identifiable() -> None:
+    run = Campaign(VirtualHop(100 * M, quote=rfc792), VirtualHop(50 * M))
+    assert run.rates() == [pytest.approx(100, rel=0.02), pytest.approx(50, rel=0.02)]
+    assert run.rates("reverse") == [None, None]
+    assert "reverse not identifiable" in run.answer.rows[0].remark
+
+
+def test_whole_quotes_give_the_sum_only() -> None:
+    run = Campaign(VirtualHop(100 * M, quote=whole))
+    assert run.rates() == [None]
+    assert run.rates("if_symmetric") == [pytest.approx(100, rel=0.02)]
+
+
+def test_limit_of_linux_is_learnt_and_the_campaign_ends() -> None:
+    run = Campaign(*(VirtualHop(rate * M, limiter=Limiter()) for rate in (100, 50, 10, 100)))
+    assert run.rates() == [pytest.approx(rate, rel=0.04) for rate in (100, 50, 10, 100)]
+    assert run.wire.now < 330e9  # 8 repeats of 32 sizes are 256 replies of each router
+    limited = [row for row in run.answer.rows if "reply_interval" in row.figures]
+    assert len(limited) == 4
+
+
+def test_silent_router_is_joined_with_the_next_hop() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M, silent=True), VirtualHop(25 * M))
+    names = [row.name for row in run.answer.rows if row.group == HOP]
+    assert names == ["1 10.0.1.1", "2–3 10.0.3.1"]
+    assert run.rates()[1] == pytest.approx(1 / (1 / 50 + 1 / 25), rel=0.02)
+    assert any("never answered: hop 2" in remark for remark in run.answer.remarks)
+
+
+def test_silent_host_is_said_and_the_rest_measured() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M), VirtualHop(10 * M, silent=True))
+    assert not run.found.reached
+    assert run.rates() == [pytest.approx(100, rel=0.02), pytest.approx(50, rel=0.02)]
+    assert "host-silent" in run.flags()
+
+
+def test_nobody_answers() -> None:
+    with pytest.raises(EngineError, match="nobody on the way answered"):
+        Campaign(VirtualHop(silent=True), VirtualHop(silent=True))
+
+
+def test_router_refuses() -> None:
+    run = Campaign(VirtualHop(icmp_code=1), VirtualHop())
+    assert run.found.refusal == "the router 10.0.1.1 says that the host is unreachable (ICMP 3/1)"
+    assert run.rates() == [pytest.approx(100, rel=0.02)]
+
+
+def test_mixed_paths_are_left_out() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M, others=("10.9.9.9",)), VirtualHop(10 * M))
+    assert run.rates() == [pytest.approx(rate, rel=0.04) for rate in (100, 50, 10)]
+    assert "mixed-paths" in run.flags()
+
+
+def test_slope_that_changes_in_the_target_is_flagged() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M, extra_above=(1024, 100.0)), budget_s=1.5)
+    (flag,) = [flag for flag in run.answer.flags if flag.name == "kink"]
+    assert "hop 2" in flag.text
+
+
+def test_lossy_path_is_measured_all_the_same() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M), loss=0.05)
+    assert run.rates() == [pytest.approx(100, rel=0.04), pytest.approx(50, rel=0.04)]
+
+
+def test_budget_bounds_the_time() -> None:
+    run = Campaign(VirtualHop(1000 * M, limiter=Limiter()), budget_s=20.0)
+    assert run.wire.now < 60e9
+
+
+def test_answer_is_a_function_of_the_probes() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M))
+    again = analyse("host", fit_path(run.kept, draws=40), run.kept, 20.0, True)
+    assert again == run.answer

@@ -1,0 +1,72 @@
+"""Delays of STAMP sessions on synthetic clocks whose difference is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from keisoku.path.delay import DelaySettings
+from keisoku.path.delay_analysis import analyse, delays_of
+
+SETTINGS = DelaySettings(host="far")
+_EPOCH_NS = 1_795_000_000_000_000_000
+
+
+def _rows(
+    offset_ns: int = 0, rate: float = 0.0, lost: int = 0, synchronised: bool = False, count: int = 400
+) -> pa.Table:
+    """Forward 100 µs, reverse 300 µs at least, 20 µs in the reflector."""
+    random = np.random.default_rng(5)
+    t1 = _EPOCH_NS + np.arange(count, dtype=np.int64) * 10_000_000
+    there = t1 + 100_000 + random.exponential(20_000, count).astype(np.int64) * (random.random(count) < 0.5)
+    back = there + 20_000 + 300_000 + random.exponential(50_000, count).astype(np.int64) * (random.random(count) < 0.5)
+
+    def far(times: np.ndarray) -> np.ndarray:
+        return times + offset_ns + np.round((times - _EPOCH_NS) * rate).astype(np.int64)
+
+    answers = np.ones(count, np.int64)
+    answers[:lost] = 0
+    columns = {"t1_ns": t1, "t2_ns": far(there), "t3_ns": far(there + 20_000), "t4_ns": back, "answers": answers}
+    for name in ("t2_ns", "t3_ns", "t4_ns"):
+        columns[name] = np.where(answers > 0, columns[name], 0)
+    for end in ("near", "far"):
+        columns[f"{end}_synchronised"] = np.full(count, int(synchronised))
+        columns[f"{end}_error_ns"] = np.full(count, 5_000)
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize("offset_ns", [0, 7_000_000_000, -40_000])
+def test_two_way_delay_is_free_of_the_clocks_and_one_way_says_what_they_leave_open(offset_ns: int) -> None:
+    found = analyse(_rows(offset_ns), SETTINGS)
+    rows = {row.name: row.figures for row in found.rows}
+    assert rows["two-way"]["least"].value == pytest.approx(400_000, abs=2_000)
+    assert found.flagged("clocks-not-synchronised")
+    for way, truth in (("forward", 100_000), ("reverse", 300_000)):
+        least = rows[way]["least"]
+        assert least.uncertainty and abs(least.value - truth) <= least.uncertainty
+    assert rows["reverse"]["variation_p99"].value > rows["forward"]["variation_p99"].value
+
+
+def test_clocks_that_run_apart_do_not_make_delays_grow() -> None:
+    rows = _rows(1_000_000, 30e-6)
+    delays = delays_of(rows)
+    assert delays and delays.skew == pytest.approx(30e-6, abs=1e-6)
+    observed = {row.name: row.figures for row in analyse(rows, SETTINGS).rows}
+    assert observed["forward"]["variation_p99"].value < 150_000
+
+
+def test_synchronised_clocks_are_taken_at_their_word() -> None:
+    found = analyse(_rows(synchronised=True), SETTINGS)
+    least = next(row for row in found.rows if row.name == "forward").figures["least"]
+    assert found.flags == () and least.value == pytest.approx(100_000, abs=100)
+    assert least.uncertainty == pytest.approx(2 * 10_000 / 3**0.5)
+    wrong = analyse(_rows(-500_000, synchronised=True), SETTINGS)
+    assert wrong.flagged("clocks-disagree")
+
+
+def test_lost_packets_are_counted_and_left_out() -> None:
+    packets = analyse(_rows(lost=100), SETTINGS).rows[0].figures
+    assert (packets["sent"].value, packets["answered"].value, packets["lost"].value) == (400, 300, 25)
+    nothing = analyse(_rows(lost=400), SETTINGS)
+    assert [row.name for row in nothing.rows] == ["packets"]

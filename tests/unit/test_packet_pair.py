@@ -1,0 +1,190 @@
+"""Estimators of packet pairs and trains, on synthetic paths whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic_path import Link, SyntheticPath
+
+from keisoku.path.bucket import find_bucket
+from keisoku.path.coalescence import find_coalescence
+from keisoku.path.dispersion import dispersions
+from keisoku.path.minimum_sum import Capacity, agree, capacity
+from keisoku.path.modes import local_modes
+from keisoku.path.packet_pair import best_length, clock_share
+from keisoku.path.pair_analysis import analyse
+from keisoku.path.pair_settings import PacketPairSettings
+from keisoku.path.serialisation import ip_links, serialisation
+from keisoku.path.skew import skew, without_skew
+from keisoku.record.observation import Observation
+
+GIGABIT, FAST = 1e9, 1e8
+SETTINGS = PacketPairSettings(host="far")
+
+
+def _capacity(path: SyntheticPath) -> Capacity:
+    found = capacity(dispersions(path.trains))
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(("share", "pairs", "within"), [(0.0, 20, 0.001), (0.4, 200, 0.01), (0.8, 800, 0.05)])
+def test_pairs_of_least_sum_tell_the_narrow_link_under_load(share: float, pairs: int, within: float) -> None:
+    path = SyntheticPath([Link(GIGABIT), Link(FAST, share), Link(GIGABIT, share / 2)])
+    path.send("pair", 1500, 2, pairs)
+    found = _capacity(path)
+    assert found.bps == pytest.approx(FAST, rel=within)
+    assert (found.queued_share > 0.2) == (share > 0)
+
+
+def test_clocks_of_different_rates_do_not_choose_the_pairs() -> None:
+    path = SyntheticPath([Link(GIGABIT), Link(FAST, 0.4)], skew=40e-6)
+    path.send("pair", 1500, 2, 400)
+    assert _capacity(path).bps == pytest.approx(FAST, rel=0.01)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(-1e-4, 1e-4), st.integers(0, 1000))
+def test_skew_is_the_slope_of_the_delays_floor(rate: float, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    times = np.sort(random.uniform(0, 5e9, 300))
+    queues = random.exponential(50_000, 300) * (random.random(300) < 0.7)
+    delays = 1000 + queues + rate * times
+    assert skew(times, delays) == pytest.approx(rate, abs=3e-6)
+    assert without_skew(times, delays).min() == pytest.approx(1000, abs=15_000)
+
+
+def test_a_sender_slower_than_the_path_gives_a_lower_bound_and_says_so() -> None:
+    path = SyntheticPath([Link(GIGABIT)], send_gap_ns=50_000)
+    path.send("pair", 1500, 2, 60)
+    found = _capacity(path)
+    assert found.limited_by_sender and found.bps < GIGABIT
+    assert "sender-limited" in {flag.name for flag in _observed(path).flags}
+
+
+def test_values_agree_only_where_a_pair_met_no_queue() -> None:
+    path = SyntheticPath([Link(FAST)])
+    path.send("pair", 1500, 2, 20)
+    found = _capacity(path)
+    assert found.passes_check and agree(found, found) and not agree(None, found)
+
+
+@pytest.mark.parametrize(("burst", "rate"), [(15_000, 1e7), (30_000, 5e7), (6_000, 2e6)])
+def test_a_token_bucket_is_found_with_its_burst_and_rate(burst: float, rate: float) -> None:
+    path = SyntheticPath([Link(GIGABIT)], bucket=(burst, rate), noise_ns=200)
+    path.send("train", 1500, 50, 6, gap_ns=4e8)
+    found = find_bucket(path.trains)
+    assert found
+    assert found.sustained_bps == pytest.approx(rate, rel=0.01)
+    assert found.burst_bytes == pytest.approx(burst, abs=1500)
+    assert found.peak_bps > 10 * rate
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.8])
+@pytest.mark.parametrize("seed", range(5))
+def test_other_traffic_is_no_token_bucket(share: float, seed: int) -> None:
+    path = SyntheticPath([Link(GIGABIT), Link(FAST, share)], seed=seed)
+    path.send("train", 1500, 50, 6, gap_ns=5e7)
+    assert find_bucket(path.trains) is None
+
+
+def test_gathered_interrupts_are_found_with_their_period_and_nothing_else_is_taken_for_them() -> None:
+    path = SyntheticPath([Link(GIGABIT)], coalesce_ns=100_000)
+    path.send("train", 1500, 50, 6)
+    found = find_coalescence(path.trains)
+    assert found and found.period_ns == pytest.approx(100_000) and found.equal_share > 0.5
+    for other in (
+        SyntheticPath([Link(FAST, 0.4)]),
+        SyntheticPath([Link(FAST, 0.8)]),
+        SyntheticPath([Link(GIGABIT)], bucket=(15_000, 1e7)),
+    ):
+        other.send("train", 1500, 50, 6, gap_ns=2e8)
+        assert find_coalescence(other.trains) is None
+
+
+def test_modes_are_where_the_pairs_are() -> None:
+    random = np.random.default_rng(1)
+    rates = np.concatenate(
+        (random.normal(1e8, 5e5, 600), random.normal(6e7, 1e6, 300), random.uniform(1e7, 1.5e8, 100))
+    )
+    strongest = sorted(local_modes(rates), key=lambda mode: -mode.pairs)[:2]
+    assert [mode.centre_bps for mode in strongest] == pytest.approx([1e8, 6e7], rel=0.02)
+    assert local_modes(rates[:5]) == []
+    assert sum(mode.pairs for mode in local_modes(np.append(rates, np.inf))) <= 1000
+
+
+@pytest.mark.parametrize(("links", "expected"), [([1], 1), ([2], 2), ([1, 1], 2)])
+def test_packets_are_held_as_often_as_there_are_stages(links: list[int], expected: int) -> None:
+    path = SyntheticPath([Link(FAST, 0.3, stages=stages) for stages in links])
+    for _ in range(30):
+        for size in (200, 400, 600, 1000, 1500):
+            path.send("sweep", size, 2, 1)
+    found = serialisation(path.trains)
+    assert found and found.links(FAST) == pytest.approx(expected, rel=0.03)
+    assert ip_links(path.trains) == len(links)
+
+
+def test_a_hidden_stage_is_flagged_by_its_bytes_or_by_a_one_packet_rate() -> None:
+    for stages, given_bps, flagged in ((2, None, True), (1, None, False), (1, FAST / 2, True), (1, FAST, False)):
+        path = SyntheticPath([Link(FAST, stages=stages)])
+        path.send("pair", 1500, 2, 50)
+        for _ in range(20):
+            for size in (200, 400, 600, 1000, 1500):
+                path.send("sweep", size, 2, 1)
+        observed = _observed(path, SETTINGS.model_copy(update={"one_packet_bps": given_bps}))
+        assert observed.flagged("hidden-l2-stage") == flagged
+
+
+def test_stamps_that_limit_are_flagged_and_call_for_longer_trains() -> None:
+    path = SyntheticPath([Link(GIGABIT)], noise_ns=1000)
+    path.send("pair", 1500, 2, 400)
+    observed = _observed(path, noise_ns=1000.0)
+    assert observed.flagged("clock-limited")
+    figure = observed.rows[0].figures["capacity"]
+    assert figure.uncertainty and abs(figure.value - GIGABIT) < figure.uncertainty
+    # σ_C/C ≈ √2·σ_t·C/(8L): 1 µs at 1 Gb/s and 1500 byte makes 12 %.
+    assert clock_share(GIGABIT, 8 * 1500, 1000.0) == pytest.approx(0.118, abs=0.001)
+    found = _capacity(path)
+    assert best_length(found, 1500, 10.0) == 2 and best_length(found, 1500, 300.0) > 2
+
+
+def test_the_clocks_part_of_the_scatter_is_what_the_formula_says() -> None:
+    path = SyntheticPath([Link(GIGABIT)], noise_ns=500, send_gap_ns=500)
+    path.send("pair", 9000, 2, 4000)
+    rates = dispersions(path.trains).rates_bps
+    assert rates.std() / rates.mean() == pytest.approx(clock_share(GIGABIT, 8 * 9000, 500.0), rel=0.05)
+
+
+def test_a_quiet_path_has_no_flag_and_every_size_its_interval() -> None:
+    path = SyntheticPath([Link(GIGABIT), Link(FAST)])
+    path.send("train", 1500, 50, 6, gap_ns=5e7)
+    path.send("pair", 1500, 2, 50)
+    for _ in range(20):
+        for size in (1000, 1250, 1500):
+            path.send("sweep", size, 2, 1)
+    observed = _observed(path)
+    assert observed.flags == ()
+    assert [row.at.value for row in observed.rows if row.at] == [1000, 1250, 1500]
+    for row in observed.rows:
+        if "capacity" in row.intervals:
+            assert row.figures["capacity"].value == pytest.approx(FAST, rel=0.001)
+
+
+def test_lost_packets_leave_trains_out_and_break_nothing() -> None:
+    path = SyntheticPath([Link(FAST, 0.4)])
+    path.send("train", 1500, 50, 6, gap_ns=5e7)
+    path.send("pair", 1500, 2, 200)
+    random = np.random.default_rng(3)
+    for train in path.trains:
+        train.received_ns[random.random(train.count) < 0.1] = 0
+    found = _observed(path)
+    assert found.rows[0].figures["capacity"].value == pytest.approx(FAST, rel=0.03)
+    for train in path.trains:
+        train.received_ns[:] = 0
+    assert _observed(path).rows == ()
+
+
+def _observed(path: SyntheticPath, given: PacketPairSettings = SETTINGS, noise_ns: float = 10.0) -> Observation:
+    return analyse(path.trains, given, {"kernel": noise_ns}, {})

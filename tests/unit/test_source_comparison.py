@@ -1,0 +1,45 @@
+"""Sources of time on the same synthetic packets: the clock's part in the scatter is what was put in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from keisoku.path.probe import ROW, TrainPlan
+from keisoku.path.source_comparison import PAIRS, SourceComparisonSettings, analyse
+from keisoku.path.train_log import TrainLog
+
+_EPOCH_NS = 1_795_000_000_000_000_000
+_GAP_NS, _TRUE_NS, _USER_NS = 120_000, 100.0, 700.0
+
+
+def _log(repetitions: int, pairs: int) -> TrainLog:
+    """A link of 100 Mb/s that itself scatters, kernel stamps without noise, user stamps with."""
+    random, log, now = np.random.default_rng(2), TrainLog(), _EPOCH_NS
+    for number in range(1, repetitions * pairs + 1):
+        now += 3_000_000
+        sent, received = np.zeros(2, ROW), np.zeros(2, ROW)
+        arrived = now + np.array([200_000, 200_000 + _GAP_NS + round(random.normal(0, _TRUE_NS))])
+        for rows, times in ((sent, now + np.array([0, 3_000])), (received, arrived)):
+            rows["train"], rows["index"], rows["kernel_ns"] = number, [0, 1], times
+            noisy = times + np.round(random.normal(0, _USER_NS, 2)).astype(np.int64)
+            rows["monotonic_ns"] = rows["realtime_ns"] = noisy
+        log.add(number, [TrainPlan(f"pair {(number - 1) // pairs}", "forward", 1500, 2)], sent, received)
+    return log
+
+
+def test_the_clocks_share_is_predicted_and_observed_alike() -> None:
+    settings = SourceComparisonSettings(host="far", repetitions=10, pairs=200)
+    noise = {"kernel": 0.0, "user-tsc": _USER_NS, "user-gettimeofday": float(np.hypot(_USER_NS, 1000 / 12**0.5))}
+    found = {row.name: row.figures for row in analyse(_log(10, 200), settings, noise).rows if row.group == PAIRS}
+    assert list(found) == ["user-gettimeofday", "user-tsc", "kernel"]
+    user, kernel = found["user-tsc"], found["kernel"]
+    assert kernel["mean"].value == pytest.approx(100, rel=0.002)
+    assert kernel["scatter_of_gaps"].value == pytest.approx(_TRUE_NS, rel=0.1)
+    assert user["of_clock_predicted"].value == pytest.approx(2**0.5 * _USER_NS)
+    assert user["of_clock_observed"].value == pytest.approx(2**0.5 * _USER_NS, rel=0.1)
+    # σ²_obs = σ²_true + 2σ²_t
+    assert user["scatter_of_gaps"].value == pytest.approx(np.hypot(_TRUE_NS, 2**0.5 * _USER_NS), rel=0.1)
+    assert user["share_observed"].value == pytest.approx(98, abs=8)
+    assert user["variance"].value > kernel["variance"].value
+    assert "of_clock_observed" not in kernel
