@@ -32,6 +32,8 @@ GIVE_UP = 150
 SHORT_TRAIN, LONG_TRAIN = 12, 64
 """Packets of a train; long ones only where single packets show no serialisation."""
 FULL_TTL = 255
+REVERSE_REPEATS = 4
+"""Times the least repeats after which the way back is as well known as it gets: a fast link may hide in noise."""
 KEPT_TOGETHER = 256
 """Probes that a part on disk holds at most: so many are lost with the process."""
 
@@ -90,7 +92,7 @@ class HopCampaign:
         while active and self._wire.now_ns() < end:
             self._repeat(active, sizes, target, end)
             self._flush()
-            active = self._unfinished(hops)
+            active = self._unfinished(hops, target < REVERSE_REPEATS * self._settings.repeats)
             self._progress(self._state(target, active, began))
             target += max(1, target // 4)  # the fits of a long measurement would cost more than its probes
         if self._settings.trains:
@@ -142,10 +144,10 @@ class HopCampaign:
         else:
             hop.waiting.insert(0, hop.waiting.pop())
 
-    def _unfinished(self, hops: Sequence[_Hop]) -> list[_Hop]:
+    def _unfinished(self, hops: Sequence[_Hop], with_reverse: bool) -> list[_Hop]:
         """Hops that a segment whose slopes are not known well enough ends or begins at."""
         self._path = fit_path(self.probes, DRAWS)
-        found = widths(self._path)
+        found = widths(self._path, with_reverse)
         ends = [segment.last_hop for segment in self._path.segments]
         wanted = set()
         for place, last in enumerate(ends):

@@ -42,16 +42,18 @@ def fit_path(probes: Sequence[HopProbe], draws: int = DRAWS) -> PathFit:
     return PathFit(hops, fits, found, verdicts(found, trains), trains, quoting)
 
 
-def widths(path: PathFit) -> dict[int, float]:
+def widths(path: PathFit, with_reverse: bool = True) -> dict[int, float]:
     """By last hop of each segment: the relative half-width of its forward slope; infinite if unknown.
 
-    A third of that of its reverse slope counts if it is larger: replies vary over a third of the bytes that probes do.
+    A third of that of its reverse slope counts if it is larger (`with_reverse`): replies vary over a third of the bytes
+    that probes do.
 
     A segment that shows no serialisation at all has none to be measured: its width is zero.
     """
     found = {}
     for segment in path.segments:
-        spans = [(segment.forward, 1.0), (segment.reverse, REVERSE_SHARE), (segment.both, 1.0)]
+        reverse = segment.reverse if with_reverse else None
+        spans = [(segment.forward, 1.0), (reverse, REVERSE_SHARE), (segment.both, 1.0)]
         found[segment.last_hop] = max(
             (share * _width(span) for span, share in spans if span is not None), default=np.inf
         )
