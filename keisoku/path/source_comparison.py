@@ -69,7 +69,8 @@ def analyse(log: TrainLog, settings: SourceComparisonSettings, noise_ns: Mapping
         remarks=(
             f"{settings.repetitions} repetitions of {settings.pairs} pairs; capacity by the lowest delay sums of each",
             "one packet: least one-way delay against size; on a path of several links it is that of all in a row",
-            f"the clock's part: predicted from each source's noise on loopback, observed against {best} stamps",
+            f"the clock's part: predicted (at least) from each source's noise on loopback;"
+            f" observed against {best} stamps",
             "rates are of IP packets with their headers; variances are of repetitions",
             "user stamps are of a receiver that sleeps until a packet comes, as E2's programs did",
         ),

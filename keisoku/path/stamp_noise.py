@@ -6,15 +6,19 @@ clusters show.
 
 from __future__ import annotations
 
+import threading
 import time
 
 import numpy as np
 
-from keisoku._core import StampedSocket
+from keisoku._core import ReceivedPacket, SentPacket, StampedSocket
 from keisoku.errors import EngineError
 from keisoku.path.time_source import RESOLUTION_NS, SOURCES, stamps_of
 
-_PACKETS = 400
+_PACKETS = 200
+_BYTES, _NAME_BYTES = 1000, 4
+_GAP_S = 0.0005
+_SILENCE_NS = 200_000_000
 _PER_QUARTILE_RANGE = 1.349
 """Of a normal distribution."""
 
@@ -23,8 +27,8 @@ def stamp_noise(address: str, namespace: str | None = None) -> dict[str, float]:
     """Standard deviation of one stamp in ns for each source of time; empty where there is no loopback.
 
     Robust: a quarter of the delays' interquartile range counts, not what hold-ups add. Half of the variance is the
-    sender's, and what a source rounds off is added. User stamps wait for packets as
-    a program does that sleeps until one comes.
+    sender's, and what a source rounds off is added. The
+    receiver sleeps until a packet comes, as one does that takes user stamps.
     """
     loopback = "::1" if ":" in address else "127.0.0.1"
     try:
@@ -32,25 +36,29 @@ def stamp_noise(address: str, namespace: str | None = None) -> dict[str, float]:
         receiver = StampedSocket("udp", (loopback, 0), namespace=namespace)
     except EngineError:
         return {}
-    sent, received = [], []
-    for _ in range(_PACKETS):
-        (left,) = sender.send([(bytes(1000), receiver.address, None)])
-        packets, _ = receiver.receive(time.monotonic_ns() + 100_000_000)
-        if left.error is None and len(packets) == 1:
-            sent.append(left)
-            received.append(packets[0])
+    received: dict[bytes, ReceivedPacket] = {}
+
+    def listen() -> None:
+        # Asleep when a packet comes, as a program is that measures: packets that already wait cost no waking.
+        while len(received) < _PACKETS:
+            packets, _ = receiver.receive(time.monotonic_ns() + _SILENCE_NS)
+            if not packets:
+                return
+            received.update({packet.data[:_NAME_BYTES]: packet for packet in packets})
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    sent: dict[bytes, SentPacket] = {}
+    for number in range(_PACKETS):
+        name = number.to_bytes(_NAME_BYTES, "big")
+        (sent[name],) = sender.send([(name + bytes(_BYTES), receiver.address, None)])
+        time.sleep(_GAP_S)
+    listener.join()
+    both = [(sent[name], received[name]) for name in sent if name in received]
     noise: dict[str, float] = {}
     for source in SOURCES:
-        delays = np.array(
-            [
-                came - left
-                for left, came in (
-                    (stamps_of(a, source), stamps_of(b, source)) for a, b in zip(sent, received, strict=True)
-                )
-                if left and came
-            ],
-            float,
-        )
+        stamps = [(stamps_of(left, source), stamps_of(came, source)) for left, came in both]
+        delays = np.array([came - left for left, came in stamps if left and came], float)
         if len(delays) >= _PACKETS // 2:
             low, high = np.quantile(delays, [0.25, 0.75])
             spread = (high - low) / _PER_QUARTILE_RANGE / np.sqrt(2)

@@ -33,7 +33,7 @@ from keisoku.record.observation import Observation
 
 pytestmark = pytest.mark.lab
 GIGABIT, FAST, SLOW = 1_000_000_000, 100_000_000, 10_000_000
-TRIES = 4
+TRIES = 6
 
 
 @contextmanager
