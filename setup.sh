@@ -49,6 +49,8 @@ test)
         invoke-rc.d openvswitch-switch stop >/dev/null 2>&1 || true
         update-rc.d openvswitch-switch disable >/dev/null 2>&1 || true
     fi
+    # Without its dependencies: it asks for plots and for a documentation tool, which nothing here calls.
+    .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements.lock
     ;;
 fpga)
     # The Verilated model is C++ that Verilator's make compiles; Icarus checks for unknown states.
