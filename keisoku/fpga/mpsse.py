@@ -109,7 +109,7 @@ class MpsseWire:
 def open_adapter(serial: str | None) -> MpsseWire:
     """The adapter of this serial number, or the only one. Raises EngineError if there is none, or more than one."""
     try:
-        from pyftdi.ftdi import Ftdi  # type: ignore[import-not-found]
+        from pyftdi.ftdi import Ftdi
     except ImportError as error:
         raise EngineError("JTAG needs the package pyftdi; install it with pip") from error
     try:
