@@ -136,7 +136,7 @@ class Bench:
 
     async def start(self) -> None:
         dut = self.dut
-        for name in ("reset", "swap", "flush", "offered", "read_valid", "read_bin", "arrival_valid", "configuration"):
+        for name in ("reset", "swap", "flush", "offered", "read_valid", "read_bin", "arrival_valid", "configuration", "count_asked"):
             getattr(dut, name).value = 0
         dut.told_ready.value = 1
         dut.rst.value = 1
@@ -217,9 +217,21 @@ class Bench:
         await self.clocks(200)
         assert self.dut.settled.value
 
-    def counted(self) -> dict[str, int]:
-        word = self.dut.counted.value.to_unsigned()
-        return {name: word >> 48 * place & (2**48 - 1) for place, name in enumerate(reversed(COUNTS))}
+    async def counted(self) -> dict[str, int]:
+        """Word for word, as the host reads them."""
+        counts = {}
+        for place, name in enumerate(COUNTS):
+            words = []
+            for word in (2 * place, 2 * place + 1):
+                self.dut.count_word.value = word
+                self.dut.count_asked.value = 1
+                await self.clocks(1)
+                self.dut.count_asked.value = 0
+                await RisingEdge(self.dut.count_answered)
+                await Timer(1, "ps")
+                words.append(self.dut.count_answer.value.to_unsigned())
+            counts[name] = words[0] | words[1] << 32
+        return counts
 
     async def histogram(self, bank: int) -> dict[int, int]:
         counts = {}
@@ -272,9 +284,9 @@ def arrivals(rng: random.Random, order: list[int], frames: int) -> list[Arrival]
     return mixed
 
 
-def check(bench: Bench, expected: Expected, offered: int) -> None:
+async def check(bench: Bench, expected: Expected, offered: int) -> None:
     """All that was counted and told, and the equalities of docs/signature."""
-    counted = bench.counted()
+    counted = await bench.counted()
     for name in ("received", "first", "duplicated", "reordered", "late", "corrupt", "foreign", "other"):
         assert counted[name] == expected.counts[name], name
     assert counted["untracked"] == 0
@@ -313,7 +325,7 @@ async def disorder(dut):
             expected.counts.update(("received", "foreign"))
         expected.ledger.flush(frames)
         await bench.end(frames)
-        check(bench, expected, frames)
+        await check(bench, expected, frames)
         assert bool(dut.triggered.value) == expected.triggered
         counts, sums = await bench.swapped()
         assert counts == binned(expected.latencies, settings)
@@ -370,7 +382,7 @@ async def nobody_listens(dut):
     await bench.clocks(5000)
     dut.told_ready.value = 1
     await bench.end(frames)
-    counted = bench.counted()
+    counted = await bench.counted()
     assert counted["first"] == expected.counts["first"]
     assert counted["duplicated"] == expected.counts["duplicated"]
     assert counted["first"] + counted["lost"] == frames
@@ -392,7 +404,7 @@ async def overrun(dut):
     for place in range(frames):
         await bench.arrive(Arrival("ours", place * 2 * window))
     await bench.end(offered)
-    counted = bench.counted()
+    counted = await bench.counted()
     assert counted["received"] == frames == counted["first"] + counted["untracked"]
     assert counted["first"] + counted["lost"] == offered
     assert bool(counted["untracked"]) == bool(frames)
