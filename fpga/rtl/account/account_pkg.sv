@@ -51,15 +51,6 @@ package account_pkg;
     choice_t      choice;
   } config_t;
 
-  // Of first arrivals only. Extremes are of no meaning while count is 0.
-  typedef struct packed {
-    logic [47:0] count;
-    ns_t         least_ns;  // signed
-    ns_t         most_ns;   // signed
-    logic [63:0] sum_ns;    // signed
-    logic [79:0] squares;   // of (latency - origin), which is cut off at +-(2^24 - 1) ns
-  } latency_t;
-
 endpackage
 
 `default_nettype wire

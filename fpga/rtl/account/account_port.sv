@@ -21,20 +21,18 @@ module account_port
     input  wire           told_ready
 );
 
-  config_t  configuration;
-  latency_t latencies;
+  config_t configuration;
   logic [47:0] offered, expected;
   logic [43:0] last_16ns;
   logic busy, finished, settled, bank, triggered, read_done, write_done, count_answered, count_written;
-  logic [31:0] read_count, count_answer;
+  logic latency_answered, latency_written;
+  logic [31:0] read_count, count_answer, latency_answer;
 
   always_comb begin
     configuration.expectation.stream = registers_out.stream.value.value;
     configuration.expectation.least_bytes = registers_out.frame_bytes.least.value;
     configuration.expectation.most_bytes = registers_out.frame_bytes.most.value;
-    configuration.expectation.planned = {
-      registers_out.planned_high.value.value, registers_out.planned_low.value.value
-    };
+    configuration.expectation.planned = {registers_out.planned_high.value.value, registers_out.planned_low.value.value};
     configuration.origin_ns = registers_out.origin_ns.value.value;
     configuration.shift = registers_out.shift.value.value;
     configuration.choice.every = registers_out.sample_every.value.value;
@@ -46,41 +44,45 @@ module account_port
   end
 
   account account_arrivals (
-      .clk           (clk),
-      .rst           (rst),
-      .configuration (configuration),
-      .reset         (registers_out.control.reset.value),
-      .swap          (registers_out.control.swap.value),
-      .flush         (registers_out.control.flush.value),
-      .offered       (offered),
-      .busy          (busy),
-      .finished      (finished),
-      .settled       (settled),
-      .bank          (bank),
-      .triggered     (triggered),
-      .expected      (expected),
-      .last_16ns     (last_16ns),
-      .count_asked   (registers_out.counts.req && !registers_out.counts.req_is_wr),
-      .count_word    (registers_out.counts.addr[6:2]),
-      .count_answered(count_answered),
-      .count_answer  (count_answer),
-      .latencies     (latencies),
-      .read_bin      (histogram_out.addr[13:2]),
-      .read_valid    (histogram_out.req && !histogram_out.req_is_wr),
-      .read_count    (read_count),
-      .read_done     (read_done),
-      .arrival       (arrival),
-      .arrival_valid (arrival_valid),
-      .arrival_ready (arrival_ready),
-      .told          (told),
-      .told_valid    (told_valid),
-      .told_ready    (told_ready)
+      .clk             (clk),
+      .rst             (rst),
+      .configuration   (configuration),
+      .reset           (registers_out.control.reset.value),
+      .swap            (registers_out.control.swap.value),
+      .flush           (registers_out.control.flush.value),
+      .offered         (offered),
+      .busy            (busy),
+      .finished        (finished),
+      .settled         (settled),
+      .bank            (bank),
+      .triggered       (triggered),
+      .expected        (expected),
+      .last_16ns       (last_16ns),
+      .count_asked     (registers_out.counts.req && !registers_out.counts.req_is_wr),
+      .count_word      (registers_out.counts.addr[6:2]),
+      .count_answered  (count_answered),
+      .count_answer    (count_answer),
+      .latency_asked   (registers_out.latencies.req && !registers_out.latencies.req_is_wr),
+      .latency_word    (registers_out.latencies.addr[5:2]),
+      .latency_answered(latency_answered),
+      .latency_answer  (latency_answer),
+      .read_bin        (histogram_out.addr[13:2]),
+      .read_valid      (histogram_out.req && !histogram_out.req_is_wr),
+      .read_count      (read_count),
+      .read_done       (read_done),
+      .arrival         (arrival),
+      .arrival_valid   (arrival_valid),
+      .arrival_ready   (arrival_ready),
+      .told            (told),
+      .told_valid      (told_valid),
+      .told_ready      (told_ready)
   );
 
-  // Histogram and counts are read only; a write is answered and does nothing.
+  // Histogram and figures are read only; a write is answered and does nothing.
   always_ff @(posedge clk) begin
     write_done    <= histogram_out.req && histogram_out.req_is_wr && !rst;
     count_written <= registers_out.counts.req && registers_out.counts.req_is_wr && !rst;
+    latency_written <= registers_out.latencies.req && registers_out.latencies.req_is_wr && !rst;
   end
 
   always_comb begin
@@ -99,17 +101,9 @@ module account_port
     registers_in.counts.wr_ack = count_written;
     registers_in.last_low.value.next = {last_16ns[27:0], 4'b0};
     registers_in.last_high.value.next = 32'(last_16ns[43:28]);
-    registers_in.latencies.count_low.value.next = latencies.count[31:0];
-    registers_in.latencies.count_high.value.next = 32'(latencies.count[47:32]);
-    registers_in.latencies.least_low.value.next = latencies.least_ns[31:0];
-    registers_in.latencies.least_high.value.next = 32'($signed(latencies.least_ns[47:32]));
-    registers_in.latencies.most_low.value.next = latencies.most_ns[31:0];
-    registers_in.latencies.most_high.value.next = 32'($signed(latencies.most_ns[47:32]));
-    registers_in.latencies.sum_low.value.next = latencies.sum_ns[31:0];
-    registers_in.latencies.sum_high.value.next = latencies.sum_ns[63:32];
-    registers_in.latencies.squares_low.value.next = latencies.squares[31:0];
-    registers_in.latencies.squares_middle.value.next = latencies.squares[63:32];
-    registers_in.latencies.squares_high.value.next = 32'(latencies.squares[79:64]);
+    registers_in.latencies.rd_data = latency_answer;
+    registers_in.latencies.rd_ack = latency_answered;
+    registers_in.latencies.wr_ack = latency_written;
   end
 
 endmodule

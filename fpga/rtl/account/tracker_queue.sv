@@ -20,7 +20,7 @@ module tracker_queue #(
 
   typedef logic [LOG2_DEPTH:0] pointer_t;
 
-  (* ram_style = "block", no_rw_check *) logic [WIDTH-1:0] memory[2**LOG2_DEPTH];
+  (* ram_style = "block", no_rw_check *)logic [WIDTH-1:0] memory[2**LOG2_DEPTH];
   logic [WIDTH-1:0] read;
   pointer_t written, taken, level;
   logic full, write, fetching, reading, fetched;

@@ -136,7 +136,7 @@ class Bench:
 
     async def start(self) -> None:
         dut = self.dut
-        for name in ("reset", "swap", "flush", "offered", "read_valid", "read_bin", "arrival_valid", "configuration", "count_asked"):
+        for name in ("reset", "swap", "flush", "offered", "read_valid", "read_bin", "arrival_valid", "configuration", "count_asked", "latency_asked"):
             getattr(dut, name).value = 0
         dut.told_ready.value = 1
         dut.rst.value = 1
@@ -221,17 +221,20 @@ class Bench:
         """Word for word, as the host reads them."""
         counts = {}
         for place, name in enumerate(COUNTS):
-            words = []
-            for word in (2 * place, 2 * place + 1):
-                self.dut.count_word.value = word
-                self.dut.count_asked.value = 1
-                await self.clocks(1)
-                self.dut.count_asked.value = 0
-                await RisingEdge(self.dut.count_answered)
-                await Timer(1, "ps")
-                words.append(self.dut.count_answer.value.to_unsigned())
-            counts[name] = words[0] | words[1] << 32
+            low, high = [await self.answer("count", word) for word in (2 * place, 2 * place + 1)]
+            counts[name] = low | high << 32
         return counts
+
+    async def answer(self, kind: str, word: int) -> int:
+        """A word of the counts or of the latencies, as the host reads it."""
+        asked, answered = getattr(self.dut, f"{kind}_asked"), getattr(self.dut, f"{kind}_answered")
+        getattr(self.dut, f"{kind}_word").value = word
+        asked.value = 1
+        await self.clocks(1)
+        asked.value = 0
+        await RisingEdge(answered)
+        await Timer(1, "ps")
+        return getattr(self.dut, f"{kind}_answer").value.to_unsigned()
 
     async def histogram(self, bank: int) -> dict[int, int]:
         counts = {}
@@ -252,9 +255,10 @@ class Bench:
         await self.pulse("swap")
         await self.idle()
         assert int(self.dut.bank.value) == 1 - bank
-        word = self.dut.latencies.value.to_unsigned()
-        figures = tuple(word >> place & (2**bits - 1) for place, bits in ((240, 48), (192, 48), (144, 48), (80, 64)))
-        return await self.histogram(bank), (*figures, word & (2**80 - 1))
+        words = [await self.answer("latency", word) for word in range(11)]
+        count, least, most, total = (words[2 * place] | words[2 * place + 1] << 32 for place in range(4))
+        figures = count, least % 2**48, most % 2**48, total, words[8] | words[9] << 32 | words[10] << 64
+        return await self.histogram(bank), figures
 
 
 def binned(latencies: list[int], settings: Settings) -> Counter:
