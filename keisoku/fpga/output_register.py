@@ -31,13 +31,14 @@ def enable(register: Cell) -> Bit:
         return "1"
     if parameters.get("CEMUX", "CE") != "CE":
         return "x"
-    return register["connections"].get("CE", ["1"])[0]
+    net: Bit = register["connections"].get("CE", ["1"])[0]
+    return net
 
 
 def plain(register: Cell, ram: Cell, side: str) -> bool:
     """The flip-flop does what the output register of the port would do."""
     connections, parameters = register["connections"], register["parameters"]
-    return (
+    return bool(
         register["type"] == "TRELLIS_FF"
         and connections["CLK"] == ram["connections"][f"CLK{side}"]
         and parameters.get("CLKMUX", "CLK") == "CLK"

@@ -136,7 +136,18 @@ class Bench:
 
     async def start(self) -> None:
         dut = self.dut
-        for name in ("reset", "swap", "flush", "offered", "read_valid", "read_bin", "arrival_valid", "configuration", "count_asked", "latency_asked"):
+        for name in (
+            "reset",
+            "swap",
+            "flush",
+            "offered",
+            "read_valid",
+            "read_bin",
+            "arrival_valid",
+            "configuration",
+            "count_asked",
+            "latency_asked",
+        ):
             getattr(dut, name).value = 0
         dut.told_ready.value = 1
         dut.rst.value = 1
