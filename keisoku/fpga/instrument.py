@@ -270,7 +270,7 @@ class Instrument:
         self._write(account.control.swap)
         self._wait_while(account.status.busy, "does not change its banks")
         idle = 1 - account.status.bank.of(self._read(account.status.address))
-        words = self._link.read(account.latency_count_low.address, 11)
+        words = self._link.read(account.latencies.count_low.address, 11)
         count = words[0] | words[1] << 32
         least, most = _signed(words[2] | words[3] << 32, _NS_BITS), _signed(words[4] | words[5] << 32, _NS_BITS)
         total = _signed(words[6] | words[7] << 32, 64)
@@ -302,26 +302,28 @@ class Instrument:
     def counted(self, port: int) -> Counted:
         """What arrived since `expect`."""
         account, receive = self._port(port).account, self._port(port).receive
-        first = account.received_low.address
-        words = self._link.read(first, (account.last_high.address - first) // 4 + 1)
+        counts = account.counts
+        first = counts.received_low.address
+        words = self._link.read(first, (counts.dropped_high.address - first) // 4 + 1)
+        last_low, last_high = self._link.read(account.last_low.address, 2)
 
         def count(register: Register) -> int:
             place = (register.address - first) // 4
             return words[place] | words[place + 1] << 32
 
-        lost_arrivals = self._read(receive.lost_arrivals.address)
+        lost_arrivals = self._read(receive.counts.lost_arrivals.address)
         return Counted(
-            received_frames=count(account.received_low),
-            forwarded_frames=count(account.first_low),
-            duplicated_frames=count(account.duplicated_low),
-            reordered_frames=count(account.reordered_low),
-            late_frames=count(account.late_low),
-            corrupt_frames=count(account.corrupt_low),
-            foreign_frames=count(account.foreign_low),
-            other_frames=count(account.other_low),
-            lost_frames=count(account.lost_low),
-            dropped_frames=count(account.untracked_low) + lost_arrivals,
-            last_ns=count(account.last_low) if count(account.first_low) else None,
+            received_frames=count(counts.received_low),
+            forwarded_frames=count(counts.first_low),
+            duplicated_frames=count(counts.duplicated_low),
+            reordered_frames=count(counts.reordered_low),
+            late_frames=count(counts.late_low),
+            corrupt_frames=count(counts.corrupt_low),
+            foreign_frames=count(counts.foreign_low),
+            other_frames=count(counts.other_low),
+            lost_frames=count(counts.lost_low),
+            dropped_frames=count(counts.untracked_low) + lost_arrivals,
+            last_ns=last_low | last_high << 32 if count(counts.first_low) else None,
         )
 
     def clear_events(self) -> None:

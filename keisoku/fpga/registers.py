@@ -550,7 +550,7 @@ class ReceiveMailbox(Register):
         self.bytes = Field(address, 0, 11)
 
 
-class ReceiveFramesLow(Register):
+class ReceiveCountsFramesLow(Register):
     """Frames, good or bad, bits 31..0."""
 
     def __init__(self, address: int) -> None:
@@ -558,7 +558,7 @@ class ReceiveFramesLow(Register):
         self.count = Field(address, 0, 32)
 
 
-class ReceiveFramesHigh(Register):
+class ReceiveCountsFramesHigh(Register):
     """Frames, good or bad, bits 47..32."""
 
     def __init__(self, address: int) -> None:
@@ -566,7 +566,7 @@ class ReceiveFramesHigh(Register):
         self.count = Field(address, 0, 16)
 
 
-class ReceiveBytesLow(Register):
+class ReceiveCountsBytesLow(Register):
     """Bytes of these, FCS included, bits 31..0."""
 
     def __init__(self, address: int) -> None:
@@ -574,7 +574,7 @@ class ReceiveBytesLow(Register):
         self.count = Field(address, 0, 32)
 
 
-class ReceiveBytesHigh(Register):
+class ReceiveCountsBytesHigh(Register):
     """Bytes of these, FCS included, bits 47..32."""
 
     def __init__(self, address: int) -> None:
@@ -582,7 +582,7 @@ class ReceiveBytesHigh(Register):
         self.count = Field(address, 0, 16)
 
 
-class ReceiveFcsBad(Register):
+class ReceiveCountsFcsBad(Register):
     """Frames with a wrong FCS, with an error of the PHY, or cut in the middle of a byte."""
 
     def __init__(self, address: int) -> None:
@@ -590,7 +590,7 @@ class ReceiveFcsBad(Register):
         self.count = Field(address, 0, 32)
 
 
-class ReceiveMisaligned(Register):
+class ReceiveCountsMisaligned(Register):
     """Of these, cut in the middle of a byte."""
 
     def __init__(self, address: int) -> None:
@@ -598,7 +598,7 @@ class ReceiveMisaligned(Register):
         self.count = Field(address, 0, 32)
 
 
-class ReceiveUndersize(Register):
+class ReceiveCountsUndersize(Register):
     """Frames of less than 64 byte with a right FCS."""
 
     def __init__(self, address: int) -> None:
@@ -606,7 +606,7 @@ class ReceiveUndersize(Register):
         self.count = Field(address, 0, 32)
 
 
-class ReceiveOversize(Register):
+class ReceiveCountsOversize(Register):
     """Frames of more than max_frame_bytes with a right FCS."""
 
     def __init__(self, address: int) -> None:
@@ -614,7 +614,7 @@ class ReceiveOversize(Register):
         self.count = Field(address, 0, 32)
 
 
-class ReceiveFragments(Register):
+class ReceiveCountsFragments(Register):
     """Frames of less than 64 byte in fcs_bad."""
 
     def __init__(self, address: int) -> None:
@@ -622,7 +622,7 @@ class ReceiveFragments(Register):
         self.count = Field(address, 0, 32)
 
 
-class ReceiveJabbers(Register):
+class ReceiveCountsJabbers(Register):
     """Frames of more than max_frame_bytes in fcs_bad."""
 
     def __init__(self, address: int) -> None:
@@ -630,7 +630,7 @@ class ReceiveJabbers(Register):
         self.count = Field(address, 0, 32)
 
 
-class ReceiveLostArrivals(Register):
+class ReceiveCountsLostArrivals(Register):
     """Frames that no other count knows of."""
 
     def __init__(self, address: int) -> None:
@@ -638,12 +638,30 @@ class ReceiveLostArrivals(Register):
         self.count = Field(address, 0, 32)
 
 
-class ReceiveMailboxMissed(Register):
+class ReceiveCountsMailboxMissed(Register):
     """Frames for the mailbox that found it full."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.count = Field(address, 0, 32)
+
+
+class ReceiveCounts:
+    """What a port received, since control.clear."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.frames_low = ReceiveCountsFramesLow(base + 0x0)
+        self.frames_high = ReceiveCountsFramesHigh(base + 0x4)
+        self.bytes_low = ReceiveCountsBytesLow(base + 0x8)
+        self.bytes_high = ReceiveCountsBytesHigh(base + 0xC)
+        self.fcs_bad = ReceiveCountsFcsBad(base + 0x10)
+        self.misaligned = ReceiveCountsMisaligned(base + 0x14)
+        self.undersize = ReceiveCountsUndersize(base + 0x18)
+        self.oversize = ReceiveCountsOversize(base + 0x1C)
+        self.fragments = ReceiveCountsFragments(base + 0x20)
+        self.jabbers = ReceiveCountsJabbers(base + 0x24)
+        self.lost_arrivals = ReceiveCountsLostArrivals(base + 0x28)
+        self.mailbox_missed = ReceiveCountsMailboxMissed(base + 0x2C)
 
 
 class ReceiveRegisters:
@@ -654,18 +672,7 @@ class ReceiveRegisters:
         self.checked_from = ReceiveCheckedFrom(base + 0x4)
         self.max_frame_bytes = ReceiveMaxFrameBytes(base + 0x8)
         self.mailbox = ReceiveMailbox(base + 0xC)
-        self.frames_low = ReceiveFramesLow(base + 0x10)
-        self.frames_high = ReceiveFramesHigh(base + 0x14)
-        self.bytes_low = ReceiveBytesLow(base + 0x18)
-        self.bytes_high = ReceiveBytesHigh(base + 0x1C)
-        self.fcs_bad = ReceiveFcsBad(base + 0x20)
-        self.misaligned = ReceiveMisaligned(base + 0x24)
-        self.undersize = ReceiveUndersize(base + 0x28)
-        self.oversize = ReceiveOversize(base + 0x2C)
-        self.fragments = ReceiveFragments(base + 0x30)
-        self.jabbers = ReceiveJabbers(base + 0x34)
-        self.lost_arrivals = ReceiveLostArrivals(base + 0x38)
-        self.mailbox_missed = ReceiveMailboxMissed(base + 0x3C)
+        self.counts = ReceiveCounts(base + 0x40)
 
 
 class AccountControl(Register):
@@ -756,6 +763,67 @@ class AccountFigure(Register):
         self.value = Field(address, 0, 32)
 
 
+class AccountLatenciesFigure(Register):
+    """A word of what was counted."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class AccountLatencies:
+    """Latencies of the bank that is not counted in."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.count_low = AccountLatenciesFigure(base + 0x0)
+        self.count_high = AccountLatenciesFigure(base + 0x4)
+        self.least_low = AccountLatenciesFigure(base + 0x8)
+        self.least_high = AccountLatenciesFigure(base + 0xC)
+        self.most_low = AccountLatenciesFigure(base + 0x10)
+        self.most_high = AccountLatenciesFigure(base + 0x14)
+        self.sum_low = AccountLatenciesFigure(base + 0x18)
+        self.sum_high = AccountLatenciesFigure(base + 0x1C)
+        self.squares_low = AccountLatenciesFigure(base + 0x20)
+        self.squares_middle = AccountLatenciesFigure(base + 0x24)
+        self.squares_high = AccountLatenciesFigure(base + 0x28)
+
+
+class AccountCountsFigure(Register):
+    """A word of what was counted."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.value = Field(address, 0, 32)
+
+
+class AccountCounts:
+    """What arrived and what became of it."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.received_low = AccountCountsFigure(base + 0x0)
+        self.received_high = AccountCountsFigure(base + 0x4)
+        self.first_low = AccountCountsFigure(base + 0x8)
+        self.first_high = AccountCountsFigure(base + 0xC)
+        self.duplicated_low = AccountCountsFigure(base + 0x10)
+        self.duplicated_high = AccountCountsFigure(base + 0x14)
+        self.reordered_low = AccountCountsFigure(base + 0x18)
+        self.reordered_high = AccountCountsFigure(base + 0x1C)
+        self.late_low = AccountCountsFigure(base + 0x20)
+        self.late_high = AccountCountsFigure(base + 0x24)
+        self.untracked_low = AccountCountsFigure(base + 0x28)
+        self.untracked_high = AccountCountsFigure(base + 0x2C)
+        self.corrupt_low = AccountCountsFigure(base + 0x30)
+        self.corrupt_high = AccountCountsFigure(base + 0x34)
+        self.foreign_low = AccountCountsFigure(base + 0x38)
+        self.foreign_high = AccountCountsFigure(base + 0x3C)
+        self.other_low = AccountCountsFigure(base + 0x40)
+        self.other_high = AccountCountsFigure(base + 0x44)
+        self.lost_low = AccountCountsFigure(base + 0x48)
+        self.lost_high = AccountCountsFigure(base + 0x4C)
+        self.dropped_low = AccountCountsFigure(base + 0x50)
+        self.dropped_high = AccountCountsFigure(base + 0x54)
+
+
 class AccountRegisters:
     """Accounting of a port's arrivals."""
 
@@ -776,41 +844,10 @@ class AccountRegisters:
         self.trigger_frames = AccountSetting(base + 0x34)
         self.expected_low = AccountFigure(base + 0x38)
         self.expected_high = AccountFigure(base + 0x3C)
-        self.received_low = AccountFigure(base + 0x40)
-        self.received_high = AccountFigure(base + 0x44)
-        self.first_low = AccountFigure(base + 0x48)
-        self.first_high = AccountFigure(base + 0x4C)
-        self.duplicated_low = AccountFigure(base + 0x50)
-        self.duplicated_high = AccountFigure(base + 0x54)
-        self.reordered_low = AccountFigure(base + 0x58)
-        self.reordered_high = AccountFigure(base + 0x5C)
-        self.late_low = AccountFigure(base + 0x60)
-        self.late_high = AccountFigure(base + 0x64)
-        self.untracked_low = AccountFigure(base + 0x68)
-        self.untracked_high = AccountFigure(base + 0x6C)
-        self.corrupt_low = AccountFigure(base + 0x70)
-        self.corrupt_high = AccountFigure(base + 0x74)
-        self.foreign_low = AccountFigure(base + 0x78)
-        self.foreign_high = AccountFigure(base + 0x7C)
-        self.other_low = AccountFigure(base + 0x80)
-        self.other_high = AccountFigure(base + 0x84)
-        self.lost_low = AccountFigure(base + 0x88)
-        self.lost_high = AccountFigure(base + 0x8C)
-        self.dropped_low = AccountFigure(base + 0x90)
-        self.dropped_high = AccountFigure(base + 0x94)
-        self.latency_count_low = AccountFigure(base + 0xA0)
-        self.latency_count_high = AccountFigure(base + 0xA4)
-        self.latency_least_low = AccountFigure(base + 0xA8)
-        self.latency_least_high = AccountFigure(base + 0xAC)
-        self.latency_most_low = AccountFigure(base + 0xB0)
-        self.latency_most_high = AccountFigure(base + 0xB4)
-        self.latency_sum_low = AccountFigure(base + 0xB8)
-        self.latency_sum_high = AccountFigure(base + 0xBC)
-        self.latency_squares_low = AccountFigure(base + 0xC0)
-        self.latency_squares_middle = AccountFigure(base + 0xC4)
-        self.latency_squares_high = AccountFigure(base + 0xC8)
-        self.last_low = AccountFigure(base + 0xCC)
-        self.last_high = AccountFigure(base + 0xD0)
+        self.last_low = AccountFigure(base + 0x40)
+        self.last_high = AccountFigure(base + 0x44)
+        self.latencies = AccountLatencies(base + 0x80)
+        self.counts = AccountCounts(base + 0x100)
 
 
 class PhyStatus(Register):
@@ -891,7 +928,7 @@ class PortRegisters:
         self.transmit = TransmitRegisters(base + 0x0)
         self.receive = ReceiveRegisters(base + 0x100)
         self.account = AccountRegisters(base + 0x200)
-        self.phy = PhyRegisters(base + 0x300)
+        self.phy = PhyRegisters(base + 0x400)
 
 
 class Registers:

@@ -35,7 +35,7 @@ def test_a_clock_that_misses_its_frequency_is_a_fault() -> None:
 
 
 def test_a_design_that_leaves_no_room_is_a_fault() -> None:
-    assert bitstream(cells={"DP16KD": (56, 56)}).faults() == ["56 DP16KD are used and 50 may be"]
+    assert bitstream(cells={"DP16KD": (56, 56)}).faults() == ["56 DP16KD are used and 55 may be"]
 
 
 def test_a_design_that_does_not_fit_is_named() -> None:

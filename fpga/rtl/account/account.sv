@@ -14,20 +14,26 @@ module account
     input  wire                         clk,
     input  wire                         rst,
     input  wire config_t                configuration,
-    input  wire                         reset,          // begin a trial: forgets all; nothing is counted until !busy
-    input  wire                         swap,           // of the banks of histogram and latency; done when !busy
-    input  wire                         flush,          // end it: tells what is missing of `offered` frames
+    input  wire                         reset,             // begin a trial: forgets all; nothing is counted until !busy
+    input  wire                         swap,              // of the banks of histogram and latency; done when !busy
+    input  wire                         flush,             // end it: tells what is missing of `offered` frames
     input  wire           [       47:0] offered,
     output logic                        busy,
-    output logic                        finished,       // the flush is done, and all that is lost has been counted
-    output logic                        settled,        // every arrival has its verdict
-    output logic                        bank,           // the one counted in
+    output logic                        finished,          // the flush is done, and all that is lost has been counted
+    output logic                        settled,           // every arrival has its verdict
+    output logic                        bank,              // the one counted in
     output logic                        triggered,
-    output logic          [       47:0] expected,       // one more than the greatest number that came
-    output logic          [       43:0] last_16ns,      // when the last of the first arrivals came
-    output counts_t                     counted,
-    output latency_t                    latencies,      // of the idle bank
-    input  wire           [LOG2_BINS:0] read_bin,       // of the histogram; the highest bit is the bank
+    output logic          [       47:0] expected,          // one more than the greatest number that came
+    output logic          [       43:0] last_16ns,         // when the last of the first arrivals came
+    input  wire                         count_asked,       // a word of the counts
+    input  wire           [        4:0] count_word,
+    output logic                        count_answered,
+    output logic          [       31:0] count_answer,
+    input  wire                         latency_asked,     // a word of the idle bank's latencies
+    input  wire           [        3:0] latency_word,
+    output logic                        latency_answered,
+    output logic          [       31:0] latency_answer,
+    input  wire           [LOG2_BINS:0] read_bin,          // of the histogram; the highest bit is the bank
     input  wire                         read_valid,
     output logic          [       31:0] read_count,
     output logic                        read_done,
@@ -181,7 +187,10 @@ module account
       .valid     (accepted && first),
       .ready     (latency_ready),
       .swap      (swapped),
-      .told      (latencies)
+      .asked     (latency_asked),
+      .asked_word(latency_word),
+      .answered  (latency_answered),
+      .answer    (latency_answer)
   );
 
   sampling samples (
@@ -208,7 +217,10 @@ module account
       .lost_valid   (lost_valid && lost_ready),
       .drop         (drop),
       .idle         (counts_idle),
-      .told         (counted)
+      .asked        (count_asked),
+      .asked_word   (count_word),
+      .answered     (count_answered),
+      .answer       (count_answer)
   );
 
   // What waits to be told: one of each kind, taken before the next can come.

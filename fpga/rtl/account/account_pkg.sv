@@ -51,30 +51,6 @@ package account_pkg;
     choice_t      choice;
   } config_t;
 
-  // received = first + duplicated + late + untracked + corrupt + foreign + other, once the queue is empty.
-  typedef struct packed {
-    logic [47:0] received;
-    logic [47:0] first;       // first arrivals of their numbers, reordered or not
-    logic [47:0] duplicated;
-    logic [47:0] reordered;
-    logic [47:0] late;
-    logic [47:0] untracked;   // ours, but the queue before the tracker was full
-    logic [47:0] corrupt;
-    logic [47:0] foreign;
-    logic [47:0] other;
-    logic [47:0] lost;        // numbers in LOST events; corrupt and late arrivals may explain some of them
-    logic [47:0] dropped;     // events
-  } counts_t;
-
-  // Of first arrivals only. Extremes are of no meaning while count is 0.
-  typedef struct packed {
-    logic [47:0] count;
-    ns_t         least_ns;  // signed
-    ns_t         most_ns;   // signed
-    logic [63:0] sum_ns;    // signed
-    logic [79:0] squares;   // of (latency - origin), which is cut off at +-(2^24 - 1) ns
-  } latency_t;
-
 endpackage
 
 `default_nettype wire

@@ -1,5 +1,5 @@
 // Tells foreign frames, other streams, corrupt frames and ours apart, and takes their latency. Takes an arrival every
-// clock; the answer comes three clocks later. Must never look at the number of a frame that is not intact.
+// clock; the answer comes two clocks later. Must never look at the number of a frame that is not intact.
 `default_nettype none
 
 module classify
@@ -19,23 +19,20 @@ module classify
   // One comparison of each kind a clock: they are as wide as a clock allows.
   typedef struct packed {logic marked, same_stream, damaged, too_short, too_long, unplanned;} findings_t;
 
-  arrival_t  held;
   findings_t found;
   numbered_t taken;
-  logic held_valid, found_valid;
+  logic found_valid;
 
   always_ff @(posedge clk) begin
-    held              <= arrival;
-
-    found.marked      <= held.marked;
-    found.same_stream <= held.signature.stream == expectation.stream;
-    found.damaged     <= held.fcs_bad || held.misaligned || !held.sums_to_zero;
-    found.too_short   <= held.frame_bytes < expectation.least_bytes;
-    found.too_long    <= held.frame_bytes > expectation.most_bytes;
-    found.unplanned   <= held.signature.number >= expectation.planned;
-    taken.number      <= held.signature.number;
-    taken.latency_ns  <= held.received_ns - held.signature.sent_ns;
-    taken.time_16ns   <= held.received_ns[47:4];
+    found.marked      <= arrival.marked;
+    found.same_stream <= arrival.signature.stream == expectation.stream;
+    found.damaged     <= arrival.fcs_bad || arrival.misaligned || !arrival.sums_to_zero;
+    found.too_short   <= arrival.frame_bytes < expectation.least_bytes;
+    found.too_long    <= arrival.frame_bytes > expectation.most_bytes;
+    found.unplanned   <= arrival.signature.number >= expectation.planned;
+    taken.number      <= arrival.signature.number;
+    taken.latency_ns  <= arrival.received_ns - arrival.signature.sent_ns;
+    taken.time_16ns   <= arrival.received_ns[47:4];
 
     numbered          <= taken;
     if (!found.marked) kind <= CLASS_FOREIGN;
@@ -44,8 +41,7 @@ module classify
     else if (found.unplanned) kind <= CLASS_FOREIGN;
     else kind <= CLASS_OURS;
 
-    held_valid  <= arrival_valid && !rst;
-    found_valid <= held_valid && !rst;
+    found_valid <= arrival_valid && !rst;
     valid       <= found_valid && !rst;
   end
 

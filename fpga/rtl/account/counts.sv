@@ -1,7 +1,7 @@
 // Counts what arrived and what became of it, all with one adder. Must never miss one: each source has its turn before it
 // can have another thing to count, which what follows the turns' order says.
 //
-// The counts lie in look-up tables, beside copies that can be seen all at once. A count is seen at most 20 clocks late.
+// The counts lie in look-up tables and are read one word at a time, 20 clocks late at most.
 `default_nettype none
 
 module counts
@@ -19,12 +19,14 @@ module counts
     input  wire                  lost_valid,     // one in four clocks, as the next
     input  wire                  drop,
     output logic                 idle,           // all that came has been counted
-    output counts_t              told
+    // one word of them, by its place in account_counts of registers.rdl; another may be asked for when it is answered
+    input  wire                  asked,
+    input  wire           [ 4:0] asked_word,
+    output logic                 answered,
+    output logic          [31:0] answer
 );
 
-  localparam int COUNTS = 11;
-
-  // The place of each count, the last of counts_t first.
+  // The place of each count, the last of account_counts first.
   typedef enum logic [3:0] {
     COUNT_DROPPED    = 4'd0,
     COUNT_LOST       = 4'd1,
@@ -53,7 +55,11 @@ module counts
   logic [3:0] place_1, place_2;
   logic add_1, write_2;
   logic [47:0] beyond_1, sum_2;
-  (* ram_style = "distributed" *) logic [47:0] memory[16];
+  (* ram_style = "distributed" *)logic [47:0] memory [16];
+
+  // The host's word has a turn of its own, and nothing is added to it.
+  logic [ 3:0] wanted;
+  logic waiting, upper, fetch_1, fetch_2;
 
   always_ff @(posedge clk) begin
     turn    <= turn + 1'b1;
@@ -102,8 +108,20 @@ module counts
         add_1       <= any_refused;
         any_refused <= 1'b0;
       end
+      4'd11:   place_1 <= wanted;
       default: ;
     endcase
+    fetch_1 <= turn == 4'd11 && waiting && !clearing;
+    if (turn == 4'd11 && !clearing) waiting <= 1'b0;
+    if (asked) begin
+      waiting <= 1'b1;
+      wanted  <= COUNT_RECEIVED - asked_word[4:1];
+      upper   <= asked_word[0];
+    end
+    fetch_2  <= fetch_1;
+    answered <= fetch_2;
+    if (fetch_2) answer <= upper ? 32'(sum_2[47:32]) : sum_2[31:0];
+
     beyond_1 <= beyond;
     if (turn[1:0] != 2'd1) beyond_1 <= '0;
 
@@ -149,6 +167,10 @@ module counts
       turn     <= '0;
       clearing <= 1'b1;
       write_2  <= 1'b0;
+      waiting  <= 1'b0;
+      fetch_1  <= 1'b0;
+      fetch_2  <= 1'b0;
+      answered <= 1'b0;
     end
   end
 
@@ -159,13 +181,6 @@ module counts
   logic write;
   assign write = write_2 || clearing;
   always_ff @(posedge clk) if (write) memory[place_2] <= sum_2;
-
-  for (genvar i = 0; i < COUNTS; i++) begin : g_told
-    always_ff @(posedge clk) begin
-      if (rst) told[48*i+:48] <= '0;
-      else if (write_2 && place_2 == 4'(i)) told[48*i+:48] <= sum_2;
-    end
-  end
 
 endmodule
 

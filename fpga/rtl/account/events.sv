@@ -74,9 +74,10 @@ module events
   // The queue, four places for an event: its time, its kind with its first number, its last number, and nothing. The
   // place after the last event is always free: there the time of the last one that was dropped stays.
   (* ram_style = "block", no_rw_check *) logic [51:0] memory[2**(LOG2_DEPTH+2)];
-  logic [51:0] read;
+  logic [51:0] read, held;
   logic [LOG2_DEPTH-1:0] written, taken, level;
-  logic [1:0] place, fetch;
+  logic [1:0] place;
+  logic [2:0] fetch;
   logic write;
 
   assign take_any = take_corrupt || take_verdict || take_frame || take_lost;
@@ -188,16 +189,18 @@ module events
 
   always_ff @(posedge clk) begin
     if (write) memory[{written, place}] <= {kind, word};
-    read <= memory[{taken, fetch}];
-    if (fetch == 2'd1) out.time_16ns <= read[43:0];
-    if (fetch == 2'd2) {out.kind, out.first} <= {event_kind_t'(read[51:48]), read[47:0]};
-    if (fetch == 2'd3) out.last <= read[47:0];
+    read <= memory[{taken, fetch[1:0]}];
+    held <= read;
+    if (fetch == 3'd2) out.time_16ns <= held[43:0];
+    if (fetch == 3'd3) {out.kind, out.first} <= {event_kind_t'(held[51:48]), held[47:0]};
+    if (fetch == 3'd4) out.last <= held[47:0];
     room <= level < LOG2_DEPTH'(2 ** LOG2_DEPTH - 2);
 
     if (step == STEP_CHOOSE && stored) written <= written + 1'b1;
     if (out_valid) out_valid <= !out_ready;
-    else if (fetch != 2'd0 || written != taken) fetch <= fetch + 1'b1;
-    if (fetch == 2'd3) begin
+    else if (fetch != 3'd0 || written != taken) fetch <= fetch + 1'b1;
+    if (fetch == 3'd4) begin
+      fetch     <= '0;
       out_valid <= 1'b1;
       taken     <= taken + 1'b1;
     end

@@ -1,13 +1,13 @@
 // Extremes, sum and sum of squares of latencies, twice: one bank is added to while the host reads the other.
 // Must never let a frame into one figure and not into another: `swap` comes only while it is ready.
 //
-// The figures go round through one adder of 16 bit, twice for each latency: first compared with it, then changed. In
-// between a multiplier squares, a bit a clock. That takes 48 clocks; no frame needs less than 67 of them.
+// The figures pass one adder of 16 bit, twice for each latency: first they are compared with it, then changed. In
+// between a multiplier squares, a bit a clock. That takes 48 clocks; no frame needs less than 67 of them. They lie in
+// look-up tables, and the host reads them in the clocks that are left.
 `default_nettype none
 
 module latency
   import instrument_pkg::ns_t;
-  import account_pkg::latency_t;
 (
     input  wire             clk,
     input  wire             rst,
@@ -15,12 +15,16 @@ module latency
     input  wire      [31:0] origin_ns,   // signed; squares are of the distance from it
     input  wire             valid,
     output logic            ready,
-    input  wire             swap,        // what was added till now becomes `told`
-    output latency_t        told
+    input  wire             swap,        // what was added till now is what the host reads
+    // a word of it, by its place in account_latencies of registers.rdl; another may be asked for when it is answered
+    input  wire             asked,
+    input  wire      [ 3:0] asked_word,
+    output logic            answered,
+    output logic     [31:0] answer
 );
 
-  // The words of latency_t from the lowest on, as they pass the adder.
-  localparam int WORDS = $bits(latency_t) / 16;
+  // The words of the figures in the order in which they pass the adder: squares (5), sum (4), most (3), least (3),
+  // count (3), the lowest of each first.
   localparam logic [4:0] SUM = 5'd5;
   localparam logic [4:0] SIGN = 5'd8;
   localparam logic [4:0] MOST = 5'd9;
@@ -34,10 +38,12 @@ module latency
   logic second;
   logic [4:0] step;
 
-  logic [WORDS-1:0][15:0] open;  // word `step` of a round is the lowest
+  (* ram_style = "distributed" *) logic [15:0] memory[64];
+  logic bank;  // that is added to
+  logic [4:0] place;  // of `figure`
   logic [2:0][15:0] sample;  // goes round with the figures that it belongs to
   logic negative;  // the sample is
-  logic fresh, more, less;
+  logic fresh, more, less;  // fresh: nothing has been added yet, whatever the table holds
   logic signed [48:0] distance;
   logic far;  // the distance is cut off
   logic [DIGITS-1:0] root, upper;
@@ -51,6 +57,13 @@ module latency
   logic sign;
   logic carry, carry_out, not_less;
   logic in_sum, in_most, in_least, replaced;
+
+  logic [4:0] wanted;
+  logic waiting, fetched, half, single, is_signed;
+  logic nothing;  // was added to the bank that the host reads
+
+  logic [5:0] read_place;
+  assign read_place = ready ? {!bank, wanted} : {bank, step};
 
   assign in_sum = step >= SUM && step < MOST;
   assign in_most = step >= MOST && step < LEAST;
@@ -72,16 +85,17 @@ module latency
 
   always_ff @(posedge clk) begin
     // The figures.
+    figure <= memory[read_place];
+    if (!ready && (replaced || fresh)) figure <= '0;
+    place <= step;
+    if (!ready && second && step != '0) memory[{bank, place}] <= result;
     if (!ready) begin
-      figure  <= open[0];
       summand <= operand;
-      if (replaced) figure <= '0;
       if (second && (step > 5'd2 && step < SUM || (in_most || in_least) && !replaced || step >= COUNT)) summand <= '0;
       carry <= carry_out;
       if (step == 5'd0 || step == SUM) carry <= 1'b0;
       if (step == MOST || step == LEAST) carry <= !second;
       if (step == COUNT) carry <= 1'b1;
-      if (second || step <= LAST_STEP) open <= {second ? result : figure, open[WORDS-1:1]};
       if (in_sum && step != SIGN || in_most || in_least) sample <= {sample[0], sample[2:1]};
       if (!second && step == LEAST) more <= fresh || !not_less;
       if (!second && step == COUNT) less <= fresh || not_less;
@@ -121,15 +135,53 @@ module latency
     end
 
     if (swap) begin
-      told  <= open;
-      open  <= '0;
-      fresh <= 1'b1;
+      bank    <= !bank;
+      nothing <= fresh;
+      fresh   <= 1'b1;
     end
+
+    // The host's word: its lower half, then its upper one, each when `ready` has left the table to it.
+    answered <= 1'b0;
+    fetched  <= ready && waiting && !fetched;
+    if (fetched) begin
+      wanted <= wanted + 1'b1;
+      answer <= {figure, answer[31:16]};
+      if (half && single) answer[31:16] <= {16{is_signed && answer[31]}};
+      if (nothing) answer <= '0;
+      half <= !half;
+      if (half) begin
+        waiting  <= 1'b0;
+        answered <= 1'b1;
+      end
+    end
+    if (asked) begin
+      waiting   <= 1'b1;
+      half      <= 1'b0;
+      single    <= asked_word inside {4'd1, 4'd3, 4'd5, 4'd10};
+      is_signed <= asked_word inside {4'd3, 4'd5};
+      unique case (asked_word)
+        4'd0: wanted <= COUNT;
+        4'd1: wanted <= COUNT + 5'd2;
+        4'd2: wanted <= LEAST;
+        4'd3: wanted <= LEAST + 5'd2;
+        4'd4: wanted <= MOST;
+        4'd5: wanted <= MOST + 5'd2;
+        4'd6: wanted <= SUM;
+        4'd7: wanted <= SUM + 5'd2;
+        4'd8: wanted <= 5'd0;
+        4'd9: wanted <= 5'd2;
+        default: wanted <= 5'd4;
+      endcase
+    end
+
     if (rst) begin
-      ready <= 1'b1;
-      open  <= '0;
-      told  <= '0;
-      fresh <= 1'b1;
+      ready    <= 1'b1;
+      bank     <= 1'b0;
+      fresh    <= 1'b1;
+      nothing  <= 1'b1;
+      waiting  <= 1'b0;
+      fetched  <= 1'b0;
+      answered <= 1'b0;
     end
   end
 

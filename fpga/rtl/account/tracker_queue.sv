@@ -20,20 +20,19 @@ module tracker_queue #(
 
   typedef logic [LOG2_DEPTH:0] pointer_t;
 
-  (* ram_style = "block", no_rw_check *) logic [WIDTH-1:0] memory[2**LOG2_DEPTH];
-  logic [WIDTH-1:0] read, held;
+  (* ram_style = "block", no_rw_check *)logic [WIDTH-1:0] memory[2**LOG2_DEPTH];
+  logic [WIDTH-1:0] read;
   pointer_t written, taken, level;
   logic full, write, fetching, reading, fetched;
 
-  // An entry is read one clock after it was written at the earliest, so no address is read and written at once.
+  // An entry is shown one clock after it was written at the earliest. It stays in the memory while it is shown, so that
+  // the memory's own register can show it.
   assign write = in_valid && !full;
 
   always_ff @(posedge clk) begin
     if (write) memory[written[LOG2_DEPTH-1:0]] <= in;
     read <= memory[taken[LOG2_DEPTH-1:0]];
-    held <= read;  // beside the memory: the way to `out` is long
-    if (rst) out <= '0;
-    else if (fetched) out <= held;
+    out  <= read;
   end
 
   always_ff @(posedge clk) begin
@@ -46,10 +45,11 @@ module tracker_queue #(
     fetching <= !fetching && !reading && !fetched && !out_valid && written != taken;
     reading  <= fetching;
     fetched  <= reading;
-    if (fetched) begin
-      out_valid <= 1'b1;
+    if (fetched) out_valid <= 1'b1;
+    else if (out_valid && out_ready) begin
+      out_valid <= 1'b0;
       taken     <= taken + 1'b1;
-    end else if (out_ready) out_valid <= 1'b0;
+    end
     if (rst) begin
       level     <= '0;
       full      <= '0;

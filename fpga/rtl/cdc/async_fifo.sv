@@ -28,13 +28,19 @@ module async_fifo #(
     return binary ^ (binary >> 1);
   endfunction
 
-  // Full: as many written as the memory holds, that is equal but for the two highest bits of the gray code.
-  assign in_ready  = written_gray != (taken_gray_there ^ (pointer_t'(3) << (LOG2_DEPTH - 1)));
-  assign out_valid = taken_gray != written_gray_there;
-  assign out       = memory[taken[LOG2_DEPTH-1:0]];
+  // Full: as many written as the memory holds, that is equal but for the two highest bits of the gray code. The writer
+  // sees it from a flip-flop, so what is taken gives room a clock later.
+  pointer_t limit_gray;
+  logic is_full, will_be_full;
+  assign limit_gray   = taken_gray_there ^ (pointer_t'(3) << (LOG2_DEPTH - 1));
+  assign is_full      = written_gray == limit_gray;
+  assign will_be_full = gray(written + 1'b1) == limit_gray;
+  assign out_valid    = taken_gray != written_gray_there;
+  assign out          = memory[taken[LOG2_DEPTH-1:0]];
 
   always_ff @(posedge in_clk) begin
     if (in_valid && in_ready) memory[written[LOG2_DEPTH-1:0]] <= in;
+    in_ready <= !in_rst && !(in_valid && in_ready ? will_be_full : is_full);
     if (in_rst) begin
       written      <= '0;
       written_gray <= '0;

@@ -26,22 +26,30 @@ module arrival_queue
     output logic              [7:0] lost_before      // no more than all ones
 );
 
+  // Of the frame that is told: the next one's come later than a clock after `done`, so these need no copy.
   ns_t received_ns;
+  logic told_fcs_bad, told_cut, told_marked, told_sums_to_zero;
+  frame_bytes_t told_bytes;
 
   assign missed = mailbox_missed;
+  assign arrival = '{
+          fcs_bad: told_fcs_bad,
+          misaligned: told_cut,
+          marked: told_marked,
+          sums_to_zero: told_sums_to_zero,
+          frame_bytes: told_bytes,
+          received_ns: received_ns,
+          signature: signature
+      };
 
   always_ff @(posedge clk) begin
     if (started) received_ns <= stamp_ns;
-    out_valid <= done;
-    arrival <= '{
-        fcs_bad: fcs_bad,
-        misaligned: cut,
-        marked: marked,
-        sums_to_zero: sums_to_zero,
-        frame_bytes: frame_bytes,
-        received_ns: received_ns,
-        signature: signature
-    };
+    out_valid         <= done;
+    told_fcs_bad      <= fcs_bad;
+    told_cut          <= cut;
+    told_marked       <= marked;
+    told_sums_to_zero <= sums_to_zero;
+    told_bytes        <= frame_bytes;
     if (out_valid && out_ready) lost_before <= '0;
     else if (out_valid && lost_before != '1) lost_before <= lost_before + 1'b1;
     if (rst) begin

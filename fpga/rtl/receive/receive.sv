@@ -28,16 +28,10 @@ module receive
     input  wire               [ 7:0] checked_from,
     input  wire frame_bytes_t        max_frame_bytes,
     input  wire                      clear,
-    output logic              [47:0] frames,
-    output logic              [47:0] bytes,
-    output logic              [31:0] fcs_bad_frames,
-    output logic              [31:0] misaligned_frames,
-    output logic              [31:0] undersize_frames,
-    output logic              [31:0] oversize_frames,
-    output logic              [31:0] fragments,
-    output logic              [31:0] jabbers,
-    output logic              [31:0] lost_arrivals,
-    output logic              [31:0] mailbox_missed_frames,
+    input  wire                      count_asked,
+    input  wire               [ 3:0] count_word,
+    output logic                     count_answered,
+    output logic              [31:0] count_answer,
     // mailbox
     input  wire                      mailbox_taken,
     output logic              [10:0] mailbox_bytes,
@@ -210,6 +204,10 @@ module receive
       .frame_bytes(out.arrival.frame_bytes),
       .mailbox_missed(out.missed),
       .lost_before(out.lost_before),
+      .asked(count_asked),
+      .asked_word(count_word),
+      .answered(count_answered),
+      .answer(count_answer),
       .*
   );
 

@@ -2,7 +2,7 @@
 // and must never be given a frame while it is not ready: with one adder for all counts it takes five clocks for a frame,
 // or eight.
 //
-// The counts lie in look-up tables, beside copies that can be seen all at once.
+// The counts lie in look-up tables and are read one word at a time, between frames.
 `default_nettype none
 
 module receive_counts
@@ -20,22 +20,15 @@ module receive_counts
     input  wire frame_bytes_t        frame_bytes,
     input  wire                      mailbox_missed,
     input  wire               [ 7:0] lost_before,
-    // all of them
-    output logic              [47:0] frames,
-    output logic              [47:0] bytes,
-    output logic              [31:0] fcs_bad_frames,
-    output logic              [31:0] misaligned_frames,
-    output logic              [31:0] undersize_frames,
-    output logic              [31:0] oversize_frames,
-    output logic              [31:0] fragments,
-    output logic              [31:0] jabbers,
-    output logic              [31:0] lost_arrivals,
-    output logic              [31:0] mailbox_missed_frames
+    // one word of them, by its place in receive_counts of registers.rdl; another may be asked for when it is answered
+    input  wire                      asked,
+    input  wire               [ 3:0] asked_word,
+    output logic                     answered,
+    output logic              [31:0] answer
 );
 
   localparam frame_bytes_t MIN_FRAME_BYTES = 64;
 
-  localparam int COUNTS = 10;
   localparam logic [3:0] REST = '1;
 
   // The places of the counts in the order of their turns. Of the four that say what a frame's length is only one has a
@@ -68,6 +61,10 @@ module receive_counts
   frame_bytes_t add_1;
   logic [47:0] sum_2;
   (* ram_style = "distributed" *) logic [47:0] memory[16];
+
+  // The host's word goes the same way as a sum to which nothing is added.
+  count_t wanted;
+  logic waiting, upper, fetch_1, fetch_2;
 
   assign rested = turn == REST;
   assign ready  = rested && !clearing;
@@ -115,33 +112,45 @@ module receive_counts
     if (clearing) sum_2 <= '0;
     if (write_2) memory[place_2] <= sum_2;
 
+    if (asked) begin
+      waiting <= 1'b1;
+      upper   <= asked_word == 4'd1 || asked_word == 4'd3;
+      unique case (asked_word)
+        4'd0, 4'd1: wanted <= COUNT_FRAMES;
+        4'd2, 4'd3: wanted <= COUNT_BYTES;
+        4'd4: wanted <= COUNT_FCS_BAD;
+        4'd5: wanted <= COUNT_MISALIGNED;
+        4'd6: wanted <= COUNT_UNDERSIZE;
+        4'd7: wanted <= COUNT_OVERSIZE;
+        4'd8: wanted <= COUNT_FRAGMENTS;
+        4'd9: wanted <= COUNT_JABBERS;
+        4'd10: wanted <= COUNT_LOST;
+        default: wanted <= COUNT_MISSED;
+      endcase
+    end
+    fetch_1 <= 1'b0;
+    if (waiting && ready) begin
+      place_1 <= wanted;
+      waiting <= 1'b0;
+      fetch_1 <= 1'b1;
+    end
+    fetch_2  <= fetch_1;
+    answered <= fetch_2;
+    if (fetch_2) answer <= upper ? 32'(sum_2[47:32]) : sum_2[31:0];
+
     if (valid) turn <= '0;
     if (clearing && rested) clearing <= 1'b0;
     if (rst || clear) begin
       turn     <= '0;
       clearing <= 1'b1;
     end
-  end
-
-  logic [COUNTS-1:0][47:0] told;
-
-  for (genvar i = 0; i < COUNTS; i++) begin : g_told
-    always_ff @(posedge clk) begin
-      if (rst || clear || clearing) told[i] <= '0;
-      else if (write_2 && place_2 == 4'(i)) told[i] <= sum_2;
+    if (rst) begin
+      waiting  <= 1'b0;
+      fetch_1  <= 1'b0;
+      fetch_2  <= 1'b0;
+      answered <= 1'b0;
     end
   end
-
-  assign frames                = told[COUNT_FRAMES];
-  assign bytes                 = told[COUNT_BYTES];
-  assign fcs_bad_frames        = told[COUNT_FCS_BAD][31:0];
-  assign misaligned_frames     = told[COUNT_MISALIGNED][31:0];
-  assign lost_arrivals         = told[COUNT_LOST][31:0];
-  assign mailbox_missed_frames = told[COUNT_MISSED][31:0];
-  assign undersize_frames      = told[COUNT_UNDERSIZE][31:0];
-  assign oversize_frames       = told[COUNT_OVERSIZE][31:0];
-  assign fragments             = told[COUNT_FRAGMENTS][31:0];
-  assign jabbers               = told[COUNT_JABBERS][31:0];
 
 endmodule
 

@@ -23,20 +23,17 @@ module receive_port
     output registers_pkg::receive_mailbox__external__in_t        mailbox_answer
 );
 
+  // What is written is forgotten.
+  assign shown.counts.wr_ack = set.counts.req && set.counts.req_is_wr;
+
   receive receiver (
       .checked_from(set.checked_from.bytes.value),
       .max_frame_bytes(set.max_frame_bytes.bytes.value),
       .clear(set.control.clear.value),
-      .frames({shown.frames_high.count.next, shown.frames_low.count.next}),
-      .bytes({shown.bytes_high.count.next, shown.bytes_low.count.next}),
-      .fcs_bad_frames(shown.fcs_bad.count.next),
-      .misaligned_frames(shown.misaligned.count.next),
-      .undersize_frames(shown.undersize.count.next),
-      .oversize_frames(shown.oversize.count.next),
-      .fragments(shown.fragments.count.next),
-      .jabbers(shown.jabbers.count.next),
-      .lost_arrivals(shown.lost_arrivals.count.next),
-      .mailbox_missed_frames(shown.mailbox_missed.count.next),
+      .count_asked(set.counts.req && !set.counts.req_is_wr),
+      .count_word(set.counts.addr[5:2]),
+      .count_answered(shown.counts.rd_ack),
+      .count_answer(shown.counts.rd_data),
       .mailbox_taken(set.control.taken.value),
       .mailbox_bytes(shown.mailbox.bytes.next),
       .mailbox_request(mailbox_request.req),

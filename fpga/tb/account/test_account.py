@@ -136,7 +136,18 @@ class Bench:
 
     async def start(self) -> None:
         dut = self.dut
-        for name in ("reset", "swap", "flush", "offered", "read_valid", "read_bin", "arrival_valid", "configuration"):
+        for name in (
+            "reset",
+            "swap",
+            "flush",
+            "offered",
+            "read_valid",
+            "read_bin",
+            "arrival_valid",
+            "configuration",
+            "count_asked",
+            "latency_asked",
+        ):
             getattr(dut, name).value = 0
         dut.told_ready.value = 1
         dut.rst.value = 1
@@ -217,9 +228,24 @@ class Bench:
         await self.clocks(200)
         assert self.dut.settled.value
 
-    def counted(self) -> dict[str, int]:
-        word = self.dut.counted.value.to_unsigned()
-        return {name: word >> 48 * place & (2**48 - 1) for place, name in enumerate(reversed(COUNTS))}
+    async def counted(self) -> dict[str, int]:
+        """Word for word, as the host reads them."""
+        counts = {}
+        for place, name in enumerate(COUNTS):
+            low, high = [await self.answer("count", word) for word in (2 * place, 2 * place + 1)]
+            counts[name] = low | high << 32
+        return counts
+
+    async def answer(self, kind: str, word: int) -> int:
+        """A word of the counts or of the latencies, as the host reads it."""
+        asked, answered = getattr(self.dut, f"{kind}_asked"), getattr(self.dut, f"{kind}_answered")
+        getattr(self.dut, f"{kind}_word").value = word
+        asked.value = 1
+        await self.clocks(1)
+        asked.value = 0
+        await RisingEdge(answered)
+        await Timer(1, "ps")
+        return getattr(self.dut, f"{kind}_answer").value.to_unsigned()
 
     async def histogram(self, bank: int) -> dict[int, int]:
         counts = {}
@@ -240,9 +266,10 @@ class Bench:
         await self.pulse("swap")
         await self.idle()
         assert int(self.dut.bank.value) == 1 - bank
-        word = self.dut.latencies.value.to_unsigned()
-        figures = tuple(word >> place & (2**bits - 1) for place, bits in ((240, 48), (192, 48), (144, 48), (80, 64)))
-        return await self.histogram(bank), (*figures, word & (2**80 - 1))
+        words = [await self.answer("latency", word) for word in range(11)]
+        count, least, most, total = (words[2 * place] | words[2 * place + 1] << 32 for place in range(4))
+        figures = count, least % 2**48, most % 2**48, total, words[8] | words[9] << 32 | words[10] << 64
+        return await self.histogram(bank), figures
 
 
 def binned(latencies: list[int], settings: Settings) -> Counter:
@@ -272,9 +299,9 @@ def arrivals(rng: random.Random, order: list[int], frames: int) -> list[Arrival]
     return mixed
 
 
-def check(bench: Bench, expected: Expected, offered: int) -> None:
+async def check(bench: Bench, expected: Expected, offered: int) -> None:
     """All that was counted and told, and the equalities of docs/signature."""
-    counted = bench.counted()
+    counted = await bench.counted()
     for name in ("received", "first", "duplicated", "reordered", "late", "corrupt", "foreign", "other"):
         assert counted[name] == expected.counts[name], name
     assert counted["untracked"] == 0
@@ -313,7 +340,7 @@ async def disorder(dut):
             expected.counts.update(("received", "foreign"))
         expected.ledger.flush(frames)
         await bench.end(frames)
-        check(bench, expected, frames)
+        await check(bench, expected, frames)
         assert bool(dut.triggered.value) == expected.triggered
         counts, sums = await bench.swapped()
         assert counts == binned(expected.latencies, settings)
@@ -370,7 +397,7 @@ async def nobody_listens(dut):
     await bench.clocks(5000)
     dut.told_ready.value = 1
     await bench.end(frames)
-    counted = bench.counted()
+    counted = await bench.counted()
     assert counted["first"] == expected.counts["first"]
     assert counted["duplicated"] == expected.counts["duplicated"]
     assert counted["first"] + counted["lost"] == frames
@@ -392,7 +419,7 @@ async def overrun(dut):
     for place in range(frames):
         await bench.arrive(Arrival("ours", place * 2 * window))
     await bench.end(offered)
-    counted = bench.counted()
+    counted = await bench.counted()
     assert counted["received"] == frames == counted["first"] + counted["untracked"]
     assert counted["first"] + counted["lost"] == offered
     assert bool(counted["untracked"]) == bool(frames)

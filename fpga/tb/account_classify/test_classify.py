@@ -52,8 +52,8 @@ async def classes(dut):
         expected.append((kind, numbered) if valid else None)
         await RisingEdge(dut.clk)
         await Timer(1, "ps")
-        if step >= 2:
-            want = expected[step - 2]
+        if step >= 1:
+            want = expected[step - 1]
             assert bool(dut.valid.value) == (want is not None)
             if want:
                 assert (dut.kind.value.to_unsigned(), dut.numbered.value.to_unsigned()) == want

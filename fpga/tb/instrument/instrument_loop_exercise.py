@@ -53,7 +53,7 @@ async def frames_cross(dut):
     dut.rst.value = dut.time_rst.value = 0
     await Timer(400, "ns")
     host = Host(dut)
-    assert await host.read(REGISTERS.id.address, 2) == [0x4B454953, 1]
+    assert await host.read(REGISTERS.id.address, 2) == [0x4B454953, 2]
     program = encode([PlannedFrame(HEADER, size, 12) for size in (64, 65, 90)])
     wires = [Wire(dut, port) for port in range(2)]
     for port in range(2):
@@ -88,8 +88,8 @@ async def frames_cross(dut):
             assert zlib.crc32(frame[8:]) == 0x2144DF1C
         registers = REGISTERS.port[port]
         assert await host.read(registers.transmit.sent_frames_low.address) == [FRAMES]
-        assert await host.read(registers.receive.frames_low.address) == [FRAMES]
-        assert await host.read(registers.receive.fcs_bad.address) == [0]
-        figures = await host.read(registers.account.received_low.address, 18)
+        assert await host.read(registers.receive.counts.frames_low.address) == [FRAMES]
+        assert await host.read(registers.receive.counts.fcs_bad.address) == [0]
+        figures = await host.read(registers.account.counts.received_low.address, 18)
         counts = dict(zip(NAMES, figures[::2], strict=True))
         assert counts == dict.fromkeys(NAMES, 0) | {"received": FRAMES, "first": FRAMES}

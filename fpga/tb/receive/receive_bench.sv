@@ -64,11 +64,30 @@ module receive_bench
   // The time is simulation's own, seen at the edges of time_clk, as the instrument's counter would be.
   always_ff @(posedge time_clk) now_ns <= 48'($time / 1000);
 
+  // verilator lint_off UNUSEDSIGNAL
+  logic count_answered;
+  logic [31:0] count_answer;
+  // verilator lint_on UNUSEDSIGNAL
+
   receive dut (
       .time_rst(rst),
       .mailbox_request_is_write(1'b0),
+      .count_asked(1'b0),
+      .count_word('0),
       .*
   );
+
+  // As the table has them, in the order of count_t of receive_counts.
+  assign frames                = dut.counts.memory[0];
+  assign bytes                 = dut.counts.memory[1];
+  assign fcs_bad_frames        = dut.counts.memory[2][31:0];
+  assign undersize_frames      = dut.counts.memory[3][31:0];
+  assign misaligned_frames     = dut.counts.memory[4][31:0];
+  assign lost_arrivals         = dut.counts.memory[5][31:0];
+  assign mailbox_missed_frames = dut.counts.memory[6][31:0];
+  assign oversize_frames       = dut.counts.memory[7][31:0];
+  assign fragments             = dut.counts.memory[8][31:0];
+  assign jabbers               = dut.counts.memory[9][31:0];
 
   int line, arrivals, stamps;
   logic playing;

@@ -359,7 +359,7 @@ async def says_how_many_it_could_not_tell(dut):
     dut.clear.value = 1
     await ClockCycles(dut.clk, 1)
     dut.clear.value = 0
-    await ClockCycles(dut.clk, 3)
+    await ClockCycles(dut.clk, 20)
     assert dut.lost_arrivals.value == 0 and dut.frames.value == 0 and dut.bytes.value == 0
 
 
