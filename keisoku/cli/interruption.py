@@ -7,9 +7,11 @@ whoever goes on for long asks `check` now and then. What the caller ignores (noh
 from __future__ import annotations
 
 import signal
+import time
 from types import FrameType
 
 _received: list[int] = []
+_LATENESS_S = 0.2
 
 
 def install() -> None:
@@ -23,6 +25,16 @@ def check() -> None:
     """Raises KeyboardInterrupt if a signal came and nobody noticed."""
     if _received:
         raise KeyboardInterrupt
+
+
+def wait() -> None:
+    """Sleeps until a signal raises KeyboardInterrupt.
+
+    In short sleeps: one that comes just before `signal.pause` sleeps would be noticed only with the next.
+    """
+    while True:
+        check()
+        time.sleep(_LATENESS_S)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

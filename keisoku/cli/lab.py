@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from contextlib import suppress
 
 import click
 
+from keisoku.cli import interruption
 from keisoku.cli.lab_path import keep_path
 from keisoku.errors import PlanError
 from keisoku.lab import Faults, Lab, find_device
@@ -78,7 +78,7 @@ def command(
             _print_passage(lab, 2, 1)
         with suppress(KeyboardInterrupt):
             click.echo("ready; Ctrl-C removes it")
-            signal.pause()
+            interruption.wait()
     click.echo("removed")
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from contextlib import suppress
 
 import click
 
+from keisoku.cli import interruption
 from keisoku.lab import Hop, PathLab, PathTruth
 from keisoku.lab.path_name import find_path
 from keisoku.lab.path_truth import BucketTruth, DirectionTruth
@@ -18,7 +18,7 @@ def keep_path(name: str) -> None:
         _print_nodes(path)
         with suppress(KeyboardInterrupt):
             click.echo("ready; Ctrl-C removes it")
-            signal.pause()
+            interruption.wait()
         truth = path.truth()
     _print_truth(truth)
     click.echo("removed")

@@ -15,7 +15,7 @@ from keisoku.lab.namespace import Namespace, existing
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 _CHILD = """
-import sys, threading
+import sys, threading, time
 from keisoku.lab import Lab
 {before}
 with Lab("faulty"), Lab("bridge", own_core=False):
@@ -28,7 +28,7 @@ def _owned_by(process: int) -> list[str]:
     return [made.name for made in existing() if made.owner == process]
 
 
-def _child(inside: str = "threading.Event().wait(60)", before: str = "") -> subprocess.Popen[str]:
+def _child(inside: str = "[time.sleep(0.1) for _ in range(600)]", before: str = "") -> subprocess.Popen[str]:
     program = _CHILD.format(inside=inside, before=before)
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout and child.stdout.readline() == "ready\n", child.communicate()[1]

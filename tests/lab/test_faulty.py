@@ -10,7 +10,7 @@ from lab_frames import headers, identity, signed
 from keisoku.errors import PlanError
 from keisoku.lab import Applied, Faults, Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 FRAMES = 200_000
 BATCH = 128
