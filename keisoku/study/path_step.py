@@ -15,7 +15,8 @@ from keisoku.path.place import Place
 from keisoku.path.serve import Server
 from keisoku.path.session import Session
 from keisoku.path.source_comparison import KIND, SourceComparisonSettings
-from keisoku.path.source_run import analyse, keep, measure
+from keisoku.path.source_run import analyse, measure
+from keisoku.path.train_run import TrainRun
 from keisoku.record.context import host_context
 from keisoku.record.observation import Observation
 from keisoku.record.observation_directory import ObservationDirectory
@@ -43,9 +44,10 @@ def measure_path(step: PathStep, path: Path) -> Result:
             )
             context = {**host_context(), **lab.context(), "started_at": datetime.now(UTC).isoformat(timespec="seconds")}
             with Session(Place(lab.target_address, lab.tester_namespace), server.port) as session:
-                facts = measure(session, settings)
                 directory = ObservationDirectory.create(path, KIND, settings.model_dump(), context)
-                keep(directory, session.log, facts)
+                run = TrainRun(directory)
+                session.keep = run.append
+                run.end(measure(session, settings, know=run.know))
         finally:
             server.stop()
             thread.join()

@@ -13,12 +13,13 @@ from keisoku.path.coalescence import find_coalescence
 from keisoku.path.dispersion import dispersions
 from keisoku.path.minimum_sum import Capacity, agree, capacity
 from keisoku.path.modes import local_modes
-from keisoku.path.packet_pair import best_length, clock_share
-from keisoku.path.pair_analysis import analyse
+from keisoku.path.packet_pair import DIRECTIONS, best_length, clock_share
+from keisoku.path.pair_analysis import analyse, way_of
 from keisoku.path.pair_settings import PacketPairSettings
 from keisoku.path.serialisation import ip_links, serialisation
 from keisoku.path.skew import skew, without_skew
 from keisoku.record.observation import Observation
+from keisoku.report.pair_plot import pair_plots
 
 GIGABIT, FAST = 1e9, 1e8
 SETTINGS = PacketPairSettings(host="far")
@@ -188,3 +189,24 @@ def test_lost_packets_leave_trains_out_and_break_nothing() -> None:
 
 def _observed(path: SyntheticPath, given: PacketPairSettings = SETTINGS, noise_ns: float = 10.0) -> Observation:
     return analyse(path.trains, given, {"kernel": noise_ns}, {})
+
+
+def test_a_run_that_was_stopped_says_what_it_can_and_what_is_missing() -> None:
+    path = SyntheticPath([Link(FAST, 0.2)])
+    for way in DIRECTIONS:
+        path.send("train", 1500, 50, 6, way=way)
+        path.send("pair", 1500, 2, 50, way=way)
+        for size in (200, 600, 1500):
+            path.send("sweep", size, 2, 10, way=way)
+    for end in (*range(1, len(path.trains), 15), len(path.trains)):
+        trains = path.trains[:end]
+        found = analyse(trains, SETTINGS, {"kernel": 10.0}, {"ended": False})
+        pair_plots([way for one in DIRECTIONS if (way := way_of(one, trains, 10.0))])
+        flag = found.flags[0]
+        assert flag.name == "unfinished" and flag.text.startswith("the measurement was stopped before its end: ")
+        named = [row.name for row in found.rows if row.group == "Direction"]
+        assert named == ["forward", "reverse"][: (end >= 2) + (end >= 88)]
+    assert "nothing" not in flag.text and flag.text.endswith("packet sizes reverse may be cut short")
+    some = analyse(path.trains[:20], SETTINGS, {"kernel": 10.0}, {"ended": False}).flags[0].text
+    assert "nothing was measured of packet sizes forward, long trains reverse, pairs reverse" in some
+    assert some.endswith("packet sizes reverse, and what there is of pairs forward may be cut short")
