@@ -154,8 +154,11 @@ def _row(group: str, source: Source, rates: Sequence[float], more: Mapping[str, 
         # What is left of a run that was stopped: one repetition has no variance.
         return ObservedRow(name=source, figures={"mean": Quantity(value=mean, unit="Mb/s"), **more}, group=group)
     variance = float(values.var(ddof=1))
+    error = float(np.sqrt(variance / count))
     figures = {
-        "mean": Quantity(value=mean, unit="Mb/s", uncertainty=2 * float(np.sqrt(variance / count))),
+        "mean": Quantity(value=mean, unit="Mb/s", uncertainty=2 * error),
+        # Of what a host that was held up does to a repetition or two it knows nothing.
+        "median": Quantity(value=float(np.median(values)), unit="Mb/s", uncertainty=2 * 1.2533 * error),
         # Of normal values a variance has the relative standard error √(2/(n − 1)).
         "variance": Quantity(
             value=variance, unit="(Mb/s)²", uncertainty=2 * variance * float(np.sqrt(2 / (count - 1)))
