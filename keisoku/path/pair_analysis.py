@@ -16,7 +16,7 @@ from keisoku.path.dispersion import NONE_SENT, Dispersions, dispersions
 from keisoku.path.minimum_sum import Capacity, capacity
 from keisoku.path.modes import Mode, local_modes
 from keisoku.path.packet_pair import DIRECTIONS, clock_share
-from keisoku.path.pair_flags import flags_of
+from keisoku.path.pair_flags import flags_of, too_coarse
 from keisoku.path.pair_settings import PacketPairSettings
 from keisoku.path.probe import Direction
 from keisoku.path.serialisation import Serialisation, ip_links, serialisation
@@ -171,9 +171,16 @@ def _row(way: Way) -> ObservedRow:
     remark = f"trains of {way.count} packets of {way.ip_bytes} byte"
     if not found:
         remark = "no pair came through whole: the long trains alone say something"
-    elif found.limited_by_sender:
-        remark += "; the sender was slower than the path: a lower bound"
+    else:
+        remark = "; ".join(part for part in (remark, _limit(way, found)) if part)
     return ObservedRow(name=way.direction, figures=figures, group="Direction", remark=remark)
+
+
+def _limit(way: Way, found: Capacity) -> str:
+    """What a row must say of its capacity, if it is not the path's; empty if nothing."""
+    if too_coarse(way):
+        return "the stamps are too coarse for these trains: their uncertainty is what the capacity says"
+    return "the sender was slower than the path: a lower bound" if found.limited_by_sender else ""
 
 
 def _size_row(way: Way, size: int, found: Capacity) -> ObservedRow:
@@ -184,7 +191,7 @@ def _size_row(way: Way, size: int, found: Capacity) -> ObservedRow:
         intervals={"capacity": Interval(lower=found.lower_bps, upper=found.upper_bps)},
         at=Quantity(value=size, unit="byte", uncertainty=0.0),
         group="Packet size",
-        remark="the sender was slower than the path: a lower bound" if found.limited_by_sender else "",
+        remark=_limit(way, found),
     )
 
 

@@ -151,6 +151,15 @@ def test_stamps_that_limit_are_flagged_and_call_for_longer_trains() -> None:
     assert best_length(found, 1500, 10.0) == 2 and best_length(found, 1500, 300.0) > 2
 
 
+def test_coarse_stamps_are_not_taken_for_a_slow_sender_nor_their_capacity_for_a_lower_bound() -> None:
+    path = SyntheticPath([Link(GIGABIT)], noise_ns=20_000, send_gap_ns=11_000)
+    path.send("pair", 1500, 2, 400)
+    observed = _observed(path, noise_ns=20_000.0)
+    assert observed.flagged("clock-limited")
+    assert not observed.flagged("sender-limited") and not observed.flagged("hidden-l2-stage")
+    assert "too coarse" in observed.rows[0].remark and "lower bound" not in observed.rows[0].remark
+
+
 def test_the_clocks_part_of_the_scatter_is_what_the_formula_says() -> None:
     path = SyntheticPath([Link(GIGABIT)], noise_ns=500, send_gap_ns=500)
     path.send("pair", 9000, 2, 4000)
