@@ -72,9 +72,9 @@ module tracker
   // The sweep: `left` slots are still to be read, the three bits follow them through the registers.
   logic [LOG2_WINDOW:0] left;
   logic reading, read, decide;
-  signed_t left_behind;  // the greatest number below the window
-  signed_t leaving;  // the number whose slot is decided next
+  signed_t leaving;  // the number whose slot is decided next: the least of the window
   signed_t last_leaving;  // in this clock, if one leaves
+  signed_t next_leaving;  // after it
 
   // The missing numbers that left the window last, if none that came has left since.
   logic open;
@@ -95,8 +95,9 @@ module tracker
   assign move = state != STATE_SWEEP || !lost_valid;
   assign close = state == STATE_SWEEP ? decide && open && seen : state == STATE_CLOSE && open;
 
-  assign leaving = left_behind + 1'b1;
   assign last_leaving = state == STATE_TAIL ? $signed(target - (NUMBER_BITS + 1)'(WINDOW)) : leaving;
+  assign next_leaving = $signed(state == STATE_TAIL ? target : leaving) +
+      (state == STATE_TAIL ? signed_t'(1) - signed_t'(WINDOW) : signed_t'(1));
 
   // A slot is written one clock after it was read, never while.
   always_comb begin
@@ -175,7 +176,7 @@ module tracker
         read    <= reading;
         decide  <= read;
         if (decide) begin
-          left_behind <= last_leaving;
+          leaving <= next_leaving;
           if (!seen && !leaving[NUMBER_BITS]) begin
             open      <= 1'b1;
             open_last <= last_leaving[NUMBER_BITS-1:0];
@@ -193,7 +194,7 @@ module tracker
         if (big) begin
           open        <= 1'b1;
           open_last   <= last_leaving[NUMBER_BITS-1:0];
-          left_behind <= last_leaving;
+          leaving     <= next_leaving;
           if (!open) begin
             open_first <= leaving[NUMBER_BITS-1:0];
             open_at    <= at;
@@ -218,7 +219,7 @@ module tracker
       state       <= STATE_IDLE;
       closing     <= '0;
       expected    <= '0;
-      left_behind <= -signed_t'(WINDOW) - signed_t'(1);
+      leaving     <= -signed_t'(WINDOW);
       open        <= '0;
       flushed     <= '0;
       lost_valid  <= '0;

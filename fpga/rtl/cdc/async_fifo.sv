@@ -28,15 +28,16 @@ module async_fifo #(
     return binary ^ (binary >> 1);
   endfunction
 
-  // Full: as many written as the memory holds, that is equal but for the two highest bits of the gray code. The writer
-  // sees it from a flip-flop, so what is taken gives room a clock later.
+  // Full: as many written as the memory holds, that is equal but for the two highest bits of the gray code. Both sides
+  // see from a flip-flop whether they may go on, so what the other did shows a clock later.
   pointer_t limit_gray;
-  logic is_full, will_be_full;
-  assign limit_gray   = taken_gray_there ^ (pointer_t'(3) << (LOG2_DEPTH - 1));
-  assign is_full      = written_gray == limit_gray;
-  assign will_be_full = gray(written + 1'b1) == limit_gray;
-  assign out_valid    = taken_gray != written_gray_there;
-  assign out          = memory[taken[LOG2_DEPTH-1:0]];
+  logic is_full, will_be_full, is_there, will_be_there;
+  assign limit_gray    = taken_gray_there ^ (pointer_t'(3) << (LOG2_DEPTH - 1));
+  assign is_full       = written_gray == limit_gray;
+  assign will_be_full  = gray(written + 1'b1) == limit_gray;
+  assign is_there      = taken_gray != written_gray_there;
+  assign will_be_there = gray(taken + 1'b1) != written_gray_there;
+  assign out           = memory[taken[LOG2_DEPTH-1:0]];
 
   always_ff @(posedge in_clk) begin
     if (in_valid && in_ready) memory[written[LOG2_DEPTH-1:0]] <= in;
@@ -51,6 +52,7 @@ module async_fifo #(
   end
 
   always_ff @(posedge out_clk) begin
+    out_valid <= !out_rst && (out_valid && out_ready ? will_be_there : is_there);
     if (out_rst) begin
       taken      <= '0;
       taken_gray <= '0;

@@ -30,8 +30,9 @@ module frame
   logic [7:0] next_octet;
   logic next_valid;
 
-  // The output register is taken or empty, and no half of an escaped octet waits.
-  assign free = (!out_valid || out_ready) && !pending_valid;
+  // The output register is empty, and no half of an escaped octet waits. An octet every other clock is far more than a
+  // link carries, and so nothing here depends on how late `out_ready` comes.
+  assign free = !out_valid && !pending_valid;
   assign octet_ready = state == OCTETS && free;
   assign next_valid = (state == OCTETS && octet_valid) || state == FCS;
   assign next_octet = state == FCS ? ~crc[7:0] : octet;
@@ -43,7 +44,7 @@ module frame
       pending_valid <= '0;
     end else begin
       if (out_ready) out_valid <= '0;
-      if (pending_valid && (!out_valid || out_ready)) begin
+      if (pending_valid && !out_valid) begin
         out           <= pending;
         out_valid     <= '1;
         pending_valid <= '0;
