@@ -75,11 +75,12 @@ module receive_counts
       crooked   <= misaligned;
       missed    <= mailbox_missed;
       more      <= misaligned || mailbox_missed || lost_before != '0;
-      is_small  <= frame_bytes < MIN_FRAME_BYTES;
-      is_large  <= frame_bytes > max_frame_bytes;
       its_bytes <= frame_bytes;
       its_lost  <= lost_before;
     end
+    // Their turn comes later.
+    is_small <= its_bytes < MIN_FRAME_BYTES;
+    is_large <= its_bytes > max_frame_bytes;
 
     turn    <= turn + 4'(!rested);
     place_1 <= turn;
