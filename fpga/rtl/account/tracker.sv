@@ -131,6 +131,12 @@ module tracker
       open       <= 1'b0;
     end
 
+    // Whatever may be the first missing number, until one is.
+    if (!open) begin
+      open_first <= leaving[NUMBER_BITS-1:0];
+      open_at    <= at;
+    end
+
     unique case (state)
       STATE_IDLE: begin
         closing <= flush && !arrival_valid;
@@ -188,10 +194,6 @@ module tracker
           if (!seen && !leaving[NUMBER_BITS]) begin
             open      <= 1'b1;
             open_last <= last_leaving[NUMBER_BITS-1:0];
-            if (!open) begin
-              open_first <= leaving[NUMBER_BITS-1:0];
-              open_at    <= at;
-            end
           end
         end
         if (!reading && !read && !decide) state <= STATE_TAIL;
@@ -203,10 +205,6 @@ module tracker
           open      <= 1'b1;
           open_last <= last_leaving[NUMBER_BITS-1:0];
           leaving   <= next_leaving;
-          if (!open) begin
-            open_first <= leaving[NUMBER_BITS-1:0];
-            open_at    <= at;
-          end
         end
         if (!closing) expected <= number_t'(target + 1'b1);
         state <= closing ? STATE_CLOSE : STATE_VERDICT;

@@ -28,15 +28,25 @@ module async_fifo #(
     return binary ^ (binary >> 1);
   endfunction
 
+  // One more, bit by bit: the carry chain that an addition becomes is slower for so few bits.
+  function automatic pointer_t after(input pointer_t binary);
+    logic carry;
+    carry = 1'b1;
+    for (int i = 0; i <= LOG2_DEPTH; i++) begin
+      after[i] = binary[i] ^ carry;
+      carry &= binary[i];
+    end
+  endfunction
+
   // Full: as many written as the memory holds, that is equal but for the two highest bits of the gray code. Both sides
   // see from a flip-flop whether they may go on, so what the other did shows a clock later.
   pointer_t limit_gray;
   logic is_full, will_be_full, is_there, will_be_there;
   assign limit_gray    = taken_gray_there ^ (pointer_t'(3) << (LOG2_DEPTH - 1));
   assign is_full       = written_gray == limit_gray;
-  assign will_be_full  = gray(written + 1'b1) == limit_gray;
+  assign will_be_full  = gray(after(written)) == limit_gray;
   assign is_there      = taken_gray != written_gray_there;
-  assign will_be_there = gray(taken + 1'b1) != written_gray_there;
+  assign will_be_there = gray(after(taken)) != written_gray_there;
   assign out           = memory[taken[LOG2_DEPTH-1:0]];
 
   always_ff @(posedge in_clk) begin
@@ -46,8 +56,8 @@ module async_fifo #(
       written      <= '0;
       written_gray <= '0;
     end else if (in_valid && in_ready) begin
-      written      <= written + 1'b1;
-      written_gray <= gray(written + 1'b1);
+      written      <= after(written);
+      written_gray <= gray(after(written));
     end
   end
 
@@ -57,8 +67,8 @@ module async_fifo #(
       taken      <= '0;
       taken_gray <= '0;
     end else if (out_valid && out_ready) begin
-      taken      <= taken + 1'b1;
-      taken_gray <= gray(taken + 1'b1);
+      taken      <= after(taken);
+      taken_gray <= gray(after(taken));
     end
   end
 
