@@ -187,7 +187,7 @@ class VirtualPath:
         back_free[number] = when
         when += self.random.expovariate(1 / self.jitter_ns) if self.jitter_ns else 0.0
         if self.wake_ns:
-            # Shape of what was measured on two loaded cores: 4 % under a third of the median, one in ten above 1.7 of it.
+            # As measured on two loaded cores: 4 % under a third of the median, one in ten above 1.7 of it.
             when += max(0.0, self.random.gauss(0.75, 0.25) * self.wake_ns) + self.random.expovariate(4 / self.wake_ns)
         if self.random.random() < self.stall:
             when += self.random.uniform(2e6, 5e7)

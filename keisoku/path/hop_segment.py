@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.path.hop_minimum import HopSamples, low
+from keisoku.path.hop_quantile import refine
 from keisoku.path.hop_slope import Floats, SlopeFit, fit_slopes, identifiable
 
 BITS = 8e9
@@ -23,9 +24,9 @@ SLOWEST_COPY = 0.4
 """ns per byte: what hosts alone make of longer packets (20 Gb/s); less than this is no link's serialisation."""
 
 LEVELS = (0.05, 0.1, 0.2)
-"""Quantiles that may stand for the minimum; no higher ones, since at a load of ρ only 1 − ρ of the probes meet no queue."""
+"""Quantiles that may stand for the minimum; no higher ones: at a load of ρ only 1 − ρ of probes meet no queue."""
 CLEARLY = 0.8
-"""A level is taken if its points scatter about the fit by less than this share of what those of the level before do."""
+"""A level is taken if its points scatter by less than this share of what those of the level before do."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ def fit_hop(samples: HopSamples, draws: int = DRAWS, seed: int = 0) -> HopFit:
     """The fit of one hop's minima, and `draws` fits of resampled sizes and repeats.
 
     A draw takes as many sizes as there are, with replacement (so it knows how well the plane fits), and of each the
-    minimum or low quantile of as many resampled repeats (so it knows how well that is known). Raises ValueError when the hop
-    answered too few sizes.
+    minimum or low quantile of as many resampled repeats (so it knows how well that is known). Raises ValueError when
+    the hop answered too few sizes.
     """
     level, fit = _level(samples)
     generator = np.random.default_rng([seed, samples.hop])
@@ -106,6 +107,7 @@ def fit_hop(samples: HopSamples, draws: int = DRAWS, seed: int = 0) -> HopFit:
         sizes, replies = samples.sizes[chosen], samples.replies[chosen]
         try:
             found = fit_slopes(sizes, replies, values, fit.kind)
+            found = refine(found, sizes, replies, again, level) if level else found
         except (ValueError, np.linalg.LinAlgError):
             continue
         minima = values if level == 0 else np.array([low(cell, 0.0) for cell in again])
@@ -131,7 +133,7 @@ def _level(samples: HopSamples) -> tuple[float, SlopeFit]:
         again = fit_slopes(samples.sizes, samples.replies, lows(samples, quantile), fit.kind)
         if _error(again) < CLEARLY * _error(fit):
             level, fit = quantile, again
-    return level, fit
+    return level, refine(fit, samples.sizes, samples.replies, samples.samples, level) if level else fit
 
 
 def _error(fit: SlopeFit) -> float:

@@ -22,9 +22,8 @@ def hop_plots(path: PathFit) -> Sequence[Plot]:
     rtt = Plot(
         name="minimum-rtt",
         caption=(
-            "Smallest round trip of each probe size (or the low quantile that the remarks name) and the fit; crosses were"
-            " trimmed as delayed. Below the kink"
-            " replies grow with the probe, so the slope there is that of both ways."
+            "Smallest round trip of each probe size, or the low quantile that the remarks name, and the fit; crosses"
+            " were trimmed as delayed. Below the kink replies grow with the probe, so the slope is that of both ways."
         ),
         axes={
             "xaxis": {"title": {"text": "probe, byte"}, "rangemode": "tozero"},
