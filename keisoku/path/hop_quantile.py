@@ -16,14 +16,15 @@ from keisoku.path.hop_slope import Floats, SlopeFit
 STEPS = 2
 LEAST_BANDWIDTH = 0.03
 """Half of the share of round trips that their density at the quantile is taken from, at least."""
-WIDEST_STEP = 3.0
+WIDEST_STEP = 10.0
 """Standard errors that a step may move a slope by; beyond, the start was no near one and is kept."""
 
 
 def refine(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats], level: float) -> SlopeFit:
     """The fit moved to the quantile plane `level` (0 < level < 1) of the round trips of the cells that it kept.
 
-    `cells` are ns, none of them empty. The fit itself if the step is no small one.
+    Its `scatter` is what the quantile of one cell has by the density of the round trips there. `cells` are ns, none of
+    them empty. The fit itself if the step is no small one.
     """
     kept = np.flatnonzero(fit.kept).tolist()
     counts = [cells[place].size for place in kept]
@@ -53,5 +54,9 @@ def refine(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats
         return fit
     answer = answer / scale
     return replace(
-        fit, fixed=float(answer[0]), forward=float(answer[1]), reverse=float(answer[2]) if fit.kind == "both" else None
+        fit,
+        fixed=float(answer[0]),
+        forward=float(answer[1]),
+        reverse=float(answer[2]) if fit.kind == "both" else None,
+        scatter=sparsity * float(np.sqrt(level * (1 - level) * len(kept) / values.size)),
     )

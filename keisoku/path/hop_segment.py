@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from keisoku.path.hop_minimum import HopSamples, low
 from keisoku.path.hop_quantile import refine
-from keisoku.path.hop_slope import Floats, SlopeFit, fit_slopes, identifiable
+from keisoku.path.hop_slope import NORMAL, Floats, SlopeFit, fit_slopes, identifiable
 
 BITS = 8e9
 """bit/s · ns/byte."""
@@ -25,8 +25,6 @@ SLOWEST_COPY = 0.4
 
 LEVELS = (0.05, 0.1, 0.2)
 """Quantiles that may stand for the minimum; no higher ones: at a load of ρ only 1 − ρ of probes meet no queue."""
-CLEARLY = 0.8
-"""A level is taken if its points scatter by less than this share of what those of the level before do."""
 
 
 @dataclass(frozen=True)
@@ -122,22 +120,22 @@ def lows(samples: HopSamples, level: float) -> Floats:
 
 
 def _level(samples: HopSamples) -> tuple[float, SlopeFit]:
-    """Minima, unless a low quantile lies clearly nearer to a plane; and the fit.
+    """Minima, unless a low quantile is better known; and the fit.
 
-    What is compared is the slope's standard error but for a factor that the sizes make, the same for all.
+    Minima are judged by how far all of them lie about their plane: those that were trimmed were no better known.
     """
-    level, fit = 0.0, fit_slopes(samples.sizes, samples.replies, samples.minima)
-    for quantile in LEVELS:
-        if samples.repeats * quantile < 1:  # no more than the minimum
+    sizes, replies, minima = samples.sizes, samples.replies, samples.minima
+    fit = fit_slopes(sizes, replies, minima)
+    best = (NORMAL * float(np.median(np.abs(minima - fit.at(sizes, replies)))), 0.0, fit)
+    for level in LEVELS:
+        if samples.repeats * level < 1:  # no more than the minimum
             continue
-        again = fit_slopes(samples.sizes, samples.replies, lows(samples, quantile), fit.kind)
-        if _error(again) < CLEARLY * _error(fit):
-            level, fit = quantile, again
-    return level, refine(fit, samples.sizes, samples.replies, samples.samples, level) if level else fit
-
-
-def _error(fit: SlopeFit) -> float:
-    return fit.scatter / float(np.sqrt(fit.kept.sum()))
+        again = refine(
+            fit_slopes(sizes, replies, lows(samples, level), fit.kind), sizes, replies, samples.samples, level
+        )
+        if again.scatter < best[0]:
+            best = (again.scatter, level, again)
+    return best[1:]
 
 
 def _fixed(fit: SlopeFit, sizes: Floats, replies: Floats, minima: Floats, level: float) -> float:

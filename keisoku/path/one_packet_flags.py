@@ -42,8 +42,9 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
     for hop in path.fits:
         if (kink := unexplained_kink(hop)) is not None:
             text = (
-                f"hop {hop.samples.hop} ({hop.samples.replier}): the slope changes at about {kink[0]} byte by {kink[1]:+.2f}"
-                " ns per byte, which the lengths of its replies do not explain; its figures are means over all sizes"
+                f"hop {hop.samples.hop} ({hop.samples.replier}): the slope changes at about {kink[0]} byte by"
+                f" {kink[1]:+.2f} ns per byte, which the lengths of its replies do not explain;"
+                " its figures are means over all sizes"
             )
             flags.append(Flag(name="kink", text=text))
         if (odd := _theil_sen_differs(hop)) is not None:
