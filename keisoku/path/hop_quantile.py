@@ -11,22 +11,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from keisoku.path.hop_slope import Floats, SlopeFit
+from keisoku.path.hop_slope import NORMAL, Floats, SlopeFit
 
 STEPS = 2
 LEAST_BANDWIDTH = 0.03
 """Half of the share of round trips that their density at the quantile is taken from, at least."""
+WILD = 5.0
+"""Scatters above the plane from which all of a cell's round trips must have been delayed."""
 WIDEST_STEP = 10.0
 """Standard errors that a step may move a slope by; beyond, the start was no near one and is kept."""
 
 
 def refine(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats], level: float) -> SlopeFit:
-    """The fit moved to the quantile plane `level` (0 < level < 1) of the round trips of the cells that it kept.
+    """The fit moved to the quantile plane `level` (0 < level < 1) of all round trips but those of wildly late cells.
 
     Its `scatter` is what the quantile of one cell has by the density of the round trips there. `cells` are ns, none of
     them empty. The fit itself if the step is no small one.
     """
-    kept = np.flatnonzero(fit.kept).tolist()
+    lows = np.array([np.quantile(cell, level) for cell in cells])
+    above = lows - fit.at(sizes, replies)
+    # The trimming of a fit takes half of what is merely scattered, too; that would be half of the probes for nothing.
+    kept = np.flatnonzero(above <= WILD * NORMAL * np.median(np.abs(above)) + 1e-6 * np.abs(lows).max()).tolist()
     counts = [cells[place].size for place in kept]
     values = np.concatenate([cells[place] for place in kept])
     columns = [np.ones(values.size), np.repeat(sizes[kept], counts)]
@@ -45,8 +50,8 @@ def refine(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats
     sparsity = 0.0
     for _ in range(STEPS):
         residuals = values - design @ answer
-        below, middle, above = np.quantile(residuals, [level - half, level, level + half])
-        sparsity = float(above - below) / (2 * half)
+        lower, middle, upper = np.quantile(residuals, [level - half, level, level + half])
+        sparsity = float(upper - lower) / (2 * half)
         answer[0] += middle
         answer = answer + sparsity * (inverse @ (design.T @ (level - (residuals < middle))))
     errors = sparsity * np.sqrt(level * (1 - level) * np.diag(inverse))
