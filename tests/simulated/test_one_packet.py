@@ -53,13 +53,13 @@ def test_symmetric_path_in_cross_traffic() -> None:
 
 def test_busy_hop_before_a_fast_one_on_a_host_that_is_always_late() -> None:
     run = Campaign(
-        VirtualHop(100 * M), VirtualHop(10 * M, cross=(0.5, 1000)), VirtualHop(100 * M), wake_ns=40_000.0, budget_s=6.0
+        VirtualHop(100 * M), VirtualHop(10 * M, cross=(0.5, 1000)), VirtualHop(100 * M), wake_ns=40_000.0, budget_s=3.0
     )
     for row, truth in zip(run.answer.rows, (100, 10, 100), strict=False):
         figure = row.figures["forward"]
         assert figure.uncertainty is not None
         assert abs(figure.value - truth * M) <= 1.5 * figure.uncertainty
-        assert figure.uncertainty < 0.35 * figure.value
+        assert figure.uncertainty < 0.5 * figure.value
     assert any("low quantile was fitted" in remark for remark in run.answer.remarks)
 
 
