@@ -1,15 +1,17 @@
 //! `BulkFlow`: one TCP connection of two kernels, from a host in one namespace to a host in another, that always has
 //! more to send. Load for other measurements: it counts bytes and measures nothing.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::netns;
+use crate::stream::socket::set;
+use crate::stream::tcp;
 
 const CHUNK: usize = 64 * 1024;
 /// A path may lose every packet; nobody waits for the kernel's two minutes then.
@@ -18,6 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct BulkFlow {
     sent: Arc<AtomicU64>,
     received: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
     ends: [TcpStream; 2],
     threads: Vec<JoinHandle<()>>,
 }
@@ -37,20 +40,18 @@ impl BulkFlow {
         let sender = netns::within(Some(from), || connect(at, bytes_per_second, congestion))?;
         let (receiver, _) = listener.accept()?;
         let (sent, received) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
-        let mut source = sender.try_clone()?;
-        let mut sink = receiver.try_clone()?;
+        let source = sender.try_clone()?;
+        let sink = receiver.try_clone()?;
         let (counts_sent, counts_received) = (sent.clone(), received.clone());
+        let stop = Arc::<AtomicBool>::default();
+        let ended = stop.clone();
+        // A path may lose every packet, and a closed stream ends either loop; `stop` is for what neither ends.
         let sending = move || {
-            let chunk = vec![0; CHUNK];
-            while let Ok(bytes) = source.write(&chunk) {
-                counts_sent.fetch_add(bytes as u64, Ordering::Relaxed);
-            }
+            tcp::send(source.as_fd(), CHUNK, None, &ended, &counts_sent);
         };
+        let ended = stop.clone();
         let receiving = move || {
-            let mut chunk = vec![0; CHUNK];
-            while let Ok(bytes @ 1..) = sink.read(&mut chunk) {
-                counts_received.fetch_add(bytes as u64, Ordering::Relaxed);
-            }
+            tcp::receive(sink.as_fd(), CHUNK, 0, &ended, &counts_received);
         };
         let named = |name: &str| thread::Builder::new().name(name.into());
         // Should the second thread not start, the first ends as the streams are dropped at their far ends.
@@ -61,6 +62,7 @@ impl BulkFlow {
         Ok(BulkFlow {
             sent,
             received,
+            stop,
             ends: [sender, receiver],
             threads,
         })
@@ -77,6 +79,7 @@ impl BulkFlow {
 
 impl Drop for BulkFlow {
     fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
         for end in &self.ends {
             // One that the peer has closed already is as good.
             let _ = end.shutdown(Shutdown::Both);
@@ -95,37 +98,20 @@ fn connect(
 ) -> io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&at, PATIENCE)?;
     set(
-        &stream,
+        stream.as_fd(),
         libc::IPPROTO_TCP,
         libc::TCP_CONGESTION,
         congestion.as_bytes(),
     )?;
     if let Some(rate) = bytes_per_second {
         set(
-            &stream,
+            stream.as_fd(),
             libc::SOL_SOCKET,
             libc::SO_MAX_PACING_RATE,
             &rate.to_ne_bytes(),
         )?;
     }
     Ok(stream)
-}
-
-fn set(stream: &TcpStream, level: i32, option: i32, value: &[u8]) -> io::Result<()> {
-    // SAFETY: the kernel reads `value`, which lives across the call, in the length given.
-    let refused = unsafe {
-        libc::setsockopt(
-            stream.as_raw_fd(),
-            level,
-            option,
-            value.as_ptr().cast(),
-            value.len() as libc::socklen_t,
-        )
-    };
-    match refused {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// Python's `keisoku._core.BulkFlow`.

@@ -36,6 +36,7 @@ pub mod signed_histogram;
 pub mod simulated;
 pub mod stamped_socket;
 pub mod stamping;
+pub mod stream;
 pub mod table;
 pub mod tracking;
 pub mod variation;
@@ -64,6 +65,8 @@ mod _core {
     use crate::simulated::python::Simulation;
     #[pymodule_export]
     use crate::stamped_socket::python::{IcmpMessage, ReceivedPacket, SentPacket, StampedSocket};
+    #[pymodule_export]
+    use crate::stream::python::StreamEnd;
     #[pymodule_export]
     use crate::wire::Wire;
 }

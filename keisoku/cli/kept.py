@@ -10,8 +10,10 @@ from keisoku.record.observation_directory import ObservationDirectory
 
 
 @contextmanager
-def kept(directory: Callable[[], ObservationDirectory | None], table: str) -> Iterator[None]:
-    """Adds the directory to an error, or to an interruption, if rows of `table` are kept there."""
+def kept(
+    directory: Callable[[], ObservationDirectory | None], table: str, analyse: str = "keisoku path analyse"
+) -> Iterator[None]:
+    """Adds the directory to an error or interruption if rows of `table` are kept there, which `analyse` reads."""
     try:
         yield
     except (EngineError, KeyboardInterrupt) as error:
@@ -20,5 +22,5 @@ def kept(directory: Callable[[], ObservationDirectory | None], table: str) -> It
             raise
         problem = str(error) if isinstance(error, EngineError) else "interrupted"
         raise EngineError(
-            f"{problem}; what was measured is kept: 'keisoku path analyse {made.path}' says what it holds"
+            f"{problem}; what was measured is kept: '{analyse} {made.path}' says what it holds"
         ) from error

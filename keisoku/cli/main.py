@@ -25,6 +25,7 @@ from keisoku.cli import (
     replay,
     report,
     run,
+    stream,
     study,
 )
 from keisoku.cli.measure import FAILED
@@ -56,6 +57,7 @@ for module in (
     fpga,
     lab,
     path,
+    stream,
     devices,
     ports,
     clean,

@@ -7,6 +7,7 @@ and never trusts a length.
 from __future__ import annotations
 
 import json
+import select
 import socket
 import struct
 from typing import Any
@@ -15,9 +16,11 @@ from keisoku.errors import EngineError
 
 PORT = 8620
 GREETING = b"keisoku-path 1\n"
-_NAME, _VERSION = GREETING.split()
 _LENGTHS = struct.Struct("!II")
 _MOST_JSON, _MOST_BLOCK = 1 << 20, 1 << 26
+
+
+_ANSWER_S = 10.0
 
 
 class ControlError(EngineError):
@@ -25,34 +28,34 @@ class ControlError(EngineError):
 
 
 class Control:
-    """One connection; `peer` is named in every error."""
+    """One connection; `peer` is named in every error. `greeting` is 'keisoku-KIND VERSION', of 'keisoku KIND serve'."""
 
-    def __init__(self, connection: socket.socket, peer: str) -> None:
-        self._socket, self.peer = connection, peer
+    def __init__(self, connection: socket.socket, peer: str, greeting: bytes = GREETING) -> None:
+        self._socket, self.peer, self._greeting = connection, peer, greeting
+        kind = greeting.split()[0].decode().removeprefix("keisoku-")
+        self._is_none = f"is no keisoku {kind} server"
+        self._remedy = f"start 'keisoku {kind} serve' there"
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def greet(self, timeout_s: float) -> None:
         """Both ends greet first. Raises ControlError if the other is no keisoku of this version."""
         self._socket.settimeout(timeout_s)
         try:
-            self._socket.sendall(GREETING)
-            got = self._exactly(len(GREETING))
+            self._socket.sendall(self._greeting)
+            got = self._exactly(len(self._greeting))
         except (OSError, ControlError) as error:
-            raise ControlError(
-                f"{self.peer} is no keisoku path server: it does not greet; start 'keisoku path serve' there"
-            ) from error
-        if got == GREETING:
+            raise ControlError(f"{self.peer} {self._is_none}: it does not greet; {self._remedy}") from error
+        if got == self._greeting:
             return
+        name, version = self._greeting.split()
         words = got.split()
-        if words and words[0] == _NAME:
-            version = b" ".join(words[1:]).decode("ascii", "replace")
+        if words and words[0] == name:
+            theirs = b" ".join(words[1:]).decode("ascii", "replace")
             raise ControlError(
-                f"{self.peer} speaks version {version} of the protocol, not {_VERSION.decode()};"
+                f"{self.peer} speaks version {theirs} of the protocol, not {version.decode()};"
                 " use the same keisoku at both ends"
             )
-        raise ControlError(
-            f"{self.peer} is no keisoku path server: it greets with {got[:12]!r}; start 'keisoku path serve' there"
-        )
+        raise ControlError(f"{self.peer} {self._is_none}: it greets with {got[:12]!r}; {self._remedy}")
 
     def send(self, message: dict[str, Any], block: bytes = b"") -> None:
         """Raises ControlError if the other end went away."""
@@ -81,7 +84,12 @@ class Control:
             raise ControlError(f"{self.peer}: {message['error']}")
         return message, block
 
-    def ask(self, message: dict[str, Any], timeout_s: float = 10.0) -> tuple[dict[str, Any], bytes]:
+    def poll(self, wait_s: float) -> dict[str, Any] | None:
+        """The next message, None if none begins to come in that time. Raises ControlError like `receive`."""
+        ready, _, _ = select.select([self._socket], [], [], wait_s)
+        return self.receive(_ANSWER_S)[0] if ready else None
+
+    def ask(self, message: dict[str, Any], timeout_s: float = _ANSWER_S) -> tuple[dict[str, Any], bytes]:
         """Send and receive."""
         self.send(message)
         return self.receive(timeout_s)

@@ -51,10 +51,10 @@ class Place:
             raise EngineError(f"{self.host} is not known: {error.strerror}; give a name or an address") from error
         return str(found[0][4][0])
 
-    def connect(self, port: int, timeout_s: float) -> socket.socket:
-        """A TCP connection. Raises EngineError, in a sentence that says what to do."""
+    def connect(self, port: int, timeout_s: float, server: str = "keisoku path serve") -> socket.socket:
+        """A TCP connection to where `server` runs. Raises EngineError, in a sentence that says what to do."""
         address = self.resolve()
-        start = "start 'keisoku path serve' there"
+        start = f"start '{server}' there"
         try:
             return self.inside(lambda: socket.create_connection((address, port), timeout_s))
         except TimeoutError as error:

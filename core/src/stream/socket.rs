@@ -1,0 +1,79 @@
+//! What the loops ask of a socket: options, and how long a call may block.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+/// A call blocks no longer, so that a thread learns in time that it is to stop.
+pub const PATIENCE: Duration = Duration::from_millis(50);
+
+pub fn set(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &[u8],
+) -> io::Result<()> {
+    // SAFETY: the kernel reads `value`, which lives across the call, in the length given.
+    let refused = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            value.as_ptr().cast(),
+            value.len() as libc::socklen_t,
+        )
+    };
+    match refused {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Fills the start of `room` and returns what was filled.
+pub fn get<'a>(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    room: &'a mut [u8],
+) -> io::Result<&'a [u8]> {
+    let mut length = room.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `room` and says how many.
+    let refused = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            room.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    match refused {
+        0 => Ok(&room[..length as usize]),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Makes the socket block, but for no longer than `PATIENCE`.
+pub fn be_patient(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let descriptor = socket.as_raw_fd();
+    // SAFETY: fcntl with these commands takes and returns numbers.
+    let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
+    // SAFETY: as above.
+    if flags < 0 || unsafe { libc::fcntl(descriptor, libc::F_SETFL, flags & !libc::O_NONBLOCK) } < 0
+    {
+        return Err(io::Error::last_os_error());
+    }
+    let micros = PATIENCE.as_micros() as i64;
+    let mut time = [0u8; 16];
+    time[8..].copy_from_slice(&micros.to_ne_bytes());
+    set(socket, libc::SOL_SOCKET, libc::SO_SNDTIMEO, &time)?;
+    set(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &time)
+}
+
+/// True if the call was only held up.
+pub fn again(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}

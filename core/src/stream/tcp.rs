@@ -1,0 +1,141 @@
+//! The loops of a TCP stream: nothing in them but the call, two counts and a look at whether to stop.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::message::Message;
+use super::pace::Pace;
+use super::report::{Received, Sent};
+use super::socket::again;
+use super::usage::Usage;
+
+/// Sends messages until `stop`; `live` counts bytes meanwhile. The socket stays open both ways.
+pub fn send(
+    connection: BorrowedFd<'_>,
+    message_bytes: usize,
+    bytes_per_second: Option<u64>,
+    stop: &AtomicBool,
+    live: &AtomicU64,
+) -> Sent {
+    let message = Message::new(message_bytes.max(1));
+    let mut pace = bytes_per_second.map(Pace::new);
+    let mut sent = Sent::default();
+    let mut left = message.bytes();
+    let begun = Usage::now();
+    let start = Instant::now();
+    while !stop.load(Ordering::Relaxed) {
+        if let Some(pace) = &mut pace
+            && wait(pace, start)
+        {
+            continue;
+        }
+        // SAFETY: the kernel reads `left`, which lives across the call.
+        let count = unsafe {
+            libc::send(
+                connection.as_raw_fd(),
+                left.as_ptr().cast(),
+                left.len(),
+                libc::MSG_NOSIGNAL,
+            )
+        };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            if again(&error) {
+                continue;
+            }
+            sent.error = Some(error.to_string());
+            break;
+        }
+        sent.bytes += count as u64;
+        sent.calls += 1;
+        live.store(sent.bytes, Ordering::Relaxed);
+        left = &left[count as usize..];
+        if left.is_empty() {
+            left = message.bytes();
+        }
+        if let Some(pace) = &mut pace {
+            pace.sent(count as u64);
+        }
+    }
+    (sent.elapsed_ns, sent.cpu_ns) = begun.since();
+    sent
+}
+
+/// Reads until the far end has no more to send, or `stop`; `live` counts bytes meanwhile.
+pub fn receive(
+    connection: BorrowedFd<'_>,
+    room_bytes: usize,
+    warm_up_ns: u64,
+    stop: &AtomicBool,
+    live: &AtomicU64,
+) -> Received {
+    let mut room = Message::new(room_bytes.max(1));
+    let room = room.bytes_mut();
+    let mut received = Received::default();
+    let mut first: Option<Instant> = None;
+    // Bytes and time at the end of the warm-up.
+    let mut settled: Option<(u64, u64)> = None;
+    let begun = Usage::now();
+    while !stop.load(Ordering::Relaxed) {
+        // SAFETY: the kernel writes at most `room.len()` bytes into `room`.
+        let count = unsafe {
+            libc::recv(
+                connection.as_raw_fd(),
+                room.as_mut_ptr().cast(),
+                room.len(),
+                0,
+            )
+        };
+        if count == 0 {
+            break;
+        }
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            if again(&error) {
+                continue;
+            }
+            received.error = Some(error.to_string());
+            break;
+        }
+        received.bytes += count as u64;
+        received.calls += 1;
+        live.store(received.bytes, Ordering::Relaxed);
+        let now_ns = match first {
+            Some(first) => first.elapsed().as_nanos() as u64,
+            None => {
+                first = Some(Instant::now());
+                0
+            }
+        };
+        received.elapsed_ns = now_ns;
+        if settled.is_none() && now_ns >= warm_up_ns {
+            settled = Some((received.bytes, now_ns));
+        }
+    }
+    if let Some((bytes, at_ns)) = settled {
+        received.settled_bytes = received.bytes - bytes;
+        received.settled_ns = received.elapsed_ns - at_ns;
+    }
+    received.cpu_ns = begun.since().1;
+    received
+}
+
+/// Sleeps for a part of the time until the next bytes are due; true if it was not yet time.
+pub fn wait(pace: &mut Pace, start: Instant) -> bool {
+    const LONGEST_NS: u64 = 20_000_000;
+    const SHORTEST_NS: u64 = 100_000;
+    match pace.wait_ns(start.elapsed().as_nanos() as u64) {
+        0 => false,
+        // Too short to sleep for: the kernel wakes a thread later than that.
+        short if short < SHORTEST_NS => {
+            std::hint::spin_loop();
+            true
+        }
+        long => {
+            std::thread::sleep(Duration::from_nanos(long.min(LONGEST_NS) - SHORTEST_NS / 2));
+            true
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The loops of a UDP flow. Each datagram begins with the flow's token and its own number, so that every one is accounted for.
+//!
+//! With segmentation offload the kernel is handed many datagrams in a call (UDP_SEGMENT, UDP_GRO: udp(7)).
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::message::Message;
+use super::pace::Pace;
+use super::report::{Datagrams, Received, Sent};
+use super::socket::{again, get, set};
+use super::tcp::wait;
+use super::usage::Usage;
+use crate::tracking::Tracker;
+
+/// Token and number.
+pub const HEADER_BYTES: usize = 16;
+/// Payload of the longest IPv4 datagram.
+pub const MOST_BYTES: usize = 65_507;
+
+const SOL_UDP: libc::c_int = 17;
+const UDP_SEGMENT: libc::c_int = 103;
+const UDP_GRO: libc::c_int = 104;
+const SO_MEMINFO: libc::c_int = 55;
+/// Place of the drops in what SO_MEMINFO tells (include/uapi/linux/sock_diag.h, SK_MEMINFO_DROPS).
+const DROPS_AT: usize = 8 * 4;
+/// Buffers taken in one call.
+const BATCH: usize = 32;
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// Sends datagrams of `message_bytes` until `stop`, `segments` in a call.
+pub fn send(
+    socket: BorrowedFd<'_>,
+    token: u64,
+    message_bytes: usize,
+    segments: usize,
+    bytes_per_second: Option<u64>,
+    stop: &AtomicBool,
+    live: &AtomicU64,
+) -> Sent {
+    let size = message_bytes.clamp(HEADER_BYTES, MOST_BYTES);
+    let segments = segments.clamp(1, MOST_BYTES / size);
+    let mut sent = Sent::default();
+    if segments > 1 {
+        let segment = (size as libc::c_int).to_ne_bytes();
+        if let Err(error) = set(socket, SOL_UDP, UDP_SEGMENT, &segment) {
+            sent.error = Some(format!("the kernel refuses segmentation offload: {error}"));
+            return sent;
+        }
+    }
+    let mut message = Message::new(size * segments);
+    for datagram in message.bytes_mut().chunks_exact_mut(size) {
+        datagram[..8].copy_from_slice(&token.to_be_bytes());
+    }
+    let mut pace = bytes_per_second.map(Pace::new);
+    let begun = Usage::now();
+    let start = Instant::now();
+    while !stop.load(Ordering::Relaxed) {
+        if let Some(pace) = &mut pace
+            && wait(pace, start)
+        {
+            continue;
+        }
+        for (number, datagram) in (sent.datagrams..).zip(message.bytes_mut().chunks_exact_mut(size))
+        {
+            datagram[8..HEADER_BYTES].copy_from_slice(&number.to_be_bytes());
+        }
+        let bytes = message.bytes();
+        // SAFETY: the kernel reads `bytes`, which lives across the call.
+        let count = unsafe {
+            libc::send(
+                socket.as_raw_fd(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                libc::MSG_NOSIGNAL,
+            )
+        };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            if error.raw_os_error() == Some(libc::ENOBUFS) {
+                sent.refused += 1;
+                continue;
+            }
+            if again(&error) {
+                continue;
+            }
+            sent.error = Some(error.to_string());
+            break;
+        }
+        sent.calls += 1;
+        sent.datagrams += segments as u64;
+        sent.bytes += count as u64;
+        live.store(sent.bytes, Ordering::Relaxed);
+        if let Some(pace) = &mut pace {
+            pace.sent(count as u64);
+        }
+    }
+    (sent.elapsed_ns, sent.cpu_ns) = begun.since();
+    sent
+}
+
+/// How a receiver learns that no more will be sent.
+pub struct Ending {
+    /// Datagrams offered; `u64::MAX` while that is not known.
+    pub offered: AtomicU64,
+    /// Once it is known: so long nothing must come, in ns.
+    pub quiet_ns: AtomicU64,
+}
+
+impl Ending {
+    pub fn unknown() -> Self {
+        Ending {
+            offered: AtomicU64::new(u64::MAX),
+            quiet_ns: AtomicU64::new(0),
+        }
+    }
+}
+
+/// Prepares a socket to receive: offload, and as much buffer as the host allows, of which it says how much.
+pub fn prepare(socket: BorrowedFd<'_>, offload: bool) -> io::Result<()> {
+    set(socket, SOL_UDP, UDP_GRO, &i32::from(offload).to_ne_bytes())
+}
+
+/// Takes datagrams until all that were offered came, or none comes any more, or `stop`.
+pub fn receive(
+    socket: BorrowedFd<'_>,
+    token: u64,
+    ending: &Ending,
+    stop: &AtomicBool,
+    live: &AtomicU64,
+) -> Received {
+    let mut taker = Batch::new();
+    let mut tracker = Tracker::new(0, u64::MAX);
+    let mut received = Received::default();
+    let drops_before = drops(socket);
+    let (mut buffers, mut most_in_buffer) = (0, 1);
+    let mut first: Option<Instant> = None;
+    let mut latest = Instant::now();
+    let mut first_bytes = 0;
+    let begun = Usage::now();
+    while !stop.load(Ordering::Relaxed) {
+        match taker.take(socket) {
+            Ok(count) => {
+                latest = Instant::now();
+                received.calls += 1;
+                buffers += count as u64;
+                let mut batch_bytes = 0;
+                for (bytes, segment) in taker.buffers(count) {
+                    let segment = segment.unwrap_or(bytes.len()).max(1);
+                    most_in_buffer = most_in_buffer.max(bytes.len().div_ceil(segment) as u64);
+                    for datagram in bytes.chunks(segment) {
+                        match number_of(datagram, token) {
+                            Some(number) => {
+                                tracker.arrive(number, 0, 0);
+                                batch_bytes += datagram.len() as u64;
+                            }
+                            None => tracker.foreign(),
+                        }
+                    }
+                }
+                received.bytes += batch_bytes;
+                live.store(received.bytes, Ordering::Relaxed);
+                if batch_bytes > 0 {
+                    match first {
+                        Some(first) => {
+                            received.elapsed_ns = (latest - first).as_nanos() as u64;
+                        }
+                        None => (first, first_bytes) = (Some(latest), batch_bytes),
+                    }
+                }
+            }
+            Err(error) if again(&error) => {}
+            // An ICMP error of a datagram that this end sent says nothing of what comes.
+            Err(error) if error.raw_os_error() == Some(libc::ECONNREFUSED) => {}
+            Err(error) => {
+                received.error = Some(error.to_string());
+                break;
+            }
+        }
+        let offered = ending.offered.load(Ordering::Acquire);
+        let quiet = Duration::from_nanos(ending.quiet_ns.load(Ordering::Acquire));
+        if offered != u64::MAX
+            && (tracker.forwarded_frames() >= offered || latest.elapsed() >= quiet)
+        {
+            break;
+        }
+    }
+    received.settled_bytes = received.bytes - first_bytes;
+    received.settled_ns = received.elapsed_ns;
+    received.cpu_ns = begun.since().1;
+    let offered = match ending.offered.load(Ordering::Acquire) {
+        u64::MAX => tracker.expected(),
+        offered => offered,
+    };
+    // What the far end says that it sent and what it numbered are one count; were they not, more came than was sent.
+    let counted = tracker.finish(offered);
+    received.datagrams = Some(Datagrams {
+        came: counted.received_frames,
+        arrived: counted.forwarded_frames,
+        lost: counted.lost_frames,
+        duplicated: counted.duplicated.count,
+        reordered: counted.reordered.count,
+        foreign: counted.foreign_frames,
+        socket_drops: drops(socket).saturating_sub(drops_before),
+        buffers,
+        most_in_buffer,
+    });
+    received
+}
+
+fn number_of(datagram: &[u8], token: u64) -> Option<u64> {
+    let (head, _) = datagram.split_at_checked(HEADER_BYTES)?;
+    let (mine, number) = head.split_at(8);
+    (mine == token.to_be_bytes())
+        .then(|| number.try_into().ok().map(u64::from_be_bytes))
+        .flatten()
+}
+
+/// Buffers that the socket had no room for since it was opened: what SO_RXQ_OVFL tells beside a datagram, but also once
+/// no more comes.
+fn drops(socket: BorrowedFd<'_>) -> u64 {
+    let mut room = [0u8; 64];
+    match get(socket, libc::SOL_SOCKET, SO_MEMINFO, &mut room) {
+        Ok(told) => told
+            .get(DROPS_AT..DROPS_AT + 4)
+            .and_then(|part| part.try_into().ok().map(u32::from_ne_bytes))
+            .map_or(0, u64::from),
+        Err(_) => 0,
+    }
+}
+
+/// Room for many buffers, filled by one call.
+struct Batch {
+    rooms: Vec<Box<[u8]>>,
+    controls: Vec<[u64; 8]>,
+    lengths: Vec<(usize, Option<usize>)>,
+}
+
+impl Batch {
+    fn new() -> Self {
+        Batch {
+            rooms: (0..BATCH)
+                .map(|_| vec![0; BUFFER_BYTES].into_boxed_slice())
+                .collect(),
+            controls: vec![[0; 8]; BATCH],
+            lengths: Vec::with_capacity(BATCH),
+        }
+    }
+
+    /// Waits for a first buffer and takes what else is there.
+    fn take(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize> {
+        let mut parts: Vec<libc::iovec> = self
+            .rooms
+            .iter_mut()
+            .map(|room| libc::iovec {
+                iov_base: room.as_mut_ptr().cast(),
+                iov_len: room.len(),
+            })
+            .collect();
+        let mut headers: Vec<libc::mmsghdr> = parts
+            .iter_mut()
+            .zip(&mut self.controls)
+            .map(|(part, control)| {
+                // SAFETY: all zero is a value of the structure.
+                let mut header: libc::mmsghdr = unsafe { mem::zeroed() };
+                header.msg_hdr.msg_iov = part;
+                header.msg_hdr.msg_iovlen = 1;
+                header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+                header.msg_hdr.msg_controllen = size_of_val(control);
+                header
+            })
+            .collect();
+        // SAFETY: every header points to one part and one control of this batch, which live across the call, with
+        // their lengths.
+        let count = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                headers.as_mut_ptr(),
+                BATCH as libc::c_uint,
+                libc::MSG_WAITFORONE,
+                std::ptr::null_mut(),
+            )
+        };
+        if count < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.lengths.clear();
+        for header in &headers[..count as usize] {
+            let segment = segment_bytes(&header.msg_hdr);
+            self.lengths.push((header.msg_len as usize, segment));
+        }
+        Ok(count as usize)
+    }
+
+    /// The buffers of the last call, with the size of their datagrams where they hold several.
+    fn buffers(&self, count: usize) -> impl Iterator<Item = (&[u8], Option<usize>)> {
+        let filled = self.rooms.iter().zip(&self.lengths).take(count);
+        filled.map(|(room, (length, segment))| (&room[..*length], *segment))
+    }
+}
+
+fn segment_bytes(header: &libc::msghdr) -> Option<usize> {
+    // SAFETY: the kernel filled the header's control, in the length it set.
+    let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
+    // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR return null or a header within the control.
+    while let Some(one) = unsafe { control.as_ref() } {
+        if one.cmsg_level == SOL_UDP && one.cmsg_type == UDP_GRO {
+            // SAFETY: the data of this message is an int, which may lie unaligned.
+            let size = unsafe { libc::CMSG_DATA(one).cast::<libc::c_int>().read_unaligned() };
+            return usize::try_from(size).ok();
+        }
+        // SAFETY: as above.
+        control = unsafe { libc::CMSG_NXTHDR(header, one) };
+    }
+    None
+}

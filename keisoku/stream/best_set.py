@@ -1,0 +1,40 @@
+"""Which of several things measured can't be told from the best one. Pure.
+
+Each is compared with the one of the greatest mean by Welch's test, one-sided, at a level divided by the number of
+comparisons (Bonferroni). So the true best is in the set with at least the confidence given, whichever had the greatest
+mean by chance: to be left out it must lose wrongly to one of the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+from scipy import stats
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def best_set(values: Mapping[Key, Sequence[float]], confidence: float = 0.95) -> list[Key]:
+    """Keys from the greatest mean down. One with fewer than two values is never left out: its scatter is not known.
+
+    Raises ValueError if there is nothing.
+    """
+    if not values or any(not some for some in values.values()):
+        raise ValueError("nothing was measured of one of them")
+    ordered = sorted(values, key=lambda key: -float(np.mean(values[key])))
+    best = values[ordered[0]]
+    level = (1 - confidence) / max(len(ordered) - 1, 1)
+    return [ordered[0]] + [key for key in ordered[1:] if worse_by_chance(best, values[key]) >= level]
+
+
+def worse_by_chance(best: Sequence[float], other: Sequence[float]) -> float:
+    """Probability that `other` would be so much worse if both had one mean (Welch, one-sided)."""
+    if min(len(best), len(other)) < 2:
+        return 1.0
+    spread = math.hypot(*(float(np.std(some, ddof=1)) / math.sqrt(len(some)) for some in (best, other)))
+    if spread == 0:
+        return 1.0 if float(np.mean(best)) == float(np.mean(other)) else 0.0
+    return float(stats.ttest_ind(best, other, equal_var=False, alternative="greater").pvalue)

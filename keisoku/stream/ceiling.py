@@ -1,0 +1,60 @@
+"""What this machine can do by itself: throughput on a bare path, with which that of a device is compared. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from keisoku.record.result import Quantity
+from keisoku.stream.campaign import Cell
+from keisoku.stream.confidence import half_width
+from keisoku.stream.outcome import CellOutcome
+
+BARE = "own ceiling: both ends on this machine, joined by a veth, so with half the CPU that a far end would leave it"
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """bit/s by cell."""
+
+    measured: Mapping[Cell, Sequence[float]]
+    source: str
+
+    @classmethod
+    def of(cls, outcomes: Sequence[CellOutcome], earlier: Mapping[str, Any] | None = None) -> Ceiling | None:
+        """From the trials on the bare path, or from those of an earlier run (`values`: [setup, bytes, bit/s …])."""
+        if earlier:
+            values = {Cell(int(row[0]), int(row[1])): [float(bps) for bps in row[2:]] for row in earlier["values"]}
+            return cls(values, f"own ceiling: the best of {earlier['run']}")
+        values = {one.cell: one.values for one in outcomes if one.path == "bare" and one.values}
+        return cls(values, BARE) if values else None
+
+    @property
+    def best(self) -> Cell:
+        """Where the machine is fastest."""
+        return max(self.measured, key=lambda cell: float(np.mean(self.measured[cell])))
+
+    def values(self, cell: Cell) -> Sequence[float]:
+        """Of the single trials."""
+        return self.measured[cell]
+
+    def bps(self, cell: Cell) -> float:
+        """At a cell's size, between the nearest ones that were measured of its set-up (of all, if of none)."""
+        same = {one.message_bytes: np.mean(values) for one, values in self.measured.items() if one.setup == cell.setup}
+        if not same:
+            return float(np.mean(self.measured[self.best]))
+        sizes = sorted(same)
+        return float(np.interp(np.log(cell.message_bytes), np.log(sizes), [float(same[size]) for size in sizes]))
+
+    def limits(self, cell: Cell, bps: float, near: float) -> bool:
+        """True if a throughput comes as near to the ceiling as the share `near`, or above it."""
+        return bps >= (1 - near) * self.bps(cell)
+
+    def figure(self, cell: Cell) -> Quantity:
+        """The ceiling at a cell."""
+        values = self.measured.get(cell, ())
+        reach = half_width(values, 0.95) if len(values) > 1 else None
+        return Quantity(value=self.bps(cell), unit="bit/s", uncertainty=reach)

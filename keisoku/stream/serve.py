@@ -1,0 +1,240 @@
+"""`keisoku stream serve`: the far end of streams and file transfers; one client at a time, others are told to wait.
+
+It sends only to the host that asked over TCP and greeted it, for no longer than it was asked to within the limits of
+`StreamTrial`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from keisoku.errors import EngineError, KeisokuError
+from keisoku.path.control import Control, ControlError
+from keisoku.path.place import Place
+from keisoku.record.context import host_context
+from keisoku.stream.factor import OF_INTERFACE
+from keisoku.stream.flow_end import flow_end
+from keisoku.stream.flow_socket import close_all, facts, new_socket
+from keisoku.stream.interface_setting import InterfaceSetting
+from keisoku.stream.iperf3 import Iperf3Server
+from keisoku.stream.session import GREETING, HELLO, HELLO_MARK, OPENING
+from keisoku.stream.trial import StreamTrial
+
+_IDLE_S = 600.0
+_GREETING_S = 5.0
+_OPENING_S = 6.0
+_CHANGE_S = 1.0
+"""So long a client waits for one that just hung up: that is noticed a little later."""
+
+
+class StreamServer:
+    """Listens from the moment it is made; `serve` answers until `stop`. Raises EngineError if it cannot listen."""
+
+    def __init__(
+        self,
+        place: Place,
+        port: int,
+        told: Callable[[str], None] = lambda _: None,
+        *,
+        files: Path | None = None,
+        settable: bool = False,
+    ) -> None:
+        """`files`: where clients may have files written, nowhere if None; `settable`: whether they may have the MTU and
+        offloads of the interface towards them changed while they measure."""
+        self._place, self._told, self._files, self._settable = place, told, files, settable
+        self._listener = place.listen(port)
+        self._busy = threading.Lock()
+        self._stopped = threading.Event()
+
+    @property
+    def port(self) -> int:
+        """The TCP port."""
+        return int(self._listener.getsockname()[1])
+
+    def serve(self) -> None:
+        """Answers clients, each on a thread of its own; returns after `stop`."""
+        while not self._stopped.is_set():
+            try:
+                connection, address = self._listener.accept()
+            except OSError:
+                if self._stopped.is_set():
+                    return
+                continue
+            threading.Thread(target=self._attend, args=(connection, address[0]), daemon=True).start()
+
+    def stop(self) -> None:
+        """Ends `serve`; may be called from any thread, or twice."""
+        self._stopped.set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _attend(self, connection: socket.socket, host: str) -> None:
+        control = Control(connection, host, GREETING)
+        try:
+            control.greet(_GREETING_S)
+            if not self._busy.acquire(timeout=_CHANGE_S):
+                control.send({"error": "measures with another client; try again later"})
+                return
+            try:
+                self._told(f"{host} measures")
+                self._answer(control, connection.getsockname()[0], host)
+                self._told(f"{host} is done")
+            finally:
+                self._busy.release()
+        except (KeisokuError, OSError) as error:
+            self._told(f"{host}: {error}")
+        finally:
+            control.close()
+
+    def _answer(self, control: Control, address: str, host: str) -> None:
+        control.send({"host": host_context()})
+        with contextlib.ExitStack() as stack:
+            self._serve(control, address, host, stack)
+
+    def _serve(self, control: Control, address: str, host: str, stack: contextlib.ExitStack) -> None:
+        setting: InterfaceSetting | None = None
+        checker = stack.enter_context(contextlib.ExitStack())
+        while not self._stopped.is_set():
+            try:
+                message, _ = control.receive(_IDLE_S)
+            except ControlError:
+                return  # it hung up, or is idle for too long
+            try:
+                match message.get("do"):
+                    case "trial":
+                        self._trial(control, StreamTrial.model_validate(message["trial"]), address, host)
+                    case "interface":
+                        setting = setting or stack.enter_context(InterfaceSetting(self._place.path, host))
+                        self._set(setting, dict(message["set"]))
+                        control.send({"set": True})
+                    case "iperf3":
+                        port = self._place.inside(lambda: _free_port(address))
+                        server = Iperf3Server(self._place.inside, address, port)
+                        checker.callback(server.close)
+                        control.send({"port": port})
+                    case "iperf3-end":
+                        checker.close()
+                        control.send({"ended": True})
+                    case _:
+                        control.send({"error": "does not understand; use the same keisoku at both ends"})
+                        return
+            except ControlError:
+                return
+            except EngineError as error:
+                control.send({"error": str(error)})
+            except (ValidationError, KeyError, TypeError, ValueError) as error:
+                control.send({"error": f"does not understand ({error}); use the same keisoku at both ends"})
+                return
+
+    def _set(self, setting: InterfaceSetting, values: dict[str, int | bool]) -> None:
+        if values and not self._settable:
+            raise EngineError("this server changes no interface; start it with --settable")
+        setting.set({name: values[name] for name in OF_INTERFACE if name in values})
+
+    def _trial(self, control: Control, trial: StreamTrial, address: str, host: str) -> None:
+        sockets: dict[int, socket.socket] = {}
+        tokens = [secrets.randbits(63) for _ in trial.flows()]
+        made: list[socket.socket] = []
+        try:
+            if trial.protocol == "tcp":
+                made.append(self._place.inside(lambda: _listening(trial, address, len(tokens))))
+                ports = [made[0].getsockname()[1]] * len(tokens)
+                control.send({"tokens": tokens, "ports": ports})
+                self._accept(made, tokens, host, sockets)
+            else:
+                for flow, _ in trial.flows():
+                    made.append(self._place.inside(lambda: _bound(trial, address)))
+                    sockets[flow] = made[flow]
+                control.send({"tokens": tokens, "ports": [one.getsockname()[1] for one in made]})
+                _hear(sockets, tokens, host)
+            control.send({"ready": True, "facts": facts(sockets[0], trial)})
+            with flow_end(trial, "reverse", sockets, tokens) as end:
+                _expect(control, "run")
+                control.send({"sent": end.send(trial.duration_s)})
+                message = _expect(control, "collect")
+                counts = [(int(flow), int(count)) for flow, count in message["offered"]]
+                received = end.received(counts)
+                control.send({"received": received, "connections": end.connections()})
+        finally:
+            close_all([*made, *sockets.values()])
+
+    @staticmethod
+    def _accept(made: list[socket.socket], tokens: list[int], host: str, sockets: dict[int, socket.socket]) -> None:
+        """Streams of the client, by number; whoever else connects is hung up on."""
+        deadline = time.monotonic() + _OPENING_S
+        while len(sockets) < len(tokens):
+            made[0].settimeout(max(deadline - time.monotonic(), 0.001))
+            try:
+                stream, peer = made[0].accept()
+            except TimeoutError as error:
+                raise EngineError("not all streams were connected in time; measure again") from error
+            made.append(stream)
+            stream.settimeout(max(deadline - time.monotonic(), 0.001))
+            opening = b""
+            with contextlib.suppress(OSError):
+                while len(opening) < OPENING.size and (part := stream.recv(OPENING.size - len(opening))):
+                    opening += part
+            if len(opening) < OPENING.size:
+                continue
+            token, flow = OPENING.unpack(opening)
+            if peer[0] == host and flow < len(tokens) and tokens[flow] == token:
+                sockets[flow] = stream
+
+
+def _expect(control: Control, what: str) -> dict[str, Any]:
+    message, _ = control.receive(_IDLE_S)
+    if message.get("do") != what:
+        raise ValueError(f"{message.get('do')} instead of {what}")
+    return message
+
+
+def _listening(trial: StreamTrial, address: str, streams: int) -> socket.socket:
+    listener = new_socket(trial, address)
+    listener.bind((address, 0))
+    listener.listen(streams)
+    return listener
+
+
+def _free_port(address: str) -> int:
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind((address, 0))
+        return int(probe.getsockname()[1])
+
+
+def _bound(trial: StreamTrial, address: str) -> socket.socket:
+    made = new_socket(trial, address)
+    made.bind((address, 0))
+    return made
+
+
+def _hear(sockets: dict[int, socket.socket], tokens: list[int], host: str) -> None:
+    """Waits for a greeting at every socket, and connects it to where that came from."""
+    deadline = time.monotonic() + _OPENING_S
+    waiting = {one: flow for flow, one in sockets.items()}
+    while waiting:
+        left_s = deadline - time.monotonic()
+        ready, _, _ = select.select(list(waiting), [], [], max(left_s, 0))
+        if not ready and left_s <= 0:
+            raise EngineError("does not hear the streams' datagrams; open UDP between both ends in their firewalls")
+        for one in ready:
+            data, peer = one.recvfrom(64)
+            flow = waiting[one]
+            if peer[0] == host and data == HELLO.pack(HELLO_MARK, tokens[flow], flow):
+                one.connect(peer)
+                del waiting[one]
+                # Greetings that came meanwhile are no datagrams of the stream.
+                one.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        one.recv(64)

@@ -1,0 +1,133 @@
+"""The tester's end of streams: asks the server for a trial, connects its streams, and joins what both ends saw.
+
+It decides no trial and computes nothing.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from keisoku.errors import EngineError
+from keisoku.path.control import Control, ControlError
+from keisoku.path.place import Place
+from keisoku.stream.flow_end import PATIENCE_S, flow_end, offered
+from keisoku.stream.flow_report import Row, join
+from keisoku.stream.flow_socket import close_all, facts, new_socket
+from keisoku.stream.trial import StreamTrial
+
+PORT = 8621
+GREETING = b"keisoku-stream 1\n"
+SERVER = "keisoku stream serve"
+OPENING = struct.Struct("!QI")
+"""First bytes of a TCP stream: its trial's token and its number."""
+HELLO = struct.Struct("!8sQI")
+"""A datagram that tells the server where a UDP stream comes from."""
+HELLO_MARK = b"keisoku\n"
+_CONNECT_S = 5.0
+_HELLOS, _HELLO_S = 50, 0.1
+
+
+class StreamSession:
+    """Connected from the start. Raises EngineError, in a sentence that says what to do, for anything that fails."""
+
+    def __init__(self, place: Place, port: int = PORT) -> None:
+        self.place = place
+        connection = place.connect(port, _CONNECT_S, SERVER)
+        self.control = Control(connection, f"{place.host} port {port}", GREETING)
+        try:
+            self.control.greet(_CONNECT_S)
+            welcome, _ = self.control.receive(_CONNECT_S)
+            self.server: dict[str, Any] = dict(welcome["host"])
+            """What the server says of its host."""
+            self.local, self.remote = connection.getsockname()[0], connection.getpeername()[0]
+        except (KeyError, ValueError, TypeError) as error:
+            self.close()
+            raise ControlError(f"{self.control.peer} is no keisoku stream server of this version: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+        self.facts: dict[str, object] = {}
+        """What the kernels made of the last trial's options."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hangs up."""
+        self.control.close()
+
+    def measure(self, trial: StreamTrial) -> list[Row]:
+        """Carries out a trial; a row for each stream. Raises EngineError if it cannot be, or the server went away."""
+        opened, _ = self.control.ask({"do": "trial", "trial": trial.model_dump()}, _CONNECT_S)
+        sockets: list[socket.socket] = []
+        try:
+            tokens, ports = [int(token) for token in opened["tokens"]], [int(port) for port in opened["ports"]]
+            for flow, _ in trial.flows():
+                sockets.append(self.place.inside(lambda: new_socket(trial, self.remote)))
+                self._connect(trial, sockets[flow], ports[flow], tokens[flow], flow)
+            ready = self._greeted(trial, sockets, tokens)
+            self.facts = {"near": facts(sockets[0], trial), "far": ready.get("facts", {})}
+            return self._run(trial, sockets, tokens)
+        except (KeyError, IndexError, ValueError, TypeError) as error:
+            raise ControlError(f"{self.control.peer} does not answer as this version does: {error}") from error
+        finally:
+            close_all(sockets)
+
+    def set_interface(self, values: Mapping[str, int | bool]) -> None:
+        """Has the server's interface towards this end set, and set back what is not named. Raises EngineError."""
+        self.control.ask({"do": "interface", "set": dict(values)})
+
+    def start_iperf3(self) -> int:
+        """Has the server start iperf3's for one client; the port. Raises EngineError where there is none."""
+        return int(self.control.ask({"do": "iperf3"})[0]["port"])
+
+    def end_iperf3(self) -> None:
+        """Has it ended."""
+        self.control.ask({"do": "iperf3-end"})
+
+    def _run(self, trial: StreamTrial, sockets: list[socket.socket], tokens: list[int]) -> list[Row]:
+        with flow_end(trial, "forward", dict(enumerate(sockets)), tokens) as end:
+            self.control.send({"do": "run"})
+            sent = end.send(trial.duration_s)
+            # One that has nothing to send answers at once, or after it has sent as long as this end did.
+            far, _ = self.control.receive(trial.duration_s + PATIENCE_S)
+            received = end.received(offered(far["sent"]))
+            patience_s = PATIENCE_S + _CONNECT_S
+            rest, _ = self.control.ask({"do": "collect", "offered": offered(sent)}, patience_s)
+            connections = [*end.connections(), *((int(flow), info) for flow, info in rest["connections"])]
+        return join(trial, [*sent, *far["sent"]], [*received, *rest["received"]], connections)
+
+    def _connect(self, trial: StreamTrial, made: socket.socket, port: int, token: int, flow: int) -> None:
+        made.settimeout(_CONNECT_S)
+        try:
+            made.connect((self.remote, port))
+            if trial.protocol == "tcp":
+                made.sendall(OPENING.pack(token, flow))
+        except OSError as error:
+            raise EngineError(
+                f"{self.place.host} cannot be reached at {trial.protocol.upper()} port {port}: "
+                f"{error.strerror or error}; open that port in its firewall"
+            ) from error
+
+    def _greeted(self, trial: StreamTrial, sockets: list[socket.socket], tokens: list[int]) -> dict[str, Any]:
+        """Waits until the server knows all streams."""
+        if trial.protocol == "tcp":
+            return self.control.receive(_CONNECT_S)[0]
+        for _ in range(_HELLOS):
+            for flow, made in enumerate(sockets):
+                try:
+                    made.send(HELLO.pack(HELLO_MARK, tokens[flow], flow))
+                except OSError:
+                    continue  # An earlier one was refused; the next may come through.
+            if (message := self.control.poll(_HELLO_S)) is not None:
+                return message
+        raise EngineError(f"{self.place.host} does not hear UDP at the ports that it opened; open them in its firewall")
