@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from keisoku.cli import stream_analyse, stream_serve, stream_tcp, stream_udp
+from keisoku.cli import stream_analyse, stream_file, stream_serve, stream_tcp, stream_udp
 
 
 @click.group("stream")
@@ -12,5 +12,5 @@ def command() -> None:
     """Measures TCP and UDP streams and file transfers between two ends, and says what limits them."""
 
 
-for module in (stream_tcp, stream_udp, stream_serve, stream_analyse):
+for module in (stream_tcp, stream_udp, stream_file, stream_serve, stream_analyse):
     command.add_command(module.command)

@@ -11,10 +11,13 @@ from keisoku.cli.observation import publish
 from keisoku.record.observation import Observation
 from keisoku.record.observation_directory import ObservationDirectory
 from keisoku.report.plot import Plot
-from keisoku.stream import stream_run
+from keisoku.stream import file_run, stream_run
 
 Analysis = Callable[[ObservationDirectory], tuple[Observation, Sequence[Plot]]]
-ANALYSES: dict[str, Analysis] = dict.fromkeys(stream_run.KINDS.values(), stream_run.analyse)
+ANALYSES: dict[str, Analysis] = {
+    **dict.fromkeys(stream_run.KINDS.values(), stream_run.analyse),
+    file_run.KIND: file_run.analyse,
+}
 """By kind of run: what makes its observation and plots from its directory alone."""
 
 

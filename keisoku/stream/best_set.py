@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -34,7 +34,13 @@ def worse_by_chance(best: Sequence[float], other: Sequence[float]) -> float:
     """Probability that `other` would be so much worse if both had one mean (Welch, one-sided)."""
     if min(len(best), len(other)) < 2:
         return 1.0
-    spread = math.hypot(*(float(np.std(some, ddof=1)) / math.sqrt(len(some)) for some in (best, other)))
-    if spread == 0:
-        return 1.0 if float(np.mean(best)) == float(np.mean(other)) else 0.0
-    return float(stats.ttest_ind(best, other, equal_var=False, alternative="greater").pvalue)
+    means, shares = zip(
+        *((float(np.mean(some)), float(np.var(some, ddof=1)) / len(some)) for some in (best, other)), strict=True
+    )
+    if sum(shares) == 0:
+        return 1.0 if means[0] == means[1] else 0.0
+    # Welch–Satterthwaite.
+    freedom = sum(shares) ** 2 / sum(
+        share**2 / (len(some) - 1) for share, some in zip(shares, (best, other), strict=True)
+    )
+    return float(special.stdtr(freedom, -(means[0] - means[1]) / math.sqrt(sum(shares))))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 
 @dataclass(frozen=True)
@@ -54,4 +54,4 @@ def half_width(values: Sequence[float], level: float) -> float:
 
 @lru_cache(maxsize=256)
 def _quantile(level: float, freedom: int) -> float:
-    return float(stats.t.ppf((1 + level) / 2, freedom))
+    return float(special.stdtrit(freedom, (1 + level) / 2))

@@ -23,6 +23,7 @@ from keisoku.path.control import Control, ControlError
 from keisoku.path.place import Place
 from keisoku.record.context import host_context
 from keisoku.stream.factor import OF_INTERFACE
+from keisoku.stream.file_end import FileEnd, answer
 from keisoku.stream.flow_end import flow_end
 from keisoku.stream.flow_socket import close_all, facts, new_socket
 from keisoku.stream.interface_setting import InterfaceSetting
@@ -104,7 +105,8 @@ class StreamServer:
 
     def _serve(self, control: Control, address: str, host: str, stack: contextlib.ExitStack) -> None:
         setting: InterfaceSetting | None = None
-        checker = stack.enter_context(contextlib.ExitStack())
+        checker, files = (stack.enter_context(contextlib.ExitStack()) for _ in range(2))
+        end: FileEnd | None = None
         while not self._stopped.is_set():
             try:
                 message, _ = control.receive(_IDLE_S)
@@ -118,6 +120,13 @@ class StreamServer:
                         setting = setting or stack.enter_context(InterfaceSetting(self._place.path, host))
                         self._set(setting, dict(message["set"]))
                         control.send({"set": True})
+                    case "file":
+                        files.close()
+                        end = self._begin_file(message)
+                        files.callback(end.close)
+                        control.send({"part": end.path.name})
+                    case "file-op":
+                        answer(end, message, control, self._place, address, host)
                     case "iperf3":
                         port = self._place.inside(lambda: _free_port(address))
                         server = Iperf3Server(self._place.inside, address, port)
@@ -136,6 +145,11 @@ class StreamServer:
             except (ValidationError, KeyError, TypeError, ValueError) as error:
                 control.send({"error": f"does not understand ({error}); use the same keisoku at both ends"})
                 return
+
+    def _begin_file(self, message: dict[str, Any]) -> FileEnd:
+        if self._files is None:
+            raise EngineError("this server writes no files; start it with --files DIRECTORY")
+        return FileEnd(self._files, message)
 
     def _set(self, setting: InterfaceSetting, values: dict[str, int | bool]) -> None:
         if values and not self._settable:

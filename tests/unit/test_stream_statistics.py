@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from keisoku.stream.best_set import best_set
+from keisoku.stream.best_set import best_set, worse_by_chance
 from keisoku.stream.campaign import Campaign, Cell
 from keisoku.stream.confidence import Confidence, half_width
 from keisoku.stream.factorial import effects, interactions, setups
@@ -36,6 +37,12 @@ def test_intervals_hold_the_mean_as_often_as_they_say() -> None:
     noise = np.random.default_rng(1)
     held = sum(abs(np.mean(run := noise.normal(100, 3, 6)) - 100) <= half_width(run, 0.99) for _ in range(2000))
     assert held / 2000 == pytest.approx(0.99, abs=0.006)
+
+
+def test_chance_is_welchs() -> None:
+    one, other = [10.0, 11.0, 12.0, 10.5], [9.0, 9.5, 10.2]
+    by_scipy = stats.ttest_ind(one, other, equal_var=False, alternative="greater").pvalue
+    assert worse_by_chance(one, other) == pytest.approx(by_scipy, rel=1e-9)
 
 
 def test_the_true_best_is_in_the_set_as_often_as_it_says() -> None:

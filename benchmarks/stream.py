@@ -1,0 +1,137 @@
+"""TCP by message size on a veth: keisoku beside a plain C send loop, iperf3 and nuttcp, in turns of one run; medians.
+
+Run: python benchmarks/stream.py [--quick]. Needs root, gcc, iperf3 and nuttcp. All use the host's own congestion
+control, one connection, and are judged by what the receiver read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from keisoku.lab.bare_path import TARGET_ADDRESS, BarePath
+from keisoku.lab.namespace import Namespace
+from keisoku.path.place import Place
+from keisoku.stream.iperf3 import Iperf3Server
+from keisoku.stream.session import StreamSession
+from keisoku.stream.stream_campaign import bare_server
+from keisoku.stream.trial import StreamTrial
+
+SIZES = (1024, 4096, 8192, 16_384, 32_768, 61_440, 65_536, 77_824, 98_304, 131_072, 262_144, 524_288, 1_048_576)
+PEERS = ("plain loop", "iperf3", "nuttcp")
+NEAR = 0.95
+"""Of a plain loop's throughput is as good."""
+_PORT = 5511
+_HERE = Path(__file__).parent
+
+Sender = Callable[[int, float], float]
+"""Message bytes, seconds: bit/s."""
+
+
+class Bed:
+    """All senders on one bare path."""
+
+    def __init__(self, lab: BarePath, session: StreamSession, loop: Path) -> None:
+        self.near, self.far = Namespace(lab.tester_namespace), Namespace(lab.target_namespace)
+        self._session, self._loop = session, loop
+        self.senders: dict[str, Sender] = {
+            "keisoku": self._keisoku,
+            "plain loop": self._plain,
+            "iperf3": self._iperf3,
+            "nuttcp": self._nuttcp,
+        }
+
+    def _keisoku(self, size: int, seconds: float) -> float:
+        trial = StreamTrial(protocol="tcp", message_bytes=size, duration_s=seconds, warm_up_s=0)
+        (row,) = self._session.measure(trial)
+        return 8e9 * float(row["settled_bytes"]) / float(row["settled_ns"])
+
+    def _plain(self, size: int, seconds: float) -> float:
+        command = [str(self._loop), "receive", TARGET_ADDRESS, str(_PORT)]
+        receiver = self.far.run(lambda: subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        with receiver:
+            assert receiver.stdout and receiver.stdout.readline() == "ready\n"
+            sender = [str(self._loop), "send", TARGET_ADDRESS, str(_PORT), str(size), str(seconds)]
+            self.near.run(lambda: subprocess.run(sender, check=True))
+            count, elapsed_ns = map(int, receiver.stdout.read().split())
+        return 8e9 * count / elapsed_ns
+
+    def _iperf3(self, size: int, seconds: float) -> float:
+        server = Iperf3Server(self.far.run, TARGET_ADDRESS, _PORT + 1)
+        try:
+            command = [
+                "iperf3",
+                "-c",
+                TARGET_ADDRESS,
+                "-p",
+                str(_PORT + 1),
+                "-J",
+                "-t",
+                f"{seconds:g}",
+                "-l",
+                str(size),
+            ]
+            told = self.near.run(lambda: subprocess.run(command, capture_output=True, check=True))
+        finally:
+            server.close()
+        return float(json.loads(told.stdout)["end"]["sum_received"]["bits_per_second"])
+
+    def _nuttcp(self, size: int, seconds: float) -> float:
+        self.far.run(lambda: subprocess.run(["nuttcp", "-1"], check=True, stdout=subprocess.DEVNULL))
+        command = ["nuttcp", "-fparse", f"-T{seconds:g}", f"-l{size}", TARGET_ADDRESS]
+        told = self.near.run(lambda: subprocess.run(command, capture_output=True, text=True, check=True))
+        found = re.search(r"rate_Mbps=([0-9.]+)", told.stdout)
+        assert found, told.stdout
+        return 1e6 * float(found[1])
+
+
+def measure(seconds: float, turns: int, sizes: tuple[int, ...]) -> dict[int, dict[str, list[float]]]:
+    """bit/s by size and sender, one a turn; in each turn the order of all is random."""
+    order = random.Random(1)
+    found: dict[int, dict[str, list[float]]] = {}
+    with tempfile.TemporaryDirectory(prefix="keisoku-bench-") as folder, bare_server() as (lab, server):
+        loop = Path(folder) / "stream_loop"
+        subprocess.run(["gcc", "-O2", str(_HERE / "peers" / "stream_loop.c"), "-o", str(loop)], check=True)
+        with StreamSession(Place(TARGET_ADDRESS, lab.tester_namespace), server.port) as session:
+            bed = Bed(lab, session, loop)
+            for size in order.sample(sizes, len(sizes)):
+                mine = found.setdefault(size, {name: [] for name in bed.senders})
+                for _ in range(turns):
+                    for name in order.sample(list(bed.senders), len(bed.senders)):
+                        mine[name].append(bed.senders[name](size, seconds))
+    return found
+
+
+def table(found: dict[int, dict[str, list[float]]]) -> str:
+    """Medians in Gb/s, and what is below what it should be."""
+    lines = [f"{'byte':>9} {'keisoku':>9} {'plain':>9} {'iperf3':>9} {'nuttcp':>9}  of plain"]
+    for size in sorted(found):
+        ours, *peers = (median(found[size][name]) for name in ("keisoku", *PEERS))
+        low = [name for name, value, share in zip(PEERS, peers, (NEAR, 1, 1), strict=True) if ours < share * value]
+        values = " ".join(f"{value / 1e9:9.2f}" for value in (ours, *peers))
+        lines.append(f"{size:9} {values} {ours / peers[0]:9.3f}" + (f"  BELOW {', '.join(low)}" if low else ""))
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Prints the table."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--quick", action="store_true", help="three turns of fewer sizes")
+    options.add_argument("--turns", type=int, default=7)
+    options.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    chosen = options.parse_args()
+    sizes = tuple(chosen.sizes[::3] if chosen.quick else chosen.sizes)
+    # nuttcp and iperf3 take whole seconds.
+    print(table(measure(1.0, 3 if chosen.quick else chosen.turns, sizes)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
