@@ -15,7 +15,7 @@ from keisoku.path.place import Place
 from keisoku.plan.units import bit_rate
 from keisoku.stream.file_run import KIND
 from keisoku.stream.file_settings import FileSettings
-from keisoku.stream.file_transfer import TABLE, transfer
+from keisoku.stream.file_transfer import TABLE, FileTransfer, transfer
 from keisoku.stream.session import PORT, StreamSession
 
 
@@ -92,7 +92,8 @@ def command(
         field = {"bytes": "source"}.get(str(first["loc"][0]), str(first["loc"][0]))
         raise PlanError(f"--{field}", f"{first['input']!r} cannot be", first["msg"]) from error
     with StreamSession(place, port) as session:
+        work = FileTransfer(session, settings, ftp_password)
         directory = new_directory(out, KIND, settings.model_dump(), {"namespace": place.namespace})
         with kept(lambda: directory, TABLE, "keisoku stream analyse"):
-            transfer(session, settings, ftp_password, directory, lambda text: click.echo(text, err=True))
+            transfer(work, settings, directory, lambda text: click.echo(text, err=True))
     analyse_run(directory, as_json)

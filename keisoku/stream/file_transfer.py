@@ -126,17 +126,12 @@ class FileTransfer:
 
 
 def transfer(
-    session: StreamSession,
-    settings: FileSettings,
-    password: str,
-    directory: ObservationDirectory,
-    told: Told = lambda _: None,
+    work: FileTransfer, settings: FileSettings, directory: ObservationDirectory, told: Told = lambda _: None
 ) -> None:
     """Rounds of all stages and the whole, each round kept at once, until a stage is named or the most were made.
 
     Raises EngineError as soon as a transferred file differs from its source.
     """
-    work = FileTransfer(session, settings, password)
     order = random.Random(settings.seed)
     bps: dict[str, list[float]] = {stage: [] for stage in STAGES}
     for number in range(settings.most_runs):

@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from keisoku._core import StreamEnd
@@ -13,6 +14,7 @@ from keisoku.errors import EngineError
 from keisoku.stream.flow_report import parse, parse_connections
 from keisoku.stream.trial import Direction, StreamTrial
 
+_SOFTNET = Path("/proc/net/softnet_stat")
 RECEIVE_BYTES = 1 << 17
 """Asked for in each call to receive."""
 QUIET_S = 0.3
@@ -41,6 +43,8 @@ class FlowEnd:
             }
             for flow, direction in trial.flows()
         ]
+        self._udp = trial.protocol == "udp"
+        self._drops = backlog_drops()
         try:
             self._end = StreamEnd(json.dumps(tasks))
         except OSError as error:
@@ -55,7 +59,11 @@ class FlowEnd:
 
     def received(self, offered: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
         """Waits for what comes, and reports of each stream; `offered` are datagrams by number of the stream."""
-        return parse(self._end.received(list(offered), QUIET_S, PATIENCE_S))
+        reports = parse(self._end.received(list(offered), QUIET_S, PATIENCE_S))
+        if self._udp and reports:
+            # The host has one count for all of them.
+            reports[0]["host_drops"] = max(backlog_drops() - self._drops, 0)
+        return reports
 
     def connections(self) -> list[tuple[int, dict[str, Any]]]:
         """What the kernel says of the connections that this end sent on."""
@@ -64,6 +72,15 @@ class FlowEnd:
     def close(self) -> None:
         """Ends all; twice is no error."""
         self._end.close()
+
+
+def backlog_drops() -> int:
+    """Packets, of whatever traffic, for which this host's receive backlogs had no room since it started."""
+    try:
+        lines = _SOFTNET.read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1], 16) for line in lines)
 
 
 def offered(sent: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:

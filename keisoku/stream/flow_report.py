@@ -49,6 +49,7 @@ SCHEMA = pa.schema(
         ("reordered", pa.int64()),
         ("foreign", pa.int64()),
         ("socket_drops", pa.int64()),
+        ("host_drops", pa.int64()),
         ("buffers", pa.int64()),
         ("most_in_buffer", pa.int64()),
         ("error", pa.string()),
@@ -126,6 +127,7 @@ def _row(
         }
         return row
     counted = receiver.get("datagrams") or {}
+    row["host_drops"] = receiver.get("host_drops", 0)
     row |= {"offered": sender.get("datagrams", 0), "refused": sender.get("refused", 0)}
     names = ("came", "arrived", "lost", "duplicated", "reordered", "foreign", "socket_drops", "buffers")
     return row | {name: counted.get(name) for name in (*names, "most_in_buffer")}

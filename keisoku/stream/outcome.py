@@ -37,6 +37,8 @@ class CellOutcome:
     came in one on average; `dropped_least` and `dropped_most` are what it may be."""
     dropped_least: int = 0
     dropped_most: int = 0
+    host_drops: int = 0
+    """Packets that the receiving host dropped before any socket, of whatever traffic."""
     failures: int = 0
     errors: set[str] = field(default_factory=set)
     receiver_limited: float = 0.0
@@ -49,13 +51,19 @@ class CellOutcome:
 
     @property
     def network_lost(self) -> int:
-        """Datagrams that were lost before the receiving socket."""
-        return self.lost - self.dropped
+        """Datagrams that were lost before the receiving host, taking all that it dropped for ours."""
+        return max(self.lost - self.dropped - self.host_drops, 0)
+
+    @property
+    def host_lost(self) -> int:
+        """Datagrams that the receiving host lost before its socket, as far as that can be told."""
+        return self.lost - self.dropped - self.network_lost
 
     @property
     def network_bounds(self) -> tuple[int, int]:
         """The same at least and at most; one number without offload."""
-        return max(self.lost - self.dropped_most, 0), max(self.lost - self.dropped_least, 0)
+        least = max(self.lost - self.dropped_most - self.host_drops, 0)
+        return least, max(self.lost - self.dropped_least, 0)
 
 
 def cell_outcomes(rows: Sequence[Mapping[str, Any]]) -> list[CellOutcome]:
@@ -105,5 +113,5 @@ def _add(outcome: CellOutcome, number: int, streams: Sequence[Mapping[str, Any]]
         outcome.dropped += min(round(drops * per_buffer), lost)
         outcome.dropped_least += min(drops, lost)
         outcome.dropped_most += min(drops * (row["most_in_buffer"] or 1), lost)
-        for name in ("offered", "arrived", "lost", "reordered", "duplicated", "foreign"):
+        for name in ("offered", "arrived", "lost", "reordered", "duplicated", "foreign", "host_drops"):
             setattr(outcome, name, getattr(outcome, name) + (row[name] or 0))

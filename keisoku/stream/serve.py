@@ -172,8 +172,8 @@ class StreamServer:
                     sockets[flow] = made[flow]
                 control.send({"tokens": tokens, "ports": [one.getsockname()[1] for one in made]})
                 _hear(sockets, tokens, host)
-            control.send({"ready": True, "facts": facts(sockets[0], trial)})
             with flow_end(trial, "reverse", sockets, tokens) as end:
+                control.send({"ready": True, "facts": facts(sockets[0], trial)})
                 _expect(control, "run")
                 control.send({"sent": end.send(trial.duration_s)})
                 message = _expect(control, "collect")

@@ -119,7 +119,8 @@ def _datagrams(one: CellOutcome) -> dict[str, Quantity]:
         "received": _count(one.arrived),
         "lost": _count(one.lost),
         "of_those_in_network": Quantity(value=network, unit="", uncertainty=exact),
-        "in_socket": Quantity(value=one.lost - network, unit="", uncertainty=exact),
+        "in_host": Quantity(value=one.host_lost, unit="", uncertainty=exact if one.host_drops else 0.0),
+        "in_socket": Quantity(value=one.dropped, unit="", uncertainty=exact if one.dropped else 0.0),
         "reordered": _count(one.reordered),
         "duplicated": _count(one.duplicated),
     }
@@ -133,7 +134,7 @@ def _said(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ce
         said.append("not settled")
     least, most = one.network_bounds
     if least != most:
-        said.append(f"lost in the network: {least} to {most} for certain, as the socket counts dropped buffers")
+        said.append(f"lost in the network: {least} to {most} for certain")
     if one.failures:
         said.append(f"{one.failures} trials broke off")
     return said
@@ -310,6 +311,8 @@ def _remarks(settings: StreamSettings, ceiling: Ceiling | None, facts: Mapping[s
         remarks.append(ceiling.source)
     if context := facts.get("options"):
         remarks.append(f"the kernels' own settings: {context}")
+    if settings.protocol == "udp":
+        remarks.append("what the receiving host dropped before its sockets is a count of all its traffic")
     if settings.protocol == "udp" and settings.factors.get("offload"):
         remarks.append("with offload a socket counts dropped buffers, each taken for as many datagrams as came in one")
     return remarks

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
@@ -49,6 +49,29 @@ class PathStep(Settings):
     """Of each packet of a pair; 0: the MTU."""
     repetitions: int = Field(default=10, ge=2)
     pairs: int = Field(default=50, ge=10)
+
+
+class StreamStep(Settings):
+    """TCP by message size between two ends on this host, over a link of the lab; figures come out as this host is."""
+
+    name: str
+    rate_bps: int | None = Field(default=None, gt=0)
+    """Of the link, a token bucket that counts Ethernet frames; None for a bare path: the machine's own ceiling."""
+    mtu: int = Field(default=1500, ge=576, le=9100)
+    sizes: tuple[int, ...] = Field(min_length=1)
+    """Bytes of a message."""
+    most_runs: int = Field(default=10, ge=3)
+    duration_s: float = Field(default=1.0, gt=0)
+
+
+class TransferStep(Settings):
+    """A file transferred over a bare path of this host, with a disk held back to what the experiment's did."""
+
+    name: str
+    bytes: int = Field(gt=0)
+    over: Literal["keisoku", "ftp"] = "keisoku"
+    source_bps: float | None = Field(default=None, gt=0)
+    sink_bps: float | None = Field(default=None, gt=0)
 
 
 class Column(Settings):
@@ -148,12 +171,14 @@ class Study(Settings):
     """What of the experiment is done in another way."""
     step: tuple[Step, ...] = ()
     path: tuple[PathStep, ...] = ()
-    """Steps of another kind, by name like the others; there is one of either at least."""
+    stream: tuple[StreamStep, ...] = ()
+    transfer: tuple[TransferStep, ...] = ()
+    """Steps of other kinds, by name like the first; there is one of any kind at least."""
     table: tuple[Table, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _steps(self) -> Study:
-        names = [step.name for step in self.step] + [step.name for step in self.path]
+        names = [step.name for kind in (self.step, self.path, self.stream, self.transfer) for step in kind]
         if not names:
             raise PlanError("step", "there is none", "add a [[step]] or a [[path]]")
         if len(set(names)) < len(names):

@@ -19,6 +19,8 @@ from keisoku.runner import Observer, run
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import Step, Study
 from keisoku.study.path_step import measure_path
+from keisoku.study.stream_step import measure_stream
+from keisoku.study.transfer_step import measure_transfer
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
     runs = [_measure(step, directory / f"{study.name}-{step.name}", observer) for step in study.step]
     results = {step.name: run.results[-1] for step, run in zip(study.step, runs, strict=True)}
     results |= {step.name: measure_path(step, directory / f"{study.name}-{step.name}") for step in study.path}
+    results |= {step.name: measure_stream(step, directory / f"{study.name}-{step.name}") for step in study.stream}
+    results |= {step.name: measure_transfer(step, directory / f"{study.name}-{step.name}") for step in study.transfer}
     return Outcome(study, cells(study, results), runs, [*study.note, *_differences(study)])
 
 

@@ -18,6 +18,7 @@ const SAMPLES: u32 = 20;
 struct Flow {
     task: Task,
     socket: Arc<OwnedFd>,
+    drops_before: u64,
     ending: Arc<udp::Ending>,
     live: Arc<AtomicU64>,
 }
@@ -182,12 +183,15 @@ impl Flow {
         // SAFETY: the descriptor was just made and nobody else knows it.
         let descriptor = unsafe { OwnedFd::from_raw_fd(duplicate) };
         socket::be_patient(descriptor.as_fd())?;
-        if task.udp && !task.sends {
-            udp::prepare(descriptor.as_fd(), task.segments > 1)?;
-        }
+        let drops_before = if task.udp && !task.sends {
+            udp::prepare(descriptor.as_fd(), task.segments > 1)?
+        } else {
+            0
+        };
         Ok(Flow {
             task,
             socket: Arc::new(descriptor),
+            drops_before,
             ending: Arc::new(udp::Ending::unknown()),
             live: Arc::default(),
         })
@@ -214,13 +218,13 @@ impl Flow {
 
     fn receive(&self, stop: Arc<AtomicBool>) -> io::Result<JoinHandle<Received>> {
         let (task, descriptor, live) = (self.task.clone(), self.socket.clone(), self.live.clone());
-        let ending = self.ending.clone();
+        let (ending, drops_before) = (self.ending.clone(), self.drops_before);
         thread::Builder::new()
             .name("keisoku-stream-rx".into())
             .spawn(move || {
                 let socket: BorrowedFd<'_> = descriptor.as_fd();
                 if task.udp {
-                    udp::receive(socket, task.token, &ending, &stop, &live)
+                    udp::receive(socket, task.token, drops_before, &ending, &stop, &live)
                 } else {
                     tcp::receive(socket, task.message_bytes, task.warm_up_ns, &stop, &live)
                 }

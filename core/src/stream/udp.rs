@@ -21,6 +21,8 @@ pub const HEADER_BYTES: usize = 16;
 /// Payload of the longest IPv4 datagram.
 pub const MOST_BYTES: usize = 65_507;
 
+const GREETING: &[u8] = b"keisoku\n";
+const GREETING_BYTES: usize = 20;
 const SOL_UDP: libc::c_int = 17;
 const UDP_SEGMENT: libc::c_int = 103;
 const UDP_GRO: libc::c_int = 104;
@@ -119,15 +121,17 @@ impl Ending {
     }
 }
 
-/// Prepares a socket to receive: offload, and as much buffer as the host allows, of which it says how much.
-pub fn prepare(socket: BorrowedFd<'_>, offload: bool) -> io::Result<()> {
-    set(socket, SOL_UDP, UDP_GRO, &i32::from(offload).to_ne_bytes())
+/// Prepares a socket to receive, before anything is sent: what it dropped so far does not count.
+pub fn prepare(socket: BorrowedFd<'_>, offload: bool) -> io::Result<u64> {
+    set(socket, SOL_UDP, UDP_GRO, &i32::from(offload).to_ne_bytes())?;
+    Ok(drops(socket))
 }
 
 /// Takes datagrams until all that were offered came, or none comes any more, or `stop`.
 pub fn receive(
     socket: BorrowedFd<'_>,
     token: u64,
+    drops_before: u64,
     ending: &Ending,
     stop: &AtomicBool,
     live: &AtomicU64,
@@ -135,13 +139,14 @@ pub fn receive(
     let mut taker = Batch::new();
     let mut tracker = Tracker::new(0, u64::MAX);
     let mut received = Received::default();
-    let drops_before = drops(socket);
     let (mut buffers, mut most_in_buffer) = (0, 1);
     let mut first: Option<Instant> = None;
     let mut latest = Instant::now();
     let mut first_bytes = 0;
     let begun = Usage::now();
     while !stop.load(Ordering::Relaxed) {
+        // Only a socket that was found empty is quiet: a thread that was held up finds it full.
+        let mut empty = false;
         match taker.take(socket) {
             Ok(count) => {
                 latest = Instant::now();
@@ -157,6 +162,8 @@ pub fn receive(
                                 tracker.arrive(number, 0, 0);
                                 batch_bytes += datagram.len() as u64;
                             }
+                            // One that was sent again before the far end was heard.
+                            None if is_greeting(datagram, token) => {}
                             None => tracker.foreign(),
                         }
                     }
@@ -172,7 +179,7 @@ pub fn receive(
                     }
                 }
             }
-            Err(error) if again(&error) => {}
+            Err(error) if again(&error) => empty = true,
             // An ICMP error of a datagram that this end sent says nothing of what comes.
             Err(error) if error.raw_os_error() == Some(libc::ECONNREFUSED) => {}
             Err(error) => {
@@ -183,7 +190,7 @@ pub fn receive(
         let offered = ending.offered.load(Ordering::Acquire);
         let quiet = Duration::from_nanos(ending.quiet_ns.load(Ordering::Acquire));
         if offered != u64::MAX
-            && (tracker.forwarded_frames() >= offered || latest.elapsed() >= quiet)
+            && (tracker.forwarded_frames() >= offered || (empty && latest.elapsed() >= quiet))
         {
             break;
         }
@@ -217,6 +224,13 @@ fn number_of(datagram: &[u8], token: u64) -> Option<u64> {
     (mine == token.to_be_bytes())
         .then(|| number.try_into().ok().map(u64::from_be_bytes))
         .flatten()
+}
+
+/// The datagram that opens a flow (keisoku/stream/session.py, HELLO).
+fn is_greeting(datagram: &[u8], token: u64) -> bool {
+    datagram.len() == GREETING_BYTES
+        && datagram.starts_with(GREETING)
+        && datagram[8..16] == token.to_be_bytes()
 }
 
 /// Buffers that the socket had no room for since it was opened: what SO_RXQ_OVFL tells beside a datagram, but also once

@@ -1,0 +1,284 @@
+"""Streams and file transfers between real namespaces: accounts that add up and truths that hold on a stalled host."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import keisoku
+
+from keisoku.errors import EngineError
+from keisoku.lab import ftp_server
+from keisoku.lab.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
+from keisoku.lab.ftp_server import FtpServer
+from keisoku.lab.hop import Hop
+from keisoku.lab.namespace import Namespace
+from keisoku.lab.path import PathLab
+from keisoku.path.control import ControlError
+from keisoku.path.place import Place
+from keisoku.path.serve import Server
+from keisoku.record.observation import Observation
+from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.stream.file_run import KIND, analyse
+from keisoku.stream.file_settings import FileSettings
+from keisoku.stream.file_transfer import FileTransfer, transfer
+from keisoku.stream.interface_setting import FOLDER, InterfaceSetting, restore_left
+from keisoku.stream.iperf3 import client
+from keisoku.stream.serve import StreamServer
+from keisoku.stream.session import StreamSession
+from keisoku.stream.stream_campaign import bare_server
+from keisoku.stream.trial import StreamTrial
+
+pytestmark = pytest.mark.lab
+
+SHORT_S = 0.1
+FILE_BYTES = 6_000_001
+"""No whole number of chunks."""
+SLOW_BPS = 40e6
+"""Far below what any disk or link here does, so that a stalled host changes nothing in which stage is the slowest."""
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[StreamSession]:
+    with (
+        bare_server() as (lab, server),
+        StreamSession(Place(TARGET_ADDRESS, lab.tester_namespace), server.port) as made,
+    ):
+        yield made
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "both"])
+def test_every_byte_of_a_tcp_stream_arrives_and_both_ends_agree(session: StreamSession, direction: str) -> None:
+    rows = session.measure(
+        StreamTrial.model_validate(
+            {
+                "protocol": "tcp",
+                "message_bytes": 10_000,
+                "streams": 2,
+                "direction": direction,
+                "duration_s": SHORT_S,
+                "warm_up_s": 0,
+                "congestion": "cubic",
+            }
+        )
+    )
+    assert len(rows) == (4 if direction == "both" else 2)
+    for row in rows:
+        assert row["error"] is None and row["sent_bytes"] == row["received_bytes"] > 0
+        assert row["sent_calls"] * 10_000 >= row["sent_bytes"]
+        assert 0 < row["settled_bytes"] <= row["received_bytes"] and row["settled_ns"] > 0
+        assert row["sender_cpu_ns"] + row["receiver_cpu_ns"] > 0
+        assert row["least_rtt_us"] <= row["greatest_rtt_us"] and row["segment_bytes"] == 1448
+    assert json.loads(json.dumps(session.facts))["far"]["congestion"] == "cubic"
+
+
+@pytest.mark.parametrize("segments", [1, 40])
+def test_every_datagram_is_accounted_for_with_and_without_offload(session: StreamSession, segments: int) -> None:
+    trial = StreamTrial(protocol="udp", message_bytes=1400, duration_s=SHORT_S, segments=segments, direction="both")
+    for row in session.measure(trial):
+        assert row["error"] is None and row["offered"] * 1400 == row["sent_bytes"]
+        assert row["offered"] == row["arrived"] + row["lost"]
+        assert row["came"] == row["arrived"] + row["duplicated"] + row["foreign"]
+        assert row["received_bytes"] == (row["arrived"] + row["duplicated"]) * 1400
+        assert row["reordered"] == row["duplicated"] == row["foreign"] == 0
+        # A veth loses nothing by itself but what finds no room in the socket.
+        assert row["lost"] <= (row["socket_drops"] + row["host_drops"]) * row["most_in_buffer"]
+        assert row["most_in_buffer"] <= segments
+
+
+def test_a_small_socket_drops_and_says_so_and_a_narrow_link_loses_elsewhere(session: StreamSession) -> None:
+    small = StreamTrial(
+        protocol="udp", message_bytes=1400, streams=4, duration_s=0.3, warm_up_s=0, segments=1, buffer_bytes=4096
+    )
+    rows = session.measure(small)
+    lost, in_sockets, in_host = (sum(row[name] for row in rows) for name in ("lost", "socket_drops", "host_drops"))
+    # The host's own count is of all that it received meanwhile, and a socket may drop a greeting sent twice.
+    assert in_sockets > 0 and lost <= in_sockets + in_host
+    with PathLab([Hop(10_000_000, bucket_bytes=3000, queue_bytes=3000)]) as lab:
+        server = StreamServer(Place(lab.target_address, lab.target_namespace), 0)
+        with _serving(server), StreamSession(Place(lab.target_address, lab.tester_namespace), server.port) as narrow:
+            trial = StreamTrial(protocol="udp", message_bytes=1400, duration_s=0.3, bps=100e6)
+            (row,) = narrow.measure(trial)
+    assert row["lost"] > 0 and row["socket_drops"] == 0
+    assert row["offered"] == row["arrived"] + row["lost"]
+
+
+def test_a_rate_is_not_exceeded(session: StreamSession) -> None:
+    for protocol, bps in (("tcp", 20e6), ("udp", 20e6)):
+        trial = StreamTrial.model_validate(
+            {"protocol": protocol, "message_bytes": 1000, "bps": bps, "duration_s": 0.3, "warm_up_s": 0}
+        )
+        (row,) = session.measure(trial)
+        # One message early, and after a stall what the pace catches up with.
+        assert row["sent_bytes"] <= bps / 8e9 * (row["sent_ns"] + 10_000_000) + 2000
+
+
+def test_what_cannot_be_is_one_sentence_and_the_session_goes_on(session: StreamSession) -> None:
+    with pytest.raises(EngineError, match="congestion control nosuch is refused by this host"):
+        session.measure(StreamTrial(protocol="tcp", message_bytes=1, congestion="nosuch"))
+    with pytest.raises(EngineError, match="writes no files"):
+        session.control.ask({"do": "file", "name": "a", "bytes": 1, "direct": False, "bps": None})
+
+
+@pytest.mark.parametrize("name", ["mtu", "tso"])
+def test_interfaces_are_set_at_both_ends_and_set_back(name: str) -> None:
+    with bare_server() as (lab, server):
+        near, far = Namespace(lab.tester_namespace), Namespace(lab.target_namespace)
+        with (
+            StreamSession(Place(TARGET_ADDRESS, near.name), server.port) as session,
+            InterfaceSetting(str(near.path), TARGET_ADDRESS) as mine,
+        ):
+            wanted: dict[str, int | bool] = {"mtu": 1200} if name == "mtu" else {"tso": False}
+            session.set_interface(wanted)
+            mine.set(wanted)
+            (row,) = session.measure(StreamTrial(protocol="tcp", message_bytes=9000, duration_s=SHORT_S))
+            assert row["segment_bytes"] == (1148 if name == "mtu" else 1448) and row["error"] is None
+            assert far.run(_mtu) == near.run(_mtu) == (1200 if name == "mtu" else 1500)
+        # The server sets its own back once it notices that the client is gone.
+        with StreamSession(Place(TARGET_ADDRESS, near.name), server.port):
+            assert far.run(_mtu) == near.run(_mtu) == 1500
+
+
+def test_what_a_killed_process_left_set_is_set_back() -> None:
+    script = (
+        "import os, signal\nfrom keisoku.stream.interface_setting import InterfaceSetting\nimport sys\n"
+        "InterfaceSetting(sys.argv[1], sys.argv[2]).set({'mtu': 900})\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    with BarePath() as lab:
+        near = Namespace(lab.tester_namespace)
+        subprocess.run([sys.executable, "-c", script, str(near.path), TARGET_ADDRESS], check=False)
+        assert near.run(_mtu) == 900
+        assert "down" in restore_left()
+        assert near.run(_mtu) == 1500
+    assert not list(FOLDER.glob(f"keisoku-interface-{os.getpid()}-*"))
+
+
+def test_servers_of_another_kind_are_told_apart() -> None:
+    with BarePath() as lab:
+        server = Server(Place(TARGET_ADDRESS, lab.target_namespace), 0)
+        with (
+            _serving(server),
+            pytest.raises(ControlError, match=r"no keisoku stream server: .*'keisoku stream serve'"),
+        ):
+            StreamSession(Place(TARGET_ADDRESS, lab.tester_namespace), server.port)
+        with pytest.raises(EngineError, match="start 'keisoku stream serve' there"):
+            StreamSession(Place(TARGET_ADDRESS, lab.tester_namespace), server.port)
+
+
+def test_the_command_measures_its_ceiling_first_and_analyses_again(tmp_path: Path) -> None:
+    with bare_server() as (lab, server):
+        host = f"{TARGET_ADDRESS}@{lab.tester_namespace}"
+        common = ("--sizes", "4096,65536", "--time", "0.1s", "--most-runs", "3", "--out", "run", "--json")
+        done = keisoku("stream", "tcp", host, "--port", str(server.port), *common, cwd=tmp_path)
+    found = json.loads(done.stdout)
+    groups = [row["group"] for row in found["rows"]]
+    assert groups.count("Message") == groups.count("Own ceiling") == 2 and "Best" in groups
+    again = keisoku("stream", "analyse", "run", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["rows"] == found["rows"]
+    assert "Own ceiling" in (tmp_path / "run" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+def test_iperf3_is_asked_and_gone_afterwards(session: StreamSession, protocol: str) -> None:
+    for direction in ("forward", "reverse"):
+        trial = StreamTrial.model_validate({"protocol": protocol, "message_bytes": 1400, "direction": direction})
+        port = session.start_iperf3()
+        found = client(session.place.inside, session.remote, port, trial)
+        session.end_iperf3()
+        assert found["bps"] > 0 and found["version"].startswith("3.")
+
+
+@contextlib.contextmanager
+def _serving(server: StreamServer | Server) -> Iterator[None]:
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.stop()
+        thread.join()
+
+
+def _mtu() -> int:
+    (name,) = (entry for entry in Path("/sys/class/net").iterdir() if entry.name != "lo")
+    return int((name / "mtu").read_text())
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source.bin"
+    path.write_bytes(os.urandom(FILE_BYTES))
+    return path
+
+
+def _transfer(tmp_path: Path, source: Path, *, narrow: bool = False, ftp: bool = False, **values: Any) -> Observation:
+    """What a transfer found; what came is compared with the source here, too."""
+    files = tmp_path / "files"
+    files.mkdir()
+    tmp_path.chmod(0o755)
+    with contextlib.ExitStack() as stack:
+        if narrow:
+            lab: Any = stack.enter_context(PathLab([Hop(round(SLOW_BPS), bucket_bytes=15_000)]))
+            near, far, address = lab.tester_namespace, lab.target_namespace, lab.target_address
+        else:
+            lab = stack.enter_context(BarePath())
+            near, far, address = lab.tester_namespace, lab.target_namespace, TARGET_ADDRESS
+        server = StreamServer(Place(address, far), 0, files=files)
+        stack.enter_context(_serving(server))
+        values |= {"host": address, "source": str(source), "name": "came.bin", "bytes": FILE_BYTES}
+        if ftp:
+            stack.enter_context(FtpServer(Namespace(far), files))
+            values |= {"over": "ftp", "ftp_directory": "files"}
+        settings = FileSettings.model_validate(values)
+        directory = ObservationDirectory.create(tmp_path / "run", KIND, settings.model_dump(), {})
+        session = stack.enter_context(StreamSession(Place(address, near), server.port))
+        transfer(FileTransfer(session, settings, ""), settings, directory)
+    # What was not kept goes when the server notices that the client is gone, before it ends.
+    came = hashlib.sha256((files / "came.bin").read_bytes()).digest()
+    assert came == hashlib.sha256(source.read_bytes()).digest()
+    return analyse(directory)[0]
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("values", "narrow", "stage"),
+    [
+        ({"source_bps": SLOW_BPS}, False, "source"),
+        ({}, True, "network"),
+        ({"sink_bps": SLOW_BPS}, False, "destination"),
+    ],
+)
+def test_the_stage_that_is_throttled_is_the_bottleneck(
+    tmp_path: Path, source: Path, values: dict[str, float], narrow: bool, stage: str
+) -> None:
+    found = _transfer(tmp_path, source, narrow=narrow, **values)
+    assert found.flagged(f"bottleneck-{stage}")
+
+
+@pytest.mark.skipif(not ftp_server.installed(), reason="there is no vsftpd here")
+def test_a_real_ftp_server_carries_a_file_bit_for_bit(tmp_path: Path, source: Path) -> None:
+    found = _transfer(tmp_path, source, ftp=True, least_runs=2, most_runs=2)
+    assert "agree in 2 of 2 transfers" in str(found.remarks)
+
+
+def test_a_file_is_never_written_over(tmp_path: Path, source: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "source.bin").write_text("mine")
+    with BarePath() as lab:
+        server = StreamServer(Place(TARGET_ADDRESS, lab.target_namespace), 0, files=files)
+        with _serving(server):
+            host = f"{TARGET_ADDRESS}@{lab.tester_namespace}"
+            command = ("stream", "file", str(source), host, "--port", str(server.port))
+            keisoku(*command, cwd=tmp_path).refused("exists already")
+    assert [path.read_text() for path in files.iterdir()] == ["mine"]
+    assert TESTER_ADDRESS != TARGET_ADDRESS

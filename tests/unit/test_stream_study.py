@@ -1,0 +1,54 @@
+"""E5: every published cell finds its figure in what streams and transfers give, and a tool that is wrong fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from keisoku.record.observation import Flag, Observation, ObservedRow
+from keisoku.record.result import Quantity
+from keisoku.study.cell import Cell, cells
+from keisoku.study.file import find_studies
+from keisoku.study.stream_step import as_result, most_bps
+from keisoku.study.transfer_step import named_result
+
+
+def _rates(group: str, **bps: float) -> tuple[ObservedRow, ...]:
+    return tuple(
+        ObservedRow(name=name, group=group, figures={"throughput": Quantity(value=value, unit="bit/s")})
+        for name, value in bps.items()
+    )
+
+
+def _e5(off: float = 1.0, named: str = "") -> list[Cell]:
+    """Every cell, as if links gave `off` of what they can, and `named` were always named where given."""
+    (study,) = find_studies("e5")
+    results = {}
+    for step in study.stream:
+        most = most_bps(step.rate_bps or 2e10, step.mtu)
+        rows = _rates("Message", **{f"{size} byte": off * most for size in step.sizes})
+        observation = Observation(kind="stream-tcp", title="x", rows=rows)
+        results[step.name] = as_result(observation, step.mtu, most if step.rate_bps else None)
+    for transfer in study.transfer:
+        limits = {"source disk": transfer.source_bps, "destination disk": transfer.sink_bps, "network": None}
+        stages = {stage: limit or 2e9 for stage, limit in limits.items()}
+        slowest = named or min(stages, key=lambda stage: stages[stage])
+        flag = Flag(name=f"bottleneck-{slowest.split()[0]}", text="x")
+        rows = _rates("Stage", **stages, together=0.95 * min(stages.values()))
+        results[transfer.name] = named_result(Observation(kind="stream-file", title="x", rows=rows, flags=(flag,)))
+    return cells(study, results)
+
+
+def _failing(found: list[Cell]) -> set[str]:
+    return {cell.row for cell in found if cell.agreement in ("unexplained", "not found")}
+
+
+def test_every_cell_of_e5_finds_ours_and_the_labs_truth_agrees() -> None:
+    found = _e5()
+    assert len(found) == 7 and _failing(found) == set()
+    assert {cell.agreement for cell in found if cell.table == "Truth of the lab"} == {"agrees"}
+    assert most_bps(1e9, 1500) == pytest.approx(956.4e6, rel=1e-4)
+
+
+def test_e5_fails_on_a_wrong_rate_and_on_a_wrong_bottleneck() -> None:
+    assert "100 Mb/s" in _failing(_e5(off=0.9))
+    assert _failing(_e5(named="network")) == {"source disk at 200 Mb/s, by FTP", "destination disk at 200 Mb/s"}
