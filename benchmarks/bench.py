@@ -24,6 +24,7 @@ import path_pair
 import results
 import serial_link
 import simulated
+import stream
 import throughput
 import wire
 from peers.compiled import compiled
@@ -41,6 +42,7 @@ PARTS = (
     "links",
     "path",
     "path-pair",
+    "stream",
     "simulated",
 )
 
@@ -101,6 +103,8 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
         found[part] = printed(path.main, *(["--quick"] if quick else []))
     elif part == "path-pair":
         found[part] = printed(path_pair.main, "--repetitions", "1" if quick else "5")
+    elif part == "stream":
+        found[part] = printed(stream.main, *(["--quick"] if quick else []))
     else:
         found[part] = printed(simulated.main, "2" if quick else "20")
 

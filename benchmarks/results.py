@@ -21,7 +21,7 @@ import clock
 
 _HERE = Path(__file__).parent
 _BEGIN, _END = "<!-- bench: begin -->", "<!-- bench: end -->"
-_PACKAGES = ("netsniff-ng", "tcpreplay", "iperf3", "pchar")
+_PACKAGES = ("netsniff-ng", "tcpreplay", "iperf3", "nuttcp", "pchar")
 
 Results = dict[str, Any]
 

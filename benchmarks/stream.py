@@ -1,7 +1,7 @@
 """TCP by message size on a veth: keisoku beside a plain C send loop, iperf3 and nuttcp, in turns of one run; medians.
 
-Run: python benchmarks/stream.py [--quick]. Needs root, gcc, iperf3 and nuttcp. All use the host's own congestion
-control, one connection, and are judged by what the receiver read.
+Run: python benchmarks/stream.py [--quick]. Needs root, gcc, iperf3 and nuttcp. All use cubic (by the route, as nuttcp has
+no option for it), one connection, and are judged by what the receiver read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from keisoku.lab.bare_path import TARGET_ADDRESS, BarePath
+from pyroute2 import IPRoute
+
+from keisoku.lab.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
 from keisoku.lab.namespace import Namespace
 from keisoku.path.place import Place
 from keisoku.stream.iperf3 import Iperf3Server
@@ -34,6 +36,7 @@ _HERE = Path(__file__).parent
 
 Sender = Callable[[int, float], float]
 """Message bytes, seconds: bit/s."""
+ROUTE = {"dst": "198.18.7.0/24", "scope": 253}
 
 
 class Bed:
@@ -42,6 +45,8 @@ class Bed:
     def __init__(self, lab: BarePath, session: StreamSession, loop: Path) -> None:
         self.near, self.far = Namespace(lab.tester_namespace), Namespace(lab.target_namespace)
         self._session, self._loop = session, loop
+        for place, name, address in ((self.near, "down", TESTER_ADDRESS), (self.far, "up", TARGET_ADDRESS)):
+            place.run(lambda name=name, address=address: by_cubic(name, address))  # type: ignore[misc]
         self.senders: dict[str, Sender] = {
             "keisoku": self._keisoku,
             "plain loop": self._plain,
@@ -91,6 +96,13 @@ class Bed:
         found = re.search(r"rate_Mbps=([0-9.]+)", told.stdout)
         assert found, told.stdout
         return 1e6 * float(found[1])
+
+
+def by_cubic(interface: str, address: str) -> None:
+    """Has all connections over an interface of a bare path use cubic, whatever the host's own is."""
+    with IPRoute() as ip:
+        index = ip.link_lookup(ifname=interface)[0]
+        ip.route("replace", oif=index, prefsrc=address, metrics={"cc_algo": "cubic"}, **ROUTE)
 
 
 def measure(seconds: float, turns: int, sizes: tuple[int, ...]) -> dict[int, dict[str, list[float]]]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 Setup = Mapping[str, str]
 
@@ -54,7 +54,7 @@ def effects(cells: Sequence[tuple[Setup, Sequence[float]]]) -> list[Effect]:
     """
     known = [(setup, np.log(values)) for setup, values in cells if len(values)]
     variance, freedom = _scatter(known)
-    quantile = float(stats.t.ppf(0.975, freedom))
+    quantile = float(special.stdtrit(freedom, 0.975))
     found = []
     for factor, levels in _levels(known).items():
         means = {level: _mean([logs for setup, logs in known if setup[factor] == level]) for level in levels}
@@ -94,7 +94,7 @@ def interactions(cells: Sequence[tuple[Setup, Sequence[float]]], level: float = 
         if variance == 0:
             chance = 0.0 if squares > 1e-24 else 1.0
         else:
-            chance = float(stats.f.sf(squares / between / variance, between, freedom))
+            chance = float(special.fdtrc(between, freedom, squares / between / variance))
         if chance < level:
             found.append(Interaction((one, other), chance))
     return found

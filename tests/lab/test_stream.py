@@ -41,9 +41,9 @@ from keisoku.stream.trial import StreamTrial
 pytestmark = pytest.mark.lab
 
 SHORT_S = 0.1
-FILE_BYTES = 6_000_001
+FILE_BYTES = 2_000_001
 """No whole number of chunks."""
-SLOW_BPS = 40e6
+SLOW_BPS = 20e6
 """Far below what any disk or link here does, so that a stalled host changes nothing in which stage is the slowest."""
 
 
@@ -171,7 +171,7 @@ def test_servers_of_another_kind_are_told_apart() -> None:
         ):
             StreamSession(Place(TARGET_ADDRESS, lab.tester_namespace), server.port)
         with pytest.raises(EngineError, match="start 'keisoku stream serve' there"):
-            StreamSession(Place(TARGET_ADDRESS, lab.tester_namespace), server.port)
+            StreamSession(Place(TARGET_ADDRESS, lab.tester_namespace))
 
 
 def test_the_command_measures_its_ceiling_first_and_analyses_again(tmp_path: Path) -> None:
@@ -189,12 +189,12 @@ def test_the_command_measures_its_ceiling_first_and_analyses_again(tmp_path: Pat
 
 @pytest.mark.parametrize("protocol", ["tcp", "udp"])
 def test_iperf3_is_asked_and_gone_afterwards(session: StreamSession, protocol: str) -> None:
-    for direction in ("forward", "reverse"):
-        trial = StreamTrial.model_validate({"protocol": protocol, "message_bytes": 1400, "direction": direction})
-        port = session.start_iperf3()
-        found = client(session.place.inside, session.remote, port, trial)
-        session.end_iperf3()
-        assert found["bps"] > 0 and found["version"].startswith("3.")
+    direction = "forward" if protocol == "tcp" else "reverse"
+    trial = StreamTrial.model_validate({"protocol": protocol, "message_bytes": 1400, "direction": direction})
+    port = session.start_iperf3()
+    found = client(session.place.inside, session.remote, port, trial)
+    session.end_iperf3()
+    assert found["bps"] > 0 and found["version"].startswith("3.")
 
 
 @contextlib.contextmanager
