@@ -1,7 +1,7 @@
 """TCP by message size on a veth: keisoku beside a plain C send loop, iperf3 and nuttcp, in turns of one run; medians.
 
-Run: python benchmarks/stream.py [--quick]. Needs root, gcc, iperf3 and nuttcp. All use cubic (by the route, as nuttcp has
-no option for it), one connection, and are judged by what the receiver read.
+Run: python benchmarks/stream.py [--quick]. Needs root, gcc, iperf3 and nuttcp. All use cubic, by the route, as nuttcp
+has no option for it, one connection, and are judged by what the receiver read.
 """
 
 from __future__ import annotations
