@@ -28,8 +28,8 @@ test: $(BUILT) lint
 	cargo test --locked --quiet
 	$(PY) -m pytest --numprocesses 2 --dist worksteal --timeout 900 \
 		tests/unit tests/simulated tests/browser tests/fpga fpga/tb fpga/formal
-	$(PY) -m pytest --numprocesses 2 --dist worksteal -m "not alone" tests/lab
-	$(PY) -m pytest -m alone tests/lab
+	$(PY) -m pytest --numprocesses 2 --dist worksteal -m "not alone" -rR tests/lab
+	$(PY) -m pytest -m alone -rR tests/lab
 
 # Every frame size, a million frames a port, and the bitstreams of all boards with three seeds.
 test-fpga: $(BUILT)

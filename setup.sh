@@ -41,14 +41,19 @@ build)
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
     ;;
 test)
-    new=$(missing openvswitch-switch)
+    daemons="openvswitch-switch nginx vsftpd"
+    # shellcheck disable=SC2086  # one word a package
+    new=$(missing $daemons)
+    # shellcheck disable=SC2086
     debian "tests that need them are skipped by name" \
-        iproute2 ethtool tshark chromium chromium-driver nftables openvswitch-switch
-    # A lab runs an Open vSwitch of its own; the system's, which the package starts, is not wanted for that.
-    if [ -n "$new" ] && [ -z "$(missing openvswitch-switch)" ]; then
-        invoke-rc.d openvswitch-switch stop >/dev/null 2>&1 || true
-        update-rc.d openvswitch-switch disable >/dev/null 2>&1 || true
-    fi
+        iproute2 ethtool tshark chromium chromium-driver nftables apache2-utils linuxptp $daemons
+    # Labs run daemons of their own in their namespaces; the host's, which these packages start, are not wanted.
+    # shellcheck disable=SC2086
+    for daemon in $new; do
+        [ -z "$(missing "$daemon")" ] || continue
+        invoke-rc.d "$daemon" stop >/dev/null 2>&1 || true
+        update-rc.d "$daemon" disable >/dev/null 2>&1 || true
+    done
     # Without its dependencies: it asks for plots and for a documentation tool, which nothing here calls.
     .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements.lock
     ;;
@@ -60,6 +65,6 @@ fpga)
     ;;
 bench)
     debian "benchmarks that need them are left out" iproute2 ethtool clang libbpf-dev gcc libc6-dev \
-        netsniff-ng tcpreplay iperf3 pchar
+        netsniff-ng tcpreplay iperf3 nuttcp pchar
     ;;
 esac

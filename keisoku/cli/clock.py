@@ -66,17 +66,25 @@ def cost(reads: int, stall_scan: str, rounds: int, out: Path | None, as_json: bo
     default="auto",
     show_default=True,
     metavar="KIND",
-    help="phc:N, pps:N, ntp:HOST, http:URL, realtime, monotonic, raw",
+    help="phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic, raw",
 )
 @click.option("--duration", default="1s", show_default=True, metavar="TIME", help="how long to compare")
 @click.option("--tries", type=int, default=16, show_default=True, help="reads of which the narrowest is kept")
-@click.option("--pause", default="2s", show_default=True, metavar="TIME", help="between two requests to an NTP server")
+@click.option(
+    "--pause",
+    default="2s",
+    show_default=True,
+    metavar="TIME",
+    help="between two requests to a PTP master or an NTP server",
+)
 @_output
 def calibrate(reference: str, duration: str, tries: int, pause: str, out: Path | None, as_json: bool) -> None:
     """The counter's frequency against a real reference, kept for the error budgets of later runs.
 
     \b
     keisoku clock calibrate                            # hardware clock or pulse, if there is one
+    keisoku clock calibrate --reference ptp:HOST --duration 10min --pause 125ms
+    keisoku clock calibrate --reference ptp:HOST,domain=44
     keisoku clock calibrate --reference ntp:HOST --duration 10min
     keisoku clock calibrate --reference raw            # circular where the kernel's clock is the counter: said so
     """

@@ -57,7 +57,7 @@ counter, realtime, monotonic, raw, boottime",
     default="auto",
     show_default=True,
     metavar="KIND",
-    help="phc:N, pps:N, ntp:HOST, http:URL, realtime, monotonic, raw",
+    help="phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic, raw",
 )
 @click.option("--resume", is_flag=True, help="continue the log in --out; its settings but the duration are kept")
 @click.option("--out", type=click.Path(path_type=Path), help="run directory (default: runs/DATE-KIND)")

@@ -7,62 +7,61 @@ import sys
 import click
 
 from keisoku import __version__
-from keisoku.cli import (
-    cable_series,
-    capture,
-    clean,
-    clock,
-    compare,
-    devices,
-    find,
-    fpga,
-    interruption,
-    lab,
-    path,
-    ports,
-    procedures,
-    query,
-    replay,
-    report,
-    run,
-    stream,
-    study,
-)
-from keisoku.cli.measure import FAILED
+from keisoku.cli import interruption
+from keisoku.cli.exit_code import FAILED
+from keisoku.cli.lazy_group import LazyGroup
 from keisoku.errors import KeisokuError
 
+NAMES = (
+    "run",
+    "report",
+    "compare",
+    "study",
+    "cable-series",
+    "clock",
+    "query",
+    "capture",
+    "find",
+    "replay",
+    "fpga",
+    "lab",
+    "path",
+    "stream",
+    "devices",
+    "ports",
+    "clean",
+)
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class Commands(LazyGroup):
+    """Those with a module each, and one for each procedure."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, sorted."""
+        from keisoku.cli import procedures
+
+        return sorted([*super().list_commands(ctx), *procedures.names()])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """None if there is none of this name."""
+        if found := super().get_command(ctx, cmd_name):
+            return found
+        from keisoku.cli import procedures
+
+        return procedures.command(cmd_name)
+
+
+@click.group(
+    cls=Commands,
+    modules={name: f"keisoku.cli.{name.replace('-', '_')}" for name in NAMES},
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__)
 def keisoku() -> None:
     """Measures what a network device does to every frame, and states how sure it is.
 
     Exit codes: 0 measured and every criterion met, 1 a criterion missed, 2 could not measure.
     """
-
-
-for command in procedures.commands():
-    keisoku.add_command(command)
-for module in (
-    run,
-    report,
-    compare,
-    study,
-    cable_series,
-    clock,
-    query,
-    capture,
-    find,
-    replay,
-    fpga,
-    lab,
-    path,
-    stream,
-    devices,
-    ports,
-    clean,
-):
-    keisoku.add_command(module.command)
 
 
 def main() -> None:

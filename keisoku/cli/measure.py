@@ -13,6 +13,7 @@ from rich.console import Console
 
 from keisoku.calibration.bias import Bias
 from keisoku.calibration.store import bias_for, keep
+from keisoku.cli.exit_code import MEASURED, MISSED
 from keisoku.cli.progress import Display
 from keisoku.cli.standard_output import told
 from keisoku.engine.opening import open_engine
@@ -29,9 +30,6 @@ from keisoku.report.csv import write_csv
 from keisoku.report.html import render_html
 from keisoku.report.text import print_results
 from keisoku.runner import run
-
-MEASURED, MISSED, FAILED = 0, 1, 2
-"""Exit codes: every criterion met; a criterion missed; could not measure."""
 
 
 def measure(

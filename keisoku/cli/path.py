@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import click
 
-from keisoku.cli import path_analyse, path_clocks, path_delay, path_one_packet, path_pair, path_reflect, path_serve
+from keisoku.cli.lazy_group import LazyGroup
+
+MODULES = {
+    "one-packet": "path_one_packet",
+    "packet-pair": "path_pair",
+    "serve": "path_serve",
+    "delay": "path_delay",
+    "reflect": "path_reflect",
+    "clocks": "path_clocks",
+    "analyse": "path_analyse",
+}
 
 
-@click.group("path")
+@click.group("path", cls=LazyGroup, modules={name: f"keisoku.cli.{module}" for name, module in MODULES.items()})
 def command() -> None:
     """Measures bandwidth and delay of an IP path and of its hops."""
-
-
-for module in (path_one_packet, path_pair, path_serve, path_delay, path_reflect, path_clocks, path_analyse):
-    command.add_command(module.command)

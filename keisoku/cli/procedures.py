@@ -24,9 +24,18 @@ _UNITS = {"_s": "TIME", "_fps": "RATE", "_percent": "PERCENT", "_bytes": "BYTES"
 """Suffixes of settings, which options go without, and what is shown instead."""
 
 
-def commands() -> list[click.Command]:
-    """One for each procedure, in the order of a report."""
-    return [_command(procedure) for procedure in PROCEDURES.values()]
+def names() -> list[str]:
+    """Of all commands, in the order of a report."""
+    return [_dashed(procedure) for procedure in PROCEDURES.values()]
+
+
+def command(name: str) -> click.Command | None:
+    """None if no procedure has the name."""
+    return next((_command(procedure) for procedure in PROCEDURES.values() if _dashed(procedure) == name), None)
+
+
+def _dashed(procedure: Procedure) -> str:
+    return procedure.name.replace("_", "-")
 
 
 def _command(procedure: Procedure) -> click.Command:
@@ -54,7 +63,7 @@ def _command(procedure: Procedure) -> click.Command:
     decorated: Callable[..., Any] = measuring(run)
     for name, field in reversed(settings.items()):
         decorated = _option(procedure.settings, name, names[name], field)(decorated)
-    return click.command(procedure.name.replace("_", "-"))(decorated)
+    return click.command(_dashed(procedure))(decorated)
 
 
 def _option(settings: type[Settings], name: str, option: str, field: FieldInfo) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import click
 
 from keisoku.capture import replay
-from keisoku.cli.measure import FAILED, MEASURED
+from keisoku.cli.exit_code import FAILED, MEASURED
 from keisoku.cli.options import capture_options, fps
 from keisoku.engine.opening import open_ports
 from keisoku.engine.playback import Played, play

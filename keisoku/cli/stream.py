@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import click
 
-from keisoku.cli import stream_analyse, stream_file, stream_serve, stream_tcp, stream_udp
+from keisoku.cli.lazy_group import LazyGroup
+
+NAMES = ("tcp", "udp", "file", "serve", "analyse")
 
 
-@click.group("stream")
+@click.group("stream", cls=LazyGroup, modules={name: f"keisoku.cli.stream_{name}" for name in NAMES})
 def command() -> None:
     """Measures TCP and UDP streams and file transfers between two ends, and says what limits them."""
-
-
-for module in (stream_tcp, stream_udp, stream_file, stream_serve, stream_analyse):
-    command.add_command(module.command)

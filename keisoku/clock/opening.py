@@ -8,6 +8,7 @@ from keisoku.clock.reference import KERNEL, Chosen, Reference, automatic, is_rea
 from keisoku.clock.reference_http import date_server
 from keisoku.clock.reference_local import TRIES, hardware_clock, kernel_clock, pulse
 from keisoku.clock.reference_ntp import ntp_server
+from keisoku.clock.reference_ptp import ptp_master
 from keisoku.errors import EngineError, KeisokuError
 
 
@@ -33,6 +34,8 @@ def open_reference(chosen: Chosen, host: HostClocks, pause_s: float, tries: int 
         return hardware_clock(chosen)
     if chosen.kind == "pps":
         return pulse(chosen)
+    if chosen.kind == "ptp":
+        return ptp_master(chosen, pause_s)
     if chosen.kind == "ntp":
         return ntp_server(chosen, pause_s)
     if chosen.kind == "http":

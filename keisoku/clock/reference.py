@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from keisoku.clock import ptp_target
 from keisoku.clock.host_clocks import HostClocks
 from keisoku.clock.reading import Reading
 from keisoku.errors import PlanError
 from keisoku.record.observation import Flag
 
-FORMS = "phc:N, pps:N, ntp:HOST, http:URL, realtime, monotonic or raw"
+FORMS = "phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic or raw"
 KERNEL = ("realtime", "monotonic", "raw")
 
 
@@ -67,6 +68,9 @@ def parse(text: str) -> Chosen:
         if not target.isdigit():
             raise PlanError("--reference", f"{text!r} names no device", f"give its number: {kind}:0 is /dev/{kind}0")
         return Chosen(kind, target)
+    if kind == "ptp":
+        ptp_target.target(target)
+        return Chosen(kind, target)
     if kind in ("ntp", "http"):
         if not target:
             raise PlanError("--reference", f"{kind} needs a server", f"give one: {kind}:HOST")
@@ -91,7 +95,7 @@ def automatic(host: HostClocks, kept_time: bool, devices: Path = Path("/dev")) -
         "--reference",
         "this machine has no hardware clock (/dev/ptp*) and no pulse (/dev/pps*), and its kernel keeps time by the"
         f" counter itself (clock source {host.clock_source}, not disciplined)",
-        "give ntp:HOST or http:URL; 'raw' compares the counter with itself and shows read noise only",
+        "give ptp:HOST, ntp:HOST or http:URL; 'raw' compares the counter with itself and shows read noise only",
     )
 
 

@@ -1,13 +1,18 @@
-"""Skips lab tests by name where there can be no lab; opens and closes taps."""
+"""Skips lab tests by name where there can be no lab, runs again what failed while the host took a CPU; keeps taps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 import pytest
+from host_watch import HostWatch
 from lab_frames import Tap
 
 from keisoku.lab import LabPort, available
+
+HOST = pytest.StashKey[HostWatch]()
+ATTEMPTS = 4
+"""A failure is reported at once if the host was calm, else if it came so often."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -17,11 +22,24 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     reason = available()
-    for item in items:
-        if reason and item.get_closest_marker("lab"):
+    labs = [item for item in items if item.get_closest_marker("lab")]
+    for item in labs:
+        if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
+    if labs and not reason:
+        host = HostWatch()
+        config.stash[HOST] = host
+        config.add_cleanup(host.close)
+        for item in labs:
+            item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, condition=host.saw_stall))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if host := item.config.stash.get(HOST, None):
+        host.restart()
 
 
 @pytest.fixture

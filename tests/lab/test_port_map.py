@@ -11,7 +11,7 @@ from command_line import assert_adds_up, keisoku, namespaces_of, trials
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 
-def test_a_bridge_has_one_group_of_ports(tmp_path: Path) -> None:
+def test_every_way_through_a_bridge_is_measured(tmp_path: Path) -> None:
     done = keisoku(
         "port-map", "--dut", "lab:bridge", "--ports", "1,2,3", "--rate", "2kpps", "--size", "64,512",
         "--duration", "0.1s", "--waits", "0.02s", "--no-limits", "--out", "run", "--json", cwd=tmp_path,
@@ -23,7 +23,7 @@ def test_a_bridge_has_one_group_of_ports(tmp_path: Path) -> None:
     assert ways == {(one, other) for one in range(3) for other in range(3) if one != other}
     (result,) = json.loads(done.stdout)["results"]
     assert [row["case"] for row in result["rows"]] == [f"{one + 1} to {other + 1}" for one, other in sorted(ways)]
-    # On a busy machine the tester may spoil trials of a way; then it compares nothing and says so.
-    assert result["remarks"][0].startswith(("ports {1–3} form one group", "no size passed on every way"))
+    # The host may spoil trials of a way: then nothing is compared, and that is said.
+    assert result["remarks"][0].startswith(("below 4 ports a chip cannot be told", "no size passed on every way"))
     assert (run / "report.html").stat().st_size > 0
     assert namespaces_of(done.pid) == []

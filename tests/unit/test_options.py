@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from keisoku.cli.main import keisoku
+from keisoku.cli import procedures
 from keisoku.cli.options import plan_of
 from keisoku.plan.plan import Plan, parse
 
-command = keisoku.commands["loss"]
+command = procedures.command("loss")
 
 
 def plan(**typed: Any) -> Plan:
+    assert command is not None
     given = {str(option.name): None for option in command.params} | {"modify": (), "require": ()}
     assert typed.keys() <= given.keys()
     return plan_of("loss", given | {"dut": "lab:cable"} | typed, {})

@@ -1,0 +1,29 @@
+"""A group that imports a command when it is asked for: none waits for what the others need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """`modules` says which module has a command by name, as its `command`."""
+
+    def __init__(self, *settings: Any, modules: Mapping[str, str], **more: Any) -> None:
+        super().__init__(*settings, **more)
+        self._modules = dict(modules)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, sorted."""
+        return sorted({*super().list_commands(ctx), *self._modules})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """None if there is none of this name."""
+        if cmd_name not in self._modules:
+            return super().get_command(ctx, cmd_name)
+        command = import_module(self._modules[cmd_name]).command
+        assert isinstance(command, click.Command)
+        return command
