@@ -89,10 +89,19 @@ def decode_early(text: str) -> str:
         r"word_read[6'((\1) >> 2)]",
         text,
     )
+    # A write is a pulse of its own for each word, and for each register a page's word and nothing more.
+    text, writes = re.subn(
+        r"cpuif_req_masked & \(\(word_hit\[(.*?)\] & page_hit\[(.*?)\]\)\)( & cpuif_req_is_wr)?;",
+        r"word_write[\1] & page_hit[\2];",
+        text,
+    )
+    text, uses = re.subn(r"(decoded_reg_strb\.[\w.\[\]]+) && decoded_req_is_wr", r"\1", text)
+    if writes == 0 or uses == 0:
+        raise SystemExit("fpga/generate_registers.py: the register block writes its registers in an unknown form")
     if reads == 0 or re.search(r"(cpuif_addr|rd_mux_addr\)?) *[=<>]=", text.replace("s_cpuif_addr", "")) or not ranges:
         raise SystemExit("fpga/generate_registers.py: the register block compares addresses in an unknown form")
     stage = [
-        "    logic [63:0] word_hit, word_read, page_hit;  // word_read: of a read, and near what it chooses",
+        "    logic [63:0] word_hit, word_read, word_write, page_hit;  // read: near what it chooses; write: for a clock",
         f"    logic [{len(ranges) - 1}:0] range_hit;",
         "    always_ff @(posedge clk) begin",
         "        cpuif_req <= s_cpuif_req & !(s_cpuif_req_is_wr ? s_cpuif_req_stall_wr : s_cpuif_req_stall_rd) & !rst;",
@@ -102,6 +111,7 @@ def decode_early(text: str) -> str:
         "            page_hit <= s_cpuif_addr[19:14] == '0 ? 64'd1 << s_cpuif_addr[13:8] : '0;",
         *(f"            range_hit[{number}] <= {bounds};" for number, bounds in enumerate(ranges)),
         "        end",
+        "        word_write <= 64'(s_cpuif_req & s_cpuif_req_is_wr & !s_cpuif_req_stall_wr & !rst) << s_cpuif_addr[7:2];",
         "        if (s_cpuif_req & !s_cpuif_req_is_wr & !s_cpuif_req_stall_rd) word_read <= 64'd1 << s_cpuif_addr[7:2];",
         "    end",
         "",
