@@ -101,7 +101,8 @@ def decode_early(text: str) -> str:
     if reads == 0 or re.search(r"(cpuif_addr|rd_mux_addr\)?) *[=<>]=", text.replace("s_cpuif_addr", "")) or not ranges:
         raise SystemExit("fpga/generate_registers.py: the register block compares addresses in an unknown form")
     stage = [
-        "    logic [63:0] word_hit, word_read, word_write, page_hit;  // read: near what it chooses; write: for a clock",
+        "    logic [63:0] word_hit, word_read, word_write, page_hit;"
+        "  // read: near what it chooses; write: for a clock",
         f"    logic [{len(ranges) - 1}:0] range_hit;",
         "    always_ff @(posedge clk) begin",
         "        cpuif_req <= s_cpuif_req & !(s_cpuif_req_is_wr ? s_cpuif_req_stall_wr : s_cpuif_req_stall_rd) & !rst;",
@@ -111,8 +112,10 @@ def decode_early(text: str) -> str:
         "            page_hit <= s_cpuif_addr[19:14] == '0 ? 64'd1 << s_cpuif_addr[13:8] : '0;",
         *(f"            range_hit[{number}] <= {bounds};" for number, bounds in enumerate(ranges)),
         "        end",
-        "        word_write <= 64'(s_cpuif_req & s_cpuif_req_is_wr & !s_cpuif_req_stall_wr & !rst) << s_cpuif_addr[7:2];",
-        "        if (s_cpuif_req & !s_cpuif_req_is_wr & !s_cpuif_req_stall_rd) word_read <= 64'd1 << s_cpuif_addr[7:2];",
+        "        word_write <= 64'(s_cpuif_req & s_cpuif_req_is_wr & !s_cpuif_req_stall_wr & !rst)"
+        " << s_cpuif_addr[7:2];",
+        "        if (s_cpuif_req & !s_cpuif_req_is_wr & !s_cpuif_req_stall_rd)"
+        " word_read <= 64'd1 << s_cpuif_addr[7:2];",
         "    end",
         "",
         "    logic cpuif_req_masked;",
@@ -126,7 +129,7 @@ def decode_early(text: str) -> str:
 
 
 def within(first: str, last: str) -> str:
-    """The address compared with a range, as its beginnings with those of the blocks of powers of two that it is made of.
+    """The address compared with a range: its beginnings with those of the blocks of powers of two that make the range.
 
     Carries of a comparison of 20 bits would be half of a clock. `first` and `last` are sums of products of constants.
     """
