@@ -112,8 +112,9 @@ def decode_early(text: str) -> str:
         "            page_hit <= s_cpuif_addr[19:14] == '0 ? 64'd1 << s_cpuif_addr[13:8] : '0;",
         *(f"            range_hit[{number}] <= {bounds};" for number, bounds in enumerate(ranges)),
         "        end",
-        "        word_write <= 64'(s_cpuif_req & s_cpuif_req_is_wr & !s_cpuif_req_stall_wr & !rst)"
-        " << s_cpuif_addr[7:2];",
+        "        if (s_cpuif_req & s_cpuif_req_is_wr & !s_cpuif_req_stall_wr & !rst)",
+        "            word_write <= 64'd1 << s_cpuif_addr[7:2];",
+        "        else word_write <= '0;",
         "        if (s_cpuif_req & !s_cpuif_req_is_wr & !s_cpuif_req_stall_rd)"
         " word_read <= 64'd1 << s_cpuif_addr[7:2];",
         "    end",
