@@ -8,6 +8,7 @@ Never write by hand what this writes.
 
 import argparse
 import keyword
+import math
 import re
 import sys
 from pathlib import Path
@@ -63,9 +64,9 @@ def decode_early(text: str) -> str:
     ranges: list[str] = []
 
     def in_range(match: re.Match[str]) -> str:
-        bounds = f"(s_cpuif_addr >= {match[2]}) & (s_cpuif_addr <= {match[3]})"
-        in_port = "i0" in bounds
-        each = [bounds.replace("(20)'(i0)", f"20'd{port}") for port in range(PORTS)] if in_port else [bounds]
+        in_port = "i0" in match[2]
+        ports = [[bound.replace("(20)'(i0)", f"20'd{port}") for bound in match.groups()[1:]] for port in range(PORTS)]
+        each = [within(first, last) for first, last in (ports if in_port else ports[:1])]
         if each[0] not in ranges:
             ranges.extend(each)
         return f"range_hit[{ranges.index(each[0])}{' + i0' if in_port else ''}]"
@@ -77,20 +78,31 @@ def decode_early(text: str) -> str:
     text, count = re.subn(r"(readback_data_var\[ad_hi[^=\n]*\]) = ", r"\1 |= ", text)
     if not count:
         raise SystemExit("fpga/generate_registers.py: the register block reads its registers in an unknown form")
-    # Registers lie below 2^14: 64 pages of 64 words.
+    # Registers lie below 2^14: 64 pages of 64 words. A read chooses among the words of each page first, then a page.
+    text = pages_read(text)
     address = r"(20'h[0-9a-f]+(?: \+ \(20\)'\(i\d\) \* 20'h[0-9a-f]+)*)"
     text = re.sub(
         rf"(?:cpuif_addr|rd_mux_addr) == {address}", r"(word_hit[6'((\1) >> 2)] & page_hit[6'((\1) >> 8)])", text
     )
     text, reads = re.subn(
         rf"ad_low\(rd_mux_addr\) == ad_low\({address}\)",
-        r"word_hit[6'((\1) >> 2)] & page_hit[6'((\1) >> 8)]",
+        r"word_read[6'((\1) >> 2)]",
         text,
     )
+    # A write is a pulse of its own for each word, and for each register a page's word and nothing more.
+    text, writes = re.subn(
+        r"cpuif_req_masked & \(\(word_hit\[(.*?)\] & page_hit\[(.*?)\]\)\)( & cpuif_req_is_wr)?;",
+        r"word_write[\1] & page_hit[\2];",
+        text,
+    )
+    text, uses = re.subn(r"(decoded_reg_strb\.[\w.\[\]]+) && decoded_req_is_wr", r"\1", text)
+    if writes == 0 or uses == 0:
+        raise SystemExit("fpga/generate_registers.py: the register block writes its registers in an unknown form")
     if reads == 0 or re.search(r"(cpuif_addr|rd_mux_addr\)?) *[=<>]=", text.replace("s_cpuif_addr", "")) or not ranges:
         raise SystemExit("fpga/generate_registers.py: the register block compares addresses in an unknown form")
     stage = [
-        "    logic [63:0] word_hit, page_hit;",
+        "    logic [63:0] word_hit, word_read, word_write, page_hit;"
+        "  // read: near what it chooses; write: for a clock",
         f"    logic [{len(ranges) - 1}:0] range_hit;",
         "    always_ff @(posedge clk) begin",
         "        cpuif_req <= s_cpuif_req & !(s_cpuif_req_is_wr ? s_cpuif_req_stall_wr : s_cpuif_req_stall_rd) & !rst;",
@@ -100,6 +112,11 @@ def decode_early(text: str) -> str:
         "            page_hit <= s_cpuif_addr[19:14] == '0 ? 64'd1 << s_cpuif_addr[13:8] : '0;",
         *(f"            range_hit[{number}] <= {bounds};" for number, bounds in enumerate(ranges)),
         "        end",
+        "        if (s_cpuif_req & s_cpuif_req_is_wr & !s_cpuif_req_stall_wr & !rst)",
+        "            word_write <= 64'd1 << s_cpuif_addr[7:2];",
+        "        else word_write <= '0;",
+        "        if (s_cpuif_req & !s_cpuif_req_is_wr & !s_cpuif_req_stall_rd)"
+        " word_read <= 64'd1 << s_cpuif_addr[7:2];",
         "    end",
         "",
         "    logic cpuif_req_masked;",
@@ -110,6 +127,51 @@ def decode_early(text: str) -> str:
     if waits is None:
         raise SystemExit("fpga/generate_registers.py: the register block masks requests in an unknown way")
     return replaced_once(text, waits[0], "assign cpuif_req_masked = cpuif_req;")
+
+
+def within(first: str, last: str) -> str:
+    """The address compared with a range: its beginnings with those of the blocks of powers of two that make the range.
+
+    Carries of a comparison of 20 bits would be half of a clock. `first` and `last` are sums of products of constants.
+    """
+
+    def value(expression: str) -> int:
+        products = [term.split(" * ") for term in expression.split(" + ")]
+        numbers = [[int(one[4:], 16 if one.startswith("20'h") else 10) for one in product] for product in products]
+        return sum(math.prod(product) for product in numbers)
+
+    low, high = value(first), value(last) + 1
+    terms = []
+    while low < high:
+        bits = 0
+        while low % (2 << bits) == 0 and low + (2 << bits) <= high:
+            bits += 1
+        terms.append(f"s_cpuif_addr[{ADDRESS_BITS - 1}:{bits}] == {ADDRESS_BITS - bits}'h{low >> bits:x}")
+        low += 1 << bits
+    return " | ".join(f"({term})" for term in terms)
+
+
+def pages_read(text: str) -> str:
+    """The register block whose read multiplexer has a register for each page of 64 words, not for each 2 KiB.
+
+    The page is chosen where the block chose among the latter. Raises SystemExit if the text is not as expected.
+    """
+    text = text.replace("readback_data_var[512]", "readback_data_var[64]").replace("i<512;", "i<64;")
+    text = text.replace("readback_data_rt_c[512]", "readback_data_rt_c[64]")
+    text = replaced_once(text, "logic [31:0] readback_data_rt[512];", "logic [31:0] readback_data_rt[64];")
+    text = replaced_once(text, "function automatic bit [8:0] ad_hi", "function automatic bit [5:0] ad_hi")
+    text = replaced_once(text, "return addr[19:11];", "return addr[13:8];")
+    offsets = re.findall(r"readback_data_var\[ad_hi\(20'h([0-9a-f]+)( \+ \(20\)'\(i\d\) \* 20'h([0-9a-f]+))?\)\]", text)
+    if not offsets:
+        raise SystemExit("fpga/generate_registers.py: the register block reads its registers in an unknown form")
+    places = [int(offset, 16) + port * int(step or "0", 16) for offset, _, step in offsets for port in range(PORTS)]
+    pages = sorted({place >> 8 for place in places})
+    chosen = "".join(f" | {{32{{page_hit[{page}]}}}} & readback_data_rt[{page}]" for page in pages)
+    choice = re.search(r"if\(readback_is_ext_block\) begin.*?end else begin.*?end\n", text, re.DOTALL)
+    if choice is None:
+        raise SystemExit("fpga/generate_registers.py: the register block chooses what it read in an unknown way")
+    # A block's word is zero where the read is of a register, and the other way around.
+    return replaced_once(text, choice[0], f"readback_data = readback_ext_block_data_rt{chosen};\n")
 
 
 def read_on_demand(text: str) -> str:

@@ -1,6 +1,8 @@
 """The committed register map is what registers.rdl gives; fields take and put the bits they say."""
 
 import importlib.util
+import random
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -37,6 +39,22 @@ def test_the_register_block_is_generated(tmp_path: Path) -> None:
     package, module = generate.write_rtl(generate.compiled(), tmp_path)
     assert "package registers_pkg" in package.read_text()
     assert "module registers" in module.read_text()
+
+
+def test_ranges_are_compared_by_their_prefixes() -> None:
+    generate = generator()
+    chance = random.Random(3)
+    for _ in range(50):
+        first = 4 * chance.randrange(1 << 18)
+        last = min(first + 4 * chance.randrange(1, 1 << chance.randrange(1, 14)), 1 << 20) - 1
+        text = generate.within(f"20'h{first:x}", f"20'h{first:x} + 20'd1 * 20'h{last - first:x}")
+        terms = re.findall(r"\(s_cpuif_addr\[19:(\d+)\] == (\d+)'h([0-9a-f]+)\)", text)
+        assert " | ".join(f"(s_cpuif_addr[19:{bits}] == {width}'h{value})" for bits, width, value in terms) == text
+        assert all(int(bits) + int(width) == 20 for bits, width, _ in terms)
+        others = [chance.randrange(1 << 20) for _ in range(20)]
+        for address in [first, last, max(first - 1, 0), min(last + 1, (1 << 20) - 1), *others]:
+            hit = any(address >> int(bits) == int(value, 16) for bits, _, value in terms)
+            assert hit == (first <= address <= last)
 
 
 def test_the_map_starts_as_every_build_does() -> None:

@@ -5,9 +5,8 @@ from prove import prove
 
 RTL = ["rtl/fifo/sync_fifo.sv"]
 OUTSIDE = [*RTL, "formal/sync_fifo/sync_fifo_proof.sv"]
-FULL = ("sync_fifo.sv", "(LOG2_DEPTH + 1)'(2 ** LOG2_DEPTH);\n  assign out_valid",
-        "(LOG2_DEPTH + 1)'(2 ** LOG2_DEPTH + 1);\n  assign out_valid")  # fmt: skip
-ORDER = ("sync_fifo.sv", "out       = memory[taken", "out       = memory[~taken")
+FULL = ("sync_fifo.sv", "(2 ** LOG2_DEPTH - 1)", "(2 ** LOG2_DEPTH)")
+ORDER = ("sync_fifo.sv", "out = memory[taken", "out = memory[~taken")
 
 
 @pytest.mark.parametrize("mode", ["bmc", "cover"])

@@ -45,7 +45,9 @@ module latency
   logic negative;  // the sample is
   logic fresh, more, less;  // fresh: nothing has been added yet, whatever the table holds
   logic signed [48:0] distance;
-  logic far;  // the distance is cut off
+  // The distance is cut off where one of the digits above those that are squared is not its sign, or where it is the
+  // one value that has no opposite.
+  logic [3:0] unlike, zeros;
   logic [DIGITS-1:0] root, upper;
   logic [DIGITS-1:0] lower;
   logic minus;
@@ -99,11 +101,14 @@ module latency
     end
 
     // The square.
-    far <= distance[48:DIGITS-1] != {(50 - DIGITS) {distance[48]}} || distance[48] && distance[DIGITS-2:0] == '0;
+    for (int i = 0; i < 4; i++) begin
+      unlike[i] <= distance[DIGITS-1+6*i+:6] != {6{distance[48]}};
+      zeros[i]  <= distance[6*i+:6] == '0;
+    end
     if (!second) begin
       {upper, lower} <= {partial, lower[DIGITS-1:1]};
       if (step == 5'd2) {upper, lower} <= {DIGITS'(0), root};
-      if (step == 5'd1 && far) distance[DIGITS-1:0] <= {1'b0, {DIGITS - 1{1'b1}}};
+      if (step == 5'd1 && (unlike != '0 || distance[48] && &zeros)) distance[DIGITS-1:0] <= {1'b0, {DIGITS - 1{1'b1}}};
     end
 
     // A step ahead, because a word's choice is wide.

@@ -49,8 +49,10 @@ module async_fifo #(
   assign will_be_there = gray(after(taken)) != written_gray_there;
   assign out           = memory[taken[LOG2_DEPTH-1:0]];
 
+  // The next place is free whenever `in_ready` says so, and nobody looks at it before it is passed: so it may be written
+  // at any time, and wide memories hang on a flip-flop.
   always_ff @(posedge in_clk) begin
-    if (in_valid && in_ready) memory[written[LOG2_DEPTH-1:0]] <= in;
+    if (in_ready) memory[written[LOG2_DEPTH-1:0]] <= in;
     in_ready <= !in_rst && !(in_valid && in_ready ? will_be_full : is_full);
     if (in_rst) begin
       written      <= '0;

@@ -16,41 +16,56 @@ module sync_fifo #(
 );
 
   (* ram_style = "distributed" *) logic [WIDTH-1:0] memory[2**LOG2_DEPTH];
-  logic [LOG2_DEPTH:0] written, taken;
+  logic [LOG2_DEPTH-1:0] written, taken;
+  logic [LOG2_DEPTH:0] held;
+  logic full, put, take;
 
-  assign in_ready  = written - taken != (LOG2_DEPTH + 1)'(2 ** LOG2_DEPTH);
-  assign out_valid = written != taken;
-  assign out       = memory[taken[LOG2_DEPTH-1:0]];
+  assign in_ready = !full;
+  assign put = in_valid && in_ready;
+  assign take = out_valid && out_ready;
+  assign out = memory[taken];
 
+  // The flags are flip-flops, because both neighbours decide by them.
   always_ff @(posedge clk) begin
-    if (in_valid && in_ready) memory[written[LOG2_DEPTH-1:0]] <= in;
+    if (put) memory[written] <= in;
     if (rst) begin
-      written <= '0;
-      taken   <= '0;
+      written   <= '0;
+      taken     <= '0;
+      held      <= '0;
+      full      <= '0;
+      out_valid <= '0;
     end else begin
-      if (in_valid && in_ready) written <= written + 1'b1;
-      if (out_valid && out_ready) taken <= taken + 1'b1;
+      if (put) written <= written + 1'b1;
+      if (take) taken <= taken + 1'b1;
+      if (put && !take) held <= held + 1'b1;
+      if (take && !put) held <= held - 1'b1;
+      if (put != take) begin
+        full      <= put && held == (LOG2_DEPTH + 1)'(2 ** LOG2_DEPTH - 1);
+        out_valid <= put || held != (LOG2_DEPTH + 1)'(1);
+      end
     end
   end
 
 `ifdef FORMAL
   // By induction: what was written at any one place is there until it has been taken from there.
-  logic [LOG2_DEPTH:0] place, ahead, held;
+  logic [LOG2_DEPTH-1:0] place, ahead;
   logic holds;
   logic [WIDTH-1:0] word;
 
-  assign held  = written - taken;
   assign ahead = place - taken;
 
   always_ff @(posedge clk) begin
     place <= place;
     if (rst) holds <= '0;
-    else if (in_valid && in_ready && written == place) holds <= '1;
-    else if (out_valid && out_ready && taken == place) holds <= '0;
-    if (in_valid && in_ready && written == place) word <= in;
+    else if (put && written == place) holds <= '1;
+    else if (take && taken == place) holds <= '0;
+    if (put && written == place) word <= in;
     assert (held <= (LOG2_DEPTH + 1)'(2 ** LOG2_DEPTH));
-    assert (holds == (ahead < held));
-    if (holds) assert (memory[place[LOG2_DEPTH-1:0]] == word);
+    assert (held[LOG2_DEPTH-1:0] == LOG2_DEPTH'(written - taken));
+    assert (full == (held == (LOG2_DEPTH + 1)'(2 ** LOG2_DEPTH)));
+    assert (out_valid == (held != '0));
+    assert (holds == ({1'b0, ahead} < held));
+    if (holds) assert (memory[place] == word);
     if (out_valid && taken == place) assert (out == word);
   end
 `endif

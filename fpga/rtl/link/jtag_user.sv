@@ -41,6 +41,7 @@ module jtag_user #(
   logic [3:0] out_bits;
   logic [7:0] in_byte, out_byte;
   logic in_push, in_room, out_there, out_take, answering, now;
+  logic any_wanted;  // known long before: a unit takes nine bits
 
   assign now = selected && shift;
   assign counted = {tdi, wanted[15:1]};
@@ -110,9 +111,10 @@ module jtag_user #(
   end
 
   // The instrument's bits: zeros, a one, then as many units as were wanted, then zeros.
-  assign out_take = out_there && answering && out_bits == '0 && wanted != '0;
+  assign out_take = out_there && answering && out_bits == '0 && any_wanted;
 
   always_ff @(posedge tck) begin
+    any_wanted <= (state == COUNTING ? counted : wanted) != '0;
     if (tck_rst || !now) begin
       tdo       <= '0;
       answering <= '0;
@@ -131,7 +133,7 @@ module jtag_user #(
         out_unit <= out_unit >> 1;
       end else begin
         tdo <= out_take;
-        if (wanted != '0) begin
+        if (any_wanted) begin
           wanted   <= wanted - 1'b1;
           out_bits <= 4'd8;
           out_unit <= {1'b0, out_byte};

@@ -107,7 +107,7 @@ module link
   logic is_again, is_known, is_whole;
   logic [           10:0] expected;
   logic [            7:0] index;
-  logic [            1:0] delay;
+  logic [            1:0] delay;  // three clocks from `index` to a word of the buffer
   logic [            1:0] part;
   logic [           31:0] outgoing;
   logic                   silent;  // a block still owes an answer
@@ -154,6 +154,8 @@ module link
     is_whole           <= octets == expected;
     is_known           <= header.opcode[7:2] == '0 && header.address[23:20] == '0 && header.address[1:0] == '0;
     is_again           <= done_valid && header.sequence_number == done_sequence && header.sequence_number != '0;
+    // A clock late, so that nothing but a register is before the buffer.
+    buffer_read_index  <= {state == ANSWER || state == LOAD || state == PAYLOAD, index};
     patience           <= (state == ACK || state == REQUEST) ? patience + 1'b1 : '0;
 
     if (rst) begin
@@ -180,20 +182,19 @@ module link
 
         JUDGE: begin
           index <= '0;
-          delay <= 2'd2;
+          delay <= 2'd3;
           part  <= '0;
           if (is_again && is_whole) begin
             state    <= ANSWER;
             outgoing <= {done_sequence, 1'b1, done_opcode, status, done_last_word};
           end else begin
-            done_sequence     <= header.sequence_number;
-            done_opcode       <= header.opcode[6:0];
-            done_last_word    <= header.last_word;
-            done_valid        <= '1;
-            bus_addr          <= header.address[19:0];
-            bus_req_is_wr     <= is_write;
-            outgoing          <= {header.sequence_number, 1'b1, header.opcode[6:0], STATUS_DONE, header.last_word};
-            buffer_read_index <= '0;
+            done_sequence <= header.sequence_number;
+            done_opcode <= header.opcode[6:0];
+            done_last_word <= header.last_word;
+            done_valid <= '1;
+            bus_addr <= header.address[19:0];
+            bus_req_is_wr <= is_write;
+            outgoing <= {header.sequence_number, 1'b1, header.opcode[6:0], STATUS_DONE, header.last_word};
             if (!is_whole || !is_known || silent) begin
               status <= silent ? STATUS_SILENT : STATUS_REFUSED;
               outgoing[15:8] <= silent ? STATUS_SILENT : STATUS_REFUSED;
@@ -245,9 +246,8 @@ module link
         end
 
         NEXT: begin
-          index             <= index + 1'b1;
-          buffer_read_index <= {1'b0, index + 1'b1};
-          delay             <= 2'd2;
+          index <= index + 1'b1;
+          delay <= 2'd3;
           if (!is_fixed) bus_addr <= bus_addr + 20'd4;
           if (index == header.last_word) state <= ANSWER;
           else if (is_write) state <= FETCH;
@@ -258,9 +258,8 @@ module link
         end
 
         ANSWER: begin
-          index             <= '0;
-          buffer_read_index <= {1'b1, 8'd0};
-          delay             <= 2'd2;
+          index <= '0;
+          delay <= 2'd3;
           if (answer_ready) begin
             outgoing <= outgoing << 8;
             part     <= part + 1'b1;
@@ -276,15 +275,14 @@ module link
         end
 
         PAYLOAD: begin
-          delay <= 2'd2;
+          delay <= 2'd3;
           if (answer_ready) begin
             outgoing <= outgoing << 8;
             part     <= part + 1'b1;
             if (part == 2'd3) begin
-              index             <= index + 1'b1;
-              buffer_read_index <= {1'b1, index + 1'b1};
-              state             <= index == done_last_word ? WAIT : LOAD;
-              resume            <= index == done_last_word;
+              index  <= index + 1'b1;
+              state  <= index == done_last_word ? WAIT : LOAD;
+              resume <= index == done_last_word;
             end
           end
         end

@@ -60,6 +60,12 @@ module bitmap #(
   assign address = BASE | {WORD_BITS'(port) << AREA_BITS} | WORD_BITS'(offset[AREA_BITS-1:0]);
   assign full = {offsets[1][AREA_BITS], offsets[0][AREA_BITS]};
 
+  // A reset leaves these alone, because a port that begins clears its word.
+  always_ff @(posedge clk) begin
+    if (state == FIRST && !started[port] || state == LEAVE && word_ready) words[port] <= '0;
+    if (state == STEP && (marking || at_first)) words[port][at[4:0]] <= '1;
+  end
+
   always_ff @(posedge clk) begin
     idle        <= state == WAIT && dirty == '0 && !lost_valid;
     is_backward <= from < at;
@@ -95,7 +101,6 @@ module bitmap #(
           if (!started[port]) begin
             begins[port] <= from;
             ends[port]   <= from;
-            words[port]  <= '0;
           end
           state <= COMPARE;
         end
@@ -118,17 +123,13 @@ module bitmap #(
           is_done    <= at_last;
           at         <= at + 1'b1;
           ends[port] <= at + 1'b1;
-          if (marking || at_first) begin
-            words[port][at[4:0]] <= '1;
-            dirty[port]          <= '1;
-          end
+          if (marking || at_first) dirty[port] <= '1;
           if (at[4:0] == '1) state <= LEAVE;
           else state <= at_last ? WAIT : LOOK;
         end
 
         LEAVE:
         if (word_ready) begin
-          words[port]   <= '0;
           offsets[port] <= offset + 1'b1;
           dirty[port]   <= '0;
           state         <= is_done ? WAIT : LOOK;

@@ -25,6 +25,9 @@ module time_base
   logic [5:0] fraction, dither;
   logic [5:0] ticks;  // 0..40
   logic turns, grows;
+  // What the dither will be once it turns, known a whole turn before.
+  logic [5:0] next_dither;
+  logic next_grows, last_tick;
   logic [1:0] more;  // nanoseconds beyond 7
   logic carry, setting;
   low_t low, low_shown;
@@ -37,17 +40,19 @@ module time_base
     if (time_rst || set) begin
       fraction <= 6'd33;  // of the first tick, whose 7 are added while it is
       ticks <= 6'd1;
+      last_tick <= '0;
       dither <= '0;
       turns <= '0;
       more <= '0;
       carry <= '0;
       low <= time_rst ? '0 : set_ns[LOW-1:0];
     end else begin
-      ticks <= ticks == 6'd40 ? '0 : ticks + 1'b1;
-      turns <= ticks == 6'd40;
-      if (ticks == 6'd40) begin
-        grows  <= dither < 6'd24;
-        dither <= dither < 6'd24 ? dither + 6'd17 : dither - 6'd24;
+      ticks <= last_tick ? '0 : ticks + 1'b1;
+      last_tick <= ticks == 6'd39;
+      turns <= last_tick;
+      if (last_tick) begin
+        grows  <= next_grows;
+        dither <= next_dither;
       end
       if (turns) begin
         fraction <= fraction >= 6'd32 ? fraction - 6'd32 : fraction + 6'd9;
@@ -58,6 +63,8 @@ module time_base
       end
       {carry, low} <= {1'b0, low} + (LOW + 1)'(7) + (LOW + 1)'(more);
     end
+    next_grows <= dither < 6'd24;
+    next_dither <= dither < 6'd24 ? dither + 6'd17 : dither - 6'd24;
     setting <= set && !time_rst;
     if (time_rst) high <= '0;
     else if (setting) high <= set_ns[47:LOW];

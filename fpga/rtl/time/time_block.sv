@@ -28,14 +28,17 @@ module time_block
       .to      (set)
   );
 
-  // The reset comes from far away, and what it goes through in the count is deep.
-  logic count_rst;
-  always_ff @(posedge time_clk) count_rst <= time_rst;
+  // Both come from far away. The words that are set stand still for longer than a tick.
+  logic count_rst, count_set;
+  always_ff @(posedge time_clk) begin
+    count_rst <= time_rst;
+    count_set <= set;
+  end
 
   time_base count (
       .time_clk,
       .time_rst(count_rst),
-      .set,
+      .set     (count_set),
       .set_ns  ({registers_out.set_high.value.value, registers_out.set_low.value.value}),
       .now_ns
   );
