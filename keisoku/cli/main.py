@@ -25,6 +25,7 @@ from keisoku.cli import (
     replay,
     report,
     run,
+    serve,
     study,
 )
 from keisoku.cli.measure import FAILED
@@ -53,6 +54,7 @@ for module in (
     capture,
     find,
     replay,
+    serve,
     fpga,
     lab,
     path,

@@ -104,8 +104,10 @@ class WiredEngine:
         context: dict[str, object],
         capture: PortCapture | None = None,
         resets: Literal["by hand"] | Callable[[], None] | None = None,
+        warm_up: bool = True,
     ) -> None:
-        """`resets` is what resets the device, if the engine can have that done, or who."""
+        """`resets` is what resets the device, if the engine can have that done, or who. Without `warm_up` nothing is
+        sent before the first trial's own frames, whose first may then be late."""
         self._ports, self._traffic, self._context = ports, traffic, context
         self._resets = resets
         self._link_bits_per_second = link_bits_per_second
@@ -113,7 +115,7 @@ class WiredEngine:
         places = [port.place(capture.kept_bytes if capture else 0) for port in ports]
         self._wire = Wire(json.dumps(places), traffic.transmitting, traffic.receiving)
         self._running: _Running | None = None
-        self._warm = False
+        self._warm = not warm_up
 
     @property
     def capabilities(self) -> Capabilities:

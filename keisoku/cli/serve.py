@@ -1,0 +1,26 @@
+"""`keisoku serve`: the Open Traffic Generator API. Prints where it listens; measures nothing itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("serve")
+@click.option("--listen", default="127.0.0.1", show_default=True, help="Address of this host to listen on.")
+@click.option("--http-port", type=click.IntRange(0, 65535), default=8443, show_default=True, help="0: any free one.")
+@click.option("--certificate", type=click.Path(path_type=Path), help="PEM file; without it the server speaks HTTP.")
+@click.option("--key", type=click.Path(path_type=Path), help="PEM file of its key.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what a simulated device draws.")
+def command(listen: str, http_port: int, certificate: Path | None, key: Path | None, seed: int) -> None:
+    """Serve the Open Traffic Generator API, for snappi, gosnappi and otgen.
+
+    A port's location is xdp:INTERFACE, packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT or sim:DEVICE#PORT.
+    """
+    from keisoku.otg.controller import Controller  # what serves takes a second to load
+    from keisoku.otg.server import Listening, Server
+
+    with Server(Listening(listen, http_port, certificate, key), Controller(seed)) as server:
+        click.echo(f"OTG at {server.url}; end with Ctrl-C")
+        server.wait()

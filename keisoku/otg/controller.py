@@ -1,0 +1,282 @@
+"""What a request does: to the session, and to the ports. One request at a time; knows no transport.
+
+Documents come in and go out as JSON values of OTG. Raises PlanError for what the script must change, EngineError for
+what failed on this side.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Any
+
+from keisoku import __version__
+from keisoku.engine import Engine
+from keisoku.errors import EngineError, PlanError
+from keisoku.frame.headers import Ends
+from keisoku.frame.variants import frames
+from keisoku.otg.bench import Bench, open_bench
+from keisoku.otg.configuration import Configuration, checked, configuration, ports
+from keisoku.otg.flow import End, Flow
+from keisoku.otg.load import trial
+from keisoku.otg.metrics import flow_metrics, port_metrics
+from keisoku.otg.node import Node
+from keisoku.otg.session import Session
+from keisoku.record.validity import reasons
+
+Document = dict[str, Any]
+API_VERSIONS = ">=1.0.0,<2.0.0"
+"""A client compares its own version with this text: a plain version would turn every other client away."""
+_FIRST_STREAM = 1
+_STREAMS = 0xFFFF - _FIRST_STREAM
+"""Numbers that tell the frames of one traffic from stale ones; 0 and 0xFFFF are nobody's (`runner`)."""
+_LOOK_S = 0.02
+_ANY_ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
+
+
+class Controller:
+    """The ports of this server and the one configuration on them. Its calls may come from different threads."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._lock = threading.RLock()
+        self._session = Session()
+        self._bench: Bench | None = None
+        self._locations: tuple[str, ...] = ()
+        self._engine: Engine | None = None
+        self._seed, self._stream, self._closed = seed, _FIRST_STREAM, False
+
+    def set_config(self, document: Document) -> Document:
+        """Replaces everything, as a whole or not at all but for traffic, which ends."""
+        with self._lock:
+            self._check_open()
+            node = checked(document)
+            self._end_traffic()
+            self._place(node)
+            bench = self._bench
+            found = configuration(node, document, lambda port: None if bench is None else bench.line_rate(port))
+            for flow in found.flows:
+                _check_frames(flow)
+            self._close_engine()
+            self._open_engine(found)
+            self._session.configured(found)
+            return {"warnings": []}
+
+    def get_config(self) -> Document:
+        """As it was set."""
+        with self._lock:
+            return self._session.configuration.document
+
+    def set_control_state(self, document: Document) -> Document:
+        """Traffic, the tester's hosts; ports' links and captures are refused."""
+        with self._lock:
+            self._check_open()
+            node = checked(document, "ControlState")
+            choice = str(node.choice())
+            state = node.child(choice)
+            if choice == "traffic":
+                warnings = self._traffic(state.child(str(state.choice())), node)
+            elif choice == "protocol" and state.choice() == "all":
+                wanted = str(state.child("all").scalar("state"))
+                node.check_all_read()
+                warnings = self._protocols(wanted == "start")
+            else:
+                state.refuse("is not supported", "use traffic.flow_transmit or protocol.all", str(state.choice()))
+            return {"warnings": warnings}
+
+    def get_metrics(self, document: Document) -> Document:
+        """Of ports or flows."""
+        with self._lock:
+            node = checked(document, "MetricsRequest")
+            choice = str(node.choice())
+            if choice not in ("port", "flow"):
+                node.refuse("is not supported", "ask for port or flow", choice)
+            asked = node.child(choice)
+            names = [str(name) for name in asked.scalar(f"{choice}_names") or []]
+            wanted = asked.scalar("column_names" if choice == "port" else "metric_names") or []
+            node.check_all_read()
+            self._look()
+            session, rates = self._session, self._rates()
+            if choice == "port":
+                found = port_metrics(session, session.ports(names, "port.port_names"), wanted, rates)
+            else:
+                found = flow_metrics(session, session.flows(names, "flow.flow_names"), wanted, rates)
+            return {"choice": f"{choice}_metrics", f"{choice}_metrics": found}
+
+    def get_states(self, document: Document) -> Document:
+        """Neighbours: the gateways that the tester's hosts found."""
+        with self._lock:
+            node = checked(document, "StatesRequest")
+            choice = str(node.choice())
+            if choice not in ("ipv4_neighbors", "ipv6_neighbors"):
+                node.refuse("is not supported", "ask for ipv4_neighbors or ipv6_neighbors", choice)
+            names = node.child(choice).scalar("ethernet_names") or []
+            node.check_all_read()
+            version = choice[3]
+            known = {host.name for host in self._session.configuration.interfaces}
+            unknown = next((name for name in names if name not in known), None)
+            if unknown is not None:
+                raise PlanError(f"{choice}.ethernet_names", f"there is no interface {unknown}", "name a configured one")
+            return {"choice": choice, choice: self._neighbours(int(version), names)}
+
+    def get_version(self) -> Document:
+        """Which clients may talk to it."""
+        return {"api_spec_version": API_VERSIONS, "sdk_version": API_VERSIONS, "app_version": f"keisoku {__version__}"}
+
+    def traffic(self) -> Document:
+        """What OTG has no words for: the trial of the last traffic with all that was counted, and what spoilt it."""
+        with self._lock:
+            self._look()
+            session = self._session
+            if session.trial is None or session.facts is None:
+                return {"traffic": None}
+            return {
+                "traffic": {
+                    "trial": session.trial.model_dump(mode="json"),
+                    "facts": session.facts.model_dump(mode="json"),
+                    "flows": {name: list(range(part.start, part.stop)) for name, part in session.streams.items()},
+                    "invalid_because": reasons(session.trial, session.facts),
+                }
+            }
+
+    def close(self) -> None:
+        """Ends traffic, closes ports, removes labs. May be called twice."""
+        with self._lock:
+            self._closed = True
+            self._end_traffic()
+            self._close_engine()
+            self._leave()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineError("the server is shutting down")
+
+    def _place(self, node: Node) -> None:
+        """Opens the ports that a configuration names, or keeps them if they are the same."""
+        wanted = ports(node)
+        locations = tuple(port.location for port in wanted)
+        if locations == self._locations and (self._bench is not None or not locations):
+            return
+        self._close_engine()
+        self._leave()
+        self._session.configured(Configuration((), (), (), {}))
+        if wanted:
+            self._bench = open_bench(wanted)
+        self._locations = locations
+
+    def _leave(self) -> None:
+        bench, self._bench, self._locations = self._bench, None, ()
+        if bench is not None:
+            bench.close()
+
+    def _open_engine(self, found: Configuration) -> None:
+        pairs = dict.fromkeys((one.port, other.port) for flow in found.flows for one, other in flow.ways)
+        if self._bench is None:
+            return
+        self._bench.answer([])
+        if not pairs:
+            return
+        self._engine = self._bench.engine(list(pairs))
+        largest = self._engine.capabilities.max_frame_bytes
+        for flow in found.flows:
+            if largest is not None and max(flow.frame_bytes) > largest:
+                raise PlanError(f"{flow.path}.size", f"the ports send {largest} bytes at most", "use smaller frames")
+
+    def _close_engine(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def _traffic(self, state: Node, whole: Node) -> list[str]:
+        names = [str(name) for name in state.scalar("flow_names") or []]
+        wanted = str(state.scalar("state"))
+        whole.check_all_read()
+        self._look()
+        if wanted == "stop":
+            return self._end_traffic() if self._session.to_stop(names) else []
+        if wanted != "start":
+            state.refuse(f"'{wanted}' is not supported: a trial is not interrupted", "use start and stop", "state")
+        flows = self._session.to_start(names)
+        load, streams = trial(flows, self._next_hop)
+        engine = self._engine
+        assert engine is not None, "a configuration with flows has ports"
+        count = len(load.flows)
+        if self._stream + count > _STREAMS:
+            self._stream = _FIRST_STREAM
+        engine.start(load, self._stream, self._seed)
+        self._stream += count
+        self._session.started(load, streams)
+        if len(streams) == 1:
+            return []
+        return ["counts of single flows come when traffic ends; until then they are 0"]
+
+    def _protocols(self, start: bool) -> list[str]:
+        if self._bench is not None:
+            self._bench.answer(self._session.configuration.interfaces if start else ())
+        self._session.protocols = start
+        return []
+
+    def _neighbours(self, version: int, names: list[str]) -> list[Document]:
+        if self._bench is None or not self._session.protocols:
+            return []
+        found: list[Document] = []
+        for host in self._session.configuration.interfaces:
+            if names and host.name not in names:
+                continue
+            for address in host.addresses:
+                if address.version != version:
+                    continue
+                entry: Document = {"ethernet_name": host.name, f"ipv{version}_address": address.gateway}
+                with suppress(EngineError):  # who does not answer has no address
+                    mac = self._bench.resolve(host, address)
+                    if mac is not None:
+                        entry["link_layer_address"] = mac
+                found.append(entry)
+        return found
+
+    def _next_hop(self, end: End) -> str | None:
+        assert self._bench is not None and end.interface is not None and end.address is not None
+        return self._bench.resolve(end.interface, end.address)
+
+    def _look(self) -> None:
+        """Takes over what the engine has to say; a script that polls without a pause waits a moment here."""
+        if not self._session.transmitting or self._engine is None:
+            return
+        progress = self._engine.wait(_LOOK_S)
+        if progress.finished:
+            self._finish()
+        else:
+            self._session.looked(progress)
+
+    def _end_traffic(self) -> list[str]:
+        """Stops what runs; what is said if it had not begun."""
+        if not self._session.transmitting or self._engine is None:
+            return []
+        self._engine.stop()
+        try:
+            self._finish()
+        except EngineError as error:
+            return [str(error)]
+        return []
+
+    def _finish(self) -> None:
+        assert self._engine is not None
+        try:
+            facts, _ = self._engine.finish()
+        except EngineError:
+            self._session.ended(None)
+            raise
+        self._session.ended(facts)
+
+    def _rates(self) -> list[float | None]:
+        bench = self._bench
+        count = len(self._session.configuration.ports)
+        return [None if bench is None else bench.line_rate(port) for port in range(count)]
+
+
+def _check_frames(flow: Flow) -> None:
+    """Builds the frames once, so that what cannot be sent is refused with its path, before any traffic."""
+    try:
+        frames(flow.packet.headers, flow.frame_bytes, _ANY_ENDS, flow.packet.modify)
+    except PlanError as error:
+        part = "size" if error.field == "frame size" else "packet"
+        raise PlanError(f"{flow.path}.{part}", error.problem, error.remedy) from error

@@ -1,0 +1,106 @@
+"""The server: where it listens, with what certificate, until when. Knows no path and no message."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import uvicorn
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.otg.controller import Controller
+from keisoku.otg.http import application
+
+HTTP_PORT = 8443
+_MOST_CONNECTIONS = 64
+_KEEP_ALIVE_S = 75
+_END_S = 5
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where, and how it shows who it is."""
+
+    address: str = "127.0.0.1"
+    http_port: int = HTTP_PORT
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def check(self) -> None:
+        """Raises PlanError for what is no address, and for one beyond this host without TLS."""
+        try:
+            loopback = ip_address(self.address).is_loopback
+        except ValueError:
+            raise PlanError("listen", f"'{self.address}' is no IP address", "write it as 127.0.0.1 or ::1") from None
+        if not loopback:
+            # Who may talk to it sends traffic from this host: that needs a token as well as TLS.
+            raise PlanError("listen", "beyond this host the server is not offered", "listen on 127.0.0.1 or ::1")
+        if (self.certificate is None) != (self.key is None):
+            raise PlanError("certificate", "a certificate needs its key, and a key its certificate", "give both")
+
+
+class Server:
+    """Serves from entry to exit, on a thread of its own; then ends traffic and closes the ports.
+
+    Raises EngineError if it cannot listen there.
+    """
+
+    def __init__(self, listening: Listening, controller: Controller) -> None:
+        listening.check()
+        self._listening, self._controller = listening, controller
+        config = uvicorn.Config(
+            application(controller),
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_END_S,
+            server_header=False,
+            ssl_certfile=None if listening.certificate is None else str(listening.certificate),
+            ssl_keyfile=None if listening.key is None else str(listening.key),
+        )
+        self._server = uvicorn.Server(config)
+        self._socket: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """For clients."""
+        assert self._socket is not None, "only while it serves"
+        host, port = self._socket.getsockname()[:2]
+        scheme = "http" if self._listening.certificate is None else "https"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+    def __enter__(self) -> Self:
+        listening = self._listening
+        try:
+            family = socket.AF_INET6 if ":" in listening.address else socket.AF_INET
+            self._socket = socket.create_server((listening.address, listening.http_port), family=family)
+        except OSError as error:
+            where = f"{listening.address} port {listening.http_port}"
+            raise EngineError(f"cannot listen on {where}: {error.strerror}") from error
+        sockets = [self._socket]
+        self._thread = threading.Thread(target=self._server.run, args=(sockets,), name="keisoku-http", daemon=True)
+        self._thread.start()
+        return self
+
+    def wait(self) -> None:
+        """Until the server ends, or KeyboardInterrupt."""
+        while self._thread is not None and self._thread.is_alive():
+            self._thread.join(0.5)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join()
+        if self._socket is not None:
+            self._socket.close()
+        self._controller.close()
