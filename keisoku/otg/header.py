@@ -72,7 +72,7 @@ def packet(flow: Node) -> Packet:
     nodes = flow.children("packet")
     kinds = [str(node.choice()) for node in nodes]
     found: list[Layer] = []
-    for node, kind, following in zip(nodes, kinds, [*kinds[1:], ""], strict=True):
+    for node, kind, following in zip(nodes, kinds, [*kinds, ""][1:], strict=True):
         if kind == "custom":
             found += _custom(node, first=not found)
         elif kind in KINDS:

@@ -55,6 +55,8 @@ def values(node: Node) -> Values | None:
         node.refuse("tagged metrics are not kept", "leave them out", "metric_tags")
     match choice:
         case "auto":
+            if node.kind_of("auto") not in ("str", "int"):
+                node.refuse("addresses are not asked for by DHCP", "give a value")
             node.scalar("auto")
             return None
         case "value":

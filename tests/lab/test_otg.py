@@ -1,0 +1,67 @@
+"""snappi's own client against the server over the lab's bridge and router. Needs root; asserts what holds on any host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import snappi
+
+from tests.otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Any]:
+    with otg_client() as client:
+        yield client
+
+
+def test_flows_both_ways_over_the_bridge(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    there = udp_flow(config, "there", packets=200)
+    back = udp_flow(config, "back", tx="p2", rx="p1", packets=300, size=300)
+    there.packet[0].src.value, there.packet[0].dst.value = "02:00:00:00:0a:01", "02:00:00:00:0a:02"
+    back.packet[0].src.value, back.packet[0].dst.value = "02:00:00:00:0a:02", "02:00:00:00:0a:01"
+    there.packet[2].src_port.increment.start = 5000
+    there.packet[2].src_port.increment.count = 16
+    api.set_config(config)
+    set_traffic(api, "start")
+    first, second = until_stopped(api)
+    assert (first.frames_tx, second.frames_tx) == (200, 300)
+    assert first.frames_rx <= 200 and second.frames_rx <= 300
+    assert first.loss == pytest.approx(100 * (200 - first.frames_rx) / 200)
+
+
+def test_flows_between_devices_find_the_router(api: Any) -> None:
+    config = two_ports("lab:router#1", "lab:router#2")
+    for number in (1, 2):
+        device = config.devices.device(name=f"d{number}")[-1]
+        ethernet = device.ethernets.add(name=f"e{number}", mac=f"02:00:00:00:01:0{number}")
+        ethernet.connection.port_name = f"p{number}"
+        ethernet.ipv4_addresses.add(name=f"ip{number}", address=f"198.18.{number}.77", gateway=f"198.18.{number}.1")
+    flow = config.flows.flow(name="between")[-1]
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["ip1"], ["ip2"]
+    _, ip, udp = flow.packet.ethernet().ipv4().udp()
+    udp.dst_port.value = 6000
+    flow.size.fixed = 128
+    flow.duration.fixed_packets.packets = 100
+    flow.metrics.enable = True
+    flow.metrics.latency.enable = True
+    flow.metrics.latency.mode = "cut_through"
+    api.set_config(config)
+    control = snappi.ControlState()
+    control.protocol.all.state = "start"
+    api.set_control_state(control)
+    states = snappi.StatesRequest()
+    states.ipv4_neighbors.ethernet_names = ["e1"]
+    (neighbour,) = api.get_states(states).ipv4_neighbors
+    assert (neighbour.ethernet_name, neighbour.ipv4_address) == ("e1", "198.18.1.1")
+    assert len(neighbour.link_layer_address) == 17
+    set_traffic(api, "start")
+    (metric,) = until_stopped(api)
+    assert metric.frames_tx == 100
+    assert 0 < metric.frames_rx <= 100
+    assert 0 < metric.latency.minimum_ns <= metric.latency.average_ns <= metric.latency.maximum_ns
