@@ -13,10 +13,11 @@ from keisoku.otg.server import Listening, Server
 
 
 @contextmanager
-def otg_client() -> Iterator[Any]:
+def otg_client(transport: str = "http") -> Iterator[Any]:
     """snappi's client, with its check of versions on, of a server that ends with the block."""
-    with Server(Listening(http_port=0), Controller(seed=1)) as server:
-        yield snappi.api(location=server.url, version_check=True)
+    with Server(Listening(http_port=0, grpc_port=0), Controller(seed=1)) as server:
+        location = server.url if transport == "http" else server.grpc_location
+        yield snappi.api(location=location, transport=transport, version_check=True)
 
 
 def two_ports(one: str = "sim:gs908e#1", other: str = "sim:gs908e#2") -> Any:

@@ -10,10 +10,16 @@ import click
 @click.command("serve")
 @click.option("--listen", default="127.0.0.1", show_default=True, help="Address of this host to listen on.")
 @click.option("--http-port", type=click.IntRange(0, 65535), default=8443, show_default=True, help="0: any free one.")
+@click.option("--grpc-port", type=click.IntRange(0, 65535), default=40051, show_default=True, help="0: any free one.")
+@click.option("--no-grpc", is_flag=True, help="HTTP only.")
 @click.option("--certificate", type=click.Path(path_type=Path), help="PEM file; without it the server speaks HTTP.")
 @click.option("--key", type=click.Path(path_type=Path), help="PEM file of its key.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what a simulated device draws.")
-def command(listen: str, http_port: int, certificate: Path | None, key: Path | None, seed: int) -> None:
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what a simulated device draws."
+)
+def command(
+    listen: str, http_port: int, grpc_port: int, no_grpc: bool, certificate: Path | None, key: Path | None, seed: int
+) -> None:
     """Serve the Open Traffic Generator API, for snappi, gosnappi and otgen.
 
     A port's location is xdp:INTERFACE, packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT or sim:DEVICE#PORT.
@@ -21,6 +27,8 @@ def command(listen: str, http_port: int, certificate: Path | None, key: Path | N
     from keisoku.otg.controller import Controller  # what serves takes a second to load
     from keisoku.otg.server import Listening, Server
 
-    with Server(Listening(listen, http_port, certificate, key), Controller(seed)) as server:
-        click.echo(f"OTG at {server.url}; end with Ctrl-C")
+    listening = Listening(listen, http_port, None if no_grpc else grpc_port, certificate, key)
+    with Server(listening, Controller(seed)) as server:
+        grpc = "" if server.grpc_location is None else f" and by gRPC at {server.grpc_location}"
+        click.echo(f"OTG at {server.url}{grpc}; end with Ctrl-C")
         server.wait()

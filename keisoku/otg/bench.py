@@ -50,8 +50,9 @@ class Bench(ABC):
 
     @abstractmethod
     def resolve(self, host: Interface, address: Address) -> str | None:
-        """MAC address of an address's gateway; None where nobody need be asked. Raises EngineError without an answer."""
+        """MAC address of an address's gateway; None where nobody need be asked. EngineError if it does not answer."""
 
+    @abstractmethod
     def close(self) -> None:
         """Leaves the host as it was found; may be called twice."""
 
@@ -78,6 +79,9 @@ class SimulatedBench(Bench):
     def resolve(self, host: Interface, address: Address) -> str | None:
         """None: it forwards by the ports of a flow."""
         return address.gateway_mac
+
+    def close(self) -> None:
+        """Nothing was opened."""
 
 
 class WiredBench(Bench):
@@ -191,5 +195,3 @@ def _host(places: Sequence[tuple[str, PortAddress]]) -> Bench:
 def _rate(port: HostPort) -> float | None:
     # A veth says 10 Gb/s, but that is no rate of anything.
     return port.speed_mbps * 1e6 if port.speed_mbps and port.driver != "veth" else None
-
-

@@ -112,7 +112,9 @@ def _layer1(document: Node, index: dict[str, int], speed: Callable[[int], float 
                 continue
             own = speeds[port]
             if own is not None and own != _SPEEDS[wanted]:
-                node.refuse(f"{name} runs at {own / 1e9:g} Gb/s, which keisoku does not change", "leave it out", "speed")
+                node.refuse(
+                    f"{name} runs at {own / 1e9:g} Gb/s, which keisoku does not change", "leave it out", "speed"
+                )
             speeds[port] = _SPEEDS[wanted]
     return speeds
 

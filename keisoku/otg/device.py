@@ -1,4 +1,4 @@
-"""The tester's own hosts in an OTG configuration: devices with Ethernet, IPv4 and IPv6. Plain values; resolves nothing."""
+"""The tester's own hosts in an OTG configuration: devices with Ethernet, IPv4 and IPv6. Resolves nothing."""
 
 from __future__ import annotations
 

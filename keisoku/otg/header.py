@@ -53,7 +53,9 @@ class Packet:
             found += [f"{name}.{field}={function}" for field, function in layer.varied.items()]
         return tuple(found)
 
-    def filled(self, source_mac: str, next_hop_mac: str | None, source_ip: str | None, destination_ip: str | None) -> Packet:
+    def filled(
+        self, source_mac: str, next_hop_mac: str | None, source_ip: str | None, destination_ip: str | None
+    ) -> Packet:
         """For a flow between devices: their addresses where the script gives none, in the outermost headers only."""
         ethernet, *rest = self.layers
         macs = {"src": source_mac} | ({} if next_hop_mac is None else {"dst": next_hop_mac})

@@ -106,7 +106,9 @@ def _latency(flow: Flow, parts: Sequence[StreamFacts], rates: Sequence[float | N
 def _port(session: Session, number: int, rate: float | None) -> dict[str, Any]:
     port = session.configuration.ports[number]
     sending = {way[0].port for flow in session.configuration.flows for way in flow.ways if flow.name in session.streams}
-    receiving = {way[1].port for flow in session.configuration.flows for way in flow.ways if flow.name in session.streams}
+    receiving = {
+        way[1].port for flow in session.configuration.flows for way in flow.ways if flow.name in session.streams
+    }
     metric: dict[str, Any] = {
         "name": port.name,
         "location": port.location,

@@ -1,4 +1,4 @@
-"""OTG's patterns (value, values, increment, decrement, random) as one value or a modifier of keisoku. Builds no frame."""
+"""OTG's patterns (value, values, increment, decrement, random) as one value or a modifier. Builds no frame."""
 
 from __future__ import annotations
 

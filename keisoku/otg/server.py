@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import uvicorn
 
@@ -16,7 +16,11 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.otg.controller import Controller
 from keisoku.otg.http import application
 
+if TYPE_CHECKING:
+    from keisoku.otg.grpc_service import GrpcServer
+
 HTTP_PORT = 8443
+GRPC_PORT = 40051
 _MOST_CONNECTIONS = 64
 _KEEP_ALIVE_S = 75
 _END_S = 5
@@ -28,6 +32,8 @@ class Listening:
 
     address: str = "127.0.0.1"
     http_port: int = HTTP_PORT
+    grpc_port: int | None = GRPC_PORT
+    """None: no gRPC."""
     certificate: Path | None = None
     key: Path | None = None
 
@@ -40,6 +46,8 @@ class Listening:
         if not loopback:
             # Who may talk to it sends traffic from this host: that needs a token as well as TLS.
             raise PlanError("listen", "beyond this host the server is not offered", "listen on 127.0.0.1 or ::1")
+        if self.certificate is not None and self.grpc_port is not None:
+            raise PlanError("grpc_port", "gRPC is offered without TLS only", "leave out the certificate, or gRPC")
         if (self.certificate is None) != (self.key is None):
             raise PlanError("certificate", "a certificate needs its key, and a key its certificate", "give both")
 
@@ -68,6 +76,12 @@ class Server:
         self._server = uvicorn.Server(config)
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
+        self._grpc: GrpcServer | None = None
+
+    @property
+    def grpc_location(self) -> str | None:
+        """For clients that speak gRPC."""
+        return None if self._grpc is None else self._grpc.location
 
     @property
     def url(self) -> str:
@@ -85,6 +99,14 @@ class Server:
         except OSError as error:
             where = f"{listening.address} port {listening.http_port}"
             raise EngineError(f"cannot listen on {where}: {error.strerror}") from error
+        if listening.grpc_port is not None:
+            from keisoku.otg.grpc_service import GrpcServer  # takes a while to load
+
+            try:
+                self._grpc = GrpcServer(self._controller, listening.address, listening.grpc_port)
+            except EngineError:
+                self._socket.close()
+                raise
         sockets = [self._socket]
         self._thread = threading.Thread(target=self._server.run, args=(sockets,), name="keisoku-http", daemon=True)
         self._thread.start()
@@ -99,6 +121,8 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._server.should_exit = True
+        if self._grpc is not None:
+            self._grpc.close()
         if self._thread is not None:
             self._thread.join()
         if self._socket is not None:

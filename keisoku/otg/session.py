@@ -45,7 +45,9 @@ class Session:
         chosen = self._named(names)
         if self.transmitting:
             running = ", ".join(self.transmitting)
-            raise PlanError(f"{_STATE}.state", f"traffic runs already ({running})", "stop it, then start all that is to run")
+            raise PlanError(
+                f"{_STATE}.state", f"traffic runs already ({running})", "stop it, then start all that is to run"
+            )
         if not chosen:
             raise PlanError(f"{_STATE}.flow_names", "the configuration has no flow", "set one first")
         return chosen

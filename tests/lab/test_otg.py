@@ -1,4 +1,4 @@
-"""snappi's own client against the server over the lab's bridge and router. Needs root; asserts what holds on any host."""
+"""snappi's own client against the server over the lab's bridge and router; asserts what holds on any host."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_flows_between_devices_find_the_router(api: Any) -> None:
         ethernet.ipv4_addresses.add(name=f"ip{number}", address=f"198.18.{number}.77", gateway=f"198.18.{number}.1")
     flow = config.flows.flow(name="between")[-1]
     flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["ip1"], ["ip2"]
-    _, ip, udp = flow.packet.ethernet().ipv4().udp()
+    _, _, udp = flow.packet.ethernet().ipv4().udp()
     udp.dst_port.value = 6000
     flow.size.fixed = 128
     flow.duration.fixed_packets.packets = 100

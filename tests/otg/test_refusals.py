@@ -56,7 +56,9 @@ CASES: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value", "path"), CASES, ids=[f"{place}-{n}" for n, (place, _, _) in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("place", "value", "path"), CASES, ids=[f"{place}-{n}" for n, (place, _, _) in enumerate(CASES)]
+)
 def test_the_path_of_what_is_not_supported(place: str, value: Any, path: str) -> None:
     changed = document()
     _put(changed, place, value)
@@ -85,8 +87,11 @@ _values = st.recursive(
 @settings(max_examples=60, deadline=None)
 @given(
     place=st.sampled_from(
-        ["ports", "ports[0]", "flows", "flows[0].packet", "flows[0].packet[1].ipv4.src", "flows[0].size"]
-        + ["flows[0].rate", "flows[0].duration", "flows[0].tx_rx", "devices", "layer1", "flows[0].metrics", "options"]
+        [
+            *("ports", "ports[0]", "flows", "flows[0].packet", "flows[0].packet[1].ipv4.src", "flows[0].size"),
+            *("flows[0].rate", "flows[0].duration", "flows[0].tx_rx", "devices", "layer1", "flows[0].metrics"),
+            *("options", "captures"),
+        ]
     ),
     value=_values,
 )

@@ -11,9 +11,9 @@ import snappi
 from tests.otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
 
-@pytest.fixture(scope="module")
-def api() -> Iterator[Any]:
-    with otg_client() as client:
+@pytest.fixture(scope="module", params=["http", "grpc"])
+def api(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with otg_client(request.param) as client:
         yield client
 
 
