@@ -15,6 +15,7 @@ from keisoku.engine import Engine
 from keisoku.engine.opening import host_port, lab_port
 from keisoku.engine.port import Port as HostPort
 from keisoku.engine.port import PortAddress, check, resolve_mac
+from keisoku.engine.port_capture import PortCapture
 from keisoku.engine.simulated import SimulatedEngine, routes_between
 from keisoku.engine.traffic import Route, Traffic, Way
 from keisoku.engine.wired import Port, WiredEngine
@@ -40,8 +41,13 @@ class Bench(ABC):
     def line_rate(self, port: int) -> float | None:
         """In bit/s; None where the line has no rate of its own."""
 
+    @property
     @abstractmethod
-    def engine(self, pairs: Pairs) -> Engine:
+    def captures(self) -> bool:
+        """Whether there is a wire to capture."""
+
+    @abstractmethod
+    def engine(self, pairs: Pairs, capture: PortCapture | None = None) -> Engine:
         """An engine for flows between these ports. The caller closes it before it asks for another."""
 
     @abstractmethod
@@ -69,7 +75,12 @@ class SimulatedBench(Bench):
         """Its own."""
         return self._device.link_bits_per_second
 
-    def engine(self, pairs: Pairs) -> Engine:
+    @property
+    def captures(self) -> bool:
+        """There is none."""
+        return False
+
+    def engine(self, pairs: Pairs, capture: PortCapture | None = None) -> Engine:
         """Time passes as fast as it is computed."""
         return SimulatedEngine(self._device, self._numbers, Traffic(routes_between(pairs), [_ANY]))
 
@@ -97,12 +108,17 @@ class WiredBench(Bench):
         """As the driver says it; a veth has none."""
         return self._rates[port]
 
-    def engine(self, pairs: Pairs) -> Engine:
+    @property
+    def captures(self) -> bool:
+        """Of all ports, as the programs there see it."""
+        return True
+
+    def engine(self, pairs: Pairs, capture: PortCapture | None = None) -> Engine:
         """Without a warm-up: on a script's ports nothing is sent but what it asks for."""
         routes = [Route(one, other, self._way(one, other), self._way(other, one)) for one, other in pairs]
         known = [rate for rate in self._rates if rate is not None]
         speed = min(known) if len(known) == len(self._rates) else None
-        return WiredEngine(self._ports, Traffic(routes, [_ANY]), speed, self._context, warm_up=False)
+        return WiredEngine(self._ports, Traffic(routes, [_ANY]), speed, self._context, capture, warm_up=False)
 
     def answer(self, hosts: Sequence[Interface]) -> None:
         """By a socket of its own at each port that has a host."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keisoku.errors import PlanError
+from keisoku.otg.capture import CaptureWish, wishes
 from keisoku.otg.device import Interface, interfaces
 from keisoku.otg.flow import Flow, Names, flow
 from keisoku.otg.node import Node
@@ -39,6 +40,8 @@ class Configuration:
     ports: tuple[Port, ...]
     interfaces: tuple[Interface, ...]
     flows: tuple[Flow, ...]
+    captures: dict[int, CaptureWish]
+    """By port."""
     document: dict[str, Any]
     """As it was sent, for `GET /config`."""
 
@@ -90,8 +93,9 @@ def configuration(document: Node, raw: dict[str, Any], speed: Callable[[int], fl
         raise PlanError("flows", f"{len(nodes)} are too many", f"use at most {MOST_FLOWS}")
     flows = [flow(node, names, lambda port: speeds[port], place) for place, node in enumerate(nodes)]
     _unique(flows, hosts)
+    captures = wishes(document, index)
     document.check_all_read()
-    return Configuration(found, tuple(hosts), tuple(flows), raw)
+    return Configuration(found, tuple(hosts), tuple(flows), captures, raw)
 
 
 def _layer1(document: Node, index: dict[str, int], speed: Callable[[int], float | None]) -> list[float | None]:

@@ -16,6 +16,7 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.frame.headers import Ends
 from keisoku.frame.variants import frames
 from keisoku.otg.bench import Bench, open_bench
+from keisoku.otg.capture import TrafficCapture
 from keisoku.otg.configuration import Configuration, checked, configuration, ports
 from keisoku.otg.flow import End, Flow
 from keisoku.otg.load import trial
@@ -43,6 +44,7 @@ class Controller:
         self._bench: Bench | None = None
         self._locations: tuple[str, ...] = ()
         self._engine: Engine | None = None
+        self._capture: TrafficCapture | None = None
         self._seed, self._stream, self._closed = seed, _FIRST_STREAM, False
 
     def set_config(self, document: Document) -> Document:
@@ -56,7 +58,10 @@ class Controller:
             found = configuration(node, document, lambda port: None if bench is None else bench.line_rate(port))
             for flow in found.flows:
                 _check_frames(flow)
+            if found.captures and bench is not None and not bench.captures:
+                raise PlanError("captures", "a simulated device has no wire to capture", "leave them out")
             self._close_engine()
+            self._drop_capture()
             self._open_engine(found)
             self._session.configured(found)
             return {"warnings": []}
@@ -79,8 +84,11 @@ class Controller:
                 wanted = str(state.child("all").scalar("state"))
                 node.check_all_read()
                 warnings = self._protocols(wanted == "start")
+            elif choice == "port" and state.choice() == "capture":
+                warnings = self._set_capture(state.child("capture"), node)
             else:
-                state.refuse("is not supported", "use traffic.flow_transmit or protocol.all", str(state.choice()))
+                what = "use traffic.flow_transmit, protocol.all or port.capture"
+                state.refuse("is not supported", what, str(state.choice()))
             return {"warnings": warnings}
 
     def get_metrics(self, document: Document) -> Document:
@@ -118,6 +126,22 @@ class Controller:
                 raise PlanError(f"{choice}.ethernet_names", f"there is no interface {unknown}", "name a configured one")
             return {"choice": choice, choice: self._neighbours(int(version), names)}
 
+    def get_capture(self, document: Document) -> bytes:
+        """A file of what a port received while its capture ran."""
+        with self._lock:
+            node = checked(document, "CaptureRequest")
+            name = str(node.scalar("port_name"))
+            if node.child("packets").choice() != "all":
+                node.refuse("a capture is handed out as a whole", "leave it out", "packets")
+            node.check_all_read()
+            (port,) = self._session.ports([name], "port_name")
+            wish = self._session.configuration.captures.get(port)
+            if wish is None or self._capture is None:
+                raise PlanError("port_name", f"nothing was captured at {name}", "set a capture and start it")
+            if not self._capture.ended:
+                raise PlanError("port_name", "the capture still runs", "stop it first")
+            return self._capture.received(port, wish.pcapng)
+
     def get_version(self) -> Document:
         """Which clients may talk to it."""
         return {"api_spec_version": API_VERSIONS, "sdk_version": API_VERSIONS, "app_version": f"keisoku {__version__}"}
@@ -144,6 +168,7 @@ class Controller:
             self._closed = True
             self._end_traffic()
             self._close_engine()
+            self._drop_capture()
             self._leave()
 
     def _check_open(self) -> None:
@@ -158,7 +183,7 @@ class Controller:
             return
         self._close_engine()
         self._leave()
-        self._session.configured(Configuration((), (), (), {}))
+        self._session.configured(Configuration((), (), (), {}, {}))
         if wanted:
             self._bench = open_bench(wanted)
         self._locations = locations
@@ -175,7 +200,7 @@ class Controller:
         self._bench.answer([])
         if not pairs:
             return
-        self._engine = self._bench.engine(list(pairs))
+        self._engine = self._bench.engine(list(pairs), self._capture)
         largest = self._engine.capabilities.max_frame_bytes
         for flow in found.flows:
             if largest is not None and max(flow.frame_bytes) > largest:
@@ -208,6 +233,36 @@ class Controller:
         if len(streams) == 1:
             return []
         return ["counts of single flows come when traffic ends; until then they are 0"]
+
+    def _set_capture(self, state: Node, whole: Node) -> list[str]:
+        """Of all ports at once: programs of XDP keep frames for a capture only if they are opened with one."""
+        named = [str(name) for name in state.scalar("port_names") or []]
+        wanted = str(state.scalar("state"))
+        whole.check_all_read()
+        wishes = self._session.configuration.captures
+        chosen = self._session.ports(named, "port.capture.port_names") if named else list(wishes)
+        if not chosen or any(port not in wishes for port in chosen):
+            raise PlanError("port.capture.port_names", "not all of them have a capture", "name them in captures[]")
+        if wanted == "stop":
+            if self._capture is not None:
+                self._capture.close()
+            return []
+        self._look()
+        if self._session.transmitting:
+            raise PlanError("port.capture.state", "traffic runs already", "start the capture before the traffic")
+        self._close_engine()
+        self._drop_capture()
+        self._capture = TrafficCapture(next(iter(wishes.values())).snap_bytes)
+        self._open_engine(self._session.configuration)
+        if self._session.protocols:
+            self._protocols(start=True)
+        return []
+
+    def _drop_capture(self) -> None:
+        capture, self._capture = self._capture, None
+        if capture is not None:
+            capture.close()
+            capture.remove()
 
     def _protocols(self, start: bool) -> list[str]:
         if self._bench is not None:

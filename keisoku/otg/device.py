@@ -70,4 +70,4 @@ def _address(node: Node) -> Address:
         mac.scalar("auto")
     node.scalar("prefix")
     texts = [str(node.scalar(name)) for name in ("name", "address", "gateway")]
-    return Address(*texts, given, node.path)
+    return Address(texts[0], texts[1], texts[2], given, node.path)

@@ -67,6 +67,16 @@ class Service(service.OpenapiServicer):  # type: ignore[misc]  # generated witho
         call = self._controller.get_states
         return _answer(context, lambda: messages.GetStatesResponse(), "states_response", call, request.states_request)
 
+    def GetCapture(self, request: Any, context: grpc.ServicerContext) -> Any:
+        """OTG's get_capture."""
+        document = json_format.MessageToDict(request.capture_request, preserving_proto_field_name=True)
+        try:
+            return messages.GetCaptureResponse(response_bytes=self._controller.get_capture(document))
+        except PlanError as error:
+            return _fail(context, grpc.StatusCode.INVALID_ARGUMENT, 400, str(error), "validation")
+        except KeisokuError as error:
+            return _fail(context, grpc.StatusCode.INTERNAL, 500, str(error))
+
     def GetVersion(self, request: Any, context: grpc.ServicerContext) -> Any:
         """OTG's get_version."""
         return _answer(context, lambda: messages.GetVersionResponse(), "version", self._controller.get_version)

@@ -35,6 +35,7 @@ def application(controller: Controller) -> Starlette:
         _route("/control/state", {"POST": controller.set_control_state}),
         _route("/monitor/metrics", {"POST": controller.get_metrics}),
         _route("/monitor/states", {"POST": controller.get_states}),
+        _route("/monitor/capture", {"POST": controller.get_capture}),
         _route("/capabilities/version", {"GET": controller.get_version}),
         _route("/keisoku/v1/traffic", {"GET": controller.traffic}),
         *(_refused(path, methods, what) for path, methods, what in _UNSUPPORTED),
@@ -46,11 +47,10 @@ _UNSUPPORTED = [
     ("/config/append", ["PATCH"], "changing a part of a configuration"),
     ("/config/delete", ["PATCH"], "changing a part of a configuration"),
     ("/control/action", ["POST"], "control actions"),
-    ("/monitor/capture", ["POST"], "captures"),
 ]
 
 
-def _route(path: str, calls: dict[str, Callable[..., Document]]) -> Route:
+def _route(path: str, calls: dict[str, Callable[..., Document | bytes]]) -> Route:
     async def endpoint(request: Request) -> Response:
         call = calls["GET" if request.method == "HEAD" else request.method]
         try:
@@ -61,6 +61,8 @@ def _route(path: str, calls: dict[str, Callable[..., Document]]) -> Route:
             return problem(400, "validation", str(error))
         except KeisokuError as error:
             return problem(500, "internal", str(error))
+        if isinstance(answer, bytes):
+            return Response(answer, media_type="application/octet-stream")
         return JSONResponse(answer)
 
     return Route(path, endpoint, methods=list(calls))

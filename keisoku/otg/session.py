@@ -21,7 +21,7 @@ class Session:
     """
 
     def __init__(self) -> None:
-        self.configuration = Configuration((), (), (), {})
+        self.configuration = Configuration((), (), (), {}, {})
         self.protocols = False
         """Whether the tester's hosts answer."""
         self.transmitting: tuple[str, ...] = ()

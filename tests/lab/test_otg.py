@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,9 +14,9 @@ from tests.otg_server import otg_client, set_traffic, two_ports, udp_flow, until
 pytestmark = pytest.mark.lab
 
 
-@pytest.fixture(scope="module")
-def api() -> Iterator[Any]:
-    with otg_client() as client:
+@pytest.fixture(scope="module", params=["http", "grpc"])
+def api(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with otg_client(request.param) as client:
         yield client
 
 
@@ -65,3 +66,41 @@ def test_flows_between_devices_find_the_router(api: Any) -> None:
     assert metric.frames_tx == 100
     assert 0 < metric.frames_rx <= 100
     assert 0 < metric.latency.minimum_ns <= metric.latency.average_ns <= metric.latency.maximum_ns
+
+
+def test_what_a_port_receives_is_captured_with_its_fcs(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    flow = udp_flow(config, packets=20, size=150)
+    flow.packet[2].src_port.values = [5000, 5001, 5002]
+    config.captures.capture(name="c")[-1].port_names = ["p2"]
+    api.set_config(config)
+    _capture(api, "start")
+    set_traffic(api, "start")
+    (metric,) = until_stopped(api)
+    _capture(api, "stop")
+    request = snappi.CaptureRequest()
+    request.port_name = "p2"
+    records = _records(api.get_capture(request).read())
+    own = [frame for frame in records if frame[23] == 17 and frame[36:38] == (6000).to_bytes(2, "big")]
+    assert len(own) == metric.frames_rx == 20
+    assert {len(frame) for frame in own} == {150}
+    assert all(zlib.crc32(frame[:-4]) == int.from_bytes(frame[-4:], "little") for frame in own)
+    assert [int.from_bytes(frame[34:36], "big") for frame in own] == [5000 + number % 3 for number in range(20)]
+
+
+def _capture(api: Any, state: str) -> None:
+    control = snappi.ControlState()
+    control.port.capture.state = state
+    control.port.capture.port_names = ["p2"]
+    api.set_control_state(control)
+
+
+def _records(pcap: bytes) -> list[bytes]:
+    """Frames of a little-endian pcap file."""
+    assert pcap[:4] == bytes.fromhex("4d3cb2a1")
+    found, at = [], 24
+    while at < len(pcap):
+        kept = int.from_bytes(pcap[at + 8 : at + 12], "little")
+        found.append(pcap[at + 16 : at + 16 + kept])
+        at += 16 + kept
+    return found
