@@ -20,6 +20,8 @@ _SPEEDS = {
     "speed_100_fd_mbps": 100e6,
     **{f"speed_{gbps}_gbps": gbps * 1e9 for gbps in (1, 10, 25, 40, 50, 100, 200, 400, 800)},
 }
+_MTU_BYTES = 1500
+"""OTG's default, which clients send without being asked."""
 MOST_FLOWS = 1024
 """Of a configuration: each has a table of frames of its own."""
 
@@ -108,6 +110,8 @@ def _layer1(document: Node, index: dict[str, int], speed: Callable[[int], float 
             node.refuse(f"{wanted} is not supported", f"use {', '.join(_SPEEDS)}", "speed")
         if not node.scalar("promiscuous"):
             node.refuse("a port receives every frame", "leave it out", "promiscuous")
+        if int(node.scalar("mtu")) != _MTU_BYTES:
+            node.refuse("keisoku does not change a port's MTU", f"leave it out ({_MTU_BYTES})", "mtu")
         for name in node.scalar("port_names") or []:
             if name not in index:
                 node.refuse(f"there is no port {name}", "name one of ports[].name", "port_names")
