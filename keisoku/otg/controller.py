@@ -7,6 +7,7 @@ what failed on this side.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +18,7 @@ from keisoku.frame.headers import Ends
 from keisoku.frame.variants import frames
 from keisoku.otg.bench import Bench, open_bench
 from keisoku.otg.capture import TrafficCapture
+from keisoku.otg.config_change import appended, deleted, updated
 from keisoku.otg.configuration import Configuration, checked, configuration, ports
 from keisoku.otg.flow import End, Flow
 from keisoku.otg.load import trial
@@ -65,6 +67,18 @@ class Controller:
             self._open_engine(found)
             self._session.configured(found)
             return {"warnings": []}
+
+    def update_config(self, document: Document) -> Document:
+        """Rates and sizes of flows; while no traffic runs."""
+        return self._change("ConfigUpdate", updated, document)
+
+    def append_config(self, document: Document) -> Document:
+        """More flows, likewise."""
+        return self._change("ConfigAppend", appended, document)
+
+    def delete_config(self, document: Document) -> Document:
+        """Fewer flows, likewise."""
+        return self._change("ConfigDelete", deleted, document)
 
     def get_config(self) -> Document:
         """As it was set."""
@@ -170,6 +184,14 @@ class Controller:
             self._close_engine()
             self._drop_capture()
             self._leave()
+
+    def _change(self, kind: str, make: Callable[[Document, Document], Document], document: Document) -> Document:
+        with self._lock:
+            checked(document, kind)
+            self._look()
+            if self._session.transmitting:
+                raise PlanError("config", "traffic runs, and a trial is not changed meanwhile", "stop it first")
+            return self.set_config(make(self._session.configuration.document, document))
 
     def _check_open(self) -> None:
         if self._closed:

@@ -50,6 +50,21 @@ class Service(service.OpenapiServicer):  # type: ignore[misc]  # generated witho
         """OTG's get_config."""
         return _answer(context, lambda: messages.GetConfigResponse(), "config", self._controller.get_config)
 
+    def UpdateConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
+        """OTG's update_config."""
+        call = self._controller.update_config
+        return _answer(context, lambda: messages.UpdateConfigResponse(), "warning", call, request.config_update)
+
+    def AppendConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
+        """OTG's append_config."""
+        call = self._controller.append_config
+        return _answer(context, lambda: messages.AppendConfigResponse(), "warning", call, request.config_append)
+
+    def DeleteConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
+        """OTG's delete_config."""
+        call = self._controller.delete_config
+        return _answer(context, lambda: messages.DeleteConfigResponse(), "warning", call, request.config_delete)
+
     def SetControlState(self, request: Any, context: grpc.ServicerContext) -> Any:
         """OTG's set_control_state."""
         call = self._controller.set_control_state

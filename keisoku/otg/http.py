@@ -31,30 +31,28 @@ _Endpoint = Callable[[Request], Awaitable[Response]]
 def application(controller: Controller) -> Starlette:
     """The ASGI application."""
     routes = [
-        _route("/config", {"POST": controller.set_config, "GET": controller.get_config}),
+        _route(
+            "/config",
+            {"POST": controller.set_config, "GET": controller.get_config, "PATCH": controller.update_config},
+        ),
+        _route("/config/append", {"PATCH": controller.append_config}),
+        _route("/config/delete", {"PATCH": controller.delete_config}),
         _route("/control/state", {"POST": controller.set_control_state}),
         _route("/monitor/metrics", {"POST": controller.get_metrics}),
         _route("/monitor/states", {"POST": controller.get_states}),
         _route("/monitor/capture", {"POST": controller.get_capture}),
         _route("/capabilities/version", {"GET": controller.get_version}),
         _route("/keisoku/v1/traffic", {"GET": controller.traffic}),
-        *(_refused(path, methods, what) for path, methods, what in _UNSUPPORTED),
+        Route("/control/action", _no_actions, methods=["POST"]),
     ]
     return Starlette(routes=routes, exception_handlers={HTTPException: _not_there, Exception: _failed})
-
-
-_UNSUPPORTED = [
-    ("/config/append", ["PATCH"], "changing a part of a configuration"),
-    ("/config/delete", ["PATCH"], "changing a part of a configuration"),
-    ("/control/action", ["POST"], "control actions"),
-]
 
 
 def _route(path: str, calls: dict[str, Callable[..., Document | bytes]]) -> Route:
     async def endpoint(request: Request) -> Response:
         call = calls["GET" if request.method == "HEAD" else request.method]
         try:
-            arguments = [await _body(request)] if request.method == "POST" else []
+            arguments = [await _body(request)] if request.method in ("POST", "PATCH") else []
             # Ports are opened and frames built meanwhile: other requests wait for the controller, not for the loop.
             answer = await run_in_threadpool(call, *arguments)
         except PlanError as error:
@@ -68,11 +66,8 @@ def _route(path: str, calls: dict[str, Callable[..., Document | bytes]]) -> Rout
     return Route(path, endpoint, methods=list(calls))
 
 
-def _refused(path: str, methods: list[str], what: str) -> Route:
-    async def endpoint(request: Request) -> Response:
-        return problem(400, "validation", f"{path}: {what} is not supported; set the whole configuration")
-
-    return Route(path, endpoint, methods=methods)
+async def _no_actions(request: Request) -> Response:
+    return problem(400, "validation", "control actions (ping, protocols) are not supported by keisoku; leave them out")
 
 
 async def _body(request: Request) -> Any:

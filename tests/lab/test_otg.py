@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 import snappi
-
-from tests.otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
+from otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
 pytestmark = pytest.mark.lab
 

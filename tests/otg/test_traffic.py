@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 import snappi
-
-from tests.otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
+from otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
 
 @pytest.fixture(scope="module", params=["http", "grpc"])
@@ -111,6 +110,28 @@ def test_the_configuration_comes_back_as_it_was_sent(api: Any) -> None:
     api.set_config(snappi.Config())
     assert api.get_config().serialize("dict") == {}
     assert flow_metrics(api) == []
+
+
+def test_flows_are_changed_added_and_taken_away(api: Any) -> None:
+    config = two_ports()
+    udp_flow(config, "one", packets=10)
+    api.set_config(config)
+    change = snappi.ConfigUpdate()
+    change.flows.property_names = ["size"]
+    flow = change.flows.flows.add(name="one")
+    flow.tx_rx.port.tx_name, flow.tx_rx.port.rx_names = "p1", ["p2"]
+    flow.size.fixed = 300
+    api.update_config(change)
+    other = two_ports()
+    more = snappi.ConfigAppend()
+    more.config_append_list.add().flows.append(udp_flow(other, "two", packets=5))
+    api.append_config(more)
+    set_traffic(api, "start")
+    assert [(metric.name, metric.bytes_tx) for metric in until_stopped(api)] == [("one", 3000), ("two", 5 * 128)]
+    less = snappi.ConfigDelete()
+    less.config_delete_list.add().flows = ["one"]
+    api.delete_config(less)
+    assert [metric.name for metric in flow_metrics(api)] == ["two"]
 
 
 def test_what_names_nothing_is_refused(api: Any) -> None:
