@@ -18,16 +18,27 @@ import click
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what a simulated device draws."
 )
 def command(
-    listen: str, http_port: int, grpc_port: int, no_grpc: bool, certificate: Path | None, key: Path | None, seed: int
+    listen: str,
+    http_port: int,
+    grpc_port: int,
+    no_grpc: bool,
+    certificate: Path | None,
+    key: Path | None,
+    client_ca: Path | None,
+    tokens: Path | None,
+    seed: int,
 ) -> None:
     """Serve the Open Traffic Generator API, for snappi, gosnappi and otgen.
+
+    Beyond loopback it needs a certificate, and clients that show a token (https://NAME:TOKEN@HOST:8443) or a
+    certificate.
 
     A port's location is xdp:INTERFACE, packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT or sim:DEVICE#PORT.
     """
     from keisoku.otg.controller import Controller  # what serves takes a second to load
     from keisoku.otg.server import Listening, Server
 
-    listening = Listening(listen, http_port, None if no_grpc else grpc_port, certificate, key)
+    listening = Listening(listen, http_port, None if no_grpc else grpc_port, certificate, key, client_ca, tokens)
     with Server(listening, Controller(seed)) as server:
         grpc = "" if server.grpc_location is None else f" and by gRPC at {server.grpc_location}"
         click.echo(f"OTG at {server.url}{grpc}; end with Ctrl-C")

@@ -7,15 +7,17 @@ what failed on this side.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from keisoku import __version__
 from keisoku.engine import Engine
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.headers import Ends
 from keisoku.frame.variants import frames
+from keisoku.otg.access import Ownership
 from keisoku.otg.bench import Bench, open_bench
 from keisoku.otg.capture import TrafficCapture
 from keisoku.otg.config_change import appended, deleted, updated
@@ -28,6 +30,7 @@ from keisoku.otg.session import Session
 from keisoku.record.validity import reasons
 
 Document = dict[str, Any]
+_Answer = TypeVar("_Answer")
 API_VERSIONS = ">=1.0.0,<2.0.0"
 """A client compares its own version with this text: a plain version would turn every other client away."""
 _FIRST_STREAM = 1
@@ -48,6 +51,21 @@ class Controller:
         self._engine: Engine | None = None
         self._capture: TrafficCapture | None = None
         self._seed, self._stream, self._closed = seed, _FIRST_STREAM, False
+        self._ownership = Ownership()
+
+    def ask(self, who: str, call: Callable[..., _Answer], *documents: Document, changes: bool = False) -> _Answer:
+        """One of its calls for the controller `who`. Raises PlanError if it changes what is another's."""
+        with self._lock:
+            now_s = time.monotonic()
+            self._ownership.heard(who, now_s)
+            if changes:
+                with suppress(EngineError):  # that traffic failed is said to who asks for it
+                    self._look()
+                self._ownership.check(who, now_s, bool(self._session.transmitting))
+            answer = call(*documents)
+            if changes:
+                self._ownership.configured(who, now_s, bool(self._session.configuration.ports))
+            return answer
 
     def set_config(self, document: Document) -> Document:
         """Replaces everything, as a whole or not at all but for traffic, which ends."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from keisoku.otg.node import Node
 
@@ -69,5 +70,11 @@ def _address(node: Node) -> Address:
     else:
         mac.scalar("auto")
     node.scalar("prefix")
-    texts = [str(node.scalar(name)) for name in ("name", "address", "gateway")]
-    return Address(texts[0], texts[1], texts[2], given, node.path)
+    return Address(str(node.scalar("name")), _ip(node, "address"), _ip(node, "gateway"), given, node.path)
+
+
+def _ip(node: Node, name: str) -> str:
+    try:
+        return str(ip_address(node.scalar(name)))
+    except ValueError as error:
+        node.refuse(f"cannot be read: {error}", "correct it", name)

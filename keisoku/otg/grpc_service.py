@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import grpc
@@ -27,9 +28,14 @@ class Service(service.OpenapiServicer):  # type: ignore[misc]  # generated witho
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
+    def _ask(self, context: grpc.ServicerContext, call: Callable[..., Document]) -> Callable[..., Document]:
+        """A call of the controller for the client's address, as over HTTP; the port behind it says nothing."""
+        who = context.peer().partition(":")[2].rpartition(":")[0]
+        return partial(self._controller.ask, who, call, changes=True)
+
     def SetConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         """OTG's set_config."""
-        call = self._controller.set_config
+        call = self._ask(context, self._controller.set_config)
         return _answer(context, lambda: messages.SetConfigResponse(), "warning", call, request.config)
 
     def streamSetConfig(self, request_iterator: Iterable[Any], context: grpc.ServicerContext) -> Any:
@@ -43,7 +49,7 @@ class Service(service.OpenapiServicer):  # type: ignore[misc]  # generated witho
             config = messages.Config.FromString(bytes(whole))
         except Exception as error:  # protobuf's DecodeError, by whichever implementation
             _fail(context, grpc.StatusCode.INVALID_ARGUMENT, 400, f"no configuration: {error}")
-        call = self._controller.set_config
+        call = self._ask(context, self._controller.set_config)
         return _answer(context, lambda: messages.SetConfigResponse(), "warning", call, config)
 
     def GetConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -52,22 +58,22 @@ class Service(service.OpenapiServicer):  # type: ignore[misc]  # generated witho
 
     def UpdateConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         """OTG's update_config."""
-        call = self._controller.update_config
+        call = self._ask(context, self._controller.update_config)
         return _answer(context, lambda: messages.UpdateConfigResponse(), "warning", call, request.config_update)
 
     def AppendConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         """OTG's append_config."""
-        call = self._controller.append_config
+        call = self._ask(context, self._controller.append_config)
         return _answer(context, lambda: messages.AppendConfigResponse(), "warning", call, request.config_append)
 
     def DeleteConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         """OTG's delete_config."""
-        call = self._controller.delete_config
+        call = self._ask(context, self._controller.delete_config)
         return _answer(context, lambda: messages.DeleteConfigResponse(), "warning", call, request.config_delete)
 
     def SetControlState(self, request: Any, context: grpc.ServicerContext) -> Any:
         """OTG's set_control_state."""
-        call = self._controller.set_control_state
+        call = self._ask(context, self._controller.set_control_state)
         return _answer(context, lambda: messages.SetControlStateResponse(), "warning", call, request.control_state)
 
     def GetMetrics(self, request: Any, context: grpc.ServicerContext) -> Any:

@@ -94,7 +94,10 @@ def _custom(node: Node, first: bool) -> list[Layer]:
     digits = text.removeprefix("0x").removeprefix("0X").replace(":", "").replace(" ", "")
     if len(digits) % 2:
         custom.refuse("has half a byte at the end", "give two digits for each byte", "bytes")
-    octets = bytes.fromhex(digits)
+    try:
+        octets = bytes.fromhex(digits)
+    except ValueError:
+        custom.refuse("is not hexadecimal", "write it as 0A0B0C", "bytes")
     if not first:
         return [Layer("Raw", node.path, {"load": octets}, {})]
     if len(octets) < _ETHERNET_BYTES:

@@ -8,62 +8,91 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from keisoku.errors import KeisokuError, PlanError
+from keisoku.otg.access import Tokens
 from keisoku.otg.controller import Controller, Document
 
 MOST_BODY_BYTES = 16 * 2**20
 BODY_S = 30.0
 """Within this time a body must have come."""
 _log = logging.getLogger(__name__)
-_Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def application(controller: Controller) -> Starlette:
-    """The ASGI application."""
+def application(controller: Controller, tokens: Tokens | None = None) -> Starlette:
+    """The ASGI application; with tokens, for those who have one."""
+    ask = _Ask(controller, tokens or Tokens({}))
     routes = [
-        _route(
+        ask.route(
             "/config",
             {"POST": controller.set_config, "GET": controller.get_config, "PATCH": controller.update_config},
+            changes=True,
         ),
-        _route("/config/append", {"PATCH": controller.append_config}),
-        _route("/config/delete", {"PATCH": controller.delete_config}),
-        _route("/control/state", {"POST": controller.set_control_state}),
-        _route("/monitor/metrics", {"POST": controller.get_metrics}),
-        _route("/monitor/states", {"POST": controller.get_states}),
-        _route("/monitor/capture", {"POST": controller.get_capture}),
-        _route("/capabilities/version", {"GET": controller.get_version}),
-        _route("/keisoku/v1/traffic", {"GET": controller.traffic}),
+        ask.route("/config/append", {"PATCH": controller.append_config}, changes=True),
+        ask.route("/config/delete", {"PATCH": controller.delete_config}, changes=True),
+        ask.route("/control/state", {"POST": controller.set_control_state}, changes=True),
+        ask.route("/monitor/metrics", {"POST": controller.get_metrics}),
+        ask.route("/monitor/states", {"POST": controller.get_states}),
+        ask.route("/monitor/capture", {"POST": controller.get_capture}),
+        ask.route("/capabilities/version", {"GET": controller.get_version}),
+        ask.route("/keisoku/v1/traffic", {"GET": controller.traffic}),
         Route("/control/action", _no_actions, methods=["POST"]),
     ]
     return Starlette(routes=routes, exception_handlers={HTTPException: _not_there, Exception: _failed})
 
 
-def _route(path: str, calls: dict[str, Callable[..., Document | bytes]]) -> Route:
-    async def endpoint(request: Request) -> Response:
-        call = calls["GET" if request.method == "HEAD" else request.method]
-        try:
-            arguments = [await _body(request)] if request.method in ("POST", "PATCH") else []
-            # Ports are opened and frames built meanwhile: other requests wait for the controller, not for the loop.
-            answer = await run_in_threadpool(call, *arguments)
-        except PlanError as error:
-            return problem(400, "validation", str(error))
-        except KeisokuError as error:
-            return problem(500, "internal", str(error))
-        if isinstance(answer, bytes):
-            return Response(answer, media_type="application/octet-stream")
-        return JSONResponse(answer)
+class _Ask:
+    """Routes that ask a controller, for whom they know."""
 
-    return Route(path, endpoint, methods=list(calls))
+    def __init__(self, controller: Controller, tokens: Tokens) -> None:
+        self._controller, self._tokens = controller, tokens
+
+    def route(self, path: str, calls: dict[str, Callable[..., Document | bytes]], changes: bool = False) -> Route:
+        """A path; by method what to call. GET never changes anything."""
+
+        async def endpoint(request: Request) -> Response:
+            who = self._who(request)
+            if who is None:
+                return _unknown()
+            reads = request.method in ("GET", "HEAD")
+            call = calls["GET" if reads else request.method]
+            try:
+                documents = [] if reads else [await _body(request)]
+                # Ports are opened and frames built meanwhile: others wait for the controller, not for the loop.
+                answer = await run_in_threadpool(
+                    self._controller.ask, who, call, *documents, changes=changes and not reads
+                )
+            except PlanError as error:
+                return problem(400, "validation", str(error))
+            except KeisokuError as error:
+                return problem(500, "internal", str(error))
+            except ClientDisconnect:
+                return problem(400, "validation", "body: ended early")  # nobody is there to read it
+            if isinstance(answer, bytes):
+                return Response(answer, media_type="application/octet-stream")
+            return JSONResponse(answer)
+
+        return Route(path, endpoint, methods=list(calls))
+
+    def _who(self, request: Request) -> str | None:
+        if self._tokens:
+            return self._tokens.name(request.headers.get("authorization"))
+        return request.client.host if request.client is not None else "unknown"
+
+
+def _unknown() -> Response:
+    answer = problem(401, "validation", "token: none that is known; write https://NAME:TOKEN@HOST:PORT")
+    answer.headers["WWW-Authenticate"] = 'Basic realm="keisoku"'
+    return answer
 
 
 async def _no_actions(request: Request) -> Response:
@@ -82,7 +111,10 @@ async def _body(request: Request) -> Any:
     except TimeoutError:
         raise PlanError("body", f"did not come within {BODY_S:g} s", "send it at once") from None
     try:
-        return json.loads(b"".join(parts))
+        document = json.loads(b"".join(parts))
+        # Numbers and texts that JSON cannot hold must not come in: they could not go out again.
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+        return document
     except (ValueError, RecursionError) as error:
         raise PlanError("body", f"is not JSON: {error}", "correct it") from error
 

@@ -50,6 +50,13 @@ def values(node: Node) -> Values | None:
 
     Raises PlanError, with the path, for more values than a port holds, or for values beyond the field.
     """
+    try:
+        return _values(node)
+    except ValueError as error:
+        node.refuse(f"has a value that cannot be read: {error}", "correct it")
+
+
+def _values(node: Node) -> Values | None:
     choice = node.choice()
     if node.has("metric_tags") and node.children("metric_tags"):
         node.refuse("tagged metrics are not kept", "leave them out", "metric_tags")

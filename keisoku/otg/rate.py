@@ -15,6 +15,13 @@ CONTINUOUS_NS = 24 * 3600 * NS_PER_S
 """How long a flow without an end is sent if nobody stops it; keisoku numbers frames for 78 hours at least."""
 
 
+LONGEST_NS = 3 * CONTINUOUS_NS
+"""Sequence numbers are 48 bits wide, and so are times in ns: they last for 78 hours."""
+SLOWEST_FPS = 1e-3
+FASTEST_FPS = 200e6
+"""More than 100 Gb/s of the smallest frames; below it a count of frames is met exactly."""
+
+
 @dataclass(frozen=True)
 class Timing:
     """How many frames, when, how close."""
@@ -29,6 +36,14 @@ class Timing:
 
 
 def frames_per_second(node: Node, sizes: Sequence[int], link_bits_per_second: float | None) -> float:
+    """Raises PlanError, with the path, for a rate that no port has."""
+    rate = _rate(node, sizes, link_bits_per_second)
+    if not SLOWEST_FPS <= rate <= FASTEST_FPS:
+        node.refuse(f"{rate:g} frames/s are not sent", f"use {SLOWEST_FPS:g} to {FASTEST_FPS:g}")
+    return rate
+
+
+def _rate(node: Node, sizes: Sequence[int], link_bits_per_second: float | None) -> float:
     """OTG's bit rates are those of the line: its least, 672 bit/s, is one frame of 64 bytes with preamble and gap.
 
     Raises PlanError for a share of a line that has no rate.
@@ -50,6 +65,14 @@ def frames_per_second(node: Node, sizes: Sequence[int], link_bits_per_second: fl
 
 def timing(node: Node, rate: float, link_bits_per_second: float | None) -> Timing:
     """The duration of a flow of `rate` frames/s. Raises PlanError, with the path, for gaps that no port keeps."""
+    found = _timing(node, rate, link_bits_per_second)
+    if found.start_ns + found.duration_ns > LONGEST_NS:
+        hours = LONGEST_NS / 3600 / NS_PER_S
+        node.refuse(f"would take longer than {hours:g} h", "send less, or continuously until it is stopped")
+    return found
+
+
+def _timing(node: Node, rate: float, link_bits_per_second: float | None) -> Timing:
     choice = str(node.choice())
     inner = node.child(choice)
     if int(inner.scalar("gap")) != _LEAST_GAP_BYTES:
@@ -63,8 +86,8 @@ def timing(node: Node, rate: float, link_bits_per_second: float | None) -> Timin
             return Timing(rate, frames, _lasting_ns(frames, rate), start_ns, Constant())
         case "fixed_seconds":
             seconds = float(inner.scalar("seconds"))
-            if seconds <= 0:
-                inner.refuse("is no time", "use more than 0", "seconds")
+            if not 0 < seconds <= LONGEST_NS / NS_PER_S:
+                inner.refuse("is no time", f"use above 0 and at most {LONGEST_NS / NS_PER_S:g}", "seconds")
             return Timing(rate, None, max(1, round(seconds * NS_PER_S)), start_ns, Constant())
     return Timing(rate, None, CONTINUOUS_NS, start_ns, Constant())
 
@@ -91,6 +114,8 @@ def _time_ns(node: Node, link_bits_per_second: float | None) -> float:
         return 0.0
     choice = str(node.choice())
     value = float(node.scalar(choice))
+    if not 0 <= value <= LONGEST_NS:
+        node.refuse("is no time that keisoku can wait", f"use 0 to {LONGEST_NS:g}", choice)
     match choice:
         case "nanoseconds":
             return value

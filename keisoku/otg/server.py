@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 import uvicorn
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.otg.access import Tokens
 from keisoku.otg.controller import Controller
 from keisoku.otg.http import application
 
@@ -36,20 +38,31 @@ class Listening:
     """None: no gRPC."""
     certificate: Path | None = None
     key: Path | None = None
+    client_authority: Path | None = None
+    """Certificates of who may sign clients' own; None: clients need none."""
+    tokens: Path | None = None
+    """File of lines NAME:TOKEN; None: clients need none."""
 
     def check(self) -> None:
-        """Raises PlanError for what is no address, and for one beyond this host without TLS."""
+        """Raises PlanError for what is no address, and for one beyond this host that anybody could use."""
         try:
             loopback = ip_address(self.address).is_loopback
         except ValueError:
             raise PlanError("listen", f"'{self.address}' is no IP address", "write it as 127.0.0.1 or ::1") from None
-        if not loopback:
-            # Who may talk to it sends traffic from this host: that needs a token as well as TLS.
-            raise PlanError("listen", "beyond this host the server is not offered", "listen on 127.0.0.1 or ::1")
-        if self.certificate is not None and self.grpc_port is not None:
-            raise PlanError("grpc_port", "gRPC is offered without TLS only", "leave out the certificate, or gRPC")
         if (self.certificate is None) != (self.key is None):
             raise PlanError("certificate", "a certificate needs its key, and a key its certificate", "give both")
+        if self.client_authority is not None and self.certificate is None:
+            raise PlanError(
+                "client_ca", "clients show certificates to a server with one", "give --certificate and --key"
+            )
+        guarded = self.tokens is not None or self.client_authority is not None
+        if not loopback and (self.certificate is None or not guarded):
+            # Who may talk to it sends traffic from this host.
+            problem = "beyond this host the server needs TLS, and clients with a token or a certificate"
+            raise PlanError("listen", problem, "give --certificate, --key and --tokens (or --client-ca)")
+        if self.grpc_port is not None and (not loopback or self.certificate is not None or guarded):
+            problem = "gRPC is offered on loopback only, without TLS and tokens"
+            raise PlanError("grpc_port", problem, "give --no-grpc")
 
 
 class Server:
@@ -62,7 +75,7 @@ class Server:
         listening.check()
         self._listening, self._controller = listening, controller
         config = uvicorn.Config(
-            application(controller),
+            application(controller, _tokens(listening.tokens)),
             log_level="warning",
             access_log=False,
             lifespan="off",
@@ -72,7 +85,15 @@ class Server:
             server_header=False,
             ssl_certfile=None if listening.certificate is None else str(listening.certificate),
             ssl_keyfile=None if listening.key is None else str(listening.key),
+            ssl_ca_certs=None if listening.client_authority is None else str(listening.client_authority),
+            ssl_cert_reqs=ssl.CERT_NONE if listening.client_authority is None else ssl.CERT_REQUIRED,
         )
+        try:
+            config.load()
+        except OSError as error:  # ssl's errors are of this kind as well
+            raise PlanError(
+                "certificate", f"cannot be used: {error}", "give PEM files of a certificate and its key"
+            ) from error
         self._server = uvicorn.Server(config)
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
@@ -128,3 +149,17 @@ class Server:
         if self._socket is not None:
             self._socket.close()
         self._controller.close()
+
+
+def _tokens(path: Path | None) -> Tokens | None:
+    if path is None:
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+        readable = path.stat().st_mode & 0o077
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise PlanError("tokens", f"cannot read {path}: {reason}", "check the path") from error
+    if readable:
+        raise PlanError("tokens", f"others may read {path}", f"chmod 600 {path}")
+    return Tokens.parse(text)

@@ -11,6 +11,7 @@ from keisoku.otg.node import Node
 
 RANDOM_SIZES = 1024
 """A random mix is drawn once, evenly over its range, and repeats after so many frames."""
+_MOST_BYTES = 65_535
 _MOST_WEIGHT = 4096
 _MIXES = {
     # As the descriptions of OTG's presets have them; 'imix' is its default.
@@ -32,6 +33,8 @@ def frame_bytes(node: Node, seed: int) -> tuple[int, ...]:
             start, end, step = (int(ramp.scalar(name)) for name in ("start", "end", "step"))
             if step < 1 or end < start:
                 ramp.refuse("has no size", "give a step of at least 1 and an end above the start")
+            if end > _MOST_BYTES:
+                ramp.refuse(f"{end} bytes are no frame", f"use {_MOST_BYTES} at most", "end")
             return tuple(range(start, end + 1, step))
         case "random":
             draws = node.child("random")

@@ -32,7 +32,8 @@ def capture(*packets: bytes) -> bytes:
 
 
 rows = st.lists(
-    st.tuples(st.integers(0, 1), st.integers(0, 2**62), st.booleans(), st.binary(min_size=14, max_size=70)), max_size=6
+    st.tuples(st.integers(0, 1), st.integers(0, 2**32 * 10**9 - 1), st.booleans(), st.binary(min_size=14, max_size=70)),
+    max_size=6,
 )
 
 
