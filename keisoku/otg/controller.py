@@ -37,6 +37,7 @@ _FIRST_STREAM = 1
 _STREAMS = 0xFFFF - _FIRST_STREAM
 """Numbers that tell the frames of one traffic from stale ones; 0 and 0xFFFF are nobody's (`runner`)."""
 _LOOK_S = 0.02
+_NOTHING = Configuration((), (), (), {}, {})
 _ANY_ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 
 
@@ -68,20 +69,28 @@ class Controller:
             return answer
 
     def set_config(self, document: Document) -> Document:
-        """Replaces everything, as a whole or not at all but for traffic, which ends."""
+        """Replaces everything. What is refused leaves all as it was, traffic included; only if ports that were
+        found good then fail to open is there no configuration afterwards."""
         with self._lock:
             self._check_open()
             node = checked(document)
+            wanted = ports(node)
+            locations = tuple(port.location for port in wanted)
+            kept = locations == self._locations
+            bench = self._bench if kept else open_bench(wanted) if wanted else None
+            try:
+                found = _understood(node, document, bench)
+            except BaseException:
+                if bench is not None and not kept:
+                    bench.close()
+                raise
             self._end_traffic()
-            self._place(node)
-            bench = self._bench
-            found = configuration(node, document, lambda port: None if bench is None else bench.line_rate(port))
-            for flow in found.flows:
-                _check_frames(flow)
-            if found.captures and bench is not None and not bench.captures:
-                raise PlanError("captures", "a simulated device has no wire to capture", "leave them out")
             self._close_engine()
             self._drop_capture()
+            if not kept:
+                self._leave()
+                self._bench, self._locations = bench, locations
+            self._session.configured(_NOTHING)
             self._open_engine(found)
             self._session.configured(found)
             return {"warnings": []}
@@ -215,19 +224,6 @@ class Controller:
         if self._closed:
             raise EngineError("the server is shutting down")
 
-    def _place(self, node: Node) -> None:
-        """Opens the ports that a configuration names, or keeps them if they are the same."""
-        wanted = ports(node)
-        locations = tuple(port.location for port in wanted)
-        if locations == self._locations and (self._bench is not None or not locations):
-            return
-        self._close_engine()
-        self._leave()
-        self._session.configured(Configuration((), (), (), {}, {}))
-        if wanted:
-            self._bench = open_bench(wanted)
-        self._locations = locations
-
     def _leave(self) -> None:
         bench, self._bench, self._locations = self._bench, None, ()
         if bench is not None:
@@ -240,11 +236,13 @@ class Controller:
         self._bench.answer([])
         if not pairs:
             return
-        self._engine = self._bench.engine(list(pairs), self._capture)
-        largest = self._engine.capabilities.max_frame_bytes
+        engine = self._bench.engine(list(pairs), self._capture)
+        largest = engine.capabilities.max_frame_bytes
         for flow in found.flows:
             if largest is not None and max(flow.frame_bytes) > largest:
+                engine.close()
                 raise PlanError(f"{flow.path}.size", f"the ports send {largest} bytes at most", "use smaller frames")
+        self._engine = engine
 
     def _close_engine(self) -> None:
         engine, self._engine = self._engine, None
@@ -366,6 +364,16 @@ class Controller:
         bench = self._bench
         count = len(self._session.configuration.ports)
         return [None if bench is None else bench.line_rate(port) for port in range(count)]
+
+
+def _understood(node: Node, document: Document, bench: Bench | None) -> Configuration:
+    """The configuration, with all that can be refused without opening a port."""
+    found = configuration(node, document, lambda port: None if bench is None else bench.line_rate(port))
+    if found.captures and bench is not None and not bench.captures:
+        raise PlanError("captures", "a simulated device has no wire to capture", "leave them out")
+    for flow in found.flows:
+        _check_frames(flow)
+    return found
 
 
 def _check_frames(flow: Flow) -> None:
