@@ -49,7 +49,7 @@ def wishes(document: Node, ports: Mapping[str, int]) -> dict[int, CaptureWish]:
 
 
 class TrafficCapture(PortCapture):
-    """The capture of one stretch, into a file that goes with it; a context manager is the folder's owner."""
+    """The capture of one stretch, into a file that `remove` takes away."""
 
     def __init__(self, snap_bytes: int) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="keisoku-otg-")
