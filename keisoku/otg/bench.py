@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from pyroute2 import IPRoute
+
 from keisoku._core import Neighbours
 from keisoku.engine import Engine
 from keisoku.engine.opening import host_port, lab_port
@@ -22,6 +24,7 @@ from keisoku.engine.wired import Port, WiredEngine
 from keisoku.errors import PlanError
 from keisoku.lab import Lab
 from keisoku.lab.catalogue import find_device as find_lab_device
+from keisoku.lab.namespace import within
 from keisoku.otg import configuration
 from keisoku.otg.device import Address, Interface
 from keisoku.otg.location import DevicePort, parse, together
@@ -40,6 +43,10 @@ class Bench(ABC):
     @abstractmethod
     def line_rate(self, port: int) -> float | None:
         """In bit/s; None where the line has no rate of its own."""
+
+    @abstractmethod
+    def link_is_up(self, port: int) -> bool:
+        """Whether a port has a carrier now."""
 
     @property
     @abstractmethod
@@ -75,6 +82,10 @@ class SimulatedBench(Bench):
         """Its own."""
         return self._device.link_bits_per_second
 
+    def link_is_up(self, port: int) -> bool:
+        """Always."""
+        return True
+
     @property
     def captures(self) -> bool:
         """There is none."""
@@ -107,6 +118,17 @@ class WiredBench(Bench):
     def line_rate(self, port: int) -> float | None:
         """As the driver says it; a veth has none."""
         return self._rates[port]
+
+    def link_is_up(self, port: int) -> bool:
+        """As the kernel sees it."""
+        own = self._ports[port]
+
+        def read() -> bool:
+            with IPRoute() as ip:
+                indices = ip.link_lookup(ifname=own.interface)
+                return bool(indices) and bool(ip.get_links(indices[0])[0].get("carrier"))
+
+        return read() if own.namespace is None else within(own.namespace, read)
 
     @property
     def captures(self) -> bool:

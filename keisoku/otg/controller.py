@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ from keisoku.otg.load import trial
 from keisoku.otg.metrics import flow_metrics, port_metrics
 from keisoku.otg.node import Node
 from keisoku.otg.session import Session
-from keisoku.record.validity import reasons
+from keisoku.record.validity import INTERRUPTED, reasons
 
 Document = dict[str, Any]
 _Answer = TypeVar("_Answer")
@@ -146,7 +146,8 @@ class Controller:
             self._look()
             session, rates = self._session, self._rates()
             if choice == "port":
-                found = port_metrics(session, session.ports(names, "port.port_names"), wanted, rates)
+                chosen = session.ports(names, "port.port_names")
+                found = port_metrics(session, chosen, wanted, rates, self._links(chosen))
             else:
                 found = flow_metrics(session, session.flows(names, "flow.flow_names"), wanted, rates)
             return {"choice": f"{choice}_metrics", f"{choice}_metrics": found}
@@ -199,7 +200,7 @@ class Controller:
                     "trial": session.trial.model_dump(mode="json"),
                     "facts": session.facts.model_dump(mode="json"),
                     "flows": {name: list(range(part.start, part.stop)) for name, part in session.streams.items()},
-                    "invalid_because": reasons(session.trial, session.facts),
+                    "invalid_because": self._spoilt(),
                 }
             }
 
@@ -255,7 +256,8 @@ class Controller:
         whole.check_all_read()
         self._look()
         if wanted == "stop":
-            return self._end_traffic() if self._session.to_stop(names) else []
+            ended = self._end_traffic() if self._session.to_stop(names) else []
+            return ended + self._spoilt()
         if wanted != "start":
             state.refuse(f"'{wanted}' is not supported: a trial is not interrupted", "use start and stop", "state")
         flows = self._session.to_start(names)
@@ -301,6 +303,15 @@ class Controller:
         if capture is not None:
             capture.close()
             capture.remove()
+
+    def _spoilt(self) -> list[str]:
+        """Why the last traffic says nothing about the device: what the tester or its host did. A flow that goes on
+        until it is stopped is not spoilt by that."""
+        session = self._session
+        if session.trial is None or session.facts is None:
+            return []
+        found = reasons(session.trial, session.facts)
+        return [reason for reason in found if reason != INTERRUPTED]
 
     def _protocols(self, start: bool) -> list[str]:
         if self._bench is not None:
@@ -359,6 +370,10 @@ class Controller:
             self._session.ended(None)
             raise
         self._session.ended(facts)
+
+    def _links(self, chosen: Sequence[int]) -> dict[int, bool]:
+        bench = self._bench
+        return {} if bench is None else {port: bench.link_is_up(port) for port in chosen}
 
     def _rates(self) -> list[float | None]:
         bench = self._bench

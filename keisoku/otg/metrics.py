@@ -6,7 +6,7 @@ only: they are a flow's or a port's where it is the only one, and the others sta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keisoku.analysis.rates import frame_time_ns
@@ -21,9 +21,16 @@ def flow_metrics(session: Session, flows: Sequence[Flow], wanted: Sequence[str],
     return [_chosen(_flow(session, flow, rates), wanted, {"name"}) for flow in flows if flow.measured]
 
 
-def port_metrics(session: Session, ports: Sequence[int], wanted: Sequence[str], rates: Sequence[float | None]) -> Any:
-    """A metric of each port, by index."""
-    return [_chosen(_port(session, port, rates[port]), wanted, {"name"}) for port in ports]
+def port_metrics(
+    session: Session,
+    ports: Sequence[int],
+    wanted: Sequence[str],
+    rates: Sequence[float | None],
+    links: Mapping[int, bool],
+) -> Any:
+    """A metric of each port, by index; `links` are up or not."""
+    found = [_port(session, port, rates[port]) | {"link": "up" if links[port] else "down"} for port in ports]
+    return [_chosen(metric, wanted, {"name"}) for metric in found]
 
 
 def bytes_of(sizes: Sequence[int], frames: int) -> int:
@@ -112,7 +119,6 @@ def _port(session: Session, number: int, rate: float | None) -> dict[str, Any]:
     metric: dict[str, Any] = {
         "name": port.name,
         "location": port.location,
-        "link": "up",
         "capture": "stopped",
         "frames_tx": 0,
         "frames_rx": 0,

@@ -33,6 +33,10 @@ def test_flows_both_ways_over_the_bridge(api: Any) -> None:
     assert (first.frames_tx, second.frames_tx) == (200, 300)
     assert first.frames_rx <= 200 and second.frames_rx <= 300
     assert first.loss == pytest.approx(100 * (200 - first.frames_rx) / 200)
+    request = snappi.MetricsRequest()
+    request.port.port_names = ["p1"]
+    (port,) = api.get_metrics(request).port_metrics
+    assert (port.name, port.link, port.frames_tx) == ("p1", "up", 200)
 
 
 def test_flows_between_devices_find_the_router(api: Any) -> None:
