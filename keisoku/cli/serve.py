@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -35,11 +36,17 @@ def command(
 
     A port's location is xdp:INTERFACE, packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT or sim:DEVICE#PORT.
     """
+    from keisoku.lab import available, clean
     from keisoku.otg.controller import Controller  # what serves takes a second to load
     from keisoku.otg.server import Listening, Server
+
+    if available() is None:
+        for name in clean():
+            click.echo(f"removed {name}, which a killed run had left")
 
     listening = Listening(listen, http_port, None if no_grpc else grpc_port, certificate, key, client_ca, tokens)
     with Server(listening, Controller(seed)) as server:
         grpc = "" if server.grpc_location is None else f" and by gRPC at {server.grpc_location}"
         click.echo(f"OTG at {server.url}{grpc}; end with Ctrl-C")
-        server.wait()
+        with suppress(KeyboardInterrupt):
+            server.wait()
