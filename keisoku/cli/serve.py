@@ -15,6 +15,8 @@ import click
 @click.option("--no-grpc", is_flag=True, help="HTTP only.")
 @click.option("--certificate", type=click.Path(path_type=Path), help="PEM file; without it the server speaks HTTP.")
 @click.option("--key", type=click.Path(path_type=Path), help="PEM file of its key.")
+@click.option("--client-ca", type=click.Path(path_type=Path), help="PEM file: clients need certificates of these.")
+@click.option("--tokens", type=click.Path(path_type=Path), help="File of lines NAME:TOKEN: clients need one of them.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what a simulated device draws."
 )
