@@ -116,6 +116,8 @@ def _section(found: Sequence[Device], method: str) -> dict[str, Any] | None:
     plots: list[Plot | None] = []
     if method == "throughput":
         plots = [throughput_plot(found)]
+    elif method == "trial":
+        plots = [histogram_plot(found, method)]
     elif method in ("latency", "sweep"):
         plots = [latency_plot(found, method), histogram_plot(found, method)]
     elif method == "loss":
