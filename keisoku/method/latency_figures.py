@@ -1,4 +1,4 @@
-"""The figures of latency that a histogram of every frame gives, corrected for the tester, each with its budget. Pure."""
+"""Figures of latency from a histogram of every frame, corrected for the tester, each with its budget. Pure."""
 
 from __future__ import annotations
 

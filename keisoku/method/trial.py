@@ -18,7 +18,8 @@ def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size, and where several streams were sent one more for each of them.
 
     'offered' (frames/s), counts of frames 'forwarded', 'lost', 'reordered', 'duplicated' and 'corrupt', 'loss' (%),
-    and latency of every frame in ns as of `latency`. Only the row of all streams names the trial. A trial that the tester spoilt has no figures, but says why.
+    and latency of every frame in ns as of `latency`. Only the row of all streams names the trial. A trial that the
+    tester spoilt has no figures, but says why.
     """
     settings = setting.plan.trial
     rows = []
