@@ -36,6 +36,7 @@ pub mod signed_histogram;
 pub mod simulated;
 pub mod stamped_socket;
 pub mod stamping;
+pub mod switches;
 pub mod table;
 pub mod tracking;
 pub mod variation;

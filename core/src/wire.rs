@@ -89,7 +89,7 @@ impl Wire {
             };
             return Err(raise(EngineError(format!("cannot start a trial: {why}"))));
         };
-        let watch = Arc::new(Watch::default());
+        let watch = Arc::new(Watch::of(&trial));
         let log = log.then(Arc::<FrameLog>::default);
         state.watch = Some(watch.clone());
         state.log = log.clone();
@@ -121,6 +121,19 @@ impl Wire {
             watch.forwarded.load(Ordering::Relaxed),
             watch.finished.load(Ordering::Acquire),
         )
+    }
+
+    /// State ('waiting', 'going', 'paused', 'ended'), frames offered, received and forwarded so far of each stream,
+    /// where the trial switches them one by one.
+    fn streams(&self) -> Vec<(&'static str, u64, u64, u64)> {
+        let watch = self.lock().watch.clone();
+        watch.map_or_else(Vec::new, |watch| watch.streams())
+    }
+
+    /// Tells streams to go, to pause or to end; false if the trial is over or does not switch its streams.
+    fn switch(&self, streams: Vec<usize>, state: &str) -> bool {
+        let watch = self.lock().watch.clone();
+        watch.is_some_and(|watch| watch.switch(&streams, state))
     }
 
     /// Ends the trial early; its record then says `interrupted`.

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from math import inf
+from typing import Literal
 
 from keisoku._core import Simulation
 from keisoku.engine import Capabilities, FrameSink, Progress
+from keisoku.engine.stream_progress import progress_of
 from keisoku.engine.traffic import Route, Traffic, Way
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.addresses import macs
@@ -69,6 +71,7 @@ class SimulatedEngine:
             transmit_stamp=_STAMP,
             receive_stamp=_STAMP,
             resolution_ns=self._device.resolution_ns,
+            switches=True,
             resets=None if self._device.reset is None else "on command",
         )
 
@@ -134,7 +137,14 @@ class SimulatedEngine:
             finished=finished,
             elapsed_s=expected_s if finished else expected_s * min(1.0, offered / self._intended_frames),
             expected_s=expected_s,
+            streams=progress_of(self._simulation.streams()),
         )
+
+    def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
+        """Within a few ms of computing; while no flow goes, virtual time stands still."""
+        if self._trial is None or not self._trial.switches:
+            raise EngineError("no trial runs whose flows can be switched")
+        return self._simulation.switch(list(flows), state)
 
     def stop(self) -> None:
         """Ends the trial within a millisecond or two of computing."""

@@ -23,6 +23,7 @@ from keisoku.capture import CapturePort
 from keisoku.engine import Capabilities, FrameSink, Progress
 from keisoku.engine.port_capture import PortCapture
 from keisoku.engine.port_counters import read_counters
+from keisoku.engine.stream_progress import progress_of
 from keisoku.engine.stamps import StampChoice
 from keisoku.engine.traffic import Traffic
 from keisoku.engine.trial_thread import TrialThread
@@ -131,6 +132,7 @@ class WiredEngine:
             simulated=False,
             transmit_stamp=", ".join(_STAMPS[engine] for engine in dict.fromkeys(senders)),
             receive_stamp=", ".join(dict.fromkeys(port.receive_stamp for port in receivers)),
+            switches=True,
             resets="on command" if callable(self._resets) else self._resets,
         )
 
@@ -170,7 +172,14 @@ class WiredEngine:
             finished=not running.is_alive(),
             elapsed_s=time.monotonic() - running.began_s,
             expected_s=running.expected_s,
+            streams=progress_of(self._wire.streams()) if running.loading.is_set() else (),
         )
+
+    def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
+        """Within 0.1 s: departures are written so long ahead."""
+        if self._running is None or not self._running.switches:
+            raise EngineError("no trial runs whose flows can be switched")
+        return self._running.switch(flows, state)
 
     def stop(self) -> None:
         """Ends the trial, in whichever phase it is."""
@@ -281,6 +290,7 @@ class _Running(TrialThread):
         self._begin_capture = begin_capture
         self._reset, self._streams_beside = reset, streams_beside
         self.loading = threading.Event()
+        self.switches = bool(trial.switches)
         phases = trial.phases
         learning_ns = phases.learning_wait_ns if phases.learning else 0
         self.expected_s = (learning_ns + trial.duration_ns + phases.drain_ns + phases.rest_ns) / NS_PER_S
@@ -301,6 +311,13 @@ class _Running(TrialThread):
             self._facts = Facts.model_validate(facts | {"counters": changes}).set_apart(self._streams_beside)
             self._check_stamps(self._facts)
         self.stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
+
+    def switch(self, flows: Sequence[int], state: str) -> bool:
+        """False if the load is over; before it begins this waits for it."""
+        while not self.loading.wait(_TAKE_S):
+            if not self.is_alive():
+                return False
+        return self._wire.switch(list(flows), state)
 
     def stop(self) -> None:
         """Cuts every phase short."""

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from keisoku import __version__
 from keisoku.engine import Engine
@@ -37,6 +37,8 @@ _FIRST_STREAM = 1
 _STREAMS = 0xFFFF - _FIRST_STREAM
 """Numbers that tell the frames of one traffic from stale ones; 0 and 0xFFFF are nobody's (`runner`)."""
 _LOOK_S = 0.02
+_SWITCH_S = 0.15
+"""How long a word to single flows may take: an engine prepares frames so long in advance."""
 _NOTHING = Configuration((), (), (), {}, {})
 _ANY_ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 
@@ -255,24 +257,59 @@ class Controller:
         wanted = str(state.scalar("state"))
         whole.check_all_read()
         self._look()
-        if wanted == "stop":
-            ended = self._end_traffic() if self._session.to_stop(names) else []
-            return ended + self._spoilt()
-        if wanted != "start":
-            state.refuse(f"'{wanted}' is not supported: a trial is not interrupted", "use start and stop", "state")
+        match wanted:
+            case "stop":
+                return self._stop(names)
+            case "pause" | "resume":
+                flows = self._session.to_switch(names, wanted)
+                self._switch(flows, "paused" if wanted == "pause" else "going")
+                return []
         flows = self._session.to_start(names)
-        load, streams = trial(flows, self._next_hop)
+        if self._session.transmitting:
+            if self._switch(flows, "going"):
+                return []
+            flows = self._session.to_start(names)  # the traffic has just ended: this is the next
+        return self._start(flows)
+
+    def _start(self, flows: Sequence[Flow]) -> list[str]:
         engine = self._engine
         assert engine is not None, "a configuration with flows has ports"
+        switches = engine.capabilities.switches
+        others = [flow for flow in self._session.configuration.flows if flow not in flows]
+        load, streams = trial(flows, self._next_hop, others if switches else None)
         count = len(load.flows)
         if self._stream + count > _STREAMS:
             self._stream = _FIRST_STREAM
         engine.start(load, self._stream, self._seed)
         self._stream += count
-        self._session.started(load, streams)
-        if len(streams) == 1:
+        self._session.started(load, streams, [flow.name for flow in flows])
+        if switches or len(streams) == 1:
             return []
         return ["counts of single flows come when traffic ends; until then they are 0"]
+
+    def _stop(self, names: Sequence[str]) -> list[str]:
+        flows, is_all = self._session.to_stop(names)
+        if not flows:
+            return [] if names and self._session.transmitting else self._spoilt()
+        if is_all:
+            return self._end_traffic() + self._spoilt()
+        self._switch(flows, "ended")
+        return []
+
+    def _switch(self, flows: Sequence[Flow], state: Literal["going", "paused", "ended"]) -> bool:
+        """False if the traffic is over, which has then been taken over."""
+        engine, session = self._engine, self._session
+        assert engine is not None, "traffic runs"
+        if not engine.capabilities.switches:
+            problem = "the engine starts and ends all flows of a trial together"
+            raise PlanError("traffic.flow_transmit.flow_names", problem, "name no flow, or all of them")
+        streams = [stream for flow in flows for stream in range(session.streams[flow.name].stop)[session.streams[flow.name]]]
+        if engine.switch(streams, state):
+            session.joined([flow.name for flow in flows])
+            self._look(_SWITCH_S)
+            return True
+        self._finish()
+        return False
 
     def _set_capture(self, state: Node, whole: Node) -> list[str]:
         """Of all ports at once: programs of XDP keep frames for a capture only if they are opened with one."""
@@ -310,7 +347,14 @@ class Controller:
         session = self._session
         if session.trial is None or session.facts is None:
             return []
-        found = reasons(session.trial, session.facts)
+        load, facts = session.trial, session.facts
+        if load.switches:
+            # Flows that were never told to go are no intention of anybody's; of others the script knows best.
+            pairs = zip(load.flows, load.switches, strict=True)
+            load = load.model_copy(update={"flows": tuple(flow for flow, switch in pairs if not switch.waits)})
+        if session.switched:
+            facts = facts.model_copy(update={"interrupted": True})
+        found = reasons(load, facts)
         return [reason for reason in found if reason != INTERRUPTED]
 
     def _protocols(self, start: bool) -> list[str]:
@@ -341,15 +385,15 @@ class Controller:
         assert self._bench is not None and end.interface is not None and end.address is not None
         return self._bench.resolve(end.interface, end.address)
 
-    def _look(self) -> None:
+    def _look(self, seconds: float = _LOOK_S) -> None:
         """Takes over what the engine has to say; a script that polls without a pause waits a moment here."""
         if not self._session.transmitting or self._engine is None:
             return
-        progress = self._engine.wait(_LOOK_S)
+        progress = self._engine.wait(seconds)
         if progress.finished:
             self._finish()
         else:
-            self._session.looked(progress)
+            self._session.looked(progress, time.monotonic())
 
     def _end_traffic(self) -> list[str]:
         """Stops what runs; what is said if it had not begun."""

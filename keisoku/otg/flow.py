@@ -40,6 +40,8 @@ class Flow:
     """Whether the script wants metrics of it."""
     loss: bool
     latency: LatencyMode | None
+    timestamps: bool
+    """Whether it wants to know when the first and the last frame arrived."""
 
 
 class Names:
@@ -89,9 +91,8 @@ def flow(node: Node, names: Names, line_rate: Callable[[int], float | None], see
         measured=bool(metrics.scalar("enable")),
         loss=bool(metrics.scalar("loss")),
         latency=_latency(metrics.child("latency"), sizes, speed),
+        timestamps=bool(metrics.scalar("timestamps")),
     )
-    if metrics.scalar("timestamps"):
-        metrics.refuse("first and last times of single flows are not kept", "leave it out", "timestamps")
     if metrics.child("predefined_metric_tags").scalar("rx_name"):
         metrics.refuse("tagged metrics are not kept", "leave it out", "predefined_metric_tags.rx_name")
     return found

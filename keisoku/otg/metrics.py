@@ -1,7 +1,8 @@
 """OTG's metrics of ports and flows from a session's counts. Pure; adds no field that OTG does not have.
 
-Counts of a single flow come from the account of its frames when traffic ends. While it runs, the engine tells totals
-only: they are a flow's or a port's where it is the only one, and the others stay at zero until the end.
+Counts of a flow come from the account of its frames when traffic ends, and from the engine's looks at its streams while
+it runs. An engine that tells totals only gives them to the one flow, or the one port, whose they are; others then stay at
+zero until the end. Latencies and times come at the end: until then only counts are told.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keisoku.analysis.rates import frame_time_ns
-from keisoku.engine import Progress
+from keisoku.engine import Progress, StreamProgress
 from keisoku.otg.flow import Flow
 from keisoku.otg.session import Session
 from keisoku.record.trial import Facts, StreamFacts
@@ -42,19 +43,21 @@ def bytes_of(sizes: Sequence[int], frames: int) -> int:
 def _flow(session: Session, flow: Flow, rates: Sequence[float | None]) -> dict[str, Any]:
     names = [port.name for port in session.configuration.ports]
     transmit, receive = flow.ways[0]
-    running = flow.name in session.transmitting
     metric: dict[str, Any] = {
         "name": flow.name,
         "port_tx": names[transmit.port],
         "port_rx": names[receive.port],
-        "transmit": "started" if running else "stopped",
+        "transmit": session.state(flow),
         "frames_tx": 0,
         "frames_rx": 0,
         "bytes_tx": 0,
         "frames_tx_rate": 0.0,
         "frames_rx_rate": 0.0,
     }
-    if running and len(session.transmitting) == 1 and session.progress is not None:
+    live = session.live(flow.name)
+    if live:
+        return metric | _running(session, flow, live)
+    if session.transmitting == (flow.name,) and session.progress is not None:
         metric |= _live(session.progress, session.progress_before)
         metric["bytes_tx"] = bytes_of(flow.frame_bytes, metric["frames_tx"])
     parts = _parts(session, flow)
@@ -74,7 +77,38 @@ def _flow(session: Session, flow: Flow, rates: Sequence[float | None]) -> dict[s
     latency = _latency(flow, parts, rates)
     if latency is not None:
         metric["latency"] = latency
+    times = _timestamps(parts)
+    if flow.timestamps and times is not None:
+        metric["timestamps"] = times
     return metric
+
+
+def _running(session: Session, flow: Flow, live: Sequence[StreamProgress]) -> dict[str, Any]:
+    """Counts of a flow while traffic runs; rates are means of about a second."""
+    sent = sum(part.offered_frames for part in live)
+    received = sum(part.received_frames for part in live)
+    found: dict[str, Any] = {
+        "frames_tx": sent,
+        "frames_rx": received,
+        "bytes_tx": sum(bytes_of(flow.frame_bytes, part.offered_frames) for part in live),
+    }
+    if len(set(flow.frame_bytes)) == 1:
+        found["bytes_rx"] = received * flow.frame_bytes[0]
+    if flow.loss and session.state(flow) != "started":  # frames under way are not lost
+        found["loss"] = 100.0 * (sent - sum(part.forwarded_frames for part in live)) / sent if sent else 0.0
+    progress, before = session.progress, session.progress_before
+    if progress is not None and before is not None and before.streams and progress.elapsed_s > before.elapsed_s:
+        earlier, span_s = before.streams[session.streams[flow.name]], progress.elapsed_s - before.elapsed_s
+        found["frames_tx_rate"] = (sent - sum(part.offered_frames for part in earlier)) / span_s
+        found["frames_rx_rate"] = (received - sum(part.received_frames for part in earlier)) / span_s
+    return found
+
+
+def _timestamps(parts: Sequence[StreamFacts]) -> dict[str, int] | None:
+    """Of the first and the last frame that arrived, in ns since the traffic began; None if none did."""
+    first = [part.first_received_ns for part in parts if part.first_received_ns is not None]
+    last = [part.last_received_ns for part in parts if part.last_received_ns is not None]
+    return {"first_timestamp_ns": min(first), "last_timestamp_ns": max(last)} if first and last else None
 
 
 def _parts(session: Session, flow: Flow) -> list[StreamFacts]:
@@ -112,10 +146,9 @@ def _latency(flow: Flow, parts: Sequence[StreamFacts], rates: Sequence[float | N
 
 def _port(session: Session, number: int, rate: float | None) -> dict[str, Any]:
     port = session.configuration.ports[number]
-    sending = {way[0].port for flow in session.configuration.flows for way in flow.ways if flow.name in session.streams}
-    receiving = {
-        way[1].port for flow in session.configuration.flows for way in flow.ways if flow.name in session.streams
-    }
+    going = [flow for flow in session.configuration.flows if flow.name in session.transmitting]
+    sending = {way[0].port for flow in going for way in flow.ways}
+    receiving = {way[1].port for flow in going for way in flow.ways}
     metric: dict[str, Any] = {
         "name": port.name,
         "location": port.location,
@@ -124,11 +157,13 @@ def _port(session: Session, number: int, rate: float | None) -> dict[str, Any]:
         "frames_rx": 0,
         "frames_tx_rate": 0.0,
         "frames_rx_rate": 0.0,
-        "transmit": "started" if session.transmitting and number in sending else "stopped",
+        "transmit": "started" if number in sending else "stopped",
     }
     if rate is not None:
         metric["speed"] = round(rate / 8_000)  # OTG has it in KBps
-    if session.transmitting and session.progress is not None:
+    if session.trial is not None and session.progress is not None and session.progress.streams:
+        metric |= _port_live(session, number)
+    elif session.transmitting and session.progress is not None:
         live = _live(session.progress, session.progress_before)
         if sending == {number}:
             metric |= {name: value for name, value in live.items() if "_tx" in name}
@@ -137,6 +172,31 @@ def _port(session: Session, number: int, rate: float | None) -> dict[str, Any]:
     if session.facts is not None:
         metric |= _counted(session, session.facts, number)
     return metric
+
+
+def _port_live(session: Session, number: int) -> dict[str, Any]:
+    """Frames of all flows at a port while traffic runs; what is nobody's is counted at the end."""
+    now, before = session.progress, session.progress_before
+    assert now is not None and session.trial is not None
+    flows = session.trial.flows
+
+    def counts(progress: Progress) -> tuple[int, int]:
+        pairs = list(zip(flows, progress.streams, strict=True))
+        sent = sum(part.offered_frames for flow, part in pairs if flow.transmit == number)
+        return sent, sum(part.received_frames for flow, part in pairs if flow.receive == number)
+
+    sent, received = counts(now)
+    found: dict[str, Any] = {"frames_tx": sent, "frames_rx": received}
+    found["bytes_tx"] = sum(
+        bytes_of(flow.frame_bytes or (0,), part.offered_frames)
+        for flow, part in zip(flows, now.streams, strict=True)
+        if flow.transmit == number
+    )
+    if before is not None and before.streams and now.elapsed_s > before.elapsed_s:
+        span_s, (sent_before, received_before) = now.elapsed_s - before.elapsed_s, counts(before)
+        found["frames_tx_rate"] = (sent - sent_before) / span_s
+        found["frames_rx_rate"] = (received - received_before) / span_s
+    return found
 
 
 def _counted(session: Session, facts: Facts, number: int) -> dict[str, int]:
