@@ -20,6 +20,13 @@ import click
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what a simulated device draws."
 )
+@click.option(
+    "--runs",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder of the runs that clients start at /keisoku/v1/runs.",
+)
 def command(
     listen: str,
     http_port: int,
@@ -30,6 +37,7 @@ def command(
     client_ca: Path | None,
     tokens: Path | None,
     seed: int,
+    runs: Path,
 ) -> None:
     """Serve the Open Traffic Generator API, for snappi, gosnappi and otgen.
 
@@ -47,7 +55,7 @@ def command(
             click.echo(f"removed {name}, which a killed run had left")
 
     listening = Listening(listen, http_port, None if no_grpc else grpc_port, certificate, key, client_ca, tokens)
-    with Server(listening, Controller(seed)) as server:
+    with Server(listening, Controller(seed, runs)) as server:
         grpc = "" if server.grpc_location is None else f" and by gRPC at {server.grpc_location}"
         click.echo(f"OTG at {server.url}{grpc}; end with Ctrl-C")
         with suppress(KeyboardInterrupt):

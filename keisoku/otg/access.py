@@ -75,6 +75,10 @@ class Ownership:
         """A configuration was set, of some ports or of none."""
         self._owner, self._heard_s = (who if ports else None), now_s
 
+    def freed(self) -> None:
+        """Nothing holds a port any more, whoever made it so."""
+        self._owner = None
+
     def heard(self, who: str, now_s: float) -> None:
         """Any request."""
         if who == self._owner:

@@ -10,13 +10,16 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from keisoku import __version__
+from keisoku.calibration.store import bias
 from keisoku.engine import Engine
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.headers import Ends
 from keisoku.frame.variants import frames
+from keisoku.measurement import RUNS
 from keisoku.otg.access import Ownership
 from keisoku.otg.bench import Bench, open_bench
 from keisoku.otg.capture import TrafficCapture
@@ -28,6 +31,9 @@ from keisoku.otg.metrics import flow_metrics, port_metrics
 from keisoku.otg.node import Node
 from keisoku.otg.session import Session
 from keisoku.record.validity import INTERRUPTED, reasons
+from keisoku.service.document import RunStatus
+from keisoku.service.runs import Runs
+from keisoku.service.traffic import EndedTraffic, Last
 
 Document = dict[str, Any]
 _Answer = TypeVar("_Answer")
@@ -46,7 +52,8 @@ _ANY_ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 class Controller:
     """The ports of this server and the one configuration on them. Its calls may come from different threads."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, runs: Path = RUNS) -> None:
+        """`seed` is of what simulated devices draw, `runs` the folder of runs of methods."""
         self._lock = threading.RLock()
         self._session = Session()
         self._bench: Bench | None = None
@@ -55,6 +62,7 @@ class Controller:
         self._capture: TrafficCapture | None = None
         self._seed, self._stream, self._closed = seed, _FIRST_STREAM, False
         self._ownership = Ownership()
+        self._runs = Runs(runs)
 
     def ask(self, who: str, call: Callable[..., _Answer], *documents: Document, changes: bool = False) -> _Answer:
         """One of its calls for the controller `who`. Raises PlanError if it changes what is another's."""
@@ -64,11 +72,27 @@ class Controller:
             if changes:
                 with suppress(EngineError):  # that traffic failed is said to who asks for it
                     self._look()
-                self._ownership.check(who, now_s, bool(self._session.transmitting))
+                if not self._holds_ports():
+                    self._ownership.freed()
+                self._ownership.check(who, now_s, bool(self._session.transmitting) or self._runs.active)
             answer = call(*documents)
             if changes:
-                self._ownership.configured(who, now_s, bool(self._session.configuration.ports))
+                self._ownership.configured(who, now_s, self._holds_ports())
             return answer
+
+    @property
+    def runs(self) -> Runs:
+        """Runs of methods, which have the ports instead of a configuration."""
+        return self._runs
+
+    def start_run(self, document: Document) -> RunStatus:
+        """Raises PlanError while a configuration has ports, for what cannot be measured, and while another run goes."""
+        with self._lock:
+            self._check_open()
+            if self._session.configuration.ports:
+                problem = "an OTG configuration holds them"
+                raise PlanError("ports", problem, "set an empty configuration first")
+            return self._runs.start(document)
 
     def set_config(self, document: Document) -> Document:
         """Replaces everything. What is refused leaves all as it was, traffic included; only if ports that were
@@ -77,6 +101,8 @@ class Controller:
             self._check_open()
             node = checked(document)
             wanted = ports(node)
+            if wanted:
+                self._runs.check_idle()
             locations = tuple(port.location for port in wanted)
             kept = locations == self._locations
             bench = self._bench if kept else open_bench(wanted) if wanted else None
@@ -190,26 +216,29 @@ class Controller:
         """Which clients may talk to it."""
         return {"api_spec_version": API_VERSIONS, "sdk_version": API_VERSIONS, "app_version": f"keisoku {__version__}"}
 
-    def traffic(self) -> Document:
-        """What OTG has no words for: the trial of the last traffic with all that was counted, and what spoilt it."""
+    def last_traffic(self) -> Last:
+        """The last traffic with all that was counted, which OTG has no words for; whether one runs if none has ended."""
         with self._lock:
             self._look()
-            session = self._session
-            if session.trial is None or session.facts is None:
-                return {"traffic": None}
-            return {
-                "traffic": {
-                    "trial": session.trial.model_dump(mode="json"),
-                    "facts": session.facts.model_dump(mode="json"),
-                    "flows": {name: list(range(part.start, part.stop)) for name, part in session.streams.items()},
-                    "invalid_because": self._spoilt(),
-                }
-            }
+            session, engine = self._session, self._engine
+            if session.trial is None or session.facts is None or engine is None:
+                return bool(session.transmitting)
+            return EndedTraffic(
+                trial=session.trial,
+                facts=session.facts,
+                flows={name: list(range(part.start, part.stop)) for name, part in session.streams.items()},
+                ports=[port.name for port in session.configuration.ports],
+                rates=self._rates(),
+                bias=bias(engine),
+                context=engine.context(),
+                invalid_because=self._spoilt(),
+            )
 
     def close(self) -> None:
-        """Ends traffic, closes ports, removes labs. May be called twice."""
+        """Ends traffic and runs, closes ports, removes labs. May be called twice."""
         with self._lock:
             self._closed = True
+            self._runs.close()
             self._end_traffic()
             self._close_engine()
             self._drop_capture()
@@ -226,6 +255,9 @@ class Controller:
     def _check_open(self) -> None:
         if self._closed:
             raise EngineError("the server is shutting down")
+
+    def _holds_ports(self) -> bool:
+        return bool(self._session.configuration.ports) or self._runs.active
 
     def _leave(self) -> None:
         bench, self._bench, self._locations = self._bench, None, ()
@@ -303,7 +335,9 @@ class Controller:
         if not engine.capabilities.switches:
             problem = "the engine starts and ends all flows of a trial together"
             raise PlanError("traffic.flow_transmit.flow_names", problem, "name no flow, or all of them")
-        streams = [stream for flow in flows for stream in range(session.streams[flow.name].stop)[session.streams[flow.name]]]
+        streams = [
+            stream for flow in flows for stream in range(session.streams[flow.name].stop)[session.streams[flow.name]]
+        ]
         if engine.switch(streams, state):
             session.joined([flow.name for flow in flows])
             self._look(_SWITCH_S)

@@ -16,7 +16,7 @@ from snappi import otg_pb2_grpc as service
 
 from keisoku.errors import EngineError, KeisokuError, PlanError
 from keisoku.otg.controller import Controller, Document
-from keisoku.otg.http import MOST_BODY_BYTES
+from keisoku.service.body import MOST_BODY_BYTES
 
 _log = logging.getLogger(__name__)
 _THREADS = 8

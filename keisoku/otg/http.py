@@ -5,11 +5,8 @@ Answers hold no field that OTG does not have: gosnappi rejects those. What is ou
 
 from __future__ import annotations
 
-import asyncio
-import json
 import logging
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -21,17 +18,16 @@ from starlette.routing import Route
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.otg.access import Tokens
 from keisoku.otg.controller import Controller, Document
+from keisoku.service.body import body, problem
+from keisoku.service.routes import Endpoint, routes
 
-MOST_BODY_BYTES = 16 * 2**20
-BODY_S = 30.0
-"""Within this time a body must have come."""
 _log = logging.getLogger(__name__)
 
 
 def application(controller: Controller, tokens: Tokens | None = None) -> Starlette:
     """The ASGI application; with tokens, for those who have one."""
     ask = _Ask(controller, tokens or Tokens({}))
-    routes = [
+    found = [
         ask.route(
             "/config",
             {"POST": controller.set_config, "GET": controller.get_config, "PATCH": controller.update_config},
@@ -44,10 +40,10 @@ def application(controller: Controller, tokens: Tokens | None = None) -> Starlet
         ask.route("/monitor/states", {"POST": controller.get_states}),
         ask.route("/monitor/capture", {"POST": controller.get_capture}),
         ask.route("/capabilities/version", {"GET": controller.get_version}),
-        ask.route("/keisoku/v1/traffic", {"GET": controller.traffic}),
         Route("/control/action", _no_actions, methods=["POST"]),
+        *routes(controller, ask.guard, controller.ask),
     ]
-    return Starlette(routes=routes, exception_handlers={HTTPException: _not_there, Exception: _failed})
+    return Starlette(routes=found, exception_handlers={HTTPException: _not_there, Exception: _failed})
 
 
 class _Ask:
@@ -66,7 +62,7 @@ class _Ask:
             reads = request.method in ("GET", "HEAD")
             call = calls["GET" if reads else request.method]
             try:
-                documents = [] if reads else [await _body(request)]
+                documents = [] if reads else [await body(request)]
                 # Ports are opened and frames built meanwhile: others wait for the controller, not for the loop.
                 answer = await run_in_threadpool(
                     self._controller.ask, who, call, *documents, changes=changes and not reads
@@ -83,6 +79,15 @@ class _Ask:
 
         return Route(path, endpoint, methods=list(calls))
 
+    def guard(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+        """An endpoint for those who may ask, and told who does."""
+
+        async def guarded(request: Request) -> Response:
+            who = self._who(request)
+            return _unknown() if who is None else await endpoint(request, who)
+
+        return guarded
+
     def _who(self, request: Request) -> str | None:
         if self._tokens:
             return self._tokens.name(request.headers.get("authorization"))
@@ -97,31 +102,6 @@ def _unknown() -> Response:
 
 async def _no_actions(request: Request) -> Response:
     return problem(400, "validation", "control actions (ping, protocols) are not supported by keisoku; leave them out")
-
-
-async def _body(request: Request) -> Any:
-    parts, length = [], 0
-    try:
-        async with asyncio.timeout(BODY_S):
-            async for part in request.stream():
-                length += len(part)
-                if length > MOST_BODY_BYTES:
-                    raise PlanError("body", "is too long", f"send {MOST_BODY_BYTES >> 20} MiB at most")
-                parts.append(part)
-    except TimeoutError:
-        raise PlanError("body", f"did not come within {BODY_S:g} s", "send it at once") from None
-    try:
-        document = json.loads(b"".join(parts))
-        # Numbers and texts that JSON cannot hold must not come in: they could not go out again.
-        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
-        return document
-    except (ValueError, RecursionError) as error:
-        raise PlanError("body", f"is not JSON: {error}", "correct it") from error
-
-
-def problem(code: int, kind: str, *errors: str) -> JSONResponse:
-    """OTG's Error."""
-    return JSONResponse({"code": code, "kind": kind, "errors": list(errors)}, status_code=code)
 
 
 async def _not_there(request: Request, error: Exception) -> Response:

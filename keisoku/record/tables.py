@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -88,7 +88,7 @@ def table(run: Run, name: TableName) -> pa.Table:
             return _of_streams(run.records, _LATENCIES, _latencies)
         case "frames":
             return _frames(run.directory / FRAMES)
-    raise PlanError("table", f"there is no table '{name}'", f"use {', '.join(TableName.__args__)}")  # type: ignore[attr-defined]
+    raise PlanError("table", f"there is no table '{name}'", f"use {', '.join(get_args(TableName))}")
 
 
 def figures(results: Iterable[Result]) -> pa.Table:

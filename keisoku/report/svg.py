@@ -87,11 +87,8 @@ def _traces(traces: Sequence[Trace], across: Axis, up: Axis) -> list[str]:
         if trace.get("type") == "heatmap":
             parts += _matrix(trace, across, up)
             continue
-        places = [
-            None if x is None or y is None else across.place(x) and up.place(y) and (across.place(x), up.place(y))
-            for x, y in zip(trace["x"], trace["y"], strict=True)
-        ]
-        points = [(float(place[0]), float(place[1])) for place in places if place]
+        places = [_place(across, up, x, y) for x, y in zip(trace["x"], trace["y"], strict=True)]
+        points = [place for place in places if place is not None]
         if trace.get("fill") == "tonexty" and before and points:
             outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*before, *reversed(points)])
             parts.append(f'<polygon points="{outline}" {_paint("fill", trace.get("fillcolor"))}/>')
@@ -104,7 +101,14 @@ def _traces(traces: Sequence[Trace], across: Axis, up: Axis) -> list[str]:
     return parts
 
 
-def _lines(trace: Trace, places: Sequence[Any]) -> list[str]:
+def _place(across: Axis, up: Axis, x: Any, y: Any) -> tuple[float, float] | None:
+    if x is None or y is None:
+        return None
+    at, height = across.place(x), up.place(y)
+    return None if at is None or height is None else (at, height)
+
+
+def _lines(trace: Trace, places: Sequence[tuple[float, float] | None]) -> list[str]:
     """A path that is broken where a value is missing."""
     line, stepped = trace.get("line", {}), trace.get("line", {}).get("shape") == "hv"
     steps: list[str] = []
@@ -121,7 +125,7 @@ def _lines(trace: Trace, places: Sequence[Any]) -> list[str]:
     return [f'<path d="{"".join(steps)}" fill="none" stroke-width="{line.get("width", 1.5)}" {paint}{dash}/>']
 
 
-def _markers(trace: Trace, places: Sequence[Any]) -> list[str]:
+def _markers(trace: Trace, places: Sequence[tuple[float, float] | None]) -> list[str]:
     marker = trace.get("marker", {})
     radius, paint = marker.get("size", 6) / 2, _paint("fill", marker.get("color"))
     texts = trace.get("text") or [""] * len(places)

@@ -50,7 +50,9 @@ class Runs:
         with self._lock:
             held = next((run.name for run in self._runs.values() if run.holds_ports), None)
         if held is not None:
-            raise PlanError("ports", f"the run {held} holds them", f"wait, or cancel it: POST /keisoku/v1/runs/{held}/cancel")
+            raise PlanError(
+                "ports", f"the run {held} holds them", f"wait, or cancel it: POST /keisoku/v1/runs/{held}/cancel"
+            )
 
     def start(self, document: dict[str, Any]) -> RunStatus:
         """Begins a run of this plan and returns when its ports are open.
@@ -147,21 +149,22 @@ class _Run:
         self._doing: str | None = None
         self._progress: Progress | None = None
         self._criteria: list[Judged] = []
+        self._opened = False
         self._begun, self._cancelled = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._measure, name="keisoku-run", daemon=True)
 
     @property
     def holds_ports(self) -> bool:
-        """Until its thread has closed them."""
-        return self._state == "running" or self._thread.is_alive()
+        """Until they are closed, which they are when it no longer runs."""
+        return self._state == "running"
 
     def begin(self) -> None:
         """Returns when ports are open and the directory is there. Raises what kept it from that."""
         self._thread.start()
         self._begun.wait()
-        with self._lock:
-            if self._error is not None and not self.path.exists():
-                raise self._error
+        if not self._opened and self._error is not None:
+            self._thread.join()
+            raise self._error
 
     def cancel(self) -> None:
         """Returns when it is over."""
@@ -215,7 +218,7 @@ class _Run:
         state: Literal["finished", "cancelled", "failed"] = "failed"
         error: KeisokuError | None = None
         try:
-            found = carry_out(self._plan, self._watching(), self.path, begun=lambda _: self._begun.set())
+            found = carry_out(self._plan, self._watching(), self.path, begun=self._has_begun)
             state = "finished"
         except _Cancelled:
             state = "cancelled"
@@ -230,6 +233,10 @@ class _Run:
                 self._criteria = [
                     Judged(criterion=each.text, met=each.met, measured=each.measured) for each in found.verdicts
                 ]
+        self._begun.set()
+
+    def _has_begun(self, directory: RunDirectory) -> None:
+        self._opened = True
         self._begun.set()
 
     @contextmanager

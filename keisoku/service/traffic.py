@@ -65,9 +65,7 @@ def whole(last: Last) -> LastTraffic:
     if isinstance(last, bool):
         return LastTraffic(traffic=None)
     return LastTraffic(
-        traffic=Traffic(
-            trial=last.trial, facts=last.facts, flows=last.flows, invalid_because=last.invalid_because
-        )
+        traffic=Traffic(trial=last.trial, facts=last.facts, flows=last.flows, invalid_because=last.invalid_because)
     )
 
 
@@ -147,9 +145,7 @@ def as_run(last: EndedTraffic, context: dict[str, object]) -> Run:
     return Run(Path("traffic"), {}, context | last.context, [record], [Result(method="trial", rows=every)])
 
 
-def _account(
-    last: EndedTraffic, name: str, streams: list[StreamFacts], percents: dict[str, float]
-) -> FlowAccount:
+def _account(last: EndedTraffic, name: str, streams: list[StreamFacts], percents: dict[str, float]) -> FlowAccount:
     flows = [last.trial.flows[place] for place in last.flows[name]]
     sizes = list(flows[0].frame_bytes or (last.trial.frame_bytes,))
     tracked, offered = _together(streams), sum(stream.offered_frames for stream in streams)

@@ -20,8 +20,8 @@ from otg_server import two_ports, udp_flow
 
 from keisoku.errors import PlanError
 from keisoku.otg.controller import Controller
-from keisoku.otg.http import MOST_BODY_BYTES
 from keisoku.otg.server import Listening, Server
+from keisoku.service.body import MOST_BODY_BYTES
 
 TOKEN = "0123456789abcdef"
 
