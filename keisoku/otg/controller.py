@@ -217,7 +217,7 @@ class Controller:
         return {"api_spec_version": API_VERSIONS, "sdk_version": API_VERSIONS, "app_version": f"keisoku {__version__}"}
 
     def last_traffic(self) -> Last:
-        """The last traffic with all that was counted, which OTG has no words for; whether one runs if none has ended."""
+        """The last traffic with all that was counted; if none has ended, whether one runs. OTG has no words for it."""
         with self._lock:
             self._look()
             session, engine = self._session, self._engine

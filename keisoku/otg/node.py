@@ -40,7 +40,9 @@ class Node:
         return int(value) if whole else value
 
     def child(self, name: str) -> Node:
-        """The object in a field."""
+        """The object in a field. Raises PlanError if an object says none of its alternatives, and `name` is hence none."""
+        if name not in self.fields:
+            self.refuse("says none of its alternatives", f"give one of {', '.join(sorted(self.fields - {'choice'}))}")
         self._read.add(self._at(name))
         return Node(self._value.get(name), self._class(name), self._at(name), self._read)
 

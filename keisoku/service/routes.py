@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -32,7 +32,7 @@ def routes(ports: Ports, guard: Guard, ask: Callable[..., Any]) -> list[Route]:
         by_path.setdefault(operation.path, []).append(operation)
     found = [Route(f"{BASE}/openapi.json", guard(_openapi), methods=["GET"])]
     for path, operations in by_path.items():
-        methods = {operation.method: operation for operation in operations}
+        methods: dict[str, Operation] = {operation.method: operation for operation in operations}
         found.append(Route(BASE + path, guard(partial(_carry_out, ports, ask, methods)), methods=list(methods)))
     return found
 
@@ -42,7 +42,7 @@ async def _openapi(request: Request, who: str) -> Response:
 
 
 async def _carry_out(
-    ports: Ports, ask: Callable[..., Any], methods: dict[str, Operation], request: Request, who: str
+    ports: Ports, ask: Callable[..., Any], methods: Mapping[str, Operation], request: Request, who: str
 ) -> Response:
     operation = methods["GET" if request.method == "HEAD" else request.method]
     try:

@@ -1,0 +1,97 @@
+"""Schemathesis against the server: with OTG's document and with keisoku's own. Whatever comes, no 5xx and no end.
+
+    python tests/otg_fuzz.py --minutes 5 [--document openapi.yaml]
+
+`--document` is OTG's own, of github.com/open-traffic-generator/models (artifacts/openapi.yaml); without it that of
+`otg_document` is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import schemathesis
+import yaml
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from otg_document import document
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from keisoku.otg.controller import Controller
+from keisoku.otg.server import Listening, Server
+from keisoku.service.openapi import openapi
+
+OTG_CHECKS = [not_a_server_error]
+OWN_CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+
+
+def fuzz(url: str, found: dict[str, Any], checks: list[Any], examples: int, number: int = 0) -> Counter[int]:
+    """Sends so many requests to each operation of a document; answers by status. Raises what a check raises.
+
+    The same `number` makes the same requests.
+    """
+    answers: Counter[int] = Counter()
+    for result in schemathesis.openapi.from_dict(found).get_all_operations():
+        operation = result.ok()
+
+        @seed(number)
+        @settings(
+            max_examples=examples,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate],
+        )
+        @given(case=operation.as_strategy())
+        def ask(case: Any) -> None:
+            answer = case.call(base_url=url, timeout=60)
+            answers[answer.status_code] += 1
+            case.validate_response(answer, checks=checks)
+
+        ask()
+    return answers
+
+
+def answers_still(url: str) -> bool:
+    """Whether the server goes on."""
+    with urllib.request.urlopen(f"{url}/capabilities/version", timeout=30) as answer:
+        return bool(answer.status == 200)
+
+
+def main() -> int:
+    """Rounds of both documents until the time is over."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--document", type=Path)
+    given_ = parser.parse_args()
+    otg = document() if given_.document is None else yaml.safe_load(given_.document.read_text(encoding="utf-8"))
+    until = time.monotonic() + 60 * given_.minutes
+    totals: Counter[int] = Counter()
+    number = 0
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Server(Listening(http_port=0, grpc_port=None), Controller(runs=Path(folder))) as server,
+    ):
+        while time.monotonic() < until:
+            for found, checks in ((otg, OTG_CHECKS), (openapi(), OWN_CHECKS)):
+                totals += fuzz(server.url, found, checks, 20, number)
+            number += 1
+            print(f"round {number}: {sum(totals.values())} requests, {dict(sorted(totals.items()))}", flush=True)
+        alive = answers_still(server.url)
+    print("answers still" if alive else "does not answer any more")
+    return 0 if alive else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
