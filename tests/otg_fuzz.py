@@ -9,11 +9,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
 import urllib.request
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,9 @@ from schemathesis.specs.openapi.checks import (
 from keisoku.otg.controller import Controller
 from keisoku.otg.server import Listening, Server
 from keisoku.service.openapi import openapi
+from keisoku.service.operation import BASE
 
+_PLAN = ("phases", "seed", "streams")
 OTG_CHECKS = [not_a_server_error]
 OWN_CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
@@ -63,6 +67,44 @@ def fuzz(url: str, found: dict[str, Any], checks: list[Any], examples: int, numb
     return answers
 
 
+def own_document(run: str) -> dict[str, Any]:
+    """keisoku's, narrowed to plans of which some can be measured, in a moment, and to a run that there is."""
+    found = deepcopy(openapi())
+    plan = found["components"]["schemas"]["Plan"]
+    plan["properties"] = {name: plan["properties"][name] for name in _PLAN} | {
+        "methods": {
+            "type": "array",
+            "items": {"enum": ["trial", "throughput"]},
+            "minItems": 1,
+            "maxItems": 2,
+        },
+        "dut": {"enum": ["sim:gs908e", "sim:sf4024fl", "sim:nothing", "gs908e"]},
+        "frame_bytes": {"enum": [[64], [64, 1518], "imix", "64-128:32", [1]]},
+        "headers": {"enum": ["ipv4", "ethernet", "Ether()/IP()/UDP()", "Ether("]},
+        "require": {"enum": [[], ["trial.loss <= 1 %"], ["loss"]]},
+        "trial": _only(trial_s=[-1, 0.001], rate_fps=[1, 1e5]),
+        "throughput": _only(trial_s=[0.001]),
+    }
+    plan["required"] = ["methods", "dut", "trial", "throughput"]
+    for path, methods in found["paths"].items():
+        for operation in methods.values():
+            for parameter in operation.get("parameters", []) if "{run}" in path else []:
+                parameter["schema"] = {"enum": [run, "nobody"]}
+    return found
+
+
+def _only(**values: list[Any]) -> dict[str, Any]:
+    properties = {name: {"enum": allowed} for name, allowed in values.items()}
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def some_run(url: str) -> str:
+    """The name of a run that has been started."""
+    plan = {"methods": ["trial"], "dut": "sim:gs908e", "frame_bytes": [64], "trial": {"trial_s": 0.001}}
+    with urllib.request.urlopen(f"{url}{BASE}/runs", json.dumps(plan).encode(), timeout=60) as answer:
+        return str(json.load(answer)["run"])
+
+
 def answers_still(url: str) -> bool:
     """Whether the server goes on."""
     with urllib.request.urlopen(f"{url}/capabilities/version", timeout=30) as answer:
@@ -83,8 +125,9 @@ def main() -> int:
         tempfile.TemporaryDirectory() as folder,
         Server(Listening(http_port=0, grpc_port=None), Controller(runs=Path(folder))) as server,
     ):
+        run = some_run(server.url)
         while time.monotonic() < until:
-            for found, checks in ((otg, OTG_CHECKS), (openapi(), OWN_CHECKS)):
+            for found, checks in ((otg, OTG_CHECKS), (own_document(run), OWN_CHECKS), (openapi(), OWN_CHECKS)):
                 totals += fuzz(server.url, found, checks, 20, number)
             number += 1
             print(f"round {number}: {sum(totals.values())} requests, {dict(sorted(totals.items()))}", flush=True)

@@ -109,8 +109,8 @@ def _ways(node: Node, names: Names) -> tuple[tuple[End, End], ...]:
         ends = (names.port(port, str(port.scalar("tx_name")), "tx_name"), names.port(port, receivers[0], "rx_names"))
         return (_apart(port, *ends),)
     device = node.child("device")
-    senders = [names.host(device, str(name), "tx_names") for name in device.scalar("tx_names")]
-    receivers_ = [names.host(device, str(name), "rx_names") for name in device.scalar("rx_names")]
+    senders = [names.host(device, str(name), "tx_names") for name in device.scalar("tx_names") or []]
+    receivers_ = [names.host(device, str(name), "rx_names") for name in device.scalar("rx_names") or []]
     if device.scalar("bidirectional"):
         device.refuse("a flow goes one way here", "write a flow for each direction", "bidirectional")
     if device.scalar("mode") == "one_to_one":

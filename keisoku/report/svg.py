@@ -143,10 +143,12 @@ def _errors(trace: Trace, across: Axis, up: Axis) -> list[str]:
         return []
     parts = []
     for x, y, error in zip(trace["x"], trace["y"], given["array"], strict=True):
-        at = across.place(x)
-        low, high = up.place(y - error), up.place(y + error)
-        if error and at is not None and low is not None and high is not None:
-            parts.append(f'<path d="M{at:.1f} {low:.1f}V{high:.1f}" {_paint("stroke", given.get("color"))}/>')
+        if y is None or not error:
+            continue
+        low, high = _place(across, up, x, y - error), _place(across, up, x, y + error)
+        if low is not None and high is not None:
+            paint = _paint("stroke", given.get("color"))
+            parts.append(f'<path d="M{low[0]:.1f} {low[1]:.1f}V{high[1]:.1f}" {paint}/>')
     return parts
 
 
