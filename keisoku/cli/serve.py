@@ -18,9 +18,7 @@ import click
 @click.option("--client-ca", type=click.Path(path_type=Path), help="PEM file: clients need certificates of these.")
 @click.option("--tokens", type=click.Path(path_type=Path), help="File of lines NAME:TOKEN: clients need one of them.")
 @click.option("--user", default="nobody", show_default=True, help="Whom to become if root starts the server.")
-@click.option(
-    "--labs/--no-labs", default=True, show_default=True, help="Whether ports may be a lab's, or in namespaces."
-)
+@click.option("--labs/--no-labs", default=True, show_default=True, help="Whether ports may be a lab's.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what a simulated device draws."
 )
@@ -43,7 +41,7 @@ def command(
     certificate.
 
     Started by root, it becomes another user and keeps a few capabilities only: those that programs and sockets at ports
-    need, and with labs those that namespaces need.
+    need, and unless --no-labs those that labs need.
 
     A port's location is xdp:INTERFACE, packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT or sim:DEVICE#PORT.
     """

@@ -10,14 +10,16 @@ import ctypes
 import os
 import pwd
 import struct
+import sys
 from pathlib import Path
 
 from keisoku.errors import EngineError, PlanError
 
-PORTS = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_NICE": 23, "CAP_BPF": 39}
-"""Programs and sockets at interfaces, on threads that come first."""
-LABS = {"CAP_DAC_OVERRIDE": 1, "CAP_KILL": 5, "CAP_SYS_ADMIN": 21, "CAP_PERFMON": 38}
-"""Namespaces: to make, name and enter them, with the settings in them and the programs that lose frames on purpose."""
+PORTS = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23, "CAP_BPF": 39}
+"""Programs and sockets at interfaces, on threads that come first, in namespaces that are entered. An XDP program that
+sends is kept ready in a namespace of its own, which takes CAP_SYS_ADMIN even where all ports are in the server's."""
+LABS = {"CAP_DAC_OVERRIDE": 1, "CAP_KILL": 5}
+"""Namespaces are named in a directory of root's, and settings in them are root's files; daemons in them are ended."""
 USER = "nobody"
 
 _PR_CAPBSET_DROP, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS = 24, 4, 8, 38
@@ -38,15 +40,20 @@ def give_up_root(user: str = USER, labs: bool = True) -> tuple[str, ...] | None:
         account = pwd.getpwnam(user)
     except KeyError:
         raise PlanError("user", f"there is no user {user}", "name one of this host") from None
+    # Modules are loaded when they are first needed.
+    modules = [Path(__file__), *(Path(place) for place in sys.path if place)]
+    folders = {parent for place in modules if place.exists() for parent in place.resolve().parents}
     held = _held()
     kept = {name: bit for name, bit in (PORTS | (LABS if labs else {})).items() if held >> bit & 1}
     try:
         _keep_only(account, sum(1 << bit for bit in kept.values()))
     except OSError as error:
         raise EngineError(f"cannot give up root: {error}") from error
-    package = Path(__file__).resolve().parents[1]
-    if not all(os.access(place, os.R_OK | os.X_OK, effective_ids=True) for place in (package, *package.parents)):
-        raise PlanError("user", f"{user} cannot read {package}", "install keisoku where it can, or name another user")
+    for place in folders:
+        if not os.access(place, os.X_OK, effective_ids=True):
+            raise PlanError(
+                "user", f"{user} may not enter {place}, where keisoku or its Python is", "name another user"
+            )
     return tuple(sorted(kept))
 
 
