@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -62,7 +62,12 @@ def flow_metrics(api: Any, *names: str) -> list[Any]:
 
 def until_stopped(api: Any, *names: str) -> list[Any]:
     """Metrics once no flow transmits any more; a script polls like this, and the server lets it wait a moment."""
+    return until(api, lambda found: all(metric.transmit == "stopped" for metric in found), *names)
+
+
+def until(api: Any, wanted: Callable[[list[Any]], bool], *names: str) -> list[Any]:
+    """Likewise metrics once they are as wanted."""
     while True:
         found = flow_metrics(api, *names)
-        if all(metric.transmit == "stopped" for metric in found):
+        if wanted(found):
             return found

@@ -23,8 +23,9 @@ mod errors {
 }
 
 type Ended = (Ports, port::Result<Record>);
-/// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed.
-type TableParts = (Vec<u8>, Vec<u8>, usize, bool);
+/// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed, how many
+/// bytes follow the signature.
+type TableParts = (Vec<u8>, Vec<u8>, usize, bool, usize);
 
 /// Ports of this host, and the trials that they carry out.
 ///
@@ -70,8 +71,8 @@ impl Wire {
     /// Begins a trial and returns at once.
     ///
     /// `trial_json`: `record::Trial`. `tables`: frames without FCS, the length of each (16 bits, native), where
-    /// the payload starts, and whether they are signed: then the last 18 bytes are zero and the bytes of
-    /// the payload sum to zero in ones' complement. `log`: keep a row for each arrival, to be taken by `take_frames`.
+    /// the payload starts, whether they are signed, and how many bytes follow the signature: where it is to be and
+    /// behind it bytes are zero, and those of the payload sum to zero in ones' complement. `log`: keep a row for each arrival, to be taken by `take_frames`.
     #[pyo3(signature = (trial_json, tables, log=false))]
     fn start(&self, trial_json: &str, tables: Vec<TableParts>, log: bool) -> PyResult<()> {
         let trial: Trial = parse(trial_json, "trial")?;
@@ -248,12 +249,12 @@ fn open(places: &[Place], transmit: &[usize], receive: &[usize]) -> port::Result
     })
 }
 
-fn table((bytes, lengths, checked_from, signed): TableParts) -> port::Result<Arc<Table>> {
+fn table((bytes, lengths, checked_from, signed, room): TableParts) -> port::Result<Arc<Table>> {
     let lengths: Vec<u16> = lengths
         .chunks_exact(2)
         .map(|two| u16::from_ne_bytes([two[0], two[1]]))
         .collect();
-    Table::new(bytes, &lengths, checked_from, signed).map(Arc::new)
+    Table::new(bytes, &lengths, checked_from, signed, room).map(Arc::new)
 }
 
 fn parse<T: DeserializeOwned>(json: &str, what: &str) -> PyResult<T> {

@@ -17,13 +17,15 @@ import click
 @click.option("--key", type=click.Path(path_type=Path), help="PEM file of its key.")
 @click.option("--client-ca", type=click.Path(path_type=Path), help="PEM file: clients need certificates of these.")
 @click.option("--tokens", type=click.Path(path_type=Path), help="File of lines NAME:TOKEN: clients need one of them.")
+@click.option("--user", default="nobody", show_default=True, help="Whom to become if root starts the server.")
+@click.option("--labs/--no-labs", default=True, show_default=True, help="Whether ports may be a lab's.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what a simulated device draws."
 )
 @click.option(
     "--runs",
     type=click.Path(path_type=Path, file_okay=False),
-    default=Path("runs"),
+    default=Path("runs/served"),
     show_default=True,
     help="Folder of the runs that clients start at /keisoku/v1/runs.",
 )
@@ -36,6 +38,8 @@ def command(
     key: Path | None,
     client_ca: Path | None,
     tokens: Path | None,
+    user: str,
+    labs: bool,
     seed: int,
     runs: Path,
 ) -> None:
@@ -44,10 +48,14 @@ def command(
     Beyond loopback it needs a certificate, and clients that show a token (https://NAME:TOKEN@HOST:8443) or a
     certificate.
 
+    Started by root, it becomes another user and keeps a few capabilities only: those that programs and sockets at ports
+    need, and unless --no-labs those that labs need.
+
     A port's location is xdp:INTERFACE, packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT or sim:DEVICE#PORT.
     """
     from keisoku.lab import available, clean
     from keisoku.otg.controller import Controller  # what serves takes a second to load
+    from keisoku.otg.privilege import give_up_root, hand_over
     from keisoku.otg.server import Listening, Server
 
     if available() is None:
@@ -55,7 +63,11 @@ def command(
             click.echo(f"removed {name}, which a killed run had left")
 
     listening = Listening(listen, http_port, None if no_grpc else grpc_port, certificate, key, client_ca, tokens)
-    with Server(listening, Controller(seed, runs)) as server:
+    hand_over(runs, user)
+    kept: list[str] = []
+    with Server(listening, Controller(seed, runs), lambda: kept.extend(give_up_root(user, labs) or ())) as server:
+        if kept:
+            click.echo(f"now {user}, with {', '.join(kept)}")
         grpc = "" if server.grpc_location is None else f" and by gRPC at {server.grpc_location}"
         click.echo(f"OTG at {server.url}{grpc}; end with Ctrl-C")
         with suppress(KeyboardInterrupt):

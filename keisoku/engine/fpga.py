@@ -108,7 +108,9 @@ class FpgaEngine:
         if trial.duration_ns <= 0:
             raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
         if trial.switches:
-            raise PlanError("switches", "the instrument starts and ends all flows of a trial together", "leave them out")
+            raise PlanError(
+                "switches", "the instrument starts and ends all flows of a trial together", "leave them out"
+            )
         made = [self._on_board(load) for load in loads(self._traffic, trial, self._bits_per_second)]
         learning = [(self._ports[port], frame) for port, frame in self._traffic.learning()]
         telling = self._telling(trial, made, stream, frames)

@@ -23,8 +23,8 @@ from keisoku.capture import CapturePort
 from keisoku.engine import Capabilities, FrameSink, Progress
 from keisoku.engine.port_capture import PortCapture
 from keisoku.engine.port_counters import read_counters
-from keisoku.engine.stream_progress import progress_of
 from keisoku.engine.stamps import StampChoice
+from keisoku.engine.stream_progress import progress_of
 from keisoku.engine.traffic import Traffic
 from keisoku.engine.trial_thread import TrialThread
 from keisoku.errors import EngineError, PlanError
@@ -245,7 +245,7 @@ class WiredEngine:
         tables = self._traffic.tables(trial)
         return _Load(
             trial.load(self._traffic.streams(trial), first_stream, seed),
-            [(table.bytes_, table.lengths.tobytes(), table.checked_from, True) for table in tables],
+            [(table.bytes_, table.lengths.tobytes(), table.checked_from, True, table.room_bytes) for table in tables],
         )
 
     def _warm_up(self) -> Trial:
@@ -265,7 +265,7 @@ class _Load:
     """What the core is given."""
 
     trial: str
-    tables: list[tuple[bytes, bytes, int, bool]]
+    tables: list[tuple[bytes, bytes, int, bool, int]]
 
 
 class _Running(TrialThread):

@@ -6,6 +6,7 @@ What it opens it closes again: labs, sockets, programs.
 from __future__ import annotations
 
 import json
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -21,7 +22,7 @@ from keisoku.engine.port_capture import PortCapture
 from keisoku.engine.simulated import SimulatedEngine, routes_between
 from keisoku.engine.traffic import Route, Traffic, Way
 from keisoku.engine.wired import Port, WiredEngine
-from keisoku.errors import PlanError
+from keisoku.errors import EngineError, PlanError
 from keisoku.lab import Lab
 from keisoku.lab.catalogue import find_device as find_lab_device
 from keisoku.lab.namespace import within
@@ -35,6 +36,8 @@ Pairs = Sequence[tuple[int, int]]
 _ANY = Content(headers="ethernet")
 """Flows name all of their frames themselves; this is never sent."""
 _RESOLVE_S = 3.0
+_LINK_S = 3.0
+_LINK_LOOK_S = 0.02
 
 
 class Bench(ABC):
@@ -47,6 +50,10 @@ class Bench(ABC):
     @abstractmethod
     def link_is_up(self, port: int) -> bool:
         """Whether a port has a carrier now."""
+
+    @abstractmethod
+    def set_link(self, port: int, up: bool) -> None:
+        """Takes a port's link down, or up again. PlanError if it has none, EngineError if it does not come up."""
 
     @property
     @abstractmethod
@@ -85,6 +92,11 @@ class SimulatedBench(Bench):
     def link_is_up(self, port: int) -> bool:
         """Always."""
         return True
+
+    def set_link(self, port: int, up: bool) -> None:
+        """Only up, where it is."""
+        if not up:
+            raise PlanError("port.link.state", "a simulated device's links are always up", "use a lab or real ports")
 
     @property
     def captures(self) -> bool:
@@ -129,6 +141,27 @@ class WiredBench(Bench):
                 return bool(indices) and bool(ip.get_links(indices[0])[0].get("carrier"))
 
         return read() if own.namespace is None else within(own.namespace, read)
+
+    def set_link(self, port: int, up: bool) -> None:
+        """By the state of its interface. Only a lab's: this host's would lose addresses and routes for good."""
+        if self._lab is None:
+            problem = "keisoku does not change the interfaces of this host"
+            raise PlanError("port.link.state", problem, "use a lab, or have the device's own port go down")
+        own = self._ports[port]
+
+        def change() -> None:
+            with IPRoute() as ip:
+                indices = ip.link_lookup(ifname=own.interface)
+                if not indices:
+                    raise EngineError(f"{own.interface} is gone")
+                ip.link("set", index=indices[0], state="up" if up else "down")
+
+        change() if own.namespace is None else within(own.namespace, change)
+        deadline = time.monotonic() + _LINK_S
+        while up and not self.link_is_up(port):
+            if time.monotonic() > deadline:
+                raise EngineError(f"{own.interface} has no carrier {_LINK_S:g} s after it was put up")
+            time.sleep(_LINK_LOOK_S)
 
     @property
     def captures(self) -> bool:

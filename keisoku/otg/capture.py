@@ -14,6 +14,7 @@ from keisoku._core import Wire
 from keisoku.capture import CapturePort
 from keisoku.engine.port_capture import PortCapture
 from keisoku.errors import EngineError
+from keisoku.otg.capture_filter import BitFilter, filters
 from keisoku.otg.node import Node
 from keisoku.otg.pcap import received
 
@@ -27,6 +28,8 @@ class CaptureWish:
 
     snap_bytes: int
     pcapng: bool
+    filters: tuple[BitFilter, ...]
+    """All must hold."""
 
 
 def wishes(document: Node, ports: Mapping[str, int]) -> dict[int, CaptureWish]:
@@ -36,9 +39,8 @@ def wishes(document: Node, ports: Mapping[str, int]) -> dict[int, CaptureWish]:
         node.scalar("name")
         if not node.scalar("overwrite"):
             node.refuse("a capture begins anew here", "leave it out", "overwrite")
-        if node.has("filters") and node.children("filters"):
-            node.refuse("a capture holds every frame here", "leave the filters out", "filters")
-        wish = CaptureWish(int(node.scalar("packet_size") or 0), node.scalar("format") == "pcapng")
+        own = filters(node.children("filters"))
+        wish = CaptureWish(int(node.scalar("packet_size") or 0), node.scalar("format") == "pcapng", own)
         for name in node.scalar("port_names"):
             if name not in ports:
                 node.refuse(f"there is no port {name}", "name one of ports[].name", "port_names")
@@ -66,13 +68,14 @@ class TrafficCapture(PortCapture):
         self.ended = True
         super().close()
 
-    def received(self, port: int, pcapng: bool) -> bytes:
-        """What came in at a port, as a file. Raises EngineError if it is too long to be handed out."""
+    def received(self, port: int, wish: CaptureWish) -> bytes:
+        """What came in at a port and is wanted, as a file. Raises EngineError if it is too long to be handed out."""
         if not self.path.exists():
-            return received(b"", port, pcapng)
+            return received(b"", port, wish.pcapng)
         if self.path.stat().st_size > MOST_BYTES:
             raise EngineError(f"the capture is longer than {MOST_BYTES >> 20} MiB; capture less, or cut the frames")
-        return received(self.path.read_bytes(), port, pcapng)
+        wants = [one.wants for one in wish.filters]
+        return received(self.path.read_bytes(), port, wish.pcapng, lambda frame: all(want(frame) for want in wants))
 
     def remove(self) -> None:
         """The file goes."""

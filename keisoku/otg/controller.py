@@ -27,7 +27,7 @@ from keisoku.otg.config_change import appended, deleted, updated
 from keisoku.otg.configuration import Configuration, checked, configuration, ports
 from keisoku.otg.flow import End, Flow
 from keisoku.otg.load import trial
-from keisoku.otg.metrics import flow_metrics, port_metrics
+from keisoku.otg.metrics import TagWish, flow_metrics, port_metrics
 from keisoku.otg.node import Node
 from keisoku.otg.session import Session
 from keisoku.record.validity import INTERRUPTED, reasons
@@ -141,7 +141,7 @@ class Controller:
             return self._session.configuration.document
 
     def set_control_state(self, document: Document) -> Document:
-        """Traffic, the tester's hosts; ports' links and captures are refused."""
+        """Traffic, the tester's hosts, ports' links and captures."""
         with self._lock:
             self._check_open()
             node = checked(document, "ControlState")
@@ -155,8 +155,10 @@ class Controller:
                 warnings = self._protocols(wanted == "start")
             elif choice == "port" and state.choice() == "capture":
                 warnings = self._set_capture(state.child("capture"), node)
+            elif choice == "port" and state.choice() == "link":
+                warnings = self._set_link(state.child("link"), node)
             else:
-                what = "use traffic.flow_transmit, protocol.all or port.capture"
+                what = "use traffic.flow_transmit, protocol.all, port.capture or port.link"
                 state.refuse("is not supported", what, str(state.choice()))
             return {"warnings": warnings}
 
@@ -170,6 +172,7 @@ class Controller:
             asked = node.child(choice)
             names = [str(name) for name in asked.scalar(f"{choice}_names") or []]
             wanted = asked.scalar("column_names" if choice == "port" else "metric_names") or []
+            tags = TagWish() if choice == "port" else _tag_wish(asked.child("tagged_metrics"))
             node.check_all_read()
             self._look()
             session, rates = self._session, self._rates()
@@ -177,7 +180,7 @@ class Controller:
                 chosen = session.ports(names, "port.port_names")
                 found = port_metrics(session, chosen, wanted, rates, self._links(chosen))
             else:
-                found = flow_metrics(session, session.flows(names, "flow.flow_names"), wanted, rates)
+                found = flow_metrics(session, session.flows(names, "flow.flow_names"), wanted, rates, tags)
             return {"choice": f"{choice}_metrics", f"{choice}_metrics": found}
 
     def get_states(self, document: Document) -> Document:
@@ -210,7 +213,7 @@ class Controller:
                 raise PlanError("port_name", f"nothing was captured at {name}", "set a capture and start it")
             if not self._capture.ended:
                 raise PlanError("port_name", "the capture still runs", "stop it first")
-            return self._capture.received(port, wish.pcapng)
+            return self._capture.received(port, wish)
 
     def get_version(self) -> Document:
         """Which clients may talk to it."""
@@ -308,14 +311,14 @@ class Controller:
         assert engine is not None, "a configuration with flows has ports"
         switches = engine.capabilities.switches
         others = [flow for flow in self._session.configuration.flows if flow not in flows]
-        load, streams = trial(flows, self._next_hop, others if switches else None)
-        count = len(load.flows)
+        load = trial(flows, self._next_hop, others if switches else None)
+        count = len(load.trial.flows)
         if self._stream + count > _STREAMS:
             self._stream = _FIRST_STREAM
-        engine.start(load, self._stream, self._seed)
+        engine.start(load.trial, self._stream, self._seed)
         self._stream += count
-        self._session.started(load, streams, [flow.name for flow in flows])
-        if switches or len(streams) == 1:
+        self._session.started(load, [flow.name for flow in flows])
+        if switches or len(load.streams) == 1:
             return []
         return ["counts of single flows come when traffic ends; until then they are 0"]
 
@@ -344,6 +347,17 @@ class Controller:
             return True
         self._finish()
         return False
+
+    def _set_link(self, state: Node, whole: Node) -> list[str]:
+        """Also while traffic runs: what is sent meanwhile is lost."""
+        chosen = self._session.ports([str(name) for name in state.scalar("port_names") or []], "port.link.port_names")
+        wanted = str(state.scalar("state"))
+        whole.check_all_read()
+        if self._bench is None:
+            raise PlanError("port.link", "there is no port", "set a configuration first")
+        for port in chosen:
+            self._bench.set_link(port, wanted == "up")
+        return []
 
     def _set_capture(self, state: Node, whole: Node) -> list[str]:
         """Of all ports at once: programs of XDP keep frames for a capture only if they are opened with one."""
@@ -457,6 +471,24 @@ class Controller:
         bench = self._bench
         count = len(self._session.configuration.ports)
         return [None if bench is None else bench.line_rate(port) for port in range(count)]
+
+
+def _tag_wish(node: Node) -> TagWish:
+    filters = []
+    for each in node.children("filters"):
+        values = tuple(str(value) for value in each.scalar("values") or [])
+        for value in values:
+            try:
+                int(value, 16)
+            except ValueError:
+                each.refuse(f"'{value}' is not hexadecimal", "write it as 0x2e", "values")
+        filters.append((str(each.scalar("name")), values))
+    return TagWish(
+        bool(node.scalar("include")),
+        bool(node.scalar("include_empty_metrics")),
+        tuple(node.scalar("metric_names") or ()),
+        tuple(filters),
+    )
 
 
 def _understood(node: Node, document: Document, bench: Bench | None) -> Configuration:

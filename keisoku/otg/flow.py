@@ -12,6 +12,8 @@ from keisoku.otg.header import Packet, packet
 from keisoku.otg.node import Node
 from keisoku.otg.rate import Timing, frames_per_second, timing
 from keisoku.otg.size import frame_bytes
+from keisoku.otg.tag import TagClass, classes
+from keisoku.record.trial import Bursts
 
 LatencyMode = Literal["store_forward", "cut_through"]
 
@@ -40,6 +42,8 @@ class Flow:
     """Whether the script wants metrics of it."""
     loss: bool
     latency: LatencyMode | None
+    tagged: tuple[TagClass, ...]
+    """Its frames by the values of its tags; one class without a key if it has none."""
     timestamps: bool
     """Whether it wants to know when the first and the last frame arrived."""
 
@@ -81,20 +85,24 @@ def flow(node: Node, names: Names, line_rate: Callable[[int], float | None], see
     sizes = frame_bytes(node.child("size"), seed)
     rate = frames_per_second(node.child("rate"), sizes, speed)
     metrics = node.child("metrics")
+    headers = packet(node)
     found = Flow(
         name=str(node.scalar("name")),
         path=node.path,
         ways=ways,
-        packet=packet(node),
+        packet=headers,
         frame_bytes=sizes,
         timing=timing(node.child("duration"), rate, speed),
         measured=bool(metrics.scalar("enable")),
         loss=bool(metrics.scalar("loss")),
         latency=_latency(metrics.child("latency"), sizes, speed),
+        tagged=classes(headers, sizes, node.path),
         timestamps=bool(metrics.scalar("timestamps")),
     )
     if metrics.child("predefined_metric_tags").scalar("rx_name"):
-        metrics.refuse("tagged metrics are not kept", "leave it out", "predefined_metric_tags.rx_name")
+        metrics.refuse("a flow goes to one port here", "leave it out", "predefined_metric_tags.rx_name")
+    if len(found.tagged) > 1 and isinstance(found.timing.pacing, Bursts):
+        node.refuse("bursts are not counted by tags", "leave the tags or the bursts out", "packet")
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from keisoku.otg.header_fields import KINDS, HeaderKind
 from keisoku.otg.node import Node
@@ -21,6 +21,8 @@ class Layer:
     varied: dict[str, str]
     absent: frozenset[str] = frozenset()
     """Addresses that the script does not give; `given` has OTG's default for them."""
+    patterns: dict[str, Values] = field(default_factory=dict)
+    """By Scapy's field, those that vary or are tagged."""
 
     def text(self) -> str:
         """As the stack has it."""
@@ -78,7 +80,10 @@ def packet(flow: Node) -> Packet:
         if kind == "custom":
             found += _custom(node, first=not found)
         elif kind in KINDS:
-            found.append(_layer(node.child(kind), KINDS[kind], kind, following))
+            layer = _layer(node.child(kind), KINDS[kind], kind, following)
+            # As the API's other implementations send it, whose scripts count on its length.
+            tunnelled = layer.name == "Ether" and found and found[-1].name == "VXLAN"
+            found.append(replace(layer, name="InnerEther") if tunnelled else layer)
         else:
             node.refuse(f"the header {kind} is not supported", f"use {', '.join(KINDS)} or custom", kind)
     if not found:
@@ -116,22 +121,25 @@ def _layer(outer: Node, kind: HeaderKind, name: str, following: str) -> Layer:
     given: dict[str, int | str | bytes] = {}
     varied: dict[str, str] = {}
     absent = set()
-    for otg_name, field in kind.fields.items():
+    patterns: dict[str, Values] = {}
+    for otg_name, scapy_name in kind.fields.items():
         if not node.has(otg_name) and otg_name in ("src", "dst"):
-            absent.add(field)
+            absent.add(scapy_name)
         if not node.has(otg_name) and otg_name in kind.computed:
             continue
         found = values(node.child(otg_name))
         if found is None:
             if otg_name in ("src", "dst"):
-                absent.add(field)
+                absent.add(scapy_name)
             continue
         if otg_name == "tpid" and found.fixed == 0xFFFF:
             continue
         if found.fixed is None:
-            varied[field] = found.modifier()
+            varied[scapy_name] = found.modifier()
         else:
-            given[field] = found.fixed
+            given[scapy_name] = found.fixed
+        if found.fixed is None or found.tags:
+            patterns[scapy_name] = found
     for otg_name, value in kind.fixed.items():
         if node.has(otg_name) and _one(node.child(otg_name)) != value:
             node.refuse(f"keisoku sends {value} only", "leave it out", otg_name)
@@ -141,10 +149,10 @@ def _layer(outer: Node, kind: HeaderKind, name: str, following: str) -> Layer:
     if kind.checksum is not None:
         given |= _checksum(node.child(kind.checksum[0]), kind.checksum[1])
     if name == "ipv4":
-        _priority(node.child("priority"), given, varied)
+        _priority(node.child("priority"), given, varied, patterns)
     if name == "mpls" and "s" not in given and "s" not in varied:
         given["s"] = 0 if following == "mpls" else 1
-    return Layer(kind.layer, node.path, given, varied, frozenset(absent))
+    return Layer(kind.layer, node.path, given, varied, frozenset(absent), patterns)
 
 
 def _one(node: Node) -> int:
@@ -152,6 +160,8 @@ def _one(node: Node) -> int:
     found = values(node)
     if found is None or not isinstance(found.fixed, int):
         node.refuse("keisoku does not vary this field", "give one value")
+    if found.tags:
+        node.refuse("keisoku keeps no metrics by this field", "leave the tags out", "metric_tags")
     return found.fixed
 
 
@@ -165,7 +175,9 @@ def _checksum(node: Node, field: str) -> dict[str, int]:
             return {}
 
 
-def _priority(node: Node, given: dict[str, int | str | bytes], varied: dict[str, str]) -> None:
+def _priority(
+    node: Node, given: dict[str, int | str | bytes], varied: dict[str, str], patterns: dict[str, Values]
+) -> None:
     """The second octet of IPv4: raw, or made of DSCP and ECN, or of RFC 1349's flags."""
     match node.choice():
         case "raw":
@@ -173,7 +185,12 @@ def _priority(node: Node, given: dict[str, int | str | bytes], varied: dict[str,
         case "dscp":
             dscp = node.child("dscp")
             phb, ecn = values(dscp.child("phb")), _one(dscp.child("ecn"))
-            found = None if phb is None else Values(tuple(number << 2 | ecn for number in phb.numbers), phb.kind)
+            if phb is not None:
+                # Bits of the code point are the upper ones of the octet.
+                tags = tuple(replace(tag, field_bits=8) for tag in phb.tags)
+                found = Values(tuple(number << 2 | ecn for number in phb.numbers), phb.kind, tags)
+            else:
+                found = None
         case _:
             tos = node.child("tos")
             flags = ("precedence", "delay", "throughput", "reliability", "monetary", "unused")
@@ -187,3 +204,5 @@ def _priority(node: Node, given: dict[str, int | str | bytes], varied: dict[str,
         varied["tos"] = found.modifier()
     else:
         given["tos"] = found.fixed
+    if found.fixed is None or found.tags:
+        patterns["tos"] = found

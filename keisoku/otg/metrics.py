@@ -1,25 +1,61 @@
 """OTG's metrics of ports and flows from a session's counts. Pure; adds no field that OTG does not have.
 
 Counts of a flow come from the account of its frames when traffic ends, and from the engine's looks at its streams while
-it runs. An engine that tells totals only gives them to the one flow, or the one port, whose they are; others then stay at
-zero until the end. Latencies and times come at the end: until then only counts are told.
+it runs. Totals of an engine that tells no more are given to the one flow, or the one port, whose they are; others then
+stay at zero until the end. Latencies and times come at the end: until then only counts are told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from keisoku.analysis.rates import frame_time_ns
-from keisoku.engine import Progress, StreamProgress
+from keisoku.engine import Progress
 from keisoku.otg.flow import Flow
 from keisoku.otg.session import Session
+from keisoku.otg.tag import TagKey
 from keisoku.record.trial import Facts, StreamFacts
 
 
-def flow_metrics(session: Session, flows: Sequence[Flow], wanted: Sequence[str], rates: Sequence[float | None]) -> Any:
+@dataclass(frozen=True)
+class TagWish:
+    """Which tagged metrics a request wants."""
+
+    include: bool = True
+    empty: bool = False
+    """Also of values that no frame carried yet."""
+    columns: tuple[str, ...] = ()
+    filters: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Names of tags, and the values that are wanted; all must hold."""
+
+    def wants(self, key: TagKey) -> bool:
+        """Whether the metric of such frames is wanted."""
+        own = dict(key)
+        return all(
+            name in own and (not values or int(own[name], 16) in {int(value, 16) for value in values})
+            for name, values in self.filters
+        )
+
+
+def flow_metrics(
+    session: Session,
+    flows: Sequence[Flow],
+    wanted: Sequence[str],
+    rates: Sequence[float | None],
+    tags: TagWish,
+) -> Any:
     """A metric of each flow that is measured; `wanted` names its columns, all if empty. `rates`: lines', by port."""
-    return [_chosen(_flow(session, flow, rates), wanted, {"name"}) for flow in flows if flow.measured]
+    found = []
+    for flow in flows:
+        if not flow.measured:
+            continue
+        metric = _chosen(_flow(session, flow, rates), wanted, {"name"})
+        if tags.include and flow.tagged[0].key:
+            metric["tagged_metrics"] = _tagged(session, flow, rates, tags)
+        found.append(metric)
+    return found
 
 
 def port_metrics(
@@ -40,6 +76,34 @@ def bytes_of(sizes: Sequence[int], frames: int) -> int:
     return rounds * sum(sizes) + sum(sizes[:rest])
 
 
+@dataclass(frozen=True)
+class _Part:
+    """What is known of one stream of a flow."""
+
+    frame_bytes: tuple[int, ...]
+    offered: int
+    received: int
+    forwarded: int
+    facts: StreamFacts | None
+    """The whole account, once the traffic is over."""
+
+
+def _parts(session: Session, flow: Flow) -> list[_Part]:
+    part = session.streams.get(flow.name)
+    if part is None or session.trial is None:
+        return []
+    sizes = [each.frame_bytes or (0,) for each in session.trial.flows[part]]
+    if session.facts is not None:
+        return [
+            _Part(own, each.offered_frames, each.tracked.received_frames, each.tracked.forwarded_frames, each)
+            for own, each in zip(sizes, session.facts.streams[part], strict=True)
+        ]
+    return [
+        _Part(own, each.offered_frames, each.received_frames, each.forwarded_frames, None)
+        for own, each in zip(sizes, session.live(flow.name), strict=False)
+    ]
+
+
 def _flow(session: Session, flow: Flow, rates: Sequence[float | None]) -> dict[str, Any]:
     names = [port.name for port in session.configuration.ports]
     transmit, receive = flow.ways[0]
@@ -54,53 +118,66 @@ def _flow(session: Session, flow: Flow, rates: Sequence[float | None]) -> dict[s
         "frames_tx_rate": 0.0,
         "frames_rx_rate": 0.0,
     }
-    live = session.live(flow.name)
-    if live:
-        return metric | _running(session, flow, live)
+    parts = _parts(session, flow)
+    if parts:
+        return metric | _columns(session, flow, rates, parts) | _part_rates(session, flow, lambda key: True)
     if session.transmitting == (flow.name,) and session.progress is not None:
         metric |= _live(session.progress, session.progress_before)
         metric["bytes_tx"] = bytes_of(flow.frame_bytes, metric["frames_tx"])
-    parts = _parts(session, flow)
-    if not parts:
-        return metric
-    sent = sum(part.offered_frames for part in parts)
-    metric["frames_tx"] = sent
-    metric["frames_rx"] = sum(part.tracked.received_frames for part in parts)
-    metric["bytes_tx"] = sum(bytes_of(flow.frame_bytes, part.offered_frames) for part in parts)
-    received = [_received_bytes(flow.frame_bytes, part) for part in parts]
-    if None not in received:
-        metric["bytes_rx"] = sum(each for each in received if each is not None)
-    if flow.loss:
-        # Of frames that were sent and did not come: a duplicate makes up for none.
-        lost = sent - sum(part.tracked.forwarded_frames for part in parts)
-        metric["loss"] = 100.0 * lost / sent if sent else 0.0
-    latency = _latency(flow, parts, rates)
-    if latency is not None:
-        metric["latency"] = latency
-    times = _timestamps(parts)
-    if flow.timestamps and times is not None:
-        metric["timestamps"] = times
     return metric
 
 
-def _running(session: Session, flow: Flow, live: Sequence[StreamProgress]) -> dict[str, Any]:
-    """Counts of a flow while traffic runs; rates are means of about a second."""
-    sent = sum(part.offered_frames for part in live)
-    received = sum(part.received_frames for part in live)
+def _tagged(session: Session, flow: Flow, rates: Sequence[float | None], wish: TagWish) -> list[dict[str, Any]]:
+    """A metric of the frames of each combination of values, in the order in which they come."""
+    parts = _parts(session, flow)
+    keys = session.tags[session.streams[flow.name]] if flow.name in session.streams else ()
+    found = []
+    for key in (each.key for each in flow.tagged):
+        own = [part for part, other in zip(parts, keys, strict=False) if other == key]
+        if not wish.wants(key) or not (wish.empty or any(part.offered for part in own)):
+            continue
+        metric = _columns(session, flow, rates, own) | _part_rates(session, flow, key.__eq__)
+        tags = [{"name": name, "value": {"choice": "hex", "hex": value}} for name, value in key]
+        found.append(_chosen(metric | {"tags": tags}, wish.columns, {"tags"}))
+    return found
+
+
+def _columns(session: Session, flow: Flow, rates: Sequence[float | None], parts: Sequence[_Part]) -> dict[str, Any]:
+    """Counts of some of a flow's streams, and what the script wants to know besides."""
+    sent = sum(part.offered for part in parts)
     found: dict[str, Any] = {
         "frames_tx": sent,
-        "frames_rx": received,
-        "bytes_tx": sum(bytes_of(flow.frame_bytes, part.offered_frames) for part in live),
+        "frames_rx": sum(part.received for part in parts),
+        "bytes_tx": sum(bytes_of(part.frame_bytes, part.offered) for part in parts),
     }
-    if len(set(flow.frame_bytes)) == 1:
-        found["bytes_rx"] = received * flow.frame_bytes[0]
-    if flow.loss and session.state(flow) != "started":  # frames under way are not lost
-        found["loss"] = 100.0 * (sent - sum(part.forwarded_frames for part in live)) / sent if sent else 0.0
-    progress, before = session.progress, session.progress_before
-    if progress is not None and before is not None and before.streams and progress.elapsed_s > before.elapsed_s:
-        earlier, span_s = before.streams[session.streams[flow.name]], progress.elapsed_s - before.elapsed_s
-        found["frames_tx_rate"] = (sent - sum(part.offered_frames for part in earlier)) / span_s
-        found["frames_rx_rate"] = (received - sum(part.received_frames for part in earlier)) / span_s
+    received = [_received_bytes(part) for part in parts]
+    if None not in received:
+        found["bytes_rx"] = sum(each for each in received if each is not None)
+    if flow.loss and session.state(flow) != "started":
+        # Of frames that were sent and did not come: a duplicate makes up for none, and one under way is not lost.
+        lost = sent - sum(part.forwarded for part in parts)
+        found["loss"] = 100.0 * lost / sent if sent else 0.0
+    facts = [part.facts for part in parts if part.facts is not None]
+    latency = _latency(flow, facts, rates)
+    if latency is not None:
+        found["latency"] = latency
+    times = _timestamps(facts)
+    if flow.timestamps and times is not None:
+        found["timestamps"] = times
+    return found
+
+
+def _part_rates(session: Session, flow: Flow, wanted: Callable[[TagKey], object]) -> dict[str, float]:
+    """Of a flow's streams with wanted tags while traffic runs: means of about a second."""
+    now, before = session.progress, session.progress_before
+    found = {"frames_tx_rate": 0.0, "frames_rx_rate": 0.0}
+    if now is None or before is None or not before.streams or now.elapsed_s <= before.elapsed_s:
+        return found
+    part, span_s = session.streams[flow.name], now.elapsed_s - before.elapsed_s
+    for key, new, old in zip(session.tags[part], now.streams[part], before.streams[part], strict=True):
+        if wanted(key):
+            found["frames_tx_rate"] += (new.offered_frames - old.offered_frames) / span_s
+            found["frames_rx_rate"] += (new.received_frames - old.received_frames) / span_s
     return found
 
 
@@ -111,19 +188,12 @@ def _timestamps(parts: Sequence[StreamFacts]) -> dict[str, int] | None:
     return {"first_timestamp_ns": min(first), "last_timestamp_ns": max(last)} if first and last else None
 
 
-def _parts(session: Session, flow: Flow) -> list[StreamFacts]:
-    if session.facts is None or flow.name not in session.streams:
-        return []
-    return session.facts.streams[session.streams[flow.name]]
-
-
-def _received_bytes(sizes: Sequence[int], part: StreamFacts) -> int | None:
+def _received_bytes(part: _Part) -> int | None:
     """Bytes of what arrived, as it was sent; None where it is not known which of several sizes did."""
-    tracked = part.tracked
-    if len(set(sizes)) == 1:
-        return tracked.received_frames * sizes[0]
-    if tracked.received_frames == tracked.forwarded_frames == part.offered_frames:
-        return bytes_of(sizes, part.offered_frames)
+    if len(set(part.frame_bytes)) == 1:
+        return part.received * part.frame_bytes[0]
+    if part.received == part.forwarded == part.offered:
+        return bytes_of(part.frame_bytes, part.offered)
     return None
 
 
@@ -201,20 +271,20 @@ def _port_live(session: Session, number: int) -> dict[str, Any]:
 
 def _counted(session: Session, facts: Facts, number: int) -> dict[str, int]:
     strangers = sum(each.foreign_frames + each.misdirected_frames for each in facts.receivers if each.port == number)
-    own = [each for each in facts.streams if each.receive == number]
-    sent = [each for each in facts.streams if each.transmit == number]
-    sizes = {
-        stream: flow.frame_bytes
+    parts = [
+        (each, part)
         for flow in session.configuration.flows
-        for stream in range(*session.streams.get(flow.name, slice(0, 0)).indices(len(facts.streams)))
-    }
-    place = {id(each): number for number, each in enumerate(facts.streams)}
+        for part in _parts(session, flow)
+        if (each := part.facts) is not None
+    ]
+    own = [part for each, part in parts if each.receive == number]
+    sent = [part for each, part in parts if each.transmit == number]
     counts = {
-        "frames_tx": sum(each.offered_frames for each in sent),
-        "frames_rx": sum(each.tracked.received_frames for each in own) + strangers,
-        "bytes_tx": sum(bytes_of(sizes[place[id(each)]], each.offered_frames) for each in sent),
+        "frames_tx": sum(part.offered for part in sent),
+        "frames_rx": sum(part.received for part in own) + strangers,
+        "bytes_tx": sum(bytes_of(part.frame_bytes, part.offered) for part in sent),
     }
-    received = [_received_bytes(sizes[place[id(each)]], each) for each in own]
+    received = [_received_bytes(part) for part in own]
     if None not in received and strangers == 0:
         counts["bytes_rx"] = sum(each for each in received if each is not None)
     return counts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
@@ -14,12 +14,28 @@ _BITS = {"mac": 48, "ipv4": 32, "ipv6": 128}
 
 
 @dataclass(frozen=True)
+class Tag:
+    """Bits of a field by whose values a script wants metrics apart; places count from the most significant bit."""
+
+    name: str
+    offset: int
+    length: int
+    field_bits: int
+
+    def value(self, number: int) -> str:
+        """Those bits of a field's number, in hexadecimal."""
+        bits = number >> (self.field_bits - self.offset - self.length) & ((1 << self.length) - 1)
+        return f"0x{bits:0{(self.length + 3) // 4}x}"
+
+
+@dataclass(frozen=True)
 class Values:
     """What a field holds, frame by frame, to be repeated; numbers also where they stand for addresses."""
 
     numbers: tuple[int, ...]
     kind: str
     """'mac', 'ipv4', 'ipv6', or a format of integers."""
+    tags: tuple[Tag, ...] = ()
 
     @property
     def fixed(self) -> int | str | None:
@@ -51,15 +67,14 @@ def values(node: Node) -> Values | None:
     Raises PlanError, with the path, for more values than a port holds, or for values beyond the field.
     """
     try:
-        return _values(node)
+        found = _values(node)
+        return found if found is None else replace(found, tags=_tags(node, found))
     except ValueError as error:
         node.refuse(f"has a value that cannot be read: {error}", "correct it")
 
 
 def _values(node: Node) -> Values | None:
     choice = node.choice()
-    if node.has("metric_tags") and node.children("metric_tags"):
-        node.refuse("tagged metrics are not kept", "leave them out", "metric_tags")
     match choice:
         case "auto":
             if node.kind_of("auto") not in ("str", "int"):
@@ -77,6 +92,19 @@ def _values(node: Node) -> Values | None:
         case "random":
             return _random(node)
     node.refuse(f"the pattern '{choice}' is not supported", "use value, values, increment, decrement or random")
+
+
+def _tags(node: Node, found: Values) -> tuple[Tag, ...]:
+    if not node.has("metric_tags"):
+        return ()
+    bits = _BITS.get(found.kind) or (node.maximum("value") or 0xFFFF_FFFF).bit_length()
+    tags = []
+    for each in node.children("metric_tags"):
+        offset, length = int(each.scalar("offset")), int(each.scalar("length"))
+        if length < 1 or offset + length > bits:
+            each.refuse(f"leaves the field, which has {bits} bits", "tag bits within it", "length")
+        tags.append(Tag(str(each.scalar("name")), offset, length, bits))
+    return tuple(tags)
 
 
 def _counter(node: Node, choice: str) -> Values:

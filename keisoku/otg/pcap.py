@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from keisoku.errors import EngineError
@@ -52,9 +52,12 @@ def frames(capture: bytes) -> Iterator[Captured]:
         at += length
 
 
-def received(capture: bytes, interface: int, as_pcapng: bool) -> bytes:
-    """A file of the frames that came in at one of its interfaces, by number."""
-    own = [frame for frame in frames(capture) if frame.interface == interface and frame.inbound]
+def received(
+    capture: bytes, interface: int, as_pcapng: bool, wanted: Callable[[bytes], bool] = lambda frame: True
+) -> bytes:
+    """A file of the frames that came in at one of its interfaces, by number, and are wanted."""
+    inbound = (frame for frame in frames(capture) if frame.interface == interface and frame.inbound)
+    own = [frame for frame in inbound if wanted(frame.octets)]
     return _pcapng(own) if as_pcapng else _pcap(own)
 
 

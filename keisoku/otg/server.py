@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -71,9 +72,12 @@ class Server:
     Raises EngineError if it cannot listen there.
     """
 
-    def __init__(self, listening: Listening, controller: Controller) -> None:
+    def __init__(
+        self, listening: Listening, controller: Controller, settled: Callable[[], object] = lambda: None
+    ) -> None:
+        """`settled` is called on entry once keys, tokens and sockets are open, before there is another thread."""
         listening.check()
-        self._listening, self._controller = listening, controller
+        self._listening, self._controller, self._settled = listening, controller, settled
         config = uvicorn.Config(
             application(controller, _tokens(listening.tokens)),
             log_level="warning",
@@ -120,6 +124,11 @@ class Server:
         except OSError as error:
             where = f"{listening.address} port {listening.http_port}"
             raise EngineError(f"cannot listen on {where}: {error.strerror}") from error
+        try:
+            self._settled()
+        except BaseException:
+            self._socket.close()
+            raise
         if listening.grpc_port is not None:
             from keisoku.otg.grpc_service import GrpcServer  # takes a while to load
 

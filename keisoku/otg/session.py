@@ -10,6 +10,8 @@ from keisoku.engine import Progress, StreamProgress
 from keisoku.errors import PlanError
 from keisoku.otg.configuration import Configuration
 from keisoku.otg.flow import Flow
+from keisoku.otg.load import Load
+from keisoku.otg.tag import TagKey
 from keisoku.record.trial import Facts, Trial
 
 _STATE = "traffic.flow_transmit"
@@ -37,6 +39,8 @@ class Session:
         self.trial: Trial | None = None
         self.streams: dict[str, slice] = {}
         """Which streams of the trial are each flow's."""
+        self.tags: tuple[TagKey, ...] = ()
+        """By stream, the values of its flow's tags."""
         self.facts: Facts | None = None
         """Of the last traffic, once it is over."""
         self._looks: deque[Progress] = deque()
@@ -91,9 +95,9 @@ class Session:
         others = [flow for flow in self._named([]) if flow.name in self.transmitting and flow not in chosen]
         return chosen, all(self.state(flow) == "stopped" for flow in others)
 
-    def started(self, trial: Trial, streams: dict[str, slice], names: Sequence[str]) -> None:
+    def started(self, load: Load, names: Sequence[str]) -> None:
         """The engine carries out a trial of these flows, of which those with `names` go."""
-        self.trial, self.streams, self.transmitting = trial, streams, tuple(names)
+        self.trial, self.streams, self.tags, self.transmitting = load.trial, load.streams, load.tags, tuple(names)
         self.facts, self.switched = None, False
         self._forget()
 

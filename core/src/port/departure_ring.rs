@@ -10,7 +10,7 @@ use std::sync::Arc;
 use aya::maps::Map;
 
 use crate::clock::monotonic_ns;
-use crate::port::layout::{DEPARTURES, Departure, FRAMES_BYTES, Frames, UNSIGNED};
+use crate::port::layout::{DEPARTURES, Departure, FRAMES_BYTES, Frames, ROOMY, UNSIGNED};
 use crate::port::mapped::Mapped;
 use crate::port::{EngineError, Load, Result};
 use crate::signature::MASK_48;
@@ -53,7 +53,7 @@ impl DepartureRing {
             for (frame, offset) in table.frames().zip(offsets) {
                 // SAFETY: `Packed::new` has made sure that all frames lie inside the mapping.
                 unsafe {
-                    let place = bytes.add((offset & !UNSIGNED) as usize);
+                    let place = bytes.add((offset & !(UNSIGNED | ROOMY)) as usize);
                     place.copy_from_nonoverlapping(frame.as_ptr(), frame.len());
                 }
             }
@@ -166,7 +166,9 @@ impl Packed {
             }
             let mut offsets = Vec::with_capacity(table.len());
             for frame in table.frames() {
-                offsets.push(end as u32 | if table.signed { 0 } else { UNSIGNED });
+                let unsigned = if table.signed { 0 } else { UNSIGNED };
+                let roomy = if table.room > 0 { ROOMY } else { 0 };
+                offsets.push(end as u32 | unsigned | roomy);
                 end += frame.len().next_multiple_of(8);
                 packed.longest = packed.longest.max(frame.len());
             }

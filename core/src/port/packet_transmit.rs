@@ -278,8 +278,9 @@ fn write(frame: &mut Vec<u8>, load: &Load, departure: Departure, sent_ns: u64) -
         return Ok(());
     }
     let stream = load.first_stream.wrapping_add(departure.stream as u16);
+    let end = frame.len() - table.room;
     sign(
-        frame,
+        &mut frame[..end],
         Signature {
             stream,
             sequence: departure.sequence,

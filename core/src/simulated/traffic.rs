@@ -57,18 +57,23 @@ pub fn run(
     let mut look_ps = loss_watch.as_ref().map_or(u64::MAX, |_| 0);
     let mut stopped_for_loss = false;
     let (mut offered, mut now_ps) = (0, 0);
+    let mut stands_still = false;
     loop {
         let Some(leaving) = senders.next(|stream| device.next(stream)) else {
             let Some(switches) = &watch.switches else {
                 break;
             };
-            // Time stands still until a stream goes.
-            device.tell(switches);
-            senders.obey(now_ps / 1000, |stream| device.next(stream));
-            if senders.are_done() && (switches.settle() || watch.stop.load(Ordering::Relaxed)) {
+            if switches.settle() || watch.stop.load(Ordering::Relaxed) {
                 break;
             }
-            if senders.are_done() {
+            // All that is under way arrives; then time stands still until a stream goes.
+            if !stands_still {
+                now_ps += trial.drain_ns * 1000;
+            }
+            device.tell(now_ps, switches);
+            senders.obey(now_ps / 1000, |stream| device.next(stream));
+            stands_still = senders.are_done();
+            if stands_still {
                 thread::sleep(PAUSED);
             }
             continue;
@@ -87,7 +92,7 @@ pub fn run(
                 break;
             }
             if let Some(switches) = &watch.switches {
-                device.tell(switches);
+                device.tell(now_ps, switches);
                 senders.obey(now_ps / 1000, |stream| device.next(stream));
             }
         }
@@ -108,7 +113,7 @@ pub fn run(
     }
     device.finish(now_ps);
     if let Some(switches) = &watch.switches {
-        device.tell(switches);
+        device.tell(now_ps, switches);
     }
     watch.offered.store(offered, Ordering::Relaxed);
     let forwarded = device.forwarded_frames();
@@ -470,7 +475,10 @@ impl Device {
     }
 
     /// What has become of each stream until now.
-    fn tell(&self, switches: &Switches) {
+    fn tell(&mut self, now_ps: u64, switches: &Switches) {
+        for outlet in 0..self.outlets.len() {
+            self.serve(outlet, now_ps);
+        }
         for (seen, lane) in switches.streams().iter().zip(&self.lanes) {
             let tracker = lane.tracker();
             seen.offered.store(lane.offered(), Ordering::Relaxed);
