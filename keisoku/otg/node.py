@@ -40,7 +40,7 @@ class Node:
         return int(value) if whole else value
 
     def child(self, name: str) -> Node:
-        """The object in a field. Raises PlanError if an object says none of its alternatives, and `name` is hence none."""
+        """The object in a field. Raises PlanError if `name` is no field, for then the object says no alternative."""
         if name not in self.fields:
             self.refuse("says none of its alternatives", f"give one of {', '.join(sorted(self.fields - {'choice'}))}")
         self._read.add(self._at(name))
