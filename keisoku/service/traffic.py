@@ -156,7 +156,7 @@ def _account(last: EndedTraffic, name: str, streams: list[StreamFacts], percents
         name=name,
         transmit=last.ports[streams[0].transmit],
         receive=last.ports[streams[0].receive],
-        frame_bytes=sizes[:32],
+        frame_bytes=sizes,
         offered_frames=offered,
         received_frames=tracked.received_frames,
         figures=stream_figures(last.bias, tracked, offered, mean_bytes, fps, speed, percents),

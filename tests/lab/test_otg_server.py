@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -148,3 +151,21 @@ def test_without_labs_it_keeps_only_what_ports_need() -> None:
         namespace.run(inside)
     finally:
         namespace.remove()
+
+
+def test_a_run_of_methods_is_kept_where_the_user_may_write() -> None:
+    plan = {"methods": ["trial"], "dut": "sim:gs908e", "frame_bytes": [64], "trial": {"trial_s": 0.01}}
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        served = Path(folder) / "served"
+        with serving("--user", USER, "--no-labs", "--runs", str(served)) as (_, api):
+            address = f"{api._transport.location}/keisoku/v1/runs"
+            with urllib.request.urlopen(address, json.dumps(plan).encode(), timeout=60) as answer:
+                run = json.load(answer)["run"]
+            while True:
+                with urllib.request.urlopen(f"{address}/{run}", timeout=60) as answer:
+                    status_ = json.load(answer)
+                if status_["state"] != "running":
+                    break
+        assert status_["state"] == "finished", status_
+        assert (served / run / "result.json").is_file()

@@ -186,3 +186,16 @@ def test_the_document_tells_of_every_path_and_resolves(server: Server) -> None:
     for reference in {part.split('"')[0] for part in text.split('"$ref": "#/components/schemas/')[1:]}:
         assert reference in found["components"]["schemas"]
     assert {"Plan", "Result", "TrialRecord", "RunStatus", "FlowAccount"} <= found["components"]["schemas"].keys()
+
+
+def test_nobody_without_a_token_is_told_anything(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("alice:0123456789abcdef\n")
+    tokens.chmod(0o600)
+    listening = Listening(http_port=0, grpc_port=None, tokens=tokens)
+    with Server(listening, Controller(runs=tmp_path)) as server:
+        for operation in OPERATIONS:
+            code, error = ask(server, operation.method, BASE + operation.path.replace("{run}", "x"), PLAN)
+            assert (code, error["code"]) == (401, 401)
+        assert ask(server, "GET", f"{BASE}/openapi.json")[0] == 401
+        assert list(tmp_path.iterdir()) == [tokens]
