@@ -51,7 +51,8 @@ def command(
     Started by root, it becomes another user and keeps a few capabilities only: those that programs and sockets at ports
     need, and unless --no-labs those that labs need.
 
-    A port's location is xdp:INTERFACE, packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT or sim:DEVICE#PORT.
+    A port's location is xdp:INTERFACE, packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT, sim:DEVICE#PORT, or
+    fpga:LINK#PORT of an instrument.
     """
     from keisoku.lab import available, clean
     from keisoku.otg.controller import Controller  # what serves takes a second to load

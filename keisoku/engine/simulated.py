@@ -22,7 +22,8 @@ from keisoku.plan.device import Device
 from keisoku.record.trial import NS_PER_S, Facts, Trial
 
 _STAMP = "virtual time, exact"
-_MAX_FRAME_BYTES = 16_384
+MAX_FRAME_BYTES = 16_384
+"""FCS included; what devices do with them is theirs to say."""
 
 
 def routes_between(pairs: Iterable[tuple[int, int]]) -> list[Route]:
@@ -65,7 +66,7 @@ class SimulatedEngine:
             engine="simulated",
             link_bits_per_second=self._device.link_bits_per_second,
             min_frame_bytes=self._traffic.least_frame_bytes,
-            max_frame_bytes=_MAX_FRAME_BYTES,
+            max_frame_bytes=MAX_FRAME_BYTES,
             simulated=True,
             exact=True,
             transmit_stamp=_STAMP,
@@ -91,8 +92,8 @@ class SimulatedEngine:
         streams = self._traffic.streams(trial)
         least = self._traffic.least_frame_bytes
         for size in sorted({size for one in streams for size in one.frame_bytes}):
-            if not least <= size <= _MAX_FRAME_BYTES:
-                raise PlanError("frame size", f"{size} byte cannot be sent", f"use {least} to {_MAX_FRAME_BYTES}")
+            if not least <= size <= MAX_FRAME_BYTES:
+                raise PlanError("frame size", f"{size} byte cannot be sent", f"use {least} to {MAX_FRAME_BYTES}")
         if any(content.modify or content.headers not in SHORT_NAMES for content in self._traffic.contents):
             # Nobody sends these frames, but what no tester could send is refused here as well.
             self._traffic.tables(trial)

@@ -15,11 +15,12 @@ from pyroute2 import IPRoute
 
 from keisoku._core import Neighbours
 from keisoku.engine import Engine
+from keisoku.engine.fpga_port import FpgaAddress
 from keisoku.engine.opening import host_port, lab_port
+from keisoku.engine.port import HEADER_AND_FCS_BYTES, PortAddress, check, resolve_mac
 from keisoku.engine.port import Port as HostPort
-from keisoku.engine.port import PortAddress, check, resolve_mac
 from keisoku.engine.port_capture import PortCapture
-from keisoku.engine.simulated import SimulatedEngine, routes_between
+from keisoku.engine.simulated import MAX_FRAME_BYTES, SimulatedEngine, routes_between
 from keisoku.engine.traffic import Route, Traffic, Way
 from keisoku.engine.wired import Port, WiredEngine
 from keisoku.errors import EngineError, PlanError
@@ -48,6 +49,10 @@ class Bench(ABC):
         """In bit/s; None where the line has no rate of its own."""
 
     @abstractmethod
+    def mtu_bytes(self, port: int) -> int:
+        """Of its link layer's payload."""
+
+    @abstractmethod
     def link_is_up(self, port: int) -> bool:
         """Whether a port has a carrier now."""
 
@@ -59,6 +64,16 @@ class Bench(ABC):
     @abstractmethod
     def captures(self) -> bool:
         """Whether there is a wire to capture."""
+
+    @property
+    def watches(self) -> bool:
+        """Whether single flows are looked at while they run."""
+        return True
+
+    @property
+    def hosts(self) -> bool:
+        """Whether the tester can have hosts there, with addresses of their own."""
+        return True
 
     @abstractmethod
     def engine(self, pairs: Pairs, capture: PortCapture | None = None) -> Engine:
@@ -88,6 +103,10 @@ class SimulatedBench(Bench):
     def line_rate(self, port: int) -> float | None:
         """Its own."""
         return self._device.link_bits_per_second
+
+    def mtu_bytes(self, port: int) -> int:
+        """A simulated tester sends larger frames than most devices take."""
+        return MAX_FRAME_BYTES - HEADER_AND_FCS_BYTES
 
     def link_is_up(self, port: int) -> bool:
         """Always."""
@@ -130,6 +149,10 @@ class WiredBench(Bench):
     def line_rate(self, port: int) -> float | None:
         """As the driver says it; a veth has none."""
         return self._rates[port]
+
+    def mtu_bytes(self, port: int) -> int:
+        """As it was when the port was found."""
+        return self._ports[port].mtu_bytes
 
     def link_is_up(self, port: int) -> bool:
         """As the kernel sees it."""
@@ -240,6 +263,11 @@ def open_bench(ports: Sequence[configuration.Port]) -> Bench:
             return _lab(of_device[0].device, numbers)
         except PlanError as error:
             raise PlanError(path, error.problem, error.remedy) from error
+    of_instrument = [place for _, place in places if isinstance(place, FpgaAddress)]
+    if of_instrument:
+        from keisoku.otg.fpga_bench import FpgaBench  # the model takes a while to load
+
+        return FpgaBench(of_instrument)
     return _host([(path, place) for path, place in places if isinstance(place, PortAddress)])
 
 

@@ -79,14 +79,16 @@ def ports(document: Node) -> tuple[Port, ...]:
     return tuple(found)
 
 
-def configuration(document: Node, raw: dict[str, Any], speed: Callable[[int], float | None]) -> Configuration:
+def configuration(
+    document: Node, raw: dict[str, Any], speed: Callable[[int], float | None], mtus: Callable[[int], int | None]
+) -> Configuration:
     """All of a document; `speed` tells the rate of a port's line in bit/s, by index, or None where it has none.
 
     Raises PlanError, with the path, for the first thing that keisoku does not do exactly as it is written.
     """
     found = ports(document)
     index = {port.name: place for place, port in enumerate(found)}
-    speeds = _layer1(document, index, speed)
+    speeds = _layer1(document, index, speed, mtus)
     _options(document)
     hosts = interfaces(document, index)
     names = Names(index, hosts)
@@ -100,7 +102,12 @@ def configuration(document: Node, raw: dict[str, Any], speed: Callable[[int], fl
     return Configuration(found, tuple(hosts), tuple(flows), captures, raw)
 
 
-def _layer1(document: Node, index: dict[str, int], speed: Callable[[int], float | None]) -> list[float | None]:
+def _layer1(
+    document: Node,
+    index: dict[str, int],
+    speed: Callable[[int], float | None],
+    mtus: Callable[[int], int | None],
+) -> list[float | None]:
     """Line rates by port. A line that has a rate cannot be given another; one that has none takes the script's."""
     speeds = [speed(port) for port in index.values()]
     for node in document.children("layer1"):
@@ -110,12 +117,16 @@ def _layer1(document: Node, index: dict[str, int], speed: Callable[[int], float 
             node.refuse(f"{wanted} is not supported", f"use {', '.join(_SPEEDS)}", "speed")
         if not node.scalar("promiscuous"):
             node.refuse("a port receives every frame", "leave it out", "promiscuous")
-        if int(node.scalar("mtu")) != _MTU_BYTES:
-            node.refuse("keisoku does not change a port's MTU", f"leave it out ({_MTU_BYTES})", "mtu")
+        mtu = int(node.scalar("mtu"))
         for name in node.scalar("port_names") or []:
             if name not in index:
                 node.refuse(f"there is no port {name}", "name one of ports[].name", "port_names")
             port = index[name]
+            own_mtu = mtus(port)
+            # Clients send OTG's default without being asked.
+            if own_mtu is not None and mtu > own_mtu and mtu != _MTU_BYTES:
+                problem = f"{name} has an MTU of {own_mtu} bytes, which keisoku does not change"
+                node.refuse(problem, f"use at most {own_mtu}", "mtu")
             if wanted is None:
                 continue
             own = speeds[port]

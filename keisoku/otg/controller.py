@@ -493,9 +493,20 @@ def _tag_wish(node: Node) -> TagWish:
 
 def _understood(node: Node, document: Document, bench: Bench | None) -> Configuration:
     """The configuration, with all that can be refused without opening a port."""
-    found = configuration(node, document, lambda port: None if bench is None else bench.line_rate(port))
+    found = configuration(
+        node,
+        document,
+        lambda port: None if bench is None else bench.line_rate(port),
+        lambda port: None if bench is None else bench.mtu_bytes(port),
+    )
     if found.captures and bench is not None and not bench.captures:
-        raise PlanError("captures", "a simulated device has no wire to capture", "leave them out")
+        raise PlanError("captures", "frames of these ports do not pass this host", "leave them out")
+    if found.interfaces and bench is not None and not bench.hosts:
+        raise PlanError("devices", "an instrument's ports have no hosts", "have the flows name ports")
+    for flow in found.flows:
+        if flow.timestamps and bench is not None and not bench.watches:
+            path = f"{flow.path}.metrics.timestamps"
+            raise PlanError(path, "the instrument keeps no times of first and last frames", "leave it out")
     for flow in found.flows:
         _check_frames(flow)
     return found

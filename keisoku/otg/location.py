@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from keisoku.engine.fpga_port import FpgaAddress, is_fpga
 from keisoku.engine.port import PortAddress
 from keisoku.errors import PlanError
 
@@ -20,7 +21,7 @@ class DevicePort:
     number: int
 
 
-Location = DevicePort | PortAddress
+Location = DevicePort | FpgaAddress | PortAddress
 
 
 def parse(text: str, path: str) -> Location:
@@ -30,7 +31,11 @@ def parse(text: str, path: str) -> Location:
         return DevicePort(match["kind"], match["name"], int(match["number"]))
     if text.startswith(("xdp:", "packet:")):
         return PortAddress.parse(text, path)
-    remedy = "write xdp:INTERFACE or packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT or sim:DEVICE#PORT"
+    if is_fpga(text):
+        return FpgaAddress.parse(text, path)
+    remedy = (
+        "write xdp:INTERFACE or packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT, sim:DEVICE#PORT or fpga:LINK#0"
+    )
     raise PlanError(path, f"{text!r} names no port", remedy)
 
 
@@ -43,4 +48,6 @@ def together(places: list[tuple[str, Location]]) -> None:
 
 
 def _of(place: Location) -> tuple[str, str] | None:
+    if isinstance(place, FpgaAddress):
+        return ("fpga", place.target)
     return (place.kind, place.device) if isinstance(place, DevicePort) else None

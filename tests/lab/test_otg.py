@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import snappi
-from otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
+from otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until, until_stopped
+from scapy.layers.inet import IP, UDP
 
 pytestmark = pytest.mark.lab
 
@@ -107,3 +108,79 @@ def _records(pcap: bytes) -> list[bytes]:
         found.append(pcap[at + 16 : at + 16 + kept])
         at += 16 + kept
     return found
+
+
+def test_flows_are_counted_paused_and_stopped_while_others_run(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    few = udp_flow(config, "few", packets=100)
+    many = udp_flow(config, "many", tx="p2", rx="p1")
+    many.duration.continuous.gap = 12
+    few.packet[0].src.value, few.packet[0].dst.value = "02:00:00:00:0a:01", "02:00:00:00:0a:02"
+    many.packet[0].src.value, many.packet[0].dst.value = "02:00:00:00:0a:02", "02:00:00:00:0a:01"
+    api.set_config(config)
+    set_traffic(api, "start", ["many"])
+    until(api, lambda found: found[1].frames_tx > 0 and found[1].frames_rx > 0)
+    set_traffic(api, "start", ["few"])
+    found, running = until(api, lambda found: found[0].transmit == "stopped")
+    assert found.frames_tx == 100 and found.frames_rx <= 100
+    assert running.transmit == "started"
+    set_traffic(api, "pause", ["many"])
+    # What had been handed to the sender before the word came has left by now, on a host that did not stall.
+    assert flow_metrics(api, "many")[0].transmit == "paused"
+    set_traffic(api, "resume", ["many"])
+    until(api, lambda later: later[1].frames_tx > running.frames_tx)
+    set_traffic(api, "stop")
+    few_, many_ = flow_metrics(api)
+    assert (few_.frames_tx, few_.transmit, many_.transmit) == (100, "stopped", "stopped")
+    assert many_.frames_rx <= many_.frames_tx
+
+
+def test_a_link_goes_down_and_comes_up(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    api.set_config(config)
+    assert [_link(api, "down"), _link(api, "up")] == ["down", "up"]
+
+
+def test_an_mtu_that_a_port_does_not_have_is_refused(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    config.layer1.layer1(name="l", port_names=["p1"], mtu=13000)
+    with pytest.raises(Exception, match=r"layer1\[0\].mtu: p1 has an MTU of"):
+        api.set_config(config)
+
+
+def test_a_capture_holds_what_its_filters_want(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    flow = udp_flow(config, packets=30, size=256)
+    flow.packet.vxlan().ethernet().ipv4().udp()
+    flow.packet[2].src_port.values, flow.packet[2].dst_port.value = [5000, 5001, 5002], 4789
+    capture = config.captures.capture(name="c")[-1]
+    capture.port_names, capture.format = ["p2"], "pcap"
+    protocol = capture.filters.ipv4()[-1].protocol
+    protocol.value, protocol.mask = "11", "ff"
+    port = capture.filters.custom()[-1]
+    port.offset, port.bit_length, port.value, port.mask = 34, 16, "1389", "ffff"
+    api.set_config(config)
+    _capture(api, "start")
+    set_traffic(api, "start")
+    (metric,) = until_stopped(api)
+    _capture(api, "stop")
+    request = snappi.CaptureRequest()
+    request.port_name = "p2"
+    records = _records(api.get_capture(request).read())
+    assert metric.frames_rx == 30 and len(records) == 10
+    assert all(frame[34:36] == (5001).to_bytes(2, "big") for frame in records)
+    # The inner datagram ends four octets before the frame's own FCS, as in other implementations of the API.
+    inner = IP(records[0][64:-4])
+    assert inner.len == 256 - 14 - 20 - 8 - 8 - 14 - 4 - 4
+    sent = inner[UDP].chksum
+    del inner[UDP].chksum
+    assert IP(bytes(inner)[: inner.len])[UDP].chksum == sent
+
+
+def _link(api: Any, state: str) -> str:
+    control = snappi.ControlState()
+    control.port.link.port_names, control.port.link.state = ["p1"], state
+    api.set_control_state(control)
+    request = snappi.MetricsRequest()
+    request.port.port_names = ["p1"]
+    return str(api.get_metrics(request).port_metrics[0].link)

@@ -165,10 +165,10 @@ def test_it_is_sent_and_counted(controller: Controller, name: str) -> None:
     assert ("tagged_metrics" in found) is (name == "tags")
 
 
-def at(path: str, value: Any) -> Callable[[Document], None]:
+def at(path: str, value: Any) -> Change:
     """Puts a JSON value into the flow of a document."""
 
-    def change(flow: Document) -> None:
+    def change(flow: Any) -> None:
         *parents, last = path.split(".")
         for parent in parents:
             flow = flow[int(parent)] if parent.isdigit() else flow.setdefault(parent, {})

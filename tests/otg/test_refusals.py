@@ -50,7 +50,6 @@ CASES: list[tuple[str, Any, str]] = [
     ("ports[0].location", "eth1", "ports[0].location"),
     ("lags", [{"name": "lag", "ports": []}], "lags"),
     ("layer1", [{"name": "l", "port_names": ["p1"], "speed": "speed_10_gbps"}], "layer1[0].speed"),
-    ("layer1", [{"name": "l", "port_names": ["p1"], "mtu": 9000}], "layer1[0].mtu"),
     ("captures", [{"name": "c", "port_names": ["p1"]}], "captures"),
 ]
 
