@@ -36,18 +36,23 @@ from keisoku.service.openapi import openapi
 from keisoku.service.operation import BASE
 
 _PLAN = ("phases", "seed", "streams")
+_EXAMPLES = 5
 OTG_CHECKS = [not_a_server_error]
 OWN_CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
-def fuzz(url: str, found: dict[str, Any], checks: list[Any], examples: int, number: int = 0) -> Counter[int]:
-    """Sends so many requests to each operation of a document; answers by status. Raises what a check raises.
+def requests_of(found: dict[str, Any]) -> list[Any]:
+    """Of each operation of a document what can be sent to it: a strategy of Hypothesis. Making them takes a while."""
+    return [result.ok().as_strategy() for result in schemathesis.openapi.from_dict(found).get_all_operations()]
+
+
+def fuzz(url: str, requests: list[Any], checks: list[Any], examples: int, number: int = 0) -> Counter[int]:
+    """Sends so many requests to each operation; answers by status. Raises what a check raises.
 
     The same `number` makes the same requests.
     """
     answers: Counter[int] = Counter()
-    for result in schemathesis.openapi.from_dict(found).get_all_operations():
-        operation = result.ok()
+    for request in requests:
 
         @seed(number)
         @settings(
@@ -57,7 +62,7 @@ def fuzz(url: str, found: dict[str, Any], checks: list[Any], examples: int, numb
             suppress_health_check=list(HealthCheck),
             phases=[Phase.generate],
         )
-        @given(case=operation.as_strategy())
+        @given(case=request)
         def ask(case: Any) -> None:
             answer = case.call(base_url=url, timeout=60)
             answers[answer.status_code] += 1
@@ -118,7 +123,6 @@ def main() -> int:
     parser.add_argument("--document", type=Path)
     given_ = parser.parse_args()
     otg = document() if given_.document is None else yaml.safe_load(given_.document.read_text(encoding="utf-8"))
-    until = time.monotonic() + 60 * given_.minutes
     totals: Counter[int] = Counter()
     number = 0
     with (
@@ -126,9 +130,15 @@ def main() -> int:
         Server(Listening(http_port=0, grpc_port=None), Controller(runs=Path(folder))) as server,
     ):
         run = some_run(server.url)
+        asked = [
+            (requests_of(otg), OTG_CHECKS),
+            (requests_of(own_document(run)), OWN_CHECKS),
+            (requests_of(openapi()), OWN_CHECKS),
+        ]
+        until = time.monotonic() + 60 * given_.minutes
         while time.monotonic() < until:
-            for found, checks in ((otg, OTG_CHECKS), (own_document(run), OWN_CHECKS), (openapi(), OWN_CHECKS)):
-                totals += fuzz(server.url, found, checks, 20, number)
+            for requests, checks in asked:
+                totals += fuzz(server.url, requests, checks, _EXAMPLES, number)
             number += 1
             print(f"round {number}: {sum(totals.values())} requests, {dict(sorted(totals.items()))}", flush=True)
         alive = answers_still(server.url)

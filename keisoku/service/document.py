@@ -82,6 +82,7 @@ class FlowAccount(_Document):
     receive: str
     """Names of ports."""
     frame_bytes: list[int]
+    """Sizes that occur."""
     offered_frames: int
     received_frames: int
     figures: dict[str, Quantity]

@@ -147,10 +147,10 @@ def as_run(last: EndedTraffic, context: dict[str, object]) -> Run:
 
 def _account(last: EndedTraffic, name: str, streams: list[StreamFacts], percents: dict[str, float]) -> FlowAccount:
     flows = [last.trial.flows[place] for place in last.flows[name]]
-    sizes = list(flows[0].frame_bytes or (last.trial.frame_bytes,))
+    sizes = sorted({size for flow in flows for size in flow.frame_bytes or (last.trial.frame_bytes,)})
     tracked, offered = _together(streams), sum(stream.offered_frames for stream in streams)
     fps = sum(flow.share for flow in flows) * last.trial.frames_per_second
-    speed = last.rates[streams[0].transmit] if len(set(sizes)) == 1 else None
+    speed = last.rates[streams[0].transmit] if len(sizes) == 1 else None
     mean_bytes = round(sum(sizes) / len(sizes))
     return FlowAccount(
         name=name,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from otg_document import document
-from otg_fuzz import OTG_CHECKS, OWN_CHECKS, answers_still, fuzz, own_document, some_run
+from otg_fuzz import OTG_CHECKS, OWN_CHECKS, answers_still, fuzz, own_document, requests_of, some_run
 
 from keisoku.otg.controller import Controller
 from keisoku.otg.server import Listening, Server
@@ -22,14 +22,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_whatever_otg_allows_gets_an_answer(server: Server) -> None:
-    answers = fuzz(server.url, document(), OTG_CHECKS, examples=5)
+    answers = fuzz(server.url, requests_of(document()), OTG_CHECKS, examples=5)
     assert {200, 400} <= answers.keys() and max(answers) < 500
     assert answers_still(server.url)
 
 
 def test_our_own_paths_answer_as_their_document_says(server: Server) -> None:
     run = some_run(server.url)
-    answers = fuzz(server.url, own_document(run), OWN_CHECKS, examples=16)
-    answers += fuzz(server.url, openapi(), OWN_CHECKS, examples=3)
+    answers = fuzz(server.url, requests_of(own_document(run)), OWN_CHECKS, examples=16)
+    answers += fuzz(server.url, requests_of(openapi()), OWN_CHECKS, examples=3)
     assert {200, 201, 400, 404} <= answers.keys() and max(answers) < 500
     assert answers_still(server.url)
