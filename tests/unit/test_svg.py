@@ -8,7 +8,7 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keisoku.report.plot import Plot, axis, device_colour, hover, label, size_colour
@@ -19,6 +19,7 @@ from keisoku.report.svg_colour import colour, heat
 VALUES = st.floats(-1e12, 1e12, allow_nan=False)
 
 
+@settings(deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=30))
 def test_every_value_lies_on_a_linear_axis_in_order(values: list[float]) -> None:
     across = Axis({"type": "linear"}, values, 0, 600)
@@ -28,6 +29,7 @@ def test_every_value_lies_on_a_linear_axis_in_order(values: list[float]) -> None
     assert len(across.ticks()) < 40
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(1e-9, 1e12), min_size=1, max_size=30))
 def test_every_positive_value_lies_on_a_logarithmic_axis(values: list[float]) -> None:
     up = Axis({"type": "log"}, values, 400, 0)
