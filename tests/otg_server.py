@@ -44,6 +44,21 @@ def udp_flow(config: Any, name: str = "f1", tx: str = "p1", rx: str = "p2", pack
     return flow
 
 
+def both_ways(api: Any, one: str, other: str) -> list[Any]:
+    """A script that does not know what its ports are: a flow each way, until both have stopped; their metrics."""
+    config = two_ports(one, other)
+    macs = ["02:00:00:00:0a:01", "02:00:00:00:0a:02"]
+    for name, ports in {"there": ("p1", "p2"), "back": ("p2", "p1")}.items():
+        flow = udp_flow(config, name, *ports, packets=50)
+        source, destination = macs if name == "there" else reversed(macs)
+        flow.packet[0].src.value, flow.packet[0].dst.value = source, destination
+        flow.rate.pps = 20_000
+        flow.metrics.latency.enable, flow.metrics.latency.mode = True, "cut_through"
+    api.set_config(config)
+    set_traffic(api, "start")
+    return until_stopped(api)
+
+
 def set_traffic(api: Any, state: str, names: list[str] | None = None) -> Any:
     """Starts or stops flows, all without names."""
     control = snappi.ControlState()

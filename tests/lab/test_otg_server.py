@@ -81,6 +81,11 @@ def is_loaded(program: int) -> bool:
     return True
 
 
+def captures(process: int) -> list[Path]:
+    """Folders of a server's captures."""
+    return list(Path(tempfile.gettempdir()).glob(f"keisoku-otg-{process}-*"))
+
+
 def interfaces() -> tuple[set[str], int]:
     """Names of this namespace's interfaces, and how many queueing disciplines there are."""
     with IPRoute() as ip:
@@ -106,6 +111,7 @@ def test_a_server_that_was_killed_leaves_nothing_behind() -> None:
         held = programs(process.pid)
         assert len(held) >= 2
         assert any(namespace.owner == process.pid for namespace in existing())
+        assert captures(process.pid)
         process.kill()
         process.wait()
         # The kernel takes a program away once no processor can be in it any more.
@@ -114,6 +120,7 @@ def test_a_server_that_was_killed_leaves_nothing_behind() -> None:
     with serving():
         assert not any(namespace.owner == process.pid for namespace in existing())
         assert interfaces() == before
+        assert not captures(process.pid)
 
 
 def test_without_labs_it_keeps_only_what_ports_need() -> None:

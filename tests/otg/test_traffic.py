@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import snappi
-from otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
+from otg_server import both_ways, flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
 
 @pytest.fixture(scope="module", params=["http", "grpc"])
@@ -25,6 +25,15 @@ def test_fixed_packets_are_sent_exactly_and_counted(api: Any) -> None:
     assert (metric.name, metric.port_tx, metric.port_rx) == ("f1", "p1", "p2")
     assert (metric.frames_tx, metric.frames_rx, metric.loss) == (1234, 1234, 0.0)
     assert (metric.bytes_tx, metric.bytes_rx) == (1234 * 128, 1234 * 128)
+
+
+def test_a_script_of_real_ports_runs_in_virtual_time(api: Any) -> None:
+    found = both_ways(api, "sim:gs908e#1", "sim:gs908e#2")
+    assert [(metric.name, metric.frames_tx, metric.frames_rx) for metric in found] == [
+        ("there", 50, 50),
+        ("back", 50, 50),
+    ]
+    assert all(metric.latency.minimum_ns > 0 for metric in found)
 
 
 def test_a_start_clears_the_counts_and_a_stop_keeps_them(api: Any) -> None:

@@ -97,7 +97,7 @@ pub fn find(path: &Path, stream: Option<u16>, wanted: &[(u64, u64)]) -> Result<F
 /// `None` if the frame was cut and the capture did not keep its identity.
 fn parse(packet: &Packet) -> Option<Parsed> {
     if packet.bytes.len() == packet.length {
-        return Some(Signature::find(&packet.bytes));
+        return Some(Signature::find(packet.bytes));
     }
     packet.identity.map(|word| {
         Parsed::Intact(Signature {
