@@ -35,7 +35,7 @@ from keisoku.otg.server import Listening, Server
 from keisoku.service.openapi import openapi
 from keisoku.service.operation import BASE
 
-_PLAN = ("phases", "seed", "streams")
+_PLAN = ("phases", "seed")
 _EXAMPLES = 5
 OTG_CHECKS = [not_a_server_error]
 OWN_CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
