@@ -110,7 +110,7 @@ def measure(wire: Wire, frame_bytes: int, frames_per_second: float, seconds: flo
         "seed": 0,
     }
     frame = HEADER + bytes(frame_bytes - 4 - len(HEADER))
-    wire.start(json.dumps(trial), [(frame, struct.pack("=H", len(frame)), len(HEADER), True)])
+    wire.start(json.dumps(trial), [(frame, struct.pack("=H", len(frame)), len(HEADER), True, 0)])
     return Facts.model_validate_json(wire.finish())
 
 

@@ -1,5 +1,57 @@
-"""keisoku measures what a network device does to every frame, and states how sure it is."""
+"""keisoku measures what a network device does to every frame, and states how sure it is.
 
+`import keisoku as ks` offers the names below; each is loaded when it is first used (docs/python.md).
+"""
+
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 __version__ = version("keisoku")
+
+if TYPE_CHECKING:
+    from keisoku.api.measure import load, measure, resume
+    from keisoku.api.measured import Measured
+    from keisoku.errors import EngineError, KeisokuError, PlanError
+    from keisoku.plan.plan import Plan
+    from keisoku.record.result import Quantity, Result
+
+_HOMES = {
+    "measure": "keisoku.api.measure",
+    "resume": "keisoku.api.measure",
+    "load": "keisoku.api.measure",
+    "Measured": "keisoku.api.measured",
+    "Plan": "keisoku.plan.plan",
+    "Quantity": "keisoku.record.result",
+    "Result": "keisoku.record.result",
+    "EngineError": "keisoku.errors",
+    "KeisokuError": "keisoku.errors",
+    "PlanError": "keisoku.errors",
+}
+"""Importing all of them takes a second, which a command such as `keisoku devices` must not cost."""
+
+__all__ = [
+    "EngineError",
+    "KeisokuError",
+    "Measured",
+    "Plan",
+    "PlanError",
+    "Quantity",
+    "Result",
+    "__version__",
+    "load",
+    "measure",
+    "resume",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'keisoku' has no attribute {name!r}")
+    found: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

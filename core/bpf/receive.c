@@ -106,6 +106,14 @@ static __always_inline void push(struct receiver *own, __u64 received_ns, __u64 
 	(void)__sync_lock_test_and_set(&record->sent_lap_class, (time & ~0xFFFFULL) | lap << 4 | class);
 }
 
+/* A signature's magic at `place`, or nothing. */
+static __always_inline void *find_magic(void *data, void *end, __u32 place)
+{
+	if (place > OFFSET_MASK || data + place + SIGNATURE_LENGTH > end)
+		return 0;
+	return *(volatile __u16 *)(data + place) == bpf_htons(MAGIC) ? data + place : 0;
+}
+
 SEC("xdp")
 int receive(struct xdp_md *context)
 {
@@ -120,11 +128,11 @@ int receive(struct xdp_md *context)
 	if (!own)
 		return XDP_PASS;
 	__u32 length = end - data;
-	__u32 place = length - SIGNATURE_LENGTH;
-	if (place <= OFFSET_MASK && data + place + SIGNATURE_LENGTH <= end) {
-		void *signature = data + place;
-
-		if (*(volatile __u16 *)signature == bpf_htons(MAGIC)) {
+	void *signature = find_magic(data, end, length - SIGNATURE_LENGTH);
+	if (!signature)
+		signature = find_magic(data, end, length - SIGNATURE_LENGTH - ROOM_LENGTH);
+	if (signature) {
+		if (signature + SIGNATURE_LENGTH <= end) {
 			word = bpf_be64_to_cpu(*(volatile __u64 *)(signature + 2));
 			time = bpf_be64_to_cpu(*(volatile __u64 *)(signature + 10));
 			__u64 intact = fold(MAGIC + sum_words(word) + sum_words(time)) == 0xFFFF;

@@ -127,7 +127,7 @@ int transmit(struct xdp_md *context)
 	}
 
 	__u8 *frame = table->bytes + (offset & (FRAMES_BYTES - 8));
-	__u32 place = length - SIGNATURE_LENGTH;
+	__u32 place = length - SIGNATURE_LENGTH - (offset & ROOMY ? ROOM_LENGTH : 0);
 	if (place > LONGEST_FRAME - SIGNATURE_LENGTH)
 		return XDP_ABORTED;
 	if (!(offset & UNSIGNED))

@@ -13,6 +13,8 @@
 #include <bpf/bpf_helpers.h>
 
 #define SIGNATURE_LENGTH 18
+/* Zero bytes that may follow the signature. */
+#define ROOM_LENGTH 4
 #define MAGIC 0x6B73
 #define MASK_48 0xFFFFFFFFFFFFULL
 
@@ -50,12 +52,13 @@ struct transmitter {
 struct departure {
 	__u64 due_ns;
 	__u64 stream_and_sequence;
-	/* In the frames' bytes, a multiple of 8; UNSIGNED if it is sent as it is. */
+	/* In the frames' bytes, a multiple of 8; UNSIGNED if it is sent as it is, ROOMY if room follows its signature. */
 	__u32 offset;
 	__u16 length;
 	__u16 outlet;
 };
 #define UNSIGNED 1
+#define ROOMY 2
 
 /* A port that frames leave by. */
 struct outlet {

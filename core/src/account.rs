@@ -19,6 +19,8 @@ pub struct Account {
     receivers: Vec<Counts>,
     forwarded: u64,
     log: Option<Arc<FrameLog>>,
+    /// Of each stream, when its first and its last frame arrived; where streams are switched one by one.
+    times: Vec<Option<(u64, u64)>>,
     /// Rows that the log has not been given yet.
     rows: Vec<Entry>,
 }
@@ -48,6 +50,7 @@ impl Account {
             receivers: vec![Counts::default(); receivers],
             forwarded: 0,
             log,
+            times: vec![None; trial.switches.as_ref().map_or(0, Vec::len)],
             rows: Vec::new(),
         }
     }
@@ -61,6 +64,14 @@ impl Account {
             log.append(&mut self.rows);
         }
         watch.forwarded.store(self.forwarded, Ordering::Relaxed);
+        if let Some(switches) = &watch.switches {
+            for (seen, (tracker, _)) in switches.streams().iter().zip(&self.trackers) {
+                seen.received
+                    .store(tracker.received_frames(), Ordering::Relaxed);
+                seen.forwarded
+                    .store(tracker.forwarded_frames(), Ordering::Relaxed);
+            }
+        }
     }
 
     #[inline]
@@ -83,6 +94,10 @@ impl Account {
                 let latency_ps = (received_ns as i64 - sent_ns as i64) * 1000;
                 let outcome = tracker.arrive(sequence, sent_ns, latency_ps);
                 self.forwarded += u64::from(outcome.is_first());
+                if let Some(times) = self.times.get_mut(index) {
+                    let first_ns = times.map_or(received_ns, |(first_ns, _)| first_ns);
+                    *times = Some((first_ns, received_ns));
+                }
                 if self.log.is_some() {
                     self.rows.push(Entry::intact(
                         stream,
@@ -132,6 +147,8 @@ impl Account {
 
     /// What became of every frame; `offered` counts those of each stream.
     pub fn finish(self, trial: &Trial, offered: &[u64]) -> Vec<StreamRecord> {
+        let since = |time_ns: u64| time_ns.saturating_sub(self.start_ns);
+        let times = |index: usize| self.times.get(index).copied().flatten();
         let streams = trial.streams.iter().zip(self.trackers).zip(offered);
         streams
             .enumerate()
@@ -141,6 +158,8 @@ impl Account {
                 receive: stream.receive,
                 offered_frames: *offered,
                 tracked: tracker.finish(*offered),
+                first_received_ns: times(index).map(|(first_ns, _)| since(first_ns)),
+                last_received_ns: times(index).map(|(_, last_ns)| since(last_ns)),
             })
             .collect()
     }

@@ -17,6 +17,7 @@ use crate::hiccup::Hiccups;
 use crate::loss_watch::LossWatch;
 use crate::port::{Claim, Control, Ended, EngineError, Expected, Load, Receive, Result, Transmit};
 use crate::record::{Record, Transmitter, Trial};
+use crate::switches::Switches;
 use crate::table::Table;
 use crate::watch::Watch;
 
@@ -67,7 +68,7 @@ pub fn carry(
     for sender in &mut ports.senders {
         sender
             .transmit
-            .prepare(load(trial, tables, &sender.ports, start_ns))?;
+            .prepare(load(trial, tables, &sender.ports, start_ns, watch))?;
     }
     let expected = expected(trial, tables);
     for (_, receive) in &mut ports.receivers {
@@ -107,6 +108,13 @@ pub fn carry(
             account.drain(receivers, watch);
             let offered = controls.iter().map(|control| control.offered()).sum();
             watch.offered.store(offered, Ordering::Relaxed);
+            if let Some(switches) = &watch.switches {
+                tell_offered(switches, &controls);
+                // A sender that ends before its time has failed: the others need not go on.
+                if !switches.settle() && threads.iter().any(|thread| thread.is_finished()) {
+                    controls.iter().for_each(|control| control.stop());
+                }
+            }
             if watch.stop.load(Ordering::Relaxed) {
                 controls.iter().for_each(|control| control.stop());
                 interrupted = true;
@@ -145,6 +153,11 @@ pub fn carry(
     }
     let offered_frames: u64 = offered.iter().sum();
     watch.offered.store(offered_frames, Ordering::Relaxed);
+    if let Some(switches) = &watch.switches {
+        for (seen, offered) in switches.streams().iter().zip(&offered) {
+            seen.offered.store(*offered, Ordering::Relaxed);
+        }
+    }
     let intended_frames: u64 = trial.streams.iter().map(|stream| stream.frames).sum();
 
     let all_sent = ended.iter().flat_map(|sender| &sender.sent);
@@ -190,11 +203,28 @@ pub fn carry(
     })
 }
 
+/// What each stream has been sent of until now.
+fn tell_offered(switches: &Switches, controls: &[Arc<dyn Control>]) {
+    let mut offered = vec![0; switches.streams().len()];
+    controls
+        .iter()
+        .for_each(|control| control.count(&mut offered));
+    for (seen, offered) in switches.streams().iter().zip(offered) {
+        seen.offered.store(offered, Ordering::Relaxed);
+    }
+}
+
 /// The part of the trial that the sender of `ports` carries out.
-fn load(trial: &Trial, tables: &[Arc<Table>], ports: &[usize], start_ns: u64) -> Load {
+fn load(
+    trial: &Trial,
+    tables: &[Arc<Table>],
+    ports: &[usize],
+    start_ns: u64,
+    watch: &Watch,
+) -> Load {
     let streams = trial.streams.iter();
     Load {
-        departures: Departures::new(trial, ports, start_ns),
+        departures: Departures::new(trial, ports, start_ns, watch.switches.as_ref()),
         tables: streams
             .clone()
             .map(|stream| tables[stream.table].clone())
@@ -204,7 +234,10 @@ fn load(trial: &Trial, tables: &[Arc<Table>], ports: &[usize], start_ns: u64) ->
             .collect(),
         first_stream: trial.first_stream,
         start_ns,
-        give_up_ns: start_ns + trial.duration_ns + SLACK_NS.max(trial.duration_ns / 200),
+        give_up_ns: match watch.switches {
+            None => start_ns + trial.duration_ns + SLACK_NS.max(trial.duration_ns / 200),
+            Some(_) => u64::MAX,
+        },
     }
 }
 
@@ -232,6 +265,10 @@ fn expected(trial: &Trial, tables: &[Arc<Table>]) -> Expected {
 /// Refuses what no port can do, naming the field.
 fn check(trial: &Trial, tables: &[Arc<Table>], ports: &Ports) -> Result<()> {
     let refuse = |problem: String| Err(EngineError(problem));
+    let switches = trial.switches.as_ref();
+    if switches.is_some_and(|switches| switches.len() != trial.streams.len()) {
+        return refuse("switches: there must be one for each stream".into());
+    }
     if trial.streams.is_empty() || trial.interval_ns == 0 {
         return refuse("streams and interval_ns must be at least 1".into());
     }

@@ -6,8 +6,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
+use std::sync::Arc;
+
 use crate::pacing::{Pacing, Timetable};
 use crate::record::Trial;
+use crate::switches::{State, Switches};
 
 /// One frame that is to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,7 @@ pub struct Departures {
     frames_per_second: f64,
     /// From the beginning of a burst to that of the next one; of all streams the longest.
     burst_ns: u64,
+    held: Option<Held>,
 }
 
 struct Line {
@@ -34,12 +38,43 @@ struct Line {
     timetable: Timetable,
     sequence: u64,
     frames: u64,
+    /// By how much its timetable is shifted, because it was started later or paused.
+    shift_ns: u64,
+    state: State,
+    paused_ns: u64,
+    /// When it ends even if frames are left.
+    cut_ns: Option<u64>,
 }
+
+impl Line {
+    fn due_ns(&self) -> u64 {
+        self.timetable.due_ns() + self.shift_ns
+    }
+}
+
+/// Of a load whose streams are switched one by one.
+struct Held {
+    switches: Arc<Switches>,
+    obeyed: u64,
+    start_ns: u64,
+    /// Departures up to here have been handed out.
+    handed_ns: u64,
+    /// The earliest `cut_ns` of a line that goes.
+    cut_ns: u64,
+}
+
+/// From a word to a stream to its first frame: no departure may be due before those that were handed out.
+const RESUME_NS: u64 = 2_000_000;
 
 impl Departures {
     /// The streams that leave by one of `ports`. Those of one port and start begin one mean gap of the port after
     /// each other, so that streams of one rate do not leave in bunches, and rare frames (RFC 2544 §11) come first.
-    pub fn new(trial: &Trial, ports: &[usize], start_ns: u64) -> Self {
+    pub fn new(
+        trial: &Trial,
+        ports: &[usize],
+        start_ns: u64,
+        switches: Option<&Arc<Switches>>,
+    ) -> Self {
         let mut streams = Vec::new();
         let chosen = |index: &usize| ports.contains(&trial.streams[*index].transmit);
         for stream in (0..trial.streams.len()).filter(chosen) {
@@ -65,14 +100,16 @@ impl Departures {
                 ),
                 sequence: 0,
                 frames: own.frames,
+                shift_ns: 0,
+                state: switches.map_or(State::Going, |switches| switches.state(stream)),
+                paused_ns: 0,
+                cut_ns: trial
+                    .switches
+                    .as_ref()
+                    .and_then(|own| own[stream].cut_ns)
+                    .map(|cut_ns| start_ns + own.start_ns + cut_ns),
             });
         }
-        let queue = streams
-            .iter()
-            .enumerate()
-            .filter(|(_, line)| line.frames > 0)
-            .map(|(place, line)| Reverse((line.timetable.due_ns(), place)))
-            .collect();
         let sum = |figure: fn(&crate::record::Stream) -> f64| {
             streams
                 .iter()
@@ -88,13 +125,129 @@ impl Departures {
                 _ => 0,
             }
         });
-        Departures {
+        let held = switches.map(|switches| Held {
+            switches: switches.clone(),
+            obeyed: 0,
+            start_ns,
+            handed_ns: 0,
+            cut_ns: 0,
+        });
+        let mut departures = Departures {
             burst_ns: bursts.max().unwrap_or(0),
             frames: streams.iter().map(|line| line.frames).sum(),
             frames_per_second: sum(|stream| stream.frames_per_second),
             streams,
-            queue,
+            queue: BinaryHeap::new(),
+            held,
+        };
+        departures.line_up();
+        departures
+    }
+
+    /// Those that streams are switched by.
+    pub fn switches(&self) -> Option<&Arc<Switches>> {
+        self.held.as_ref().map(|held| &held.switches)
+    }
+
+    /// Takes over what single streams were told since the last call. `now_ns` is the time on the sender's schedule.
+    pub fn obey(&mut self, now_ns: u64) {
+        let Some(held) = &mut self.held else {
+            return;
+        };
+        let changes = held.switches.changes();
+        if changes == held.obeyed {
+            return;
         }
+        held.obeyed = changes;
+        let resume_ns = now_ns.max(held.handed_ns) + RESUME_NS;
+        for line in &mut self.streams {
+            let wanted = held.switches.state(line.stream);
+            let shift_ns = match (line.state, wanted) {
+                (State::Waiting, State::Going) => resume_ns.saturating_sub(held.start_ns),
+                (State::Paused, State::Going) => resume_ns.saturating_sub(line.paused_ns),
+                _ => 0,
+            };
+            line.shift_ns += shift_ns;
+            line.cut_ns = line.cut_ns.map(|cut_ns| cut_ns + shift_ns);
+            if line.state == State::Going && wanted == State::Paused {
+                line.paused_ns = held.handed_ns.max(now_ns);
+            }
+            line.state = wanted;
+        }
+        self.line_up();
+    }
+
+    /// Ends the streams whose time was over at `now_ns`, frames left or not.
+    #[inline]
+    pub fn cut(&mut self, now_ns: u64) {
+        if self.held.as_ref().is_some_and(|held| now_ns > held.cut_ns) {
+            self.cut_lines(now_ns);
+        }
+    }
+
+    #[cold]
+    fn cut_lines(&mut self, now_ns: u64) {
+        let Some(held) = &self.held else {
+            return;
+        };
+        for line in &mut self.streams {
+            if line.state == State::Going && line.cut_ns.is_some_and(|cut_ns| now_ns > cut_ns) {
+                line.state = State::Ended;
+                held.switches.end(line.stream);
+            }
+        }
+        self.line_up();
+    }
+
+    /// The queue of the streams that go.
+    fn line_up(&mut self) {
+        let lines = self.streams.iter().enumerate();
+        self.queue = lines
+            .clone()
+            .filter(|(_, line)| line.state == State::Going && line.sequence < line.frames)
+            .map(|(place, line)| Reverse((line.due_ns(), place)))
+            .collect();
+        if let Some(held) = &mut self.held {
+            held.cut_ns = lines
+                .filter(|(_, line)| line.state == State::Going)
+                .filter_map(|(_, line)| line.cut_ns)
+                .min()
+                .unwrap_or(u64::MAX);
+        }
+    }
+
+    /// The next departure, if it is due by `until_ns`.
+    #[inline]
+    pub fn next_by(&mut self, until_ns: u64) -> Option<Departure> {
+        let mut first = self.queue.peek_mut()?;
+        let Reverse((due_ns, place)) = *first;
+        if due_ns > until_ns {
+            if let Some(held) = &mut self.held {
+                held.handed_ns = held.handed_ns.max(until_ns);
+            }
+            return None;
+        }
+        let line = &mut self.streams[place];
+        let departure = Departure {
+            due_ns,
+            stream: line.stream,
+            sequence: line.sequence,
+        };
+        line.sequence += 1;
+        if line.sequence < line.frames {
+            line.timetable.advance();
+            *first = Reverse((line.due_ns(), place));
+        } else {
+            PeekMut::pop(first);
+            if let Some(held) = &self.held {
+                line.state = State::Ended;
+                held.switches.end(line.stream);
+            }
+        }
+        if let Some(held) = &mut self.held {
+            held.handed_ns = held.handed_ns.max(due_ns);
+        }
+        Some(departure)
     }
 
     /// All frames of the streams.
@@ -122,29 +275,14 @@ impl Iterator for Departures {
 
     #[inline]
     fn next(&mut self) -> Option<Departure> {
-        let mut first = self.queue.peek_mut()?;
-        let Reverse((due_ns, place)) = *first;
-        let line = &mut self.streams[place];
-        let departure = Departure {
-            due_ns,
-            stream: line.stream,
-            sequence: line.sequence,
-        };
-        line.sequence += 1;
-        if line.sequence < line.frames {
-            line.timetable.advance();
-            *first = Reverse((line.timetable.due_ns(), place));
-        } else {
-            PeekMut::pop(first);
-        }
-        Some(departure)
+        self.next_by(u64::MAX)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Stream;
+    use crate::record::{Stream, Switch};
     use proptest::prelude::*;
 
     fn trial(rates: &[(usize, f64, u64)]) -> Trial {
@@ -170,6 +308,7 @@ mod tests {
             reset_after_ns: None,
             stop_after_lost: None,
             seed: 0,
+            switches: None,
         }
     }
 
@@ -179,7 +318,7 @@ mod tests {
             rates in proptest::collection::vec((0usize..3, 1e3f64..1e6, 0u64..50), 1..20),
         ) {
             let trial = trial(&rates);
-            let all: Vec<_> = Departures::new(&trial, &[0, 2], 5).collect();
+            let all: Vec<_> = Departures::new(&trial, &[0, 2], 5, None).collect();
             prop_assert!(all.windows(2).all(|pair| pair[0].due_ns <= pair[1].due_ns));
             for (stream, own) in trial.streams.iter().enumerate() {
                 let sequences: Vec<_> =
@@ -193,7 +332,7 @@ mod tests {
     #[test]
     fn streams_of_a_port_are_spread_over_a_period() {
         let trial = trial(&[(0, 1e6, 2), (0, 1e6, 2), (1, 1e6, 2)]);
-        let due: Vec<_> = Departures::new(&trial, &[0, 1], 0)
+        let due: Vec<_> = Departures::new(&trial, &[0, 1], 0, None)
             .map(|departure| (departure.due_ns, departure.stream))
             .collect();
         assert_eq!(
@@ -206,9 +345,68 @@ mod tests {
     fn a_stream_begins_when_it_is_to() {
         let mut trial = trial(&[(0, 1e6, 2), (0, 1e6, 2)]);
         trial.streams[1].start_ns = 1700;
-        let due: Vec<_> = Departures::new(&trial, &[0], 10)
+        let due: Vec<_> = Departures::new(&trial, &[0], 10, None)
             .map(|departure| (departure.due_ns, departure.stream))
             .collect();
         assert_eq!(due, [(10, 0), (1010, 0), (1710, 1), (2710, 1)]);
+    }
+
+    fn switched(trial: &mut Trial, waits: &[bool], cut_ns: Option<u64>) -> Arc<Switches> {
+        let switch = |waits: &bool| Switch {
+            waits: *waits,
+            cut_ns,
+        };
+        trial.switches = Some(waits.iter().map(switch).collect());
+        Arc::new(Switches::of(trial).unwrap())
+    }
+
+    /// Stream, sequence number and due time of what is due by `until_ns`.
+    fn due_by(departures: &mut Departures, until_ns: u64) -> Vec<(usize, u64, u64)> {
+        std::iter::from_fn(|| departures.next_by(until_ns))
+            .map(|departure| (departure.stream, departure.sequence, departure.due_ns))
+            .collect()
+    }
+
+    #[test]
+    fn streams_go_pause_and_end_when_they_are_told() {
+        let mut trial = trial(&[(0, 1e6, 20), (0, 1e6, 1000)]);
+        let switches = switched(&mut trial, &[false, true], None);
+        let mut departures = Departures::new(&trial, &[0], 0, Some(&switches));
+        assert_eq!(due_by(&mut departures, 9_999).len(), 10);
+        assert!(switches.set(&[1], State::Going));
+        departures.obey(5_000);
+        let due = due_by(&mut departures, 2_012_000);
+        assert_eq!(
+            due[..10],
+            (10..20).map(|n| (0, n, n * 1000)).collect::<Vec<_>>()
+        );
+        // Never before what has been handed out, and with its own phase.
+        assert_eq!(due[10..], [(1, 0, 2_010_499), (1, 1, 2_011_499)]);
+        assert_eq!(switches.state(0), State::Ended);
+        assert!(switches.set(&[1], State::Paused));
+        departures.obey(2_012_000);
+        assert_eq!(due_by(&mut departures, u64::MAX), []);
+        assert!(!switches.settle());
+        assert!(switches.set(&[1], State::Going));
+        departures.obey(5_000_000);
+        assert_eq!(due_by(&mut departures, 7_001_000), [(1, 2, 7_000_499)]);
+        assert!(switches.set(&[1], State::Ended));
+        departures.obey(7_001_000);
+        assert_eq!(due_by(&mut departures, u64::MAX), []);
+        assert!(switches.settle());
+        assert!(!switches.set(&[0], State::Going));
+    }
+
+    #[test]
+    fn a_stream_of_a_certain_time_leaves_out_what_comes_too_late() {
+        let mut trial = trial(&[(0, 1e6, 100)]);
+        let switches = switched(&mut trial, &[false], Some(50_000));
+        let mut departures = Departures::new(&trial, &[0], 0, Some(&switches));
+        assert_eq!(due_by(&mut departures, 9_999).len(), 10);
+        departures.cut(50_000);
+        assert_eq!(due_by(&mut departures, 10_000).len(), 1);
+        departures.cut(50_001);
+        assert_eq!(due_by(&mut departures, u64::MAX), []);
+        assert!(switches.settle());
     }
 }

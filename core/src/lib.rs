@@ -37,6 +37,7 @@ pub mod simulated;
 pub mod stamped_socket;
 pub mod stamping;
 pub mod stream;
+pub mod switches;
 pub mod table;
 pub mod tracking;
 pub mod variation;

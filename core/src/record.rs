@@ -33,6 +33,18 @@ pub struct Trial {
     pub stop_after_lost: Option<u64>,
     /// Feeds every random choice of pacing and of a simulated device.
     pub seed: u64,
+    /// Of each stream, where they are switched one by one while the trial runs: it then lasts until none goes any more.
+    #[serde(default)]
+    pub switches: Option<Vec<Switch>>,
+}
+
+/// How one stream of such a trial begins and ends.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Switch {
+    /// It is not sent before it is told to go.
+    pub waits: bool,
+    /// It ends so long after its start even if frames are left; otherwise all are sent, however late.
+    pub cut_ns: Option<u64>,
 }
 
 /// Frames of one sender to one receiver, numbered from 0.
@@ -106,6 +118,9 @@ pub struct StreamRecord {
     pub receive: usize,
     pub offered_frames: u64,
     pub tracked: Tracked,
+    /// When its first and its last frame arrived, in ns since the start of the trial; only where streams are switched.
+    pub first_received_ns: Option<u64>,
+    pub last_received_ns: Option<u64>,
 }
 
 /// A port that sent.

@@ -6,6 +6,8 @@
 
 /// Bytes that a signature occupies.
 pub const LENGTH: usize = 18;
+/// Zero bytes that may follow it: the room of the FCS of a frame inside a tunnel.
+pub const ROOM: usize = 4;
 /// The first two bytes of every signature.
 pub const MAGIC: u16 = 0x6B73;
 /// Sequence numbers and times are 48 bits wide and wrap.
@@ -51,6 +53,19 @@ impl Signature {
         bytes[field::STREAM_AND_SEQUENCE].copy_from_slice(&word.to_be_bytes());
         bytes[field::TIME_AND_BALANCE]
             .copy_from_slice(&((time << 16) | u64::from(balance)).to_be_bytes());
+    }
+
+    /// Looks for a signature where a frame without FCS may have one.
+    #[inline]
+    pub fn find(frame: &[u8]) -> Parsed {
+        let at = |end: usize| {
+            let before = frame.get(..end)?;
+            before.last_chunk().map(Self::parse)
+        };
+        match at(frame.len()) {
+            Some(Parsed::Absent) => at(frame.len().wrapping_sub(ROOM)).unwrap_or(Parsed::Absent),
+            found => found.unwrap_or(Parsed::Absent),
+        }
     }
 
     /// Reads the place of a signature; never panics, whatever the bytes.

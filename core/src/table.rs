@@ -15,6 +15,8 @@ pub struct Table {
     pub checked_from: usize,
     /// False: frames are sent as they are (a replay) and no receiver knows them.
     pub signed: bool,
+    /// Zero bytes that follow the signature: none, or `signature::ROOM`.
+    pub room: usize,
 }
 
 impl Table {
@@ -24,6 +26,7 @@ impl Table {
         lengths: &[u16],
         checked_from: usize,
         signed: bool,
+        room: usize,
     ) -> Result<Self, EngineError> {
         let mut bounds = vec![0];
         for length in lengths {
@@ -34,6 +37,7 @@ impl Table {
             bounds,
             checked_from,
             signed,
+            room,
         };
         table.check()?;
         Ok(table)
@@ -67,19 +71,20 @@ impl Table {
         if !self.signed {
             return Ok(());
         }
+        if self.room != 0 && self.room != signature::ROOM {
+            return refuse(format!("{} bytes cannot follow a signature", self.room));
+        }
+        let end = signature::LENGTH + self.room;
         for (index, frame) in self.frames().enumerate() {
-            let Some((_, place)) = frame.split_last_chunk::<{ signature::LENGTH }>() else {
+            if frame.len() < end {
                 return refuse(format!("number {index} is shorter than a signature"));
-            };
+            }
+            let place = &frame[frame.len() - end..];
             let region = frame.get(self.checked_from..).unwrap_or_default();
-            if place.iter().any(|byte| *byte != 0)
-                || region.len() < signature::LENGTH
-                || !balanced(region)
-            {
+            if place.iter().any(|byte| *byte != 0) || region.len() < end || !balanced(region) {
                 return refuse(format!(
                     "the bytes of number {index} from {} on must sum to zero and end in {} zero bytes",
-                    self.checked_from,
-                    signature::LENGTH
+                    self.checked_from, end
                 ));
             }
         }

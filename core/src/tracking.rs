@@ -242,6 +242,11 @@ impl Tracker {
         self.closed + self.latencies.interval().count()
     }
 
+    /// Arrivals of any kind up to now.
+    pub fn received_frames(&self) -> u64 {
+        self.forwarded_frames() + self.others
+    }
+
     /// The number that follows the greatest one received.
     pub fn expected(&self) -> u64 {
         self.next

@@ -1,6 +1,10 @@
 //! What other threads see of a running trial, and the word to stop it. Holds no facts of a record.
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::record::Trial;
+use crate::switches::{State, Switches};
 
 #[derive(Default)]
 pub struct Watch {
@@ -8,4 +12,43 @@ pub struct Watch {
     pub forwarded: AtomicU64,
     pub stop: AtomicBool,
     pub finished: AtomicBool,
+    /// Where streams are switched one by one.
+    pub switches: Option<Arc<Switches>>,
+}
+
+impl Watch {
+    pub fn of(trial: &Trial) -> Self {
+        Watch {
+            switches: Switches::of(trial).map(Arc::new),
+            ..Watch::default()
+        }
+    }
+
+    /// State, frames offered, received and forwarded so far of each stream.
+    pub fn streams(&self) -> Vec<(&'static str, u64, u64, u64)> {
+        let Some(switches) = &self.switches else {
+            return Vec::new();
+        };
+        let seen = switches.streams().iter().enumerate();
+        seen.map(|(stream, seen)| {
+            // What has ended is looked at first: its counts then only rise.
+            let state = switches.state(stream).name();
+            let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+            let (received, forwarded) = (count(&seen.received), count(&seen.forwarded));
+            (state, count(&seen.offered), received, forwarded)
+        })
+        .collect()
+    }
+
+    /// Tells streams what to do; false if there is no such state, no such stream, or no trial for it any more.
+    pub fn switch(&self, streams: &[usize], state: &str) -> bool {
+        let Some(switches) = &self.switches else {
+            return false;
+        };
+        let count = switches.streams().len();
+        let found = State::ALL.into_iter().find(|other| other.name() == state);
+        found.is_some_and(|state| {
+            streams.iter().all(|stream| *stream < count) && switches.set(streams, state)
+        })
+    }
 }

@@ -23,8 +23,9 @@ mod errors {
 }
 
 type Ended = (Ports, port::Result<Record>);
-/// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed.
-type TableParts = (Vec<u8>, Vec<u8>, usize, bool);
+/// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed, how many
+/// bytes follow the signature.
+type TableParts = (Vec<u8>, Vec<u8>, usize, bool, usize);
 
 /// Ports of this host, and the trials that they carry out.
 ///
@@ -70,8 +71,8 @@ impl Wire {
     /// Begins a trial and returns at once.
     ///
     /// `trial_json`: `record::Trial`. `tables`: frames without FCS, the length of each (16 bits, native), where
-    /// the payload starts, and whether they are signed: then the last 18 bytes are zero and the bytes of
-    /// the payload sum to zero in ones' complement. `log`: keep a row for each arrival, to be taken by `take_frames`.
+    /// the payload starts, whether they are signed, and how many bytes follow the signature: where it is to be and
+    /// behind it bytes are zero, and those of the payload sum to zero in ones' complement. `log`: keep a row for each arrival, to be taken by `take_frames`.
     #[pyo3(signature = (trial_json, tables, log=false))]
     fn start(&self, trial_json: &str, tables: Vec<TableParts>, log: bool) -> PyResult<()> {
         let trial: Trial = parse(trial_json, "trial")?;
@@ -89,7 +90,7 @@ impl Wire {
             };
             return Err(raise(EngineError(format!("cannot start a trial: {why}"))));
         };
-        let watch = Arc::new(Watch::default());
+        let watch = Arc::new(Watch::of(&trial));
         let log = log.then(Arc::<FrameLog>::default);
         state.watch = Some(watch.clone());
         state.log = log.clone();
@@ -121,6 +122,19 @@ impl Wire {
             watch.forwarded.load(Ordering::Relaxed),
             watch.finished.load(Ordering::Acquire),
         )
+    }
+
+    /// State ('waiting', 'going', 'paused', 'ended'), frames offered, received and forwarded so far of each stream,
+    /// where the trial switches them one by one.
+    fn streams(&self) -> Vec<(&'static str, u64, u64, u64)> {
+        let watch = self.lock().watch.clone();
+        watch.map_or_else(Vec::new, |watch| watch.streams())
+    }
+
+    /// Tells streams to go, to pause or to end; false if the trial is over or does not switch its streams.
+    fn switch(&self, streams: Vec<usize>, state: &str) -> bool {
+        let watch = self.lock().watch.clone();
+        watch.is_some_and(|watch| watch.switch(&streams, state))
     }
 
     /// Ends the trial early; its record then says `interrupted`.
@@ -235,12 +249,12 @@ fn open(places: &[Place], transmit: &[usize], receive: &[usize]) -> port::Result
     })
 }
 
-fn table((bytes, lengths, checked_from, signed): TableParts) -> port::Result<Arc<Table>> {
+fn table((bytes, lengths, checked_from, signed, room): TableParts) -> port::Result<Arc<Table>> {
     let lengths: Vec<u16> = lengths
         .chunks_exact(2)
         .map(|two| u16::from_ne_bytes([two[0], two[1]]))
         .collect();
-    Table::new(bytes, &lengths, checked_from, signed).map(Arc::new)
+    Table::new(bytes, &lengths, checked_from, signed, room).map(Arc::new)
 }
 
 fn parse<T: DeserializeOwned>(json: &str, what: &str) -> PyResult<T> {

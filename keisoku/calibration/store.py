@@ -41,25 +41,30 @@ def bias_for(plan: Plan, engine: Engine) -> Bias:
 
     Raises PlanError if the plan names a file that is unreadable or was made for something else.
     """
+    return bias(engine, "none" if "calibrate" in plan.methods else plan.calibration, plan.cable_tolerance_m)
+
+
+def bias(engine: Engine, calibration: str = "auto", cable_tolerance_m: float = 0.0) -> Bias:
+    """The same for an engine: with the newest calibration that fits ('auto'), with 'none', or with that of a file."""
     if engine.capabilities.exact:
         return Bias(exact=True, resolution_ns=engine.capabilities.resolution_ns)
     error_ns = engine.capabilities.mean_error_ns
-    if plan.calibration == "none" or "calibrate" in plan.methods:
+    if calibration == "none":
         return Bias(clocks=_clocks(engine), mean_error_ns=error_ns)
-    rate = _rate(engine)
-    clocks, tolerance_m = _clocks(engine), plan.cable_tolerance_m
-    if plan.calibration == "auto":
-        calibration = newest(folder(), valid_for(engine))
-        return Bias(calibration, clocks=clocks, cable_tolerance_m=tolerance_m, mean_error_ns=error_ns, rate=rate)
-    calibration = read(Path(plan.calibration))
-    if calibration.valid_for != valid_for(engine):
-        different = [key for key, value in valid_for(engine).items() if calibration.valid_for.get(key) != value]
+    rate, clocks = _rate(engine), _clocks(engine)
+    found = newest(folder(), valid_for(engine)) if calibration == "auto" else _of_file(calibration, engine)
+    return Bias(found, clocks=clocks, cable_tolerance_m=cable_tolerance_m, mean_error_ns=error_ns, rate=rate)
+
+
+def _of_file(name: str, engine: Engine) -> Calibration:
+    found = read(Path(name))
+    fitting = valid_for(engine)
+    different = [key for key, value in fitting.items() if found.valid_for.get(key) != value]
+    if found.valid_for != fitting:
         raise PlanError(
-            "calibration",
-            f"{plan.calibration} was made with another {', '.join(different)}",
-            "run 'keisoku calibrate' here",
+            "calibration", f"{name} was made with another {', '.join(different)}", "run 'keisoku calibrate' here"
         )
-    return Bias(calibration, clocks=clocks, cable_tolerance_m=tolerance_m, mean_error_ns=error_ns, rate=rate)
+    return found
 
 
 def interval_rate() -> Rate:

@@ -23,6 +23,7 @@ NAMES = (
     "capture",
     "find",
     "replay",
+    "serve",
     "fpga",
     "lab",
     "path",

@@ -6,6 +6,7 @@ Time passes only inside engines. Nothing here knows which engines there are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -42,8 +43,21 @@ class Capabilities(_Model):
     """The tester adds nothing of its own: there is nothing to calibrate."""
     mean_error_ns: float = 0.0
     """Bound of what steps of the stamps leave in a mean over many frames, which no scatter tells of."""
+    switches: bool = False
+    """Flows of a running trial can be started, paused and ended one by one, and are counted meanwhile."""
     resets: Literal["on command", "by hand"] | None = None
     """Who can reset the device in a trial: the engine, the operator, or nobody."""
+
+
+class StreamProgress(_Model):
+    """A look at one flow of a trial whose flows are switched one by one."""
+
+    state: Literal["waiting", "going", "paused", "ended"]
+    """Ended: its last frame has left or is about to."""
+    offered_frames: int
+    received_frames: int
+    """Every arrival."""
+    forwarded_frames: int
 
 
 class Progress(_Model):
@@ -56,6 +70,8 @@ class Progress(_Model):
     """Engine time that has passed, the trial's phases included."""
     expected_s: float
     """Engine time that the whole trial takes."""
+    streams: tuple[StreamProgress, ...] = ()
+    """In the order of the trial's flows; empty where they are not switched one by one, and before the load begins."""
 
 
 class FrameSink(Protocol):
@@ -85,6 +101,13 @@ class Engine(Protocol):
 
     def wait(self, seconds: float) -> Progress:
         """Live counters, after at most `seconds` of the host's time; at once when the trial is over."""
+        ...
+
+    def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
+        """Has flows of the running trial go, pause or end, by index; false if the trial is over.
+
+        Takes up to 0.1 s where frames are prepared in advance. Raises EngineError if its trials switch no flows.
+        """
         ...
 
     def stop(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal
 
 from keisoku.engine import Ability, Capabilities, FrameSink, Progress
 from keisoku.engine.fpga_facts import Slice, tracked
@@ -106,6 +107,10 @@ class FpgaEngine:
             raise EngineError("a trial is running: finish it first")
         if trial.duration_ns <= 0:
             raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
+        if trial.switches:
+            raise PlanError(
+                "switches", "the instrument starts and ends all flows of a trial together", "leave them out"
+            )
         made = [self._on_board(load) for load in loads(self._traffic, trial, self._bits_per_second)]
         learning = [(self._ports[port], frame) for port, frame in self._traffic.learning()]
         telling = self._telling(trial, made, stream, frames)
@@ -117,6 +122,10 @@ class FpgaEngine:
         running = self._started()
         running.join(seconds)
         return replace_finished(running.progress, not running.is_alive())
+
+    def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
+        """Its generators know no such word."""
+        raise EngineError("the instrument starts and ends all flows of a trial together")
 
     def stop(self) -> None:
         """Ends the trial, in whichever phase it is."""

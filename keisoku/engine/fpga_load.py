@@ -152,6 +152,9 @@ def _load(
     sizes = [int(length) + FCS_BYTES for length in table.lengths]
     if defect == "undersize":
         sizes = [trial.frame_bytes] * len(sizes)
+        if table.room_bytes:
+            problem = "the instrument signs the last bytes of a frame, where an inner FCS is to be"
+            raise PlanError("headers", problem, "use Ether() inside the tunnel")
         least = table.checked_from + SIGNATURE_BYTES + FCS_BYTES
         if not least <= trial.frame_bytes < LEAST_BYTES:
             raise PlanError("frame size", f"{trial.frame_bytes} byte is no undersize frame", f"use {least} to 63")

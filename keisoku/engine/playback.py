@@ -75,7 +75,7 @@ def play(
     ports = [transmit] if receive is None else [transmit, receive]
     receiving = len(ports) - 1
     trial, stream = _load(recording, times, between_ns, receiving)
-    table = (recording.frames, recording.lengths.tobytes(), 0, False)
+    table = (recording.frames, recording.lengths.tobytes(), 0, False, 0)
     wire = Wire(json.dumps([port.place(capture.kept_bytes if capture else 0) for port in ports]), [0], [receiving])
     try:
         if capture is not None:

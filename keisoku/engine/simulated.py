@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from math import inf
+from typing import Literal
 
 from keisoku._core import Simulation
 from keisoku.engine import Capabilities, FrameSink, Progress
+from keisoku.engine.stream_progress import progress_of
 from keisoku.engine.traffic import Route, Traffic, Way
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.addresses import macs
@@ -20,7 +22,8 @@ from keisoku.plan.device import Device
 from keisoku.record.trial import NS_PER_S, Facts, Trial
 
 _STAMP = "virtual time, exact"
-_MAX_FRAME_BYTES = 16_384
+MAX_FRAME_BYTES = 16_384
+"""FCS included; what devices do with them is theirs to say."""
 
 
 def routes_between(pairs: Iterable[tuple[int, int]]) -> list[Route]:
@@ -63,12 +66,13 @@ class SimulatedEngine:
             engine="simulated",
             link_bits_per_second=self._device.link_bits_per_second,
             min_frame_bytes=self._traffic.least_frame_bytes,
-            max_frame_bytes=_MAX_FRAME_BYTES,
+            max_frame_bytes=MAX_FRAME_BYTES,
             simulated=True,
             exact=True,
             transmit_stamp=_STAMP,
             receive_stamp=_STAMP,
             resolution_ns=self._device.resolution_ns,
+            switches=True,
             resets=None if self._device.reset is None else "on command",
         )
 
@@ -88,8 +92,8 @@ class SimulatedEngine:
         streams = self._traffic.streams(trial)
         least = self._traffic.least_frame_bytes
         for size in sorted({size for one in streams for size in one.frame_bytes}):
-            if not least <= size <= _MAX_FRAME_BYTES:
-                raise PlanError("frame size", f"{size} byte cannot be sent", f"use {least} to {_MAX_FRAME_BYTES}")
+            if not least <= size <= MAX_FRAME_BYTES:
+                raise PlanError("frame size", f"{size} byte cannot be sent", f"use {least} to {MAX_FRAME_BYTES}")
         if any(content.modify or content.headers not in SHORT_NAMES for content in self._traffic.contents):
             # Nobody sends these frames, but what no tester could send is refused here as well.
             self._traffic.tables(trial)
@@ -134,7 +138,14 @@ class SimulatedEngine:
             finished=finished,
             elapsed_s=expected_s if finished else expected_s * min(1.0, offered / self._intended_frames),
             expected_s=expected_s,
+            streams=progress_of(self._simulation.streams()),
         )
+
+    def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
+        """Within a few ms of computing; while no flow goes, virtual time stands still."""
+        if self._trial is None or not self._trial.switches:
+            raise EngineError("no trial runs whose flows can be switched")
+        return self._simulation.switch(list(flows), state)
 
     def stop(self) -> None:
         """Ends the trial within a millisecond or two of computing."""

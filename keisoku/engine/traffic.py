@@ -275,4 +275,6 @@ def _split(route: Route, content: Content, sizes: tuple[int, ...], seed: int, be
     own = f"{layer}.sport=increment({FIRST_SOURCE_PORT}, count={min(count, _SOURCE_PORTS)})"
     whole = frames(headers, sizes, ends, (own,), seed, streams=beside)
     one = whole.lengths[:1]
-    return [Frames(whole.frame(stream), one, whole.checked_from, whole.stack) for stream in range(count)]
+    return [
+        Frames(whole.frame(stream), one, whole.checked_from, whole.stack, whole.room_bytes) for stream in range(count)
+    ]

@@ -24,6 +24,7 @@ from keisoku.engine import Capabilities, FrameSink, Progress
 from keisoku.engine.port_capture import PortCapture
 from keisoku.engine.port_counters import read_counters
 from keisoku.engine.stamps import StampChoice
+from keisoku.engine.stream_progress import progress_of
 from keisoku.engine.traffic import Traffic
 from keisoku.engine.trial_thread import TrialThread
 from keisoku.errors import EngineError, PlanError
@@ -104,8 +105,10 @@ class WiredEngine:
         context: dict[str, object],
         capture: PortCapture | None = None,
         resets: Literal["by hand"] | Callable[[], None] | None = None,
+        warm_up: bool = True,
     ) -> None:
-        """`resets` is what resets the device, if the engine can have that done, or who."""
+        """`resets` is what resets the device, if the engine can have that done, or who. Without `warm_up` nothing is
+        sent before the first trial's own frames, whose first may then be late."""
         self._ports, self._traffic, self._context = ports, traffic, context
         self._resets = resets
         self._link_bits_per_second = link_bits_per_second
@@ -113,7 +116,7 @@ class WiredEngine:
         places = [port.place(capture.kept_bytes if capture else 0) for port in ports]
         self._wire = Wire(json.dumps(places), traffic.transmitting, traffic.receiving)
         self._running: _Running | None = None
-        self._warm = False
+        self._warm = not warm_up
 
     @property
     def capabilities(self) -> Capabilities:
@@ -129,6 +132,7 @@ class WiredEngine:
             simulated=False,
             transmit_stamp=", ".join(_STAMPS[engine] for engine in dict.fromkeys(senders)),
             receive_stamp=", ".join(dict.fromkeys(port.receive_stamp for port in receivers)),
+            switches=True,
             resets="on command" if callable(self._resets) else self._resets,
         )
 
@@ -168,7 +172,14 @@ class WiredEngine:
             finished=not running.is_alive(),
             elapsed_s=time.monotonic() - running.began_s,
             expected_s=running.expected_s,
+            streams=progress_of(self._wire.streams()) if running.loading.is_set() else (),
         )
+
+    def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
+        """Within 0.1 s: departures are written so long ahead."""
+        if self._running is None or not self._running.switches:
+            raise EngineError("no trial runs whose flows can be switched")
+        return self._running.switch(flows, state)
 
     def stop(self) -> None:
         """Ends the trial, in whichever phase it is."""
@@ -234,7 +245,7 @@ class WiredEngine:
         tables = self._traffic.tables(trial)
         return _Load(
             trial.load(self._traffic.streams(trial), first_stream, seed),
-            [(table.bytes_, table.lengths.tobytes(), table.checked_from, True) for table in tables],
+            [(table.bytes_, table.lengths.tobytes(), table.checked_from, True, table.room_bytes) for table in tables],
         )
 
     def _warm_up(self) -> Trial:
@@ -254,7 +265,7 @@ class _Load:
     """What the core is given."""
 
     trial: str
-    tables: list[tuple[bytes, bytes, int, bool]]
+    tables: list[tuple[bytes, bytes, int, bool, int]]
 
 
 class _Running(TrialThread):
@@ -279,6 +290,7 @@ class _Running(TrialThread):
         self._begin_capture = begin_capture
         self._reset, self._streams_beside = reset, streams_beside
         self.loading = threading.Event()
+        self.switches = bool(trial.switches)
         phases = trial.phases
         learning_ns = phases.learning_wait_ns if phases.learning else 0
         self.expected_s = (learning_ns + trial.duration_ns + phases.drain_ns + phases.rest_ns) / NS_PER_S
@@ -299,6 +311,13 @@ class _Running(TrialThread):
             self._facts = Facts.model_validate(facts | {"counters": changes}).set_apart(self._streams_beside)
             self._check_stamps(self._facts)
         self.stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
+
+    def switch(self, flows: Sequence[int], state: str) -> bool:
+        """False if the load is over; before it begins this waits for it."""
+        while not self.loading.wait(_TAKE_S):
+            if not self.is_alive():
+                return False
+        return self._wire.switch(list(flows), state)
 
     def stop(self) -> None:
         """Cuts every phase short."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from keisoku.errors import PlanError
 from keisoku.frame import field as fields
+from keisoku.frame.inner_ethernet import ROOM_BYTES
 from keisoku.frame.payload import FCS_BYTES, SIGNATURE_BYTES, ones_complement_sum, payload
 from keisoku.frame.stack import Stack, layers_of
 
@@ -67,8 +68,10 @@ class Headers:
         self._packet = self._packet / Raw()
         *self.layers, self._raw = layers_of(self._packet)
         frame, other = (self._with(probe) for probe in _PROBES)
-        self.header_bytes = len(frame) - len(_PROBES[0])
-        if not (frame.endswith(_PROBES[0]) and other.endswith(_PROBES[1])):
+        self.room_bytes = ROOM_BYTES if frame.endswith(_PROBES[0] + bytes(ROOM_BYTES)) else 0
+        room = bytes(self.room_bytes)
+        self.header_bytes = len(frame) - len(_PROBES[0] + room)
+        if not (frame.endswith(_PROBES[0] + room) and other.endswith(_PROBES[1] + room)):
             problem = f"{stack.text} puts bytes after the payload or changes it"
             raise PlanError("headers", problem, "leave that layer out: a frame ends with the tester's signature")
         if frame[: self.header_bytes] != other[: self.header_bytes]:
@@ -78,10 +81,10 @@ class Headers:
     @property
     def least_frame_bytes(self) -> int:
         """The smallest frame that holds the headers and a signature, FCS included."""
-        return max(_ETHERNET_MIN_BYTES, self.header_bytes + SIGNATURE_BYTES + FCS_BYTES)
+        return max(_ETHERNET_MIN_BYTES, self.header_bytes + SIGNATURE_BYTES + self.room_bytes + FCS_BYTES)
 
     def frame(self, frame_bytes: int) -> bytes:
-        """A frame of `frame_bytes`, FCS included but left out here, its last 18 bytes zero until it is signed.
+        """A frame of `frame_bytes`, FCS included but left out here, its signature's place zero until it is signed.
 
         Raises PlanError for a size that the headers cannot have.
         """
@@ -90,7 +93,7 @@ class Headers:
             raise PlanError("frame size", problem, f"use at least {self.least_frame_bytes}")
         if frame_bytes > _MAX_FRAME_BYTES:
             raise PlanError("frame size", f"{frame_bytes} byte are too many", f"use at most {_MAX_FRAME_BYTES}")
-        frame = self._with(payload(frame_bytes - FCS_BYTES - self.header_bytes))
+        frame = self._with(payload(frame_bytes - FCS_BYTES - self.header_bytes - self.room_bytes))
         if len(frame) != frame_bytes - FCS_BYTES:
             problem = f"{self.stack.text} has headers whose length depends on the payload's"
             raise PlanError("headers", problem, "leave that layer out")

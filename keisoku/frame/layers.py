@@ -23,6 +23,7 @@ _LOADED = (
     "scapy.layers.vxlan",
     "scapy.contrib.mpls",
     "keisoku.frame.lisp",
+    "keisoku.frame.inner_ethernet",
 )
 _PLACES = ("layers", "contrib")
 

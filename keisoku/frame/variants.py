@@ -28,7 +28,7 @@ MOST_BYTES = 16 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Whole frames without FCS, one after the other, the last 18 bytes of each zero until it is signed."""
+    """Whole frames without FCS, one after the other, the place of the signature zero until it is signed."""
 
     bytes_: bytes
     lengths: NDArray[np.uint16]
@@ -37,6 +37,8 @@ class Frames:
     """Where every frame's payload starts: from here to its end a sent frame sums to zero."""
     stack: str
     """The headers in canonical form."""
+    room_bytes: int = 0
+    """Zero bytes behind the signature's place, for the FCS of a frame inside a tunnel."""
 
     @property
     def count(self) -> int:
@@ -97,7 +99,7 @@ def frames(
     ]
     table = _table(sizes, count, base, columns, sums)
     lengths = np.tile(np.array(sizes, np.int64) - FCS_BYTES, count // len(sizes)).astype(np.uint16)
-    made = Frames(table.tobytes(), lengths, headers.header_bytes, headers.stack.text)
+    made = Frames(table.tobytes(), lengths, headers.header_bytes, headers.stack.text, headers.room_bytes)
     _compare(made, sizes, headers, columns)
     return made
 

@@ -21,7 +21,7 @@ def available() -> str | None:
     if missing:
         needed = " and ".join(missing)
         return f"a lab needs root ({needed}); run it as root, or use a simulated device (sim:NAME)"
-    if not os.access(FOLDER if FOLDER.exists() else FOLDER.parent, os.W_OK):
+    if not os.access(FOLDER if FOLDER.exists() else FOLDER.parent, os.W_OK, effective_ids=True):
         return f"a lab needs to write to {FOLDER}; make that possible, or use a simulated device (sim:NAME)"
     try:
         apart(_try_links)

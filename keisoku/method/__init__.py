@@ -39,6 +39,7 @@ from keisoku.method.reset import reset
 from keisoku.method.setting import Setting
 from keisoku.method.sweep import sweep
 from keisoku.method.throughput import throughput
+from keisoku.method.trial import trial
 from keisoku.plan.plan import Plan
 from keisoku.record.result import Result
 from keisoku.record.trial import Trial, TrialRecord
@@ -46,6 +47,7 @@ from keisoku.record.trial import Trial, TrialRecord
 Method = Generator[Trial, TrialRecord, Result]
 
 METHODS: dict[str, Callable[[Setting], Method]] = {
+    "trial": trial,
     "throughput": throughput,
     "latency": latency,
     "loss": loss,

@@ -52,6 +52,7 @@ from keisoku.plan.settings import (
     Settings,
     SweepSettings,
     ThroughputSettings,
+    TrialSettings,
 )
 from keisoku.plan.units import frame_sizes
 from keisoku.record.trial import Constant, Pacing
@@ -128,6 +129,7 @@ class Plan(Settings):
     force: bool = False
     """Use a port even if it carries the default route."""
     phases: PhaseSettings = PhaseSettings()
+    trial: TrialSettings = TrialSettings()
     throughput: ThroughputSettings = ThroughputSettings()
     latency: LatencySettings = LatencySettings()
     loss: LossSettings = LossSettings()

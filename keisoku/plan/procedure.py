@@ -37,6 +37,7 @@ from keisoku.plan.settings import (
     Settings,
     SweepSettings,
     ThroughputSettings,
+    TrialSettings,
 )
 
 
@@ -78,6 +79,15 @@ _RFC8239_SIZES = ",".join(map(str, RFC8239_SIZES))
 PROCEDURES: dict[str, Procedure] = {
     procedure.name: procedure
     for procedure in (
+        Procedure(
+            "trial",
+            "Single trials",
+            "one load at each size, once",
+            "loss",
+            TrialSettings,
+            "What becomes of every frame of one load at each size.",
+            "keisoku trial --dut lab:bridge --size 64 --rate 50kpps --duration 1s --waits 0.1s",
+        ),
         Procedure(
             "throughput",
             "Throughput",

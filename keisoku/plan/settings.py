@@ -42,6 +42,14 @@ class PhaseSettings(Settings):
         )
 
 
+class TrialSettings(Settings):
+    """One load at one size for one time."""
+
+    trial_s: float = Field(1.0, gt=0)
+    rate_fps: float | None = Field(None, gt=0)
+    """Load of each sending port; 99.98 % of the link's maximum if not given."""
+
+
 class ThroughputSettings(Settings):
     """RFC 2544 §26.1 with a binary search (RFC 2544 §24 allows shorter trials while searching)."""
 

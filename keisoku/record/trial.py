@@ -106,6 +106,15 @@ class Flow(_Model):
     """Fields that vary, as in a plan."""
 
 
+class Switch(_Model):
+    """How one flow begins and ends in a trial whose flows are switched one by one."""
+
+    waits: bool = False
+    """It is not sent before it is told to go."""
+    cut_ns: int | None = Field(None, gt=0)
+    """It ends so long after its start even if frames are left; None: all are sent, however late."""
+
+
 class Trial(_Model):
     """A load for a fixed time: the intention. How ports and streams share it is the plan's traffic, or `flows`."""
 
@@ -129,6 +138,9 @@ class Trial(_Model):
     """The engine ends the load as soon as more frames than this are lost beyond doubt; None: it never does."""
     flows: tuple[Flow, ...] = ()
     """What is sent, in place of the plan's pattern; empty: the plan's. Facts have a stream for each, in this order."""
+    switches: tuple[Switch, ...] = ()
+    """Of each flow, if they are started, paused and ended one by one while the trial runs: it then lasts until none
+    goes any more, and each is counted by itself meanwhile. Empty: all are sent as they are planned."""
 
     @property
     def frames(self) -> int:
@@ -158,6 +170,7 @@ class Trial(_Model):
                 "reset_after_ns": self.reset_after_ns,
                 "stop_after_lost": self.stop_after_lost,
                 "seed": seed,
+                "switches": [switch.model_dump() for switch in self.switches] or None,
             }
         )
 
@@ -170,6 +183,9 @@ class StreamFacts(_Model):
     receive: int
     offered_frames: int
     tracked: Tracked
+    first_received_ns: int | None = None
+    """When its first frame arrived, since the start of the trial; only where flows are switched one by one."""
+    last_received_ns: int | None = None
 
 
 class Transmitter(_Model):

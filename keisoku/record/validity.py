@@ -22,6 +22,7 @@ WAITED = 0.02
 """The share of its time that a sender may wait for others: a program at nice 0 takes 1.1 % from one at -20."""
 HICCUP_NS = 100_000_000
 """A thread at nice -20 that woke so late was stopped: devices' own work made one 31 ms late at most."""
+INTERRUPTED = "the trial was interrupted"
 STRAYS = 2
 """Frames that no protocol wants may arrive between a trial and the readings of its ports' counters."""
 
@@ -31,7 +32,7 @@ def reasons(trial: Trial, facts: Facts) -> list[str]:
     sent = facts.sent
     found = []
     if facts.interrupted:
-        found.append("the trial was interrupted")
+        found.append(INTERRUPTED)
     elif facts.stopped_for_loss:
         found += [reason for port in facts.transmitters for reason in _offered_until_stopped(trial, port.sent)]
     else:

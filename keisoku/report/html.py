@@ -16,21 +16,15 @@ from plotly.offline import get_plotlyjs
 
 import keisoku
 from keisoku.plan.procedure import PROCEDURES
-from keisoku.record.result import Result
 from keisoku.record.run import Run
 from keisoku.record.trial import NS_PER_S
 from keisoku.report import digits, statement
 from keisoku.report.accounting import accounts
-from keisoku.report.behaviour_plot import behaviour_plot
 from keisoku.report.budget import budget_tables
 from keisoku.report.device import Device, devices
 from keisoku.report.finding import Finding
-from keisoku.report.histogram_plot import histogram_plot
 from keisoku.report.loss_list import losses
-from keisoku.report.loss_plot import loss_plot
-from keisoku.report.plot import Plot
-from keisoku.report.port_map_plot import port_map_plot
-from keisoku.report.size_plots import latency_plot, throughput_plot
+from keisoku.report.section import parts, plots
 from keisoku.report.summary import conclusion, summary
 from keisoku.report.table import WORDS, line_table, method_table
 from keisoku.report.time_plot import time_plot
@@ -113,37 +107,18 @@ def _section(found: Sequence[Device], method: str) -> dict[str, Any] | None:
     measured = [(device, result) for device in found if (result := device.result(method))]
     if not measured:
         return None
-    plots: list[Plot | None] = []
-    if method == "throughput":
-        plots = [throughput_plot(found)]
-    elif method in ("latency", "sweep"):
-        plots = [latency_plot(found, method), histogram_plot(found, method)]
-    elif method == "loss":
-        plots = [loss_plot(found)]
-    elif method == "buffer_over_time":
-        plots = [behaviour_plot(found)]
-    elif method == "port_map":
-        plots = [port_map_plot(found)]
     return {
         "method": method,
         "title": PROCEDURES[method].title,
         "standard": PROCEDURES[method].standard,
-        "plots": [plot for plot in plots if plot],
+        "plots": plots(found, method),
         "tables": [
             (device, method_table(part), line_table(part.line) if part.line else None)
             for device, result in measured
-            for part in _parts(result)
+            for part in parts(result)
         ],
         "budgets": [(device, tables) for device, result in measured if (tables := budget_tables(result))],
     }
-
-
-def _parts(result: Result) -> list[Result]:
-    """A port map's classes of ways, which are no trial's, in a table of their own before its ways."""
-    if result.method != "port_map":
-        return [result]
-    parts = [[row for row in result.rows if (row.trial is None) == classes] for classes in (True, False)]
-    return [result.model_copy(update={"rows": rows}) for rows in parts if rows]
 
 
 def _when(runs: Sequence[Run]) -> str:

@@ -15,13 +15,20 @@ from keisoku.report.size_plots import line_text
 
 
 def summary(device: Device) -> list[str]:
-    """Sentences about one device: throughput, latency, loss, sweep, port map."""
+    """Sentences about one device: single trials, throughput, latency, loss, sweep, port map."""
     sentences = [
         sentence
-        for sentence in (_throughput(device), _latency(device), _loss(device), _sweep(device), _port_map(device))
+        for sentence in (
+            _trial(device),
+            _throughput(device),
+            _latency(device),
+            _loss(device),
+            _sweep(device),
+            _port_map(device),
+        )
         if sentence
     ]
-    return sentences or ["Nothing has been measured yet."]
+    return sentences or ([] if device.run.results else ["Nothing has been measured yet."])
 
 
 def conclusion(devices: Sequence[Device]) -> str:
@@ -55,6 +62,17 @@ def _ends(rows: Sequence[Row], figure: str) -> list[tuple[int, Quantity]]:
         key=lambda entry: entry[0],
     )
     return known[:1] + known[-1:] if len(known) > 1 else known
+
+
+def _trial(device: Device) -> str:
+    result = device.result("trial")
+    rows = [row for row in result.rows if row.trial is not None and row.figures] if result else []
+    parts = [
+        f"{digits.value_text(row.figures['lost'])} were lost of {row.frame_bytes}-byte frames"
+        f" at {digits.value_text(row.figures['offered'])}"
+        for row in rows[:1] + rows[1:][-1:]
+    ]
+    return f"Of single loads, {' and '.join(parts)}." if parts else ""
 
 
 def _throughput(device: Device) -> str:

@@ -92,6 +92,8 @@ COLUMNS = {
     "jitter_p99": "Jitter, 99 %",
     "jitter_max": "Maximum jitter",
     "lost": "Lost frames",
+    "duplicated": "Duplicated",
+    "corrupt": "Corrupt",
     "variation": "Variation",
     "forwarding_rate": "Forwarding rate, all ports",
     "frmol": "FRMOL",

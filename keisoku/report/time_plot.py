@@ -62,7 +62,7 @@ def _thinned(devices: Sequence[Device]) -> list[tuple[str, Device, TrialRecord]]
 
 
 def _rows(device: Device) -> Iterator[tuple[str, Row]]:
-    for method in ("latency", "throughput", "sweep", "loss", "clock_mismatch"):
+    for method in ("trial", "latency", "throughput", "sweep", "loss", "clock_mismatch"):
         result = device.result(method)
         seen: set[int | None] = set()
         for row in sorted(result.rows, key=lambda row: row.frame_bytes) if result else []:

@@ -100,7 +100,7 @@ def trial(wire: Wire, lab: Lab, frame_bytes: int = 128, frames: int = FRAMES) ->
         "interval_ns": 1_000_000_000,
         "seed": 0,
     }
-    wire.start(json.dumps(asked), [(template, struct.pack("=H", len(template)), HEADER_BYTES, True)])
+    wire.start(json.dumps(asked), [(template, struct.pack("=H", len(template)), HEADER_BYTES, True, 0)])
     return Facts.model_validate_json(wire.finish())
 
 

@@ -74,7 +74,7 @@ def overload(lab: Lab, engine: str) -> tuple[Facts, list[PortCounters]]:
     before = counters(lab, engine)
     wire = Wire(json.dumps([place(port, engine) for port in lab.ports]), [0], [1])
     try:
-        wire.start(json.dumps(trial), [(frame, struct.pack("=H", len(frame)), len(HEADER), True)])
+        wire.start(json.dumps(trial), [(frame, struct.pack("=H", len(frame)), len(HEADER), True, 0)])
         facts = Facts.model_validate_json(wire.finish())
     finally:
         wire.close()

@@ -37,7 +37,7 @@ def test_a_hardware_clock_that_the_driver_refuses_leaves_the_kernels_stamps_and_
         ]
         wire = Wire(json.dumps(places), [0], [1])
         try:
-            wire.start(json.dumps(trial), [(frame, struct.pack("=H", len(frame)), 14, True)])
+            wire.start(json.dumps(trial), [(frame, struct.pack("=H", len(frame)), 14, True, 0)])
             facts = Facts.model_validate_json(wire.finish())
         finally:
             wire.close()

@@ -106,7 +106,7 @@ def start(wire: Wire, frame_bytes: int, frames: int, frames_per_second: float = 
         "seed": 0,
     }
     frame = template(frame_bytes)
-    wire.start(json.dumps(trial), [(frame, struct.pack("=H", len(frame)), CHECKED_FROM, True)])
+    wire.start(json.dumps(trial), [(frame, struct.pack("=H", len(frame)), CHECKED_FROM, True, 0)])
 
 
 def finish(wire: Wire) -> Facts:

@@ -97,8 +97,7 @@ pub fn find(path: &Path, stream: Option<u16>, wanted: &[(u64, u64)]) -> Result<F
 /// `None` if the frame was cut and the capture did not keep its identity.
 fn parse(packet: &Packet) -> Option<Parsed> {
     if packet.bytes.len() == packet.length {
-        let end = packet.bytes.last_chunk();
-        return Some(end.map_or(Parsed::Absent, Signature::parse));
+        return Some(Signature::find(packet.bytes));
     }
     packet.identity.map(|word| {
         Parsed::Intact(Signature {

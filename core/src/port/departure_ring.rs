@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use aya::maps::Map;
 
-use crate::port::layout::{DEPARTURES, Departure, FRAMES_BYTES, Frames, UNSIGNED};
+use crate::clock::monotonic_ns;
+use crate::port::layout::{DEPARTURES, Departure, FRAMES_BYTES, Frames, ROOMY, UNSIGNED};
 use crate::port::mapped::Mapped;
 use crate::port::{EngineError, Load, Result};
 use crate::signature::MASK_48;
@@ -23,7 +24,14 @@ pub struct DepartureRing {
     filled: u64,
     /// Of each stream of the trial.
     written: Vec<u64>,
+    /// Of each stream, those of the first `counted` departures; only where streams are switched one by one.
+    sent: Vec<u64>,
+    counted: u64,
 }
+
+/// How long before they are due departures are written where streams are switched: so long a word to one may take. The
+/// thread that writes them may be held up as long.
+const AHEAD_NS: u64 = 100_000_000;
 
 impl DepartureRing {
     pub fn new(departures: Arc<Mapped<Departure>>, frames: &Map) -> io::Result<Self> {
@@ -33,6 +41,8 @@ impl DepartureRing {
             load: None,
             filled: 0,
             written: Vec::new(),
+            sent: Vec::new(),
+            counted: 0,
         })
     }
 
@@ -43,24 +53,39 @@ impl DepartureRing {
             for (frame, offset) in table.frames().zip(offsets) {
                 // SAFETY: `Packed::new` has made sure that all frames lie inside the mapping.
                 unsafe {
-                    let place = bytes.add((offset & !UNSIGNED) as usize);
+                    let place = bytes.add((offset & !(UNSIGNED | ROOMY)) as usize);
                     place.copy_from_nonoverlapping(frame.as_ptr(), frame.len());
                 }
             }
         }
         self.filled = 0;
         self.written = vec![0; load.tables.len()];
+        self.sent = vec![0; load.tables.len()];
+        self.counted = 0;
         self.load = Some((load, packed));
     }
 
-    /// Writes departures until the ring is full; `next` is the first that has not left. Returns how
-    /// many have been written in all.
-    pub fn fill(&mut self, next: u64) -> u64 {
+    /// Writes departures until the ring is full; `next` is the first that has not left, and the program's schedule is
+    /// `postponed_ns` late. Returns how many have been written in all.
+    pub fn fill(&mut self, next: u64, postponed_ns: u64) -> u64 {
         let Some((load, packed)) = &mut self.load else {
             return self.filled;
         };
+        let mut until_ns = u64::MAX;
+        if load.departures.switches().is_some() {
+            // What has left may now be overwritten.
+            for index in self.counted..next {
+                let number = (entry(&self.departures, index).stream_and_sequence >> 48) as u16;
+                self.sent[usize::from(number.wrapping_sub(load.first_stream))] += 1;
+            }
+            self.counted = next;
+            let now_ns = monotonic_ns();
+            load.departures.obey(now_ns.saturating_sub(postponed_ns));
+            load.departures.cut(now_ns);
+            until_ns = now_ns.saturating_sub(postponed_ns) + AHEAD_NS;
+        }
         while self.filled - next < DEPARTURES {
-            let Some(departure) = load.departures.next() else {
+            let Some(departure) = load.departures.next_by(until_ns) else {
                 break;
             };
             let stream = departure.stream;
@@ -84,6 +109,11 @@ impl DepartureRing {
             self.written[stream] += 1;
         }
         self.filled
+    }
+
+    /// Of each stream, the frames that had left when the ring was last filled.
+    pub fn sent(&self) -> &[u64] {
+        &self.sent
     }
 
     /// Of each stream, the frames that have left when `next` is the first that has not.
@@ -136,7 +166,9 @@ impl Packed {
             }
             let mut offsets = Vec::with_capacity(table.len());
             for frame in table.frames() {
-                offsets.push(end as u32 | if table.signed { 0 } else { UNSIGNED });
+                let unsigned = if table.signed { 0 } else { UNSIGNED };
+                let roomy = if table.room > 0 { ROOMY } else { 0 };
+                offsets.push(end as u32 | unsigned | roomy);
                 end += frame.len().next_multiple_of(8);
                 packed.longest = packed.longest.max(frame.len());
             }

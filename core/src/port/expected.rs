@@ -25,10 +25,7 @@ pub struct Expected {
 impl Expected {
     /// `cut` bytes are missing from the front of `frame` (a VLAN tag that the kernel took off).
     pub fn classify(&self, frame: &[u8], cut: usize, received_ns: u64) -> Arrival {
-        let Some((before, place)) = frame.split_last_chunk::<{ signature::LENGTH }>() else {
-            return Arrival::Foreign;
-        };
-        let (signature, intact) = match Signature::parse(place) {
+        let (signature, intact) = match Signature::find(frame) {
             Parsed::Absent => return Arrival::Foreign,
             Parsed::Broken(signature) => (signature, false),
             Parsed::Intact(signature) => (signature, true),
@@ -38,11 +35,10 @@ impl Expected {
             return Arrival::Foreign;
         };
         let checked_from = usize::from(claim.checked_from).saturating_sub(cut);
-        // The signature itself is intact, and so adds nothing to the sum.
-        let payload = before.get(checked_from..).unwrap_or_default();
+        let region = frame.get(checked_from..);
         let length = frame.len() + cut;
         let whole = usize::from(claim.least) <= length && length <= usize::from(claim.most);
-        if intact && whole && signature::balanced(payload) {
+        if intact && whole && region.is_some_and(signature::balanced) {
             let sent_ns = signature::unwrap_48(signature.sent_ns, received_ns);
             Arrival::Intact {
                 stream: signature.stream,
@@ -101,6 +97,17 @@ mod tests {
         };
         assert_eq!(expected(42).classify(&frame(7, 60), 0, 1500), intact);
         assert_eq!(expected(42).classify(&frame(7, 60)[4..], 4, 1500), intact);
+    }
+
+    #[test]
+    fn room_for_an_inner_fcs_may_follow_the_signature() {
+        let mut roomy = frame(7, 56);
+        roomy.extend([0; signature::ROOM]);
+        let found = expected(38).classify(&roomy, 0, 1500);
+        assert!(matches!(found, Arrival::Intact { sequence: 9, .. }));
+        roomy[58] = 1;
+        let found = expected(38).classify(&roomy, 0, 1500);
+        assert!(matches!(found, Arrival::Corrupt { sequence: 9, .. }));
     }
 
     #[test]

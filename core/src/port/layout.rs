@@ -38,6 +38,8 @@ pub struct Departure {
 
 /// In `Departure::offset`: the frame is sent as it is.
 pub const UNSIGNED: u32 = 1;
+/// Likewise: room for an inner FCS follows its signature.
+pub const ROOMY: u32 = 2;
 
 #[repr(C)]
 pub struct Outlet {

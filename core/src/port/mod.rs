@@ -83,6 +83,8 @@ pub trait Control: Send + Sync {
     fn offered(&self) -> u64;
     /// Ends the load after the frame that is being sent.
     fn stop(&self);
+    /// Adds the frames of each stream of the trial that were sent so far, where streams are switched one by one.
+    fn count(&self, offered: &mut [u64]);
     /// Prepares what is due next, where the sender leaves that to another thread; call it every few ms.
     fn refill(&self) {}
 }

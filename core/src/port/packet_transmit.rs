@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::clock::{Clock, monotonic_ns, sleep_until};
-use crate::departures::Departure;
+use crate::departures::{Departure, Departures};
 use crate::histogram::Histogram;
 use crate::port::open::Place;
 use crate::port::{Control, Ended, EngineError, Load, Result, Transmit, packet_socket};
@@ -23,6 +23,8 @@ use crate::stamping::{DriverStamps, TransmitDelay};
 const SPIN_NS: u64 = 80_000;
 /// Longest sleep, so that a stop is noticed.
 const NAP_NS: u64 = 20_000_000;
+/// How long before it is due a departure is taken where streams are switched.
+const AHEAD_NS: u64 = 4_000_000;
 /// Learning frames belong to no trial.
 const LEARNING_STREAM: u16 = 0xFFFF;
 
@@ -44,6 +46,8 @@ struct Socket {
 #[derive(Default)]
 struct Progress {
     offered: AtomicU64,
+    /// Of each stream of the trial.
+    streams: Vec<AtomicU64>,
     stop: AtomicBool,
 }
 
@@ -54,6 +58,12 @@ impl Control for Progress {
 
     fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    fn count(&self, offered: &mut [u64]) {
+        for (all, own) in offered.iter_mut().zip(&self.streams) {
+            *all += own.load(Ordering::Relaxed);
+        }
     }
 }
 
@@ -66,6 +76,26 @@ impl PacketTransmit {
             clock: Clock::new(),
             load: None,
         })
+    }
+
+    /// The next departure. Where streams are switched one by one, it comes shortly before it is due, and the load goes
+    /// on until all have ended.
+    fn next(&mut self, departures: &mut Departures, postponed_ns: u64) -> Option<Departure> {
+        let Some(switches) = departures.switches().cloned() else {
+            return departures.next();
+        };
+        loop {
+            let over = switches.is_over();
+            let now_ns = self.clock.now_ns();
+            let scheduled_ns = now_ns.saturating_sub(postponed_ns);
+            departures.obey(scheduled_ns);
+            departures.cut(now_ns);
+            let found = departures.next_by(scheduled_ns + AHEAD_NS);
+            if found.is_some() || over || self.progress.stop.load(Ordering::Relaxed) {
+                return found;
+            }
+            sleep_until(now_ns + AHEAD_NS / 4);
+        }
     }
 
     /// Waits until `due_ns` or a stop; returns the time.
@@ -145,7 +175,10 @@ impl Socket {
 
 impl Transmit for PacketTransmit {
     fn prepare(&mut self, load: Load) -> Result<()> {
-        self.progress = Arc::default();
+        self.progress = Arc::new(Progress {
+            streams: load.tables.iter().map(|_| AtomicU64::new(0)).collect(),
+            ..Progress::default()
+        });
         self.load = Some(load);
         Ok(())
     }
@@ -162,7 +195,10 @@ impl Transmit for PacketTransmit {
         let mut waiting = None;
         let mut postponed_ns = 0;
         let mut frame = Vec::new();
-        while let Some(departure) = waiting.take().or_else(|| load.departures.next()) {
+        while let Some(departure) = waiting
+            .take()
+            .or_else(|| self.next(&mut load.departures, postponed_ns))
+        {
             let stamp_ns = self.wait(departure.due_ns + postponed_ns);
             if stamp_ns > load.give_up_ns || self.progress.stop.load(Ordering::Relaxed) {
                 break;
@@ -180,6 +216,7 @@ impl Transmit for PacketTransmit {
             }
             offered[departure.stream] += 1;
             self.progress.offered.fetch_add(1, Ordering::Relaxed);
+            self.progress.streams[departure.stream].fetch_add(1, Ordering::Relaxed);
         }
         let sent = outlets
             .into_iter()
@@ -241,8 +278,9 @@ fn write(frame: &mut Vec<u8>, load: &Load, departure: Departure, sent_ns: u64) -
         return Ok(());
     }
     let stream = load.first_stream.wrapping_add(departure.stream as u16);
+    let end = frame.len() - table.room;
     sign(
-        frame,
+        &mut frame[..end],
         Signature {
             stream,
             sequence: departure.sequence,

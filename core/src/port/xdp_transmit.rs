@@ -22,6 +22,7 @@ use crate::port::mapped::Mapped;
 use crate::port::open::Place;
 use crate::port::{Control, Ended, EngineError, Load, Result, Transmit, features};
 use crate::record::Sent;
+use crate::switches::Switches;
 
 /// What one page holds beside the kernel's own headroom and tailroom.
 const LONGEST_FRAME: usize = 3300;
@@ -33,6 +34,8 @@ const LEAD_NS: u64 = 150_000;
 const NAP_NS: u64 = 20_000_000;
 /// How soon a sender that found no departure ready looks again.
 const EMPTY_NS: u64 = 100_000;
+/// Likewise where streams are paused: departures are written long before they are due.
+const PAUSED_NS: u64 = 2_000_000;
 /// Frames handed over together where they are at least this far apart: one takes 0.7 µs alone,
 /// 0.4 µs among 4 and 0.32 µs among 16 (benchmarks/README.md), and the stamps of a batch are early.
 const BATCHES: [(u64, u32); 3] = [(1000, 1), (500, 4), (0, 16)];
@@ -65,6 +68,24 @@ struct Prepared {
     frames: u64,
     /// As long as the longest frame, which is what the kernel copies first.
     longest: Vec<u8>,
+    /// Where streams are switched one by one, `frames` says nothing.
+    switches: Option<Arc<Switches>>,
+}
+
+impl Prepared {
+    /// Frames to be sent from now on, as far as it is known; none if the load is over.
+    fn left(&self, next: u64, filled: impl Fn() -> u64) -> Option<u64> {
+        let left = match &self.switches {
+            None => self.frames - next,
+            Some(switches) => {
+                // Asked first: once it is over, nothing more is filled in.
+                let over = switches.is_over();
+                let left = filled() - next;
+                if over { left } else { left.max(1) }
+            }
+        };
+        (left > 0).then_some(left)
+    }
 }
 
 /// What the sending and the refilling thread share.
@@ -93,8 +114,15 @@ impl Control for Shared {
         self.state.store(offset_of!(Transmitter, stop), 1);
     }
 
+    fn count(&self, offered: &mut [u64]) {
+        for (all, own) in offered.iter_mut().zip(self.ring().sent()) {
+            *all += own;
+        }
+    }
+
     fn refill(&self) {
-        let filled = self.ring().fill(self.next());
+        let postponed_ns = self.state.load(offset_of!(Transmitter, postponed_ns));
+        let filled = self.ring().fill(self.next(), postponed_ns);
         self.state.store(offset_of!(Transmitter, filled), filled);
     }
 }
@@ -193,6 +221,7 @@ impl Transmit for XdpTransmit {
             period_ns: load.departures.period_ns(),
             frames: load.departures.frames(),
             longest: vec![0; packed.longest],
+            switches: load.departures.switches().cloned(),
         };
         let state = self.shared.state.at(0);
         // SAFETY: inside the mappings; the program does not run now. All zero is a value.
@@ -232,14 +261,15 @@ impl Transmit for XdpTransmit {
         let (mut slow, mut postponements) = (false, 0);
         loop {
             let next = self.shared.next();
-            let left = load.frames - next;
+            let left = load.left(next, || state.load(offset_of!(Transmitter, filled)));
             let stopped = state.load(offset_of!(Transmitter, stop)) != 0;
             let now_ns = monotonic_ns();
-            if left == 0 || stopped || now_ns > load.give_up_ns {
+            let Some(left) = left.filter(|_| !stopped && now_ns <= load.give_up_ns) else {
                 break;
-            }
+            };
             if next == state.load(offset_of!(Transmitter, filled)) {
-                sleep_until(now_ns + EMPTY_NS);
+                let paused = load.switches.is_some();
+                sleep_until(now_ns + if paused { PAUSED_NS } else { EMPTY_NS });
                 continue;
             }
             let due_ns = departure_ring::entry(&self.shared.departures, next).due_ns

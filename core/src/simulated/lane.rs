@@ -54,6 +54,8 @@ pub struct Lane {
     place: usize,
     offered: u64,
     resolution_ps: u64,
+    /// When its first and its last frame arrived.
+    received_ps: Option<(u64, u64)>,
     tracker: Tracker,
 }
 
@@ -80,6 +82,7 @@ impl Lane {
             place: 0,
             offered: 0,
             resolution_ps: path.resolution_ps(),
+            received_ps: None,
             tracker: Tracker::new(0, trial.interval_ns)
                 .tagged(stream.tag)
                 .varying(trial.variation, trial.streams.len()),
@@ -126,6 +129,10 @@ impl Lane {
             self.tracker.corrupt(frame.sequence);
             return false;
         }
+        let first_ps = self
+            .received_ps
+            .map_or(received_ps, |(first_ps, _)| first_ps);
+        self.received_ps = Some((first_ps, received_ps));
         let sent_ps = stamped(frame.sent_ps, self.resolution_ps);
         let latency_ps = stamped(received_ps, self.resolution_ps) as i64 - sent_ps as i64;
         self.tracker
@@ -135,6 +142,10 @@ impl Lane {
 
     pub fn forwarded_frames(&self) -> u64 {
         self.tracker.forwarded_frames()
+    }
+
+    pub fn offered(&self) -> u64 {
+        self.offered
     }
 
     pub fn tracker(&self) -> &Tracker {
@@ -148,6 +159,8 @@ impl Lane {
             receive: stream.receive,
             offered_frames: self.offered,
             tracked: self.tracker.finish(self.offered),
+            first_received_ns: self.received_ps.map(|(first_ps, _)| first_ps / 1000),
+            last_received_ns: self.received_ps.map(|(_, last_ps)| last_ps / 1000),
         }
     }
 }

@@ -78,7 +78,7 @@ impl Simulation {
                 "a trial is running: finish it first",
             ));
         }
-        let watch = Arc::new(Watch::default());
+        let watch = Arc::new(Watch::of(&trial));
         let (sender, receiver) = channel();
         let (ppm, seen) = (self.receive_clock_ppm, Arc::clone(&watch));
         thread::spawn(move || {
@@ -104,6 +104,17 @@ impl Simulation {
             }
         });
         self.progress()
+    }
+
+    /// State, frames offered, received and forwarded so far of each stream, where they are switched one by one.
+    fn streams(&self) -> Vec<(&'static str, u64, u64, u64)> {
+        self.watch().map_or_else(Vec::new, |watch| watch.streams())
+    }
+
+    /// Tells streams to go, to pause or to end; false if the trial is over or does not switch its streams.
+    fn switch(&self, streams: Vec<usize>, state: &str) -> bool {
+        self.watch()
+            .is_some_and(|watch| watch.switch(&streams, state))
     }
 
     /// Ends the trial early; `finish` then returns what happened until now.
@@ -142,6 +153,11 @@ impl Simulation {
 }
 
 impl Simulation {
+    fn watch(&self) -> Option<Arc<Watch>> {
+        let place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
+        place.as_ref().map(|running| Arc::clone(&running.watch))
+    }
+
     /// (offered, forwarded, finished) of the latest trial; zeros before the first.
     fn progress(&self) -> (u64, u64, bool) {
         let place = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
@@ -178,6 +194,10 @@ fn check(trial: &Trial) -> Result<(), String> {
     }
     if trial.reset_after_ns > Some(LONGEST_NS) {
         return Err("a simulated trial lasts at most 100 days".into());
+    }
+    let switches = trial.switches.as_ref();
+    if switches.is_some_and(|switches| switches.len() != trial.streams.len()) {
+        return Err("switches: there must be one for each stream".into());
     }
     for stream in &trial.streams {
         if !(stream.frames_per_second.is_finite() && stream.frames_per_second > 0.0) {

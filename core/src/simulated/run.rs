@@ -24,6 +24,7 @@ pub fn run(
                 && only.frame_bytes.len() == 1
                 && only.start_ns == 0
                 && addresses.is_none()
+                && trial.switches.is_none()
                 && Outage::new(paths[&way(only)].device(), trial).is_none() =>
         {
             steady::run(&paths[&way(only)], receive_clock_ppm, trial, watch)

@@ -3,9 +3,12 @@
 //! As a real sender (`core/src/port`), it sends late what it cannot send in time, and postpones what is left when
 //! it is too late to catch up. It knows no device.
 
+use std::sync::Arc;
+
 use crate::departures::Departures;
 use crate::histogram::Histogram;
 use crate::record::{Sent, Trial};
+use crate::switches::Switches;
 
 use super::server::{Server, Service};
 use super::wire_ps;
@@ -45,8 +48,13 @@ pub struct Leaving {
 }
 
 impl Sender {
-    pub fn new(trial: &Trial, port: usize, link_bits_per_second: f64) -> Self {
-        let departures = Departures::new(trial, &[port], 0);
+    pub fn new(
+        trial: &Trial,
+        port: usize,
+        link_bits_per_second: f64,
+        switches: Option<&Arc<Switches>>,
+    ) -> Self {
+        let departures = Departures::new(trial, &[port], 0, switches);
         let own = || trial.streams.iter().filter(|one| one.transmit == port);
         let busy: f64 = own()
             .map(|stream| {
@@ -60,11 +68,14 @@ impl Sender {
         let slack_ns = SLACK_NS.max(trial.duration_ns / 200);
         Sender {
             line: Server::default(),
-            budget: (busy > 1.0 + ROUNDING).then(|| Budget {
+            budget: (busy > 1.0 + ROUNDING && switches.is_none()).then(|| Budget {
                 spent: Server::default(),
                 duration_ps: trial.duration_ns * 1000,
             }),
-            give_up_ns: trial.duration_ns + slack_ns,
+            give_up_ns: match switches {
+                None => trial.duration_ns + slack_ns,
+                Some(_) => u64::MAX,
+            },
             catch_up_ns: departures.catch_up_ns(),
             postponed_ns: 0,
             sent: Sent::default(),
@@ -77,6 +88,7 @@ impl Sender {
     /// its class and what it needs on the line.
     #[inline]
     pub fn next(&mut self, mut class: impl FnMut(usize) -> (u32, Service)) -> Option<Leaving> {
+        self.departures.cut(self.sent.last_sent_ns);
         let departure = self.departures.next()?;
         let (class, wire) = class(departure.stream);
         let due_ns = departure.due_ns + self.postponed_ns;
@@ -96,6 +108,12 @@ impl Sender {
             sent_ps,
             due_ns,
         })
+    }
+
+    /// Takes over what single streams were told, at `now_ns`.
+    pub fn obey(&mut self, now_ns: u64) {
+        self.departures
+            .obey(now_ns.saturating_sub(self.postponed_ns));
     }
 
     /// The device makes the port pause; what is on its way to the line leaves.

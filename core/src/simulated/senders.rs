@@ -3,8 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeSet, BinaryHeap};
+use std::sync::Arc;
 
 use crate::record::{Transmitter, Trial};
+use crate::switches::Switches;
 
 use super::STAMP;
 use super::sender::{Leaving, Sender};
@@ -23,12 +25,18 @@ impl Senders {
     pub fn new(
         trial: &Trial,
         link_bits_per_second: f64,
+        switches: Option<&Arc<Switches>>,
         mut class: impl FnMut(usize) -> (u32, Service),
     ) -> Self {
         let ports: BTreeSet<usize> = trial.streams.iter().map(|stream| stream.transmit).collect();
         let mut ports: Vec<_> = ports
             .into_iter()
-            .map(|port| (port, Sender::new(trial, port, link_bits_per_second)))
+            .map(|port| {
+                (
+                    port,
+                    Sender::new(trial, port, link_bits_per_second, switches),
+                )
+            })
             .collect();
         let leaving: Vec<Option<Leaving>> = ports
             .iter_mut()
@@ -59,6 +67,19 @@ impl Senders {
             None => drop(PeekMut::pop(first)),
         }
         Some(now)
+    }
+
+    /// Takes over what single streams were told, at `now_ns`; ports that had nothing to send go on.
+    pub fn obey(&mut self, now_ns: u64, mut class: impl FnMut(usize) -> (u32, Service)) {
+        for (place, (_, sender)) in self.ports.iter_mut().enumerate() {
+            sender.obey(now_ns);
+            if self.leaving[place].is_none()
+                && let Some(next) = sender.next(&mut class)
+            {
+                self.order.push(Reverse((next.sent_ps, place)));
+                self.leaving[place] = Some(next);
+            }
+        }
     }
 
     /// The device makes `port` pause.

@@ -62,6 +62,8 @@ pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) ->
             receive: stream.receive,
             offered_frames: offered,
             tracked: carrier.tracker.finish(offered),
+            first_received_ns: None,
+            last_received_ns: None,
         }],
         transmitters: vec![Transmitter {
             port: stream.transmit,

@@ -5,9 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
 
 use crate::loss_watch::{LOOK_NS, LossWatch};
 use crate::record::{Receiver, Record, Trial};
+use crate::switches::Switches;
 use crate::watch::Watch;
 
 use super::bridge::{Addresses, Bridge, Verdict};
@@ -25,6 +28,8 @@ use super::server::Service;
 use super::shared_output::SharedOutput;
 use super::{BATCH, STAMP};
 
+/// How soon a stream that is told to go is noticed while none does.
+const PAUSED: Duration = Duration::from_micros(200);
 /// Bits of a turn that count frames; those above are drawn.
 const COUNT_BITS: u32 = 48;
 
@@ -41,13 +46,38 @@ pub fn run(
         .values()
         .map(Path::link_bits_per_second)
         .fold(f64::INFINITY, f64::min);
-    let mut senders = Senders::new(trial, link_bits_per_second, |stream| device.next(stream));
+    let mut senders = Senders::new(
+        trial,
+        link_bits_per_second,
+        watch.switches.as_ref(),
+        |stream| device.next(stream),
+    );
     let mut loss_watch = LossWatch::new(trial.stop_after_lost);
     // Never, if nobody wants to know.
     let mut look_ps = loss_watch.as_ref().map_or(u64::MAX, |_| 0);
     let mut stopped_for_loss = false;
     let (mut offered, mut now_ps) = (0, 0);
-    while let Some(leaving) = senders.next(|stream| device.next(stream)) {
+    let mut stands_still = false;
+    loop {
+        let Some(leaving) = senders.next(|stream| device.next(stream)) else {
+            let Some(switches) = &watch.switches else {
+                break;
+            };
+            if switches.settle() || watch.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            // All that is under way arrives; then time stands still until a stream goes.
+            if !stands_still {
+                now_ps += trial.drain_ns * 1000;
+            }
+            device.tell(now_ps, switches);
+            senders.obey(now_ps / 1000, |stream| device.next(stream));
+            stands_still = senders.are_done();
+            if stands_still {
+                thread::sleep(PAUSED);
+            }
+            continue;
+        };
         now_ps = leaving.sent_ps;
         device.carry(leaving);
         if let Some((port, until_ps)) = device.pause(&leaving) {
@@ -60,6 +90,10 @@ pub fn run(
             watch.forwarded.store(forwarded, Ordering::Relaxed);
             if watch.stop.load(Ordering::Relaxed) {
                 break;
+            }
+            if let Some(switches) = &watch.switches {
+                device.tell(now_ps, switches);
+                senders.obey(now_ps / 1000, |stream| device.next(stream));
             }
         }
         if now_ps >= look_ps
@@ -78,6 +112,9 @@ pub fn run(
         }
     }
     device.finish(now_ps);
+    if let Some(switches) = &watch.switches {
+        device.tell(now_ps, switches);
+    }
     watch.offered.store(offered, Ordering::Relaxed);
     let forwarded = device.forwarded_frames();
     watch.forwarded.store(forwarded, Ordering::Relaxed);
@@ -435,6 +472,21 @@ impl Device {
         let outlets = self.outlets.iter();
         let last_ps = outlets.filter_map(|outlet| outlet.last_received_ps).max();
         last_ps.unwrap_or(0) / 1000
+    }
+
+    /// What has become of each stream until now.
+    fn tell(&mut self, now_ps: u64, switches: &Switches) {
+        for outlet in 0..self.outlets.len() {
+            self.serve(outlet, now_ps);
+        }
+        for (seen, lane) in switches.streams().iter().zip(&self.lanes) {
+            let tracker = lane.tracker();
+            seen.offered.store(lane.offered(), Ordering::Relaxed);
+            seen.received
+                .store(tracker.received_frames(), Ordering::Relaxed);
+            seen.forwarded
+                .store(tracker.forwarded_frames(), Ordering::Relaxed);
+        }
     }
 
     fn forwarded_frames(&self) -> u64 {

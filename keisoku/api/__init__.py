@@ -1,0 +1,1 @@
+"""What `import keisoku as ks` offers: measure, look, take the numbers elsewhere. Prints nothing (docs/python.md)."""

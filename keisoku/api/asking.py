@@ -1,0 +1,70 @@
+"""A plan from the keywords of a call: a plan's own keys, and those of the one method. Touches no port."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from keisoku.errors import PlanError
+from keisoku.plan.plan import Plan, parse
+from keisoku.plan.procedure import PROCEDURES
+
+_WAITS = "waits_s"
+
+
+def plan_of(methods: tuple[str, ...], keys: Mapping[str, Any]) -> Plan:
+    """The plan that the keywords make; what is not given is as on the command line.
+
+    `waits_s` stands for all waits of RFC 2544 §23. Of a single method its own settings may be given by themselves:
+    `trial_s=2` is `throughput={"trial_s": 2}`, and where a method looks for the throughput first, those trials are
+    as long. Raises PlanError for what there is not, or what is wrong.
+    """
+    if not methods:
+        raise PlanError("methods", "none is given", f"use one of {', '.join(PROCEDURES)}")
+    unknown = next((method for method in methods if method not in PROCEDURES), None)
+    if unknown is not None:
+        raise PlanError("methods", f"there is no method '{unknown}'", _instead(unknown, list(PROCEDURES)))
+    only = PROCEDURES[methods[0]] if len(methods) == 1 else None
+    own = only.settings.model_fields if only is not None else {}
+    source: dict[str, Any] = {"methods": methods}
+    settings: dict[str, Any] = {}
+    for key, value in keys.items():
+        if value is None:
+            continue
+        if key == _WAITS:
+            source["phases"] = {"learning_wait_s": value, "drain_s": value, "rest_s": value}
+        elif key in own:
+            settings[key] = value
+        elif key in Plan.model_fields:
+            source[key] = _values(key, value)
+        else:
+            raise PlanError(key, "there is no such setting", _instead(key, [*Plan.model_fields, *own, _WAITS]))
+    if only is not None:
+        if settings:
+            source[only.name] = settings | dict(source.get(only.name, {}))
+        if only.searches and only.duration in settings and "throughput" not in source:
+            source["throughput"] = {"trial_s": settings[only.duration]}
+        if not {"dut", "tx", "ports"} & source.keys() and only.dut is not None:
+            source["dut"] = only.dut
+        if "frame_bytes" not in source:
+            simulated = str(source.get("dut", "")).startswith("sim:")
+            sizes = (only.simulated_sizes if simulated else None) or only.sizes
+            source |= {} if sizes is None else {"frame_bytes": sizes}
+    return parse(source)
+
+
+def _values(key: str, value: Any) -> Any:
+    """One port or size may be given as itself; ports of a device by their numbers."""
+    if key == "frame_bytes" and isinstance(value, int):
+        return (value,)
+    if key in ("tx", "rx") and isinstance(value, int):
+        return str(value)
+    if key == "ports" and not isinstance(value, str):
+        return tuple(str(port) for port in value)
+    return (value,) if key in ("require", "modify", "ports") and isinstance(value, str) else value
+
+
+def _instead(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean '{close[0]}'?" if close else f"use one of {', '.join(known)}"

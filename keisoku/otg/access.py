@@ -1,0 +1,99 @@
+"""Who may use the server: tokens, and the one controller that owns the ports. Pure; the caller says what time it is.
+
+OTG knows no sessions and its clients no headers of one's own. A token therefore travels as the password of HTTP's
+Basic scheme, which every client takes from its URL (https://NAME:TOKEN@HOST:8443), or as a Bearer token.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from collections.abc import Mapping
+
+from keisoku.errors import PlanError
+
+LEAST_TOKEN_CHARACTERS = 16
+OWNER_S = 600.0
+"""A controller that has said nothing for so long, and has no traffic running, no longer owns the ports."""
+
+
+class Tokens:
+    """Names and their tokens. Empty: everybody is let in (loopback only)."""
+
+    def __init__(self, tokens: Mapping[str, str]) -> None:
+        self._tokens = dict(tokens)
+
+    def __bool__(self) -> bool:
+        return bool(self._tokens)
+
+    def name(self, authorization: str | None) -> str | None:
+        """Whose the header of a request is; None if nobody's. Takes as long for a wrong token as for a right one."""
+        user, given = _given(authorization)
+        found = None
+        for name, token in self._tokens.items():
+            same = hmac.compare_digest(given.encode(), token.encode())
+            if same and user in (None, name):
+                found = name
+        return found
+
+    @classmethod
+    def parse(cls, text: str, field: str = "tokens") -> Tokens:
+        """A file of lines NAME:TOKEN. Raises PlanError naming `field`."""
+        tokens: dict[str, str] = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            name, colon, token = line.strip().partition(":")
+            if not colon or not name:
+                raise PlanError(field, f"line {number} is not NAME:TOKEN", "write one of each a line")
+            if len(token) < LEAST_TOKEN_CHARACTERS:
+                problem = f"the token of {name} is shorter than {LEAST_TOKEN_CHARACTERS} characters"
+                raise PlanError(field, problem, "make one with `openssl rand -hex 16`")
+            if name in tokens:
+                raise PlanError(field, f"{name} has two tokens", "leave one")
+            tokens[name] = token
+        if not tokens:
+            raise PlanError(field, "the file has no token", "write a line NAME:TOKEN")
+        return cls(tokens)
+
+
+class Ownership:
+    """Which controller owns the ports: whoever configured some, until it frees them or falls silent."""
+
+    def __init__(self) -> None:
+        self._owner: str | None = None
+        self._heard_s = 0.0
+
+    def check(self, who: str, now_s: float, traffic: bool) -> None:
+        """Before a request that changes something. Raises PlanError if the ports are another's."""
+        silent_s = now_s - self._heard_s
+        if self._owner is not None and self._owner != who and (traffic or silent_s < OWNER_S):
+            remedy = "wait until it sets an empty configuration"
+            raise PlanError("controller", f"the ports belong to {self._owner}, heard {silent_s:.0f} s ago", remedy)
+
+    def configured(self, who: str, now_s: float, ports: bool) -> None:
+        """A configuration was set, of some ports or of none."""
+        self._owner, self._heard_s = (who if ports else None), now_s
+
+    def freed(self) -> None:
+        """Nothing holds a port any more, whoever made it so."""
+        self._owner = None
+
+    def heard(self, who: str, now_s: float) -> None:
+        """Any request."""
+        if who == self._owner:
+            self._heard_s = now_s
+
+
+def _given(authorization: str | None) -> tuple[str | None, str]:
+    """User, if the scheme has one, and token."""
+    scheme, _, rest = (authorization or "").partition(" ")
+    if scheme.lower() == "bearer":
+        return None, rest.strip()
+    if scheme.lower() == "basic":
+        try:
+            user, _, token = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
+        except ValueError:  # no base64, or no text
+            return None, ""
+        return user, token
+    return None, ""

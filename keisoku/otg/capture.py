@@ -1,0 +1,99 @@
+"""The captures of a configuration: which ports, how much of a frame, and the file of the one that runs or ran last.
+
+What is captured are the ports of the engine while it sends; frames that come before traffic starts are not in it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from keisoku._core import Wire
+from keisoku.capture import CapturePort
+from keisoku.engine.port_capture import PortCapture
+from keisoku.errors import EngineError
+from keisoku.otg.capture_filter import BitFilter, filters
+from keisoku.otg.node import Node
+from keisoku.otg.pcap import received
+
+_FOLDER = re.compile(r"keisoku-otg-(?P<owner>\d+)-\w+")
+MOST_BYTES = 256 * 2**20
+"""Of a capture's file that is handed out."""
+
+
+@dataclass(frozen=True)
+class CaptureWish:
+    """What a configuration wants of one port."""
+
+    snap_bytes: int
+    pcapng: bool
+    filters: tuple[BitFilter, ...]
+    """All must hold."""
+
+
+def wishes(document: Node, ports: Mapping[str, int]) -> dict[int, CaptureWish]:
+    """By port. Raises PlanError, with the path, for what is not supported."""
+    found: dict[int, CaptureWish] = {}
+    for node in document.children("captures"):
+        node.scalar("name")
+        if not node.scalar("overwrite"):
+            node.refuse("a capture begins anew here", "leave it out", "overwrite")
+        own = filters(node.children("filters"))
+        wish = CaptureWish(int(node.scalar("packet_size") or 0), node.scalar("format") == "pcapng", own)
+        for name in node.scalar("port_names"):
+            if name not in ports:
+                node.refuse(f"there is no port {name}", "name one of ports[].name", "port_names")
+            found[ports[name]] = wish
+    if len({wish.snap_bytes for wish in found.values()}) > 1:
+        document.refuse("captures cut frames to different sizes", "give all the same packet_size", "captures")
+    return found
+
+
+def remove_left() -> list[str]:
+    """Removes the files of captures whose process was killed; returns the names of their folders."""
+    removed = []
+    for folder in Path(tempfile.gettempdir()).glob("keisoku-otg-*"):
+        match = _FOLDER.fullmatch(folder.name)
+        if match is None or Path(f"/proc/{match['owner']}").exists():
+            continue
+        shutil.rmtree(folder, ignore_errors=True)  # another user's stays
+        if not folder.exists():
+            removed.append(folder.name)
+    return removed
+
+
+class TrafficCapture(PortCapture):
+    """The capture of one stretch, into a file that `remove` takes away."""
+
+    def __init__(self, snap_bytes: int) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix=f"keisoku-otg-{os.getpid()}-")
+        self.ended = False
+        super().__init__(Path(self._folder.name) / "capture.pcapng", snap_bytes, lambda line: None)
+
+    def begin(self, wire: Wire, ports: Sequence[CapturePort]) -> None:
+        """Only once: traffic that starts after the end is not captured."""
+        if not self.ended:
+            super().begin(wire, ports)
+
+    def close(self) -> None:
+        """Ends it and completes the file."""
+        self.ended = True
+        super().close()
+
+    def received(self, port: int, wish: CaptureWish) -> bytes:
+        """What came in at a port and is wanted, as a file. Raises EngineError if it is too long to be handed out."""
+        if not self.path.exists():
+            return received(b"", port, wish.pcapng)
+        if self.path.stat().st_size > MOST_BYTES:
+            raise EngineError(f"the capture is longer than {MOST_BYTES >> 20} MiB; capture less, or cut the frames")
+        wants = [one.wants for one in wish.filters]
+        return received(self.path.read_bytes(), port, wish.pcapng, lambda frame: all(want(frame) for want in wants))
+
+    def remove(self) -> None:
+        """The file goes."""
+        self._folder.cleanup()

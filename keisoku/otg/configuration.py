@@ -1,0 +1,159 @@
+"""An OTG configuration, understood as a whole or refused as a whole. Opens no port."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from keisoku.errors import PlanError
+from keisoku.otg.capture import CaptureWish, wishes
+from keisoku.otg.device import Interface, interfaces
+from keisoku.otg.flow import Flow, Names, flow
+from keisoku.otg.node import Node
+
+_SPEEDS = {
+    "speed_10_fd_mbps": 10e6,
+    "speed_100_fd_mbps": 100e6,
+    **{f"speed_{gbps}_gbps": gbps * 1e9 for gbps in (1, 10, 25, 40, 50, 100, 200, 400, 800)},
+}
+_MTU_BYTES = 1500
+"""OTG's default, which clients send without being asked."""
+MOST_FLOWS = 1024
+"""Of a configuration: each has a table of frames of its own."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of the tester: `location` is a port URI of keisoku's."""
+
+    name: str
+    location: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a script wants."""
+
+    ports: tuple[Port, ...]
+    interfaces: tuple[Interface, ...]
+    flows: tuple[Flow, ...]
+    captures: dict[int, CaptureWish]
+    """By port."""
+    document: dict[str, Any]
+    """As it was sent, for `GET /config`."""
+
+
+def checked(document: Any, kind_name: str = "Config") -> Node:
+    """The document as snappi's model of that name knows it. Raises PlanError for what it refuses."""
+    import snappi.snappi as model
+
+    kind: type = getattr(model, kind_name)
+    if not isinstance(document, dict):
+        raise PlanError(kind_name, "is no JSON object", "send one")
+    try:
+        # Its warnings of deprecated fields go to standard error, which is the server's own.
+        with contextlib.redirect_stderr(io.StringIO()):
+            kind().deserialize(json.loads(json.dumps(document)))
+    except Exception as error:  # snappi raises whatever comes up, without a path
+        raise PlanError(kind_name, f"is not as OTG has it: {error}", "correct it") from error
+    return Node(document, kind)
+
+
+def ports(document: Node) -> tuple[Port, ...]:
+    """The ports of a configuration. Raises PlanError for one without a location, or for a name given twice."""
+    found: list[Port] = []
+    for node in document.children("ports"):
+        name, location = str(node.scalar("name")), node.scalar("location")
+        if not location:
+            node.refuse("is missing", "give a port such as xdp:eth1, lab:bridge#1 or sim:gs908e#1", "location")
+        if any(name == other.name for other in found):
+            node.refuse(f"'{name}' is given twice", "use another name", "name")
+        if any(location == other.location for other in found):
+            node.refuse(f"'{location}' is given twice", "use another port", "location")
+        found.append(Port(name, str(location), node.path))
+    return tuple(found)
+
+
+def configuration(
+    document: Node, raw: dict[str, Any], speed: Callable[[int], float | None], mtus: Callable[[int], int | None]
+) -> Configuration:
+    """All of a document; `speed` tells the rate of a port's line in bit/s, by index, or None where it has none.
+
+    Raises PlanError, with the path, for the first thing that keisoku does not do exactly as it is written.
+    """
+    found = ports(document)
+    index = {port.name: place for place, port in enumerate(found)}
+    speeds = _layer1(document, index, speed, mtus)
+    _options(document)
+    hosts = interfaces(document, index)
+    names = Names(index, hosts)
+    nodes = document.children("flows")
+    if len(nodes) > MOST_FLOWS:
+        raise PlanError("flows", f"{len(nodes)} are too many", f"use at most {MOST_FLOWS}")
+    flows = [flow(node, names, lambda port: speeds[port], place) for place, node in enumerate(nodes)]
+    _unique(flows, hosts)
+    captures = wishes(document, index)
+    document.check_all_read()
+    return Configuration(found, tuple(hosts), tuple(flows), captures, raw)
+
+
+def _layer1(
+    document: Node,
+    index: dict[str, int],
+    speed: Callable[[int], float | None],
+    mtus: Callable[[int], int | None],
+) -> list[float | None]:
+    """Line rates by port. A line that has a rate cannot be given another; one that has none takes the script's."""
+    speeds = [speed(port) for port in index.values()]
+    for node in document.children("layer1"):
+        node.scalar("name")
+        wanted = node.scalar("speed")
+        if wanted is not None and wanted not in _SPEEDS:
+            node.refuse(f"{wanted} is not supported", f"use {', '.join(_SPEEDS)}", "speed")
+        if not node.scalar("promiscuous"):
+            node.refuse("a port receives every frame", "leave it out", "promiscuous")
+        mtu = int(node.scalar("mtu"))
+        for name in node.scalar("port_names") or []:
+            if name not in index:
+                node.refuse(f"there is no port {name}", "name one of ports[].name", "port_names")
+            port = index[name]
+            own_mtu = mtus(port)
+            # Clients send OTG's default without being asked.
+            if own_mtu is not None and mtu > own_mtu and mtu != _MTU_BYTES:
+                problem = f"{name} has an MTU of {own_mtu} bytes, which keisoku does not change"
+                node.refuse(problem, f"use at most {own_mtu}", "mtu")
+            if wanted is None:
+                continue
+            own = speeds[port]
+            if own is not None and own != _SPEEDS[wanted]:
+                node.refuse(
+                    f"{name} runs at {own / 1e9:g} Gb/s, which keisoku does not change", "leave it out", "speed"
+                )
+            speeds[port] = _SPEEDS[wanted]
+    return speeds
+
+
+def _options(document: Node) -> None:
+    options = document.child("options").child("port_options")
+    # Nobody but this server's controller can hold its ports, so there is nobody to take one from.
+    options.scalar("location_preemption")
+    if options.scalar("data_integrity"):
+        options.refuse("is always looked at, but not told as OTG does", "leave it out", "data_integrity")
+
+
+def _unique(flows: list[Flow], hosts: list[Interface]) -> None:
+    seen: set[str] = set()
+    for one in flows:
+        if one.name in seen:
+            raise PlanError(f"{one.path}.name", f"'{one.name}' is given twice", "use another name")
+        seen.add(one.name)
+    for host in hosts:
+        for name, path in [(host.name, host.path), *((each.name, each.path) for each in host.addresses)]:
+            if name in seen:
+                raise PlanError(f"{path}.name", f"'{name}' is given twice", "use another name")
+            seen.add(name)

@@ -1,0 +1,521 @@
+"""What a request does: to the session, and to the ports. One request at a time; knows no transport.
+
+Documents come in and go out as JSON values of OTG. Raises PlanError for what the script must change, EngineError for
+what failed on this side.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from keisoku import __version__
+from keisoku.calibration.store import bias
+from keisoku.engine import Engine
+from keisoku.errors import EngineError, PlanError
+from keisoku.frame.headers import Ends
+from keisoku.frame.variants import frames
+from keisoku.measurement import RUNS
+from keisoku.otg.access import Ownership
+from keisoku.otg.bench import Bench, open_bench
+from keisoku.otg.capture import TrafficCapture
+from keisoku.otg.config_change import appended, deleted, updated
+from keisoku.otg.configuration import Configuration, checked, configuration, ports
+from keisoku.otg.flow import End, Flow
+from keisoku.otg.load import trial
+from keisoku.otg.metrics import TagWish, flow_metrics, port_metrics
+from keisoku.otg.node import Node
+from keisoku.otg.session import Session
+from keisoku.record.validity import INTERRUPTED, reasons
+from keisoku.service.document import RunStatus
+from keisoku.service.runs import Runs
+from keisoku.service.traffic import EndedTraffic, Last
+
+Document = dict[str, Any]
+_Answer = TypeVar("_Answer")
+API_VERSIONS = ">=1.0.0,<2.0.0"
+"""A client compares its own version with this text: a plain version would turn every other client away."""
+_FIRST_STREAM = 1
+_STREAMS = 0xFFFF - _FIRST_STREAM
+"""Numbers that tell the frames of one traffic from stale ones; 0 and 0xFFFF are nobody's (`runner`)."""
+_LOOK_S = 0.02
+_SWITCH_S = 0.15
+"""How long a word to single flows may take: an engine prepares frames so long in advance."""
+_NOTHING = Configuration((), (), (), {}, {})
+_ANY_ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
+
+
+class Controller:
+    """The ports of this server and the one configuration on them. Its calls may come from different threads."""
+
+    def __init__(self, seed: int = 0, runs: Path = RUNS) -> None:
+        """`seed` is of what simulated devices draw, `runs` the folder of runs of methods."""
+        self._lock = threading.RLock()
+        self._session = Session()
+        self._bench: Bench | None = None
+        self._locations: tuple[str, ...] = ()
+        self._engine: Engine | None = None
+        self._capture: TrafficCapture | None = None
+        self._seed, self._stream, self._closed = seed, _FIRST_STREAM, False
+        self._ownership = Ownership()
+        self._runs = Runs(runs)
+
+    def ask(self, who: str, call: Callable[..., _Answer], *documents: Document, changes: bool = False) -> _Answer:
+        """One of its calls for the controller `who`. Raises PlanError if it changes what is another's."""
+        with self._lock:
+            now_s = time.monotonic()
+            self._ownership.heard(who, now_s)
+            if changes:
+                with suppress(EngineError):  # that traffic failed is said to who asks for it
+                    self._look()
+                if not self._holds_ports():
+                    self._ownership.freed()
+                self._ownership.check(who, now_s, bool(self._session.transmitting) or self._runs.active)
+            answer = call(*documents)
+            if changes:
+                self._ownership.configured(who, now_s, self._holds_ports())
+            return answer
+
+    @property
+    def runs(self) -> Runs:
+        """Runs of methods, which have the ports instead of a configuration."""
+        return self._runs
+
+    def start_run(self, document: Document) -> RunStatus:
+        """Raises PlanError while a configuration has ports, for what cannot be measured, and while another run goes."""
+        with self._lock:
+            self._check_open()
+            if self._session.configuration.ports:
+                problem = "an OTG configuration holds them"
+                raise PlanError("ports", problem, "set an empty configuration first")
+            return self._runs.start(document)
+
+    def set_config(self, document: Document) -> Document:
+        """Replaces everything. What is refused leaves all as it was, traffic included; only if ports that were
+        found good then fail to open is there no configuration afterwards."""
+        with self._lock:
+            self._check_open()
+            node = checked(document)
+            wanted = ports(node)
+            if wanted:
+                self._runs.check_idle()
+            locations = tuple(port.location for port in wanted)
+            kept = locations == self._locations
+            bench = self._bench if kept else open_bench(wanted) if wanted else None
+            try:
+                found = _understood(node, document, bench)
+            except BaseException:
+                if bench is not None and not kept:
+                    bench.close()
+                raise
+            self._end_traffic()
+            self._close_engine()
+            self._drop_capture()
+            if not kept:
+                self._leave()
+                self._bench, self._locations = bench, locations
+            self._session.configured(_NOTHING)
+            self._open_engine(found)
+            self._session.configured(found)
+            return {"warnings": []}
+
+    def update_config(self, document: Document) -> Document:
+        """Rates and sizes of flows; while no traffic runs."""
+        return self._change("ConfigUpdate", updated, document)
+
+    def append_config(self, document: Document) -> Document:
+        """More flows, likewise."""
+        return self._change("ConfigAppend", appended, document)
+
+    def delete_config(self, document: Document) -> Document:
+        """Fewer flows, likewise."""
+        return self._change("ConfigDelete", deleted, document)
+
+    def get_config(self) -> Document:
+        """As it was set."""
+        with self._lock:
+            return self._session.configuration.document
+
+    def set_control_state(self, document: Document) -> Document:
+        """Traffic, the tester's hosts, ports' links and captures."""
+        with self._lock:
+            self._check_open()
+            node = checked(document, "ControlState")
+            choice = str(node.choice())
+            state = node.child(choice)
+            if choice == "traffic":
+                warnings = self._traffic(state.child(str(state.choice())), node)
+            elif choice == "protocol" and state.choice() == "all":
+                wanted = str(state.child("all").scalar("state"))
+                node.check_all_read()
+                warnings = self._protocols(wanted == "start")
+            elif choice == "port" and state.choice() == "capture":
+                warnings = self._set_capture(state.child("capture"), node)
+            elif choice == "port" and state.choice() == "link":
+                warnings = self._set_link(state.child("link"), node)
+            else:
+                what = "use traffic.flow_transmit, protocol.all, port.capture or port.link"
+                state.refuse("is not supported", what, str(state.choice()))
+            return {"warnings": warnings}
+
+    def get_metrics(self, document: Document) -> Document:
+        """Of ports or flows."""
+        with self._lock:
+            node = checked(document, "MetricsRequest")
+            choice = str(node.choice())
+            if choice not in ("port", "flow"):
+                node.refuse("is not supported", "ask for port or flow", choice)
+            asked = node.child(choice)
+            names = [str(name) for name in asked.scalar(f"{choice}_names") or []]
+            wanted = asked.scalar("column_names" if choice == "port" else "metric_names") or []
+            tags = TagWish() if choice == "port" else _tag_wish(asked.child("tagged_metrics"))
+            node.check_all_read()
+            self._look()
+            session, rates = self._session, self._rates()
+            if choice == "port":
+                chosen = session.ports(names, "port.port_names")
+                found = port_metrics(session, chosen, wanted, rates, self._links(chosen))
+            else:
+                found = flow_metrics(session, session.flows(names, "flow.flow_names"), wanted, rates, tags)
+            return {"choice": f"{choice}_metrics", f"{choice}_metrics": found}
+
+    def get_states(self, document: Document) -> Document:
+        """Neighbours: the gateways that the tester's hosts found."""
+        with self._lock:
+            node = checked(document, "StatesRequest")
+            choice = str(node.choice())
+            if choice not in ("ipv4_neighbors", "ipv6_neighbors"):
+                node.refuse("is not supported", "ask for ipv4_neighbors or ipv6_neighbors", choice)
+            names = node.child(choice).scalar("ethernet_names") or []
+            node.check_all_read()
+            version = choice[3]
+            known = {host.name for host in self._session.configuration.interfaces}
+            unknown = next((name for name in names if name not in known), None)
+            if unknown is not None:
+                raise PlanError(f"{choice}.ethernet_names", f"there is no interface {unknown}", "name a configured one")
+            return {"choice": choice, choice: self._neighbours(int(version), names)}
+
+    def get_capture(self, document: Document) -> bytes:
+        """A file of what a port received while its capture ran."""
+        with self._lock:
+            node = checked(document, "CaptureRequest")
+            name = str(node.scalar("port_name"))
+            if node.child("packets").choice() != "all":
+                node.refuse("a capture is handed out as a whole", "leave it out", "packets")
+            node.check_all_read()
+            (port,) = self._session.ports([name], "port_name")
+            wish = self._session.configuration.captures.get(port)
+            if wish is None or self._capture is None:
+                raise PlanError("port_name", f"nothing was captured at {name}", "set a capture and start it")
+            if not self._capture.ended:
+                raise PlanError("port_name", "the capture still runs", "stop it first")
+            return self._capture.received(port, wish)
+
+    def get_version(self) -> Document:
+        """Which clients may talk to it."""
+        return {"api_spec_version": API_VERSIONS, "sdk_version": API_VERSIONS, "app_version": f"keisoku {__version__}"}
+
+    def last_traffic(self) -> Last:
+        """The last traffic with all that was counted; if none has ended, whether one runs. OTG has no words for it."""
+        with self._lock:
+            self._look()
+            session, engine = self._session, self._engine
+            if session.trial is None or session.facts is None or engine is None:
+                return bool(session.transmitting)
+            return EndedTraffic(
+                trial=session.trial,
+                facts=session.facts,
+                flows={name: list(range(part.start, part.stop)) for name, part in session.streams.items()},
+                ports=[port.name for port in session.configuration.ports],
+                rates=self._rates(),
+                bias=bias(engine),
+                context=engine.context(),
+                invalid_because=self._spoilt(),
+            )
+
+    def close(self) -> None:
+        """Ends traffic and runs, closes ports, removes labs. May be called twice."""
+        with self._lock:
+            self._closed = True
+            self._runs.close()
+            self._end_traffic()
+            self._close_engine()
+            self._drop_capture()
+            self._leave()
+
+    def _change(self, kind: str, make: Callable[[Document, Document], Document], document: Document) -> Document:
+        with self._lock:
+            checked(document, kind)
+            self._look()
+            if self._session.transmitting:
+                raise PlanError("config", "traffic runs, and a trial is not changed meanwhile", "stop it first")
+            return self.set_config(make(self._session.configuration.document, document))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineError("the server is shutting down")
+
+    def _holds_ports(self) -> bool:
+        return bool(self._session.configuration.ports) or self._runs.active
+
+    def _leave(self) -> None:
+        bench, self._bench, self._locations = self._bench, None, ()
+        if bench is not None:
+            bench.close()
+
+    def _open_engine(self, found: Configuration) -> None:
+        pairs = dict.fromkeys((one.port, other.port) for flow in found.flows for one, other in flow.ways)
+        if self._bench is None:
+            return
+        self._bench.answer([])
+        if not pairs:
+            return
+        engine = self._bench.engine(list(pairs), self._capture)
+        largest = engine.capabilities.max_frame_bytes
+        for flow in found.flows:
+            if largest is not None and max(flow.frame_bytes) > largest:
+                engine.close()
+                raise PlanError(f"{flow.path}.size", f"the ports send {largest} bytes at most", "use smaller frames")
+        self._engine = engine
+
+    def _close_engine(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def _traffic(self, state: Node, whole: Node) -> list[str]:
+        names = [str(name) for name in state.scalar("flow_names") or []]
+        wanted = str(state.scalar("state"))
+        whole.check_all_read()
+        self._look()
+        match wanted:
+            case "stop":
+                return self._stop(names)
+            case "pause" | "resume":
+                flows = self._session.to_switch(names, wanted)
+                self._switch(flows, "paused" if wanted == "pause" else "going")
+                return []
+        flows = self._session.to_start(names)
+        if self._session.transmitting:
+            if self._switch(flows, "going"):
+                return []
+            flows = self._session.to_start(names)  # the traffic has just ended: this is the next
+        return self._start(flows)
+
+    def _start(self, flows: Sequence[Flow]) -> list[str]:
+        engine = self._engine
+        assert engine is not None, "a configuration with flows has ports"
+        switches = engine.capabilities.switches
+        others = [flow for flow in self._session.configuration.flows if flow not in flows]
+        load = trial(flows, self._next_hop, others if switches else None)
+        count = len(load.trial.flows)
+        if self._stream + count > _STREAMS:
+            self._stream = _FIRST_STREAM
+        engine.start(load.trial, self._stream, self._seed)
+        self._stream += count
+        self._session.started(load, [flow.name for flow in flows])
+        if switches or len(load.streams) == 1:
+            return []
+        return ["counts of single flows come when traffic ends; until then they are 0"]
+
+    def _stop(self, names: Sequence[str]) -> list[str]:
+        flows, is_all = self._session.to_stop(names)
+        if not flows:
+            return [] if names and self._session.transmitting else self._spoilt()
+        if is_all:
+            return self._end_traffic() + self._spoilt()
+        self._switch(flows, "ended")
+        return []
+
+    def _switch(self, flows: Sequence[Flow], state: Literal["going", "paused", "ended"]) -> bool:
+        """False if the traffic is over, which has then been taken over."""
+        engine, session = self._engine, self._session
+        assert engine is not None, "traffic runs"
+        if not engine.capabilities.switches:
+            problem = "the engine starts and ends all flows of a trial together"
+            raise PlanError("traffic.flow_transmit.flow_names", problem, "name no flow, or all of them")
+        streams = [
+            stream for flow in flows for stream in range(session.streams[flow.name].stop)[session.streams[flow.name]]
+        ]
+        if engine.switch(streams, state):
+            session.joined([flow.name for flow in flows])
+            self._look(_SWITCH_S)
+            return True
+        self._finish()
+        return False
+
+    def _set_link(self, state: Node, whole: Node) -> list[str]:
+        """Also while traffic runs: what is sent meanwhile is lost."""
+        chosen = self._session.ports([str(name) for name in state.scalar("port_names") or []], "port.link.port_names")
+        wanted = str(state.scalar("state"))
+        whole.check_all_read()
+        if self._bench is None:
+            raise PlanError("port.link", "there is no port", "set a configuration first")
+        for port in chosen:
+            self._bench.set_link(port, wanted == "up")
+        return []
+
+    def _set_capture(self, state: Node, whole: Node) -> list[str]:
+        """Of all ports at once: programs of XDP keep frames for a capture only if they are opened with one."""
+        named = [str(name) for name in state.scalar("port_names") or []]
+        wanted = str(state.scalar("state"))
+        whole.check_all_read()
+        wishes = self._session.configuration.captures
+        chosen = self._session.ports(named, "port.capture.port_names") if named else list(wishes)
+        if not chosen or any(port not in wishes for port in chosen):
+            raise PlanError("port.capture.port_names", "not all of them have a capture", "name them in captures[]")
+        if wanted == "stop":
+            if self._capture is not None:
+                self._capture.close()
+            return []
+        self._look()
+        if self._session.transmitting:
+            raise PlanError("port.capture.state", "traffic runs already", "start the capture before the traffic")
+        self._close_engine()
+        self._drop_capture()
+        self._capture = TrafficCapture(next(iter(wishes.values())).snap_bytes)
+        self._open_engine(self._session.configuration)
+        if self._session.protocols:
+            self._protocols(start=True)
+        return []
+
+    def _drop_capture(self) -> None:
+        capture, self._capture = self._capture, None
+        if capture is not None:
+            capture.close()
+            capture.remove()
+
+    def _spoilt(self) -> list[str]:
+        """Why the last traffic says nothing about the device: what the tester or its host did. A flow that goes on
+        until it is stopped is not spoilt by that."""
+        session = self._session
+        if session.trial is None or session.facts is None:
+            return []
+        load, facts = session.trial, session.facts
+        if load.switches:
+            # Flows that were never told to go are no intention of anybody's; of others the script knows best.
+            pairs = zip(load.flows, load.switches, strict=True)
+            load = load.model_copy(update={"flows": tuple(flow for flow, switch in pairs if not switch.waits)})
+        if session.switched:
+            facts = facts.model_copy(update={"interrupted": True})
+        found = reasons(load, facts)
+        return [reason for reason in found if reason != INTERRUPTED]
+
+    def _protocols(self, start: bool) -> list[str]:
+        if self._bench is not None:
+            self._bench.answer(self._session.configuration.interfaces if start else ())
+        self._session.protocols = start
+        return []
+
+    def _neighbours(self, version: int, names: list[str]) -> list[Document]:
+        if self._bench is None or not self._session.protocols:
+            return []
+        found: list[Document] = []
+        for host in self._session.configuration.interfaces:
+            if names and host.name not in names:
+                continue
+            for address in host.addresses:
+                if address.version != version:
+                    continue
+                entry: Document = {"ethernet_name": host.name, f"ipv{version}_address": address.gateway}
+                with suppress(EngineError):  # who does not answer has no address
+                    mac = self._bench.resolve(host, address)
+                    if mac is not None:
+                        entry["link_layer_address"] = mac
+                found.append(entry)
+        return found
+
+    def _next_hop(self, end: End) -> str | None:
+        assert self._bench is not None and end.interface is not None and end.address is not None
+        return self._bench.resolve(end.interface, end.address)
+
+    def _look(self, seconds: float = _LOOK_S) -> None:
+        """Takes over what the engine has to say; a script that polls without a pause waits a moment here."""
+        if not self._session.transmitting or self._engine is None:
+            return
+        progress = self._engine.wait(seconds)
+        if progress.finished:
+            self._finish()
+        else:
+            self._session.looked(progress, time.monotonic())
+
+    def _end_traffic(self) -> list[str]:
+        """Stops what runs; what is said if it had not begun."""
+        if not self._session.transmitting or self._engine is None:
+            return []
+        self._engine.stop()
+        try:
+            self._finish()
+        except EngineError as error:
+            return [str(error)]
+        return []
+
+    def _finish(self) -> None:
+        assert self._engine is not None
+        try:
+            facts, _ = self._engine.finish()
+        except EngineError:
+            self._session.ended(None)
+            raise
+        self._session.ended(facts)
+
+    def _links(self, chosen: Sequence[int]) -> dict[int, bool]:
+        bench = self._bench
+        return {} if bench is None else {port: bench.link_is_up(port) for port in chosen}
+
+    def _rates(self) -> list[float | None]:
+        bench = self._bench
+        count = len(self._session.configuration.ports)
+        return [None if bench is None else bench.line_rate(port) for port in range(count)]
+
+
+def _tag_wish(node: Node) -> TagWish:
+    filters = []
+    for each in node.children("filters"):
+        values = tuple(str(value) for value in each.scalar("values") or [])
+        for value in values:
+            try:
+                int(value, 16)
+            except ValueError:
+                each.refuse(f"'{value}' is not hexadecimal", "write it as 0x2e", "values")
+        filters.append((str(each.scalar("name")), values))
+    return TagWish(
+        bool(node.scalar("include")),
+        bool(node.scalar("include_empty_metrics")),
+        tuple(node.scalar("metric_names") or ()),
+        tuple(filters),
+    )
+
+
+def _understood(node: Node, document: Document, bench: Bench | None) -> Configuration:
+    """The configuration, with all that can be refused without opening a port."""
+    found = configuration(
+        node,
+        document,
+        lambda port: None if bench is None else bench.line_rate(port),
+        lambda port: None if bench is None else bench.mtu_bytes(port),
+    )
+    if found.captures and bench is not None and not bench.captures:
+        raise PlanError("captures", "frames of these ports do not pass this host", "leave them out")
+    if found.interfaces and bench is not None and not bench.hosts:
+        raise PlanError("devices", "an instrument's ports have no hosts", "have the flows name ports")
+    for flow in found.flows:
+        if flow.timestamps and bench is not None and not bench.watches:
+            path = f"{flow.path}.metrics.timestamps"
+            raise PlanError(path, "the instrument keeps no times of first and last frames", "leave it out")
+    for flow in found.flows:
+        _check_frames(flow)
+    return found
+
+
+def _check_frames(flow: Flow) -> None:
+    """Builds the frames once, so that what cannot be sent is refused with its path, before any traffic."""
+    try:
+        frames(flow.packet.headers, flow.frame_bytes, _ANY_ENDS, flow.packet.modify)
+    except PlanError as error:
+        part = "size" if error.field == "frame size" else "packet"
+        raise PlanError(f"{flow.path}.{part}", error.problem, error.remedy) from error

@@ -1,0 +1,149 @@
+"""One OTG flow as keisoku is to send it: between which ports, which frames, how many, when. Plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+from keisoku.otg.device import Address, Interface
+from keisoku.otg.header import Packet, packet
+from keisoku.otg.node import Node
+from keisoku.otg.rate import Timing, frames_per_second, timing
+from keisoku.otg.size import frame_bytes
+from keisoku.otg.tag import TagClass, classes
+from keisoku.record.trial import Bursts
+
+LatencyMode = Literal["store_forward", "cut_through"]
+
+
+@dataclass(frozen=True)
+class End:
+    """Where frames enter or leave: a port, by index, and the tester's host there if the flow is between devices."""
+
+    port: int
+    interface: Interface | None = None
+    address: Address | None = None
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A flow of a configuration."""
+
+    name: str
+    path: str
+    ways: tuple[tuple[End, End], ...]
+    """From, to; a flow between devices may have many, which share its frames evenly."""
+    packet: Packet
+    frame_bytes: tuple[int, ...]
+    timing: Timing
+    measured: bool
+    """Whether the script wants metrics of it."""
+    loss: bool
+    latency: LatencyMode | None
+    tagged: tuple[TagClass, ...]
+    """Its frames by the values of its tags; one class without a key if it has none."""
+    timestamps: bool
+    """Whether it wants to know when the first and the last frame arrived."""
+
+
+class Names:
+    """What a flow's ends may be called: ports, Ethernet interfaces, and their addresses."""
+
+    def __init__(self, ports: Mapping[str, int], interfaces: Sequence[Interface]) -> None:
+        self._ports = ports
+        self._ends: dict[str, End] = {}
+        for interface in interfaces:
+            self._ends[interface.name] = End(interface.port, interface, next(iter(interface.addresses), None))
+            for address in interface.addresses:
+                self._ends[address.name] = End(interface.port, interface, address)
+
+    def port(self, node: Node, name: str, field: str) -> End:
+        """Raises PlanError with the field's path if there is no port of that name."""
+        if name not in self._ports:
+            node.refuse(f"there is no port {name}", "name one of ports[].name", field)
+        return End(self._ports[name])
+
+    def host(self, node: Node, name: str, field: str) -> End:
+        """Likewise of a device's interface or address."""
+        if name not in self._ends:
+            node.refuse(f"there is no interface or address {name}", "name one of devices[].ethernets[]", field)
+        return self._ends[name]
+
+
+def flow(node: Node, names: Names, line_rate: Callable[[int], float | None], seed: int) -> Flow:
+    """A flow of a document; `line_rate` is that of a port in bit/s, None if it has none.
+
+    Raises PlanError, with the path, for what keisoku does not do.
+    """
+    ways = _ways(node.child("tx_rx"), names)
+    if node.has("payload"):
+        node.refuse("keisoku's test frames have a payload of their own", "leave it out", "payload")
+    rates = [line_rate(transmit.port) for transmit, _ in ways]
+    speed = None if None in rates else min(rate for rate in rates if rate is not None)
+    sizes = frame_bytes(node.child("size"), seed)
+    rate = frames_per_second(node.child("rate"), sizes, speed)
+    metrics = node.child("metrics")
+    headers = packet(node)
+    found = Flow(
+        name=str(node.scalar("name")),
+        path=node.path,
+        ways=ways,
+        packet=headers,
+        frame_bytes=sizes,
+        timing=timing(node.child("duration"), rate, speed),
+        measured=bool(metrics.scalar("enable")),
+        loss=bool(metrics.scalar("loss")),
+        latency=_latency(metrics.child("latency"), sizes, speed),
+        tagged=classes(headers, sizes, node.path),
+        timestamps=bool(metrics.scalar("timestamps")),
+    )
+    if metrics.child("predefined_metric_tags").scalar("rx_name"):
+        metrics.refuse("a flow goes to one port here", "leave it out", "predefined_metric_tags.rx_name")
+    if len(found.tagged) > 1 and isinstance(found.timing.pacing, Bursts):
+        node.refuse("bursts are not counted by tags", "leave the tags or the bursts out", "packet")
+    return found
+
+
+def _ways(node: Node, names: Names) -> tuple[tuple[End, End], ...]:
+    if node.choice() == "port":
+        port = node.child("port")
+        receivers = [str(name) for name in port.scalar("rx_names") or []]
+        if port.has("rx_name"):
+            receivers.append(str(port.scalar("rx_name")))
+        if len(receivers) != 1:
+            port.refuse(f"a flow goes to one port here, not to {len(receivers)}", "name one", "rx_names")
+        ends = (names.port(port, str(port.scalar("tx_name")), "tx_name"), names.port(port, receivers[0], "rx_names"))
+        return (_apart(port, *ends),)
+    device = node.child("device")
+    senders = [names.host(device, str(name), "tx_names") for name in device.scalar("tx_names") or []]
+    receivers_ = [names.host(device, str(name), "rx_names") for name in device.scalar("rx_names") or []]
+    if device.scalar("bidirectional"):
+        device.refuse("a flow goes one way here", "write a flow for each direction", "bidirectional")
+    if device.scalar("mode") == "one_to_one":
+        if len(senders) != len(receivers_):
+            device.refuse("has not as many names as rx_names", "pair them", "tx_names")
+        pairs = list(zip(senders, receivers_, strict=True))
+    else:
+        pairs = list(product(senders, receivers_))
+    if not pairs:
+        device.refuse("names nothing", "name at least one interface", "tx_names")
+    return tuple(_apart(device, *pair) for pair in pairs)
+
+
+def _apart(node: Node, transmit: End, receive: End) -> tuple[End, End]:
+    if transmit.port == receive.port:
+        node.refuse("sends and receives at one port", "name two ports")
+    return transmit, receive
+
+
+def _latency(node: Node, sizes: Sequence[int], speed: float | None) -> LatencyMode | None:
+    mode: LatencyMode = node.scalar("mode")
+    if not node.scalar("enable"):
+        return None
+    if mode == "store_forward" and (speed is None or len(set(sizes)) > 1):
+        # RFC 1242 §3.8: last bit in to first bit out, so a frame's own time on the line is taken off.
+        why = "needs frames of one size on a line of known rate"
+        node.refuse(f"store_forward {why}", "use cut_through, which is what is measured", "mode")
+    return mode

@@ -1,0 +1,208 @@
+"""The headers of an OTG flow as a stack in keisoku's notation, with the fields that vary. Builds no frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from keisoku.otg.header_fields import KINDS, HeaderKind
+from keisoku.otg.node import Node
+from keisoku.otg.pattern import Values, values
+
+_ETHERNET_BYTES = 14
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One header: literal values by Scapy's field, and modifiers likewise; what is in neither is left to keisoku."""
+
+    name: str
+    path: str
+    given: dict[str, int | str | bytes]
+    varied: dict[str, str]
+    absent: frozenset[str] = frozenset()
+    """Addresses that the script does not give; `given` has OTG's default for them."""
+    patterns: dict[str, Values] = field(default_factory=dict)
+    """By Scapy's field, those that vary or are tagged."""
+
+    def text(self) -> str:
+        """As the stack has it."""
+        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
+
+    def filled(self, **addresses: str) -> Layer:
+        """With these in place of what the script does not give."""
+        own = {name: value for name, value in addresses.items() if name in self.absent}
+        return replace(self, given=self.given | own, absent=self.absent - own.keys())
+
+
+@dataclass(frozen=True)
+class Packet:
+    """All headers of a flow, from the outermost."""
+
+    layers: tuple[Layer, ...]
+
+    @property
+    def headers(self) -> str:
+        """The stack in Scapy's notation."""
+        return "/".join(layer.text() for layer in self.layers)
+
+    @property
+    def modify(self) -> tuple[str, ...]:
+        """The modifiers, each naming its layer by name and number."""
+        found = []
+        for place, layer in enumerate(self.layers):
+            number = sum(other.name == layer.name for other in self.layers[: place + 1])
+            name = layer.name if number == 1 else f"{layer.name}[{number}]"
+            found += [f"{name}.{field}={function}" for field, function in layer.varied.items()]
+        return tuple(found)
+
+    def filled(
+        self, source_mac: str, next_hop_mac: str | None, source_ip: str | None, destination_ip: str | None
+    ) -> Packet:
+        """For a flow between devices: their addresses where the script gives none, in the outermost headers only."""
+        ethernet, *rest = self.layers
+        macs = {"src": source_mac} | ({} if next_hop_mac is None else {"dst": next_hop_mac})
+        ips = {"src": source_ip, "dst": destination_ip}
+        first_ip = next((place for place, layer in enumerate(rest) if layer.name in ("IP", "IPv6")), None)
+        if first_ip is not None and source_ip is not None and (":" in source_ip) == (rest[first_ip].name == "IPv6"):
+            rest[first_ip] = rest[first_ip].filled(**{name: ip for name, ip in ips.items() if ip is not None})
+        return Packet((ethernet.filled(**macs), *rest))
+
+
+def packet(flow: Node) -> Packet:
+    """The headers of a flow; an Ethernet header if it names none (OTG's default).
+
+    Raises PlanError, with the path, for headers and fields that keisoku cannot send.
+    """
+    nodes = flow.children("packet")
+    kinds = [str(node.choice()) for node in nodes]
+    found: list[Layer] = []
+    for node, kind, following in zip(nodes, kinds, [*kinds, ""][1:], strict=True):
+        if kind == "custom":
+            found += _custom(node, first=not found)
+        elif kind in KINDS:
+            layer = _layer(node.child(kind), KINDS[kind], kind, following)
+            # As the API's other implementations send it, whose scripts count on its length.
+            tunnelled = layer.name == "Ether" and found and found[-1].name == "VXLAN"
+            found.append(replace(layer, name="InnerEther") if tunnelled else layer)
+        else:
+            node.refuse(f"the header {kind} is not supported", f"use {', '.join(KINDS)} or custom", kind)
+    if not found:
+        found = [Layer("Ether", flow.path, {"src": "00:00:00:00:00:00"}, {}, frozenset({"src", "dst"}))]
+    if found[0].name != "Ether":
+        nodes[0].refuse(f"a frame begins with Ethernet, not with {kinds[0]}", "put an ethernet header first")
+    return Packet(tuple(found))
+
+
+def _custom(node: Node, first: bool) -> list[Layer]:
+    custom = node.child("custom")
+    text = str(custom.scalar("bytes"))
+    digits = text.removeprefix("0x").removeprefix("0X").replace(":", "").replace(" ", "")
+    if len(digits) % 2:
+        custom.refuse("has half a byte at the end", "give two digits for each byte", "bytes")
+    try:
+        octets = bytes.fromhex(digits)
+    except ValueError:
+        custom.refuse("is not hexadecimal", "write it as 0A0B0C", "bytes")
+    if not first:
+        return [Layer("Raw", node.path, {"load": octets}, {})]
+    if len(octets) < _ETHERNET_BYTES:
+        custom.refuse("is shorter than an Ethernet header", f"give {_ETHERNET_BYTES} bytes or more", "bytes")
+    macs = {"dst": octets[:6].hex(":"), "src": octets[6:12].hex(":")}
+    ethernet = Layer("Ether", node.path, {**macs, "type": int.from_bytes(octets[12:14], "big")}, {})
+    rest = octets[_ETHERNET_BYTES:]
+    return [ethernet, Layer("Raw", node.path, {"load": rest}, {})] if rest else [ethernet]
+
+
+def _layer(outer: Node, kind: HeaderKind, name: str, following: str) -> Layer:
+    node = outer
+    if kind.inside is not None:
+        outer.choice()
+        node = outer.child(kind.inside)
+    given: dict[str, int | str | bytes] = {}
+    varied: dict[str, str] = {}
+    absent = set()
+    patterns: dict[str, Values] = {}
+    for otg_name, scapy_name in kind.fields.items():
+        if not node.has(otg_name) and otg_name in ("src", "dst"):
+            absent.add(scapy_name)
+        if not node.has(otg_name) and otg_name in kind.computed:
+            continue
+        found = values(node.child(otg_name))
+        if found is None:
+            if otg_name in ("src", "dst"):
+                absent.add(scapy_name)
+            continue
+        if otg_name == "tpid" and found.fixed == 0xFFFF:
+            continue
+        if found.fixed is None:
+            varied[scapy_name] = found.modifier()
+        else:
+            given[scapy_name] = found.fixed
+        if found.fixed is None or found.tags:
+            patterns[scapy_name] = found
+    for otg_name, value in kind.fixed.items():
+        if node.has(otg_name) and _one(node.child(otg_name)) != value:
+            node.refuse(f"keisoku sends {value} only", "leave it out", otg_name)
+    if kind.bits is not None:
+        field, names = kind.bits
+        given[field] = sum(_one(node.child(each)) << place for place, each in enumerate(reversed(names)))
+    if kind.checksum is not None:
+        given |= _checksum(node.child(kind.checksum[0]), kind.checksum[1])
+    if name == "ipv4":
+        _priority(node.child("priority"), given, varied, patterns)
+    if name == "mpls" and "s" not in given and "s" not in varied:
+        given["s"] = 0 if following == "mpls" else 1
+    return Layer(kind.layer, node.path, given, varied, frozenset(absent), patterns)
+
+
+def _one(node: Node) -> int:
+    """The number of a pattern that must not vary."""
+    found = values(node)
+    if found is None or not isinstance(found.fixed, int):
+        node.refuse("keisoku does not vary this field", "give one value")
+    if found.tags:
+        node.refuse("keisoku keeps no metrics by this field", "leave the tags out", "metric_tags")
+    return found.fixed
+
+
+def _checksum(node: Node, field: str) -> dict[str, int]:
+    match node.choice():
+        case "custom":
+            return {field: int(node.scalar("custom"))}
+        case _:
+            if node.scalar("generated") == "bad":
+                node.refuse("keisoku sends no wrong checksum of its own choice", "give one as custom", "generated")
+            return {}
+
+
+def _priority(
+    node: Node, given: dict[str, int | str | bytes], varied: dict[str, str], patterns: dict[str, Values]
+) -> None:
+    """The second octet of IPv4: raw, or made of DSCP and ECN, or of RFC 1349's flags."""
+    match node.choice():
+        case "raw":
+            found = values(node.child("raw"))
+        case "dscp":
+            dscp = node.child("dscp")
+            phb, ecn = values(dscp.child("phb")), _one(dscp.child("ecn"))
+            if phb is not None:
+                # Bits of the code point are the upper ones of the octet.
+                tags = tuple(replace(tag, field_bits=8) for tag in phb.tags)
+                found = Values(tuple(number << 2 | ecn for number in phb.numbers), phb.kind, tags)
+            else:
+                found = None
+        case _:
+            tos = node.child("tos")
+            flags = ("precedence", "delay", "throughput", "reliability", "monetary", "unused")
+            whole = 0
+            for flag in flags:
+                whole = whole << (3 if flag == "precedence" else 1) | _one(tos.child(flag))
+            found = Values((whole,), "uint32")
+    if found is None:
+        return
+    if found.fixed is None:
+        varied["tos"] = found.modifier()
+    else:
+        given["tos"] = found.fixed
+    if found.fixed is None or found.tags:
+        patterns["tos"] = found

@@ -1,0 +1,114 @@
+"""OTG over HTTP: paths, bodies and status codes. Whatever is sent, the answer is OTG's, and the server goes on.
+
+Answers hold no field that OTG does not have: gosnappi rejects those. What is ours is below /keisoku/v1.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from keisoku.errors import KeisokuError, PlanError
+from keisoku.otg.access import Tokens
+from keisoku.otg.controller import Controller, Document
+from keisoku.service.body import body, problem
+from keisoku.service.routes import Endpoint, routes
+
+_log = logging.getLogger(__name__)
+
+
+def application(controller: Controller, tokens: Tokens | None = None) -> Starlette:
+    """The ASGI application; with tokens, for those who have one."""
+    ask = _Ask(controller, tokens or Tokens({}))
+    found = [
+        ask.route(
+            "/config",
+            {"POST": controller.set_config, "GET": controller.get_config, "PATCH": controller.update_config},
+            changes=True,
+        ),
+        ask.route("/config/append", {"PATCH": controller.append_config}, changes=True),
+        ask.route("/config/delete", {"PATCH": controller.delete_config}, changes=True),
+        ask.route("/control/state", {"POST": controller.set_control_state}, changes=True),
+        ask.route("/monitor/metrics", {"POST": controller.get_metrics}),
+        ask.route("/monitor/states", {"POST": controller.get_states}),
+        ask.route("/monitor/capture", {"POST": controller.get_capture}),
+        ask.route("/capabilities/version", {"GET": controller.get_version}),
+        Route("/control/action", _no_actions, methods=["POST"]),
+        *routes(controller, ask.guard, controller.ask),
+    ]
+    return Starlette(routes=found, exception_handlers={HTTPException: _not_there, Exception: _failed})
+
+
+class _Ask:
+    """Routes that ask a controller, for whom they know."""
+
+    def __init__(self, controller: Controller, tokens: Tokens) -> None:
+        self._controller, self._tokens = controller, tokens
+
+    def route(self, path: str, calls: dict[str, Callable[..., Document | bytes]], changes: bool = False) -> Route:
+        """A path; by method what to call. GET never changes anything."""
+
+        async def endpoint(request: Request) -> Response:
+            who = self._who(request)
+            if who is None:
+                return _unknown()
+            reads = request.method in ("GET", "HEAD")
+            call = calls["GET" if reads else request.method]
+            try:
+                documents = [] if reads else [await body(request)]
+                # Ports are opened and frames built meanwhile: others wait for the controller, not for the loop.
+                answer = await run_in_threadpool(
+                    self._controller.ask, who, call, *documents, changes=changes and not reads
+                )
+            except PlanError as error:
+                return problem(400, "validation", str(error))
+            except KeisokuError as error:
+                return problem(500, "internal", str(error))
+            except ClientDisconnect:
+                return problem(400, "validation", "body: ended early")  # nobody is there to read it
+            if isinstance(answer, bytes):
+                return Response(answer, media_type="application/octet-stream")
+            return JSONResponse(answer)
+
+        return Route(path, endpoint, methods=list(calls))
+
+    def guard(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+        """An endpoint for those who may ask, and told who does."""
+
+        async def guarded(request: Request) -> Response:
+            who = self._who(request)
+            return _unknown() if who is None else await endpoint(request, who)
+
+        return guarded
+
+    def _who(self, request: Request) -> str | None:
+        if self._tokens:
+            return self._tokens.name(request.headers.get("authorization"))
+        return request.client.host if request.client is not None else "unknown"
+
+
+def _unknown() -> Response:
+    answer = problem(401, "validation", "token: none that is known; write https://NAME:TOKEN@HOST:PORT")
+    answer.headers["WWW-Authenticate"] = 'Basic realm="keisoku"'
+    return answer
+
+
+async def _no_actions(request: Request) -> Response:
+    return problem(400, "validation", "control actions (ping, protocols) are not supported by keisoku; leave them out")
+
+
+async def _not_there(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return problem(error.status_code, "validation", f"{request.method} {request.url.path}: {error.detail}")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return problem(500, "internal", f"{type(error).__name__}: see the server's log")

@@ -1,0 +1,129 @@
+"""Flows of a configuration as one trial of an engine. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from keisoku.analysis.rates import NS_PER_S
+from keisoku.errors import EngineError
+from keisoku.otg.flow import End, Flow
+from keisoku.otg.header import Packet
+from keisoku.otg.rate import CONTINUOUS_NS
+from keisoku.otg.tag import TagClass, TagKey
+from keisoku.record import trial as record
+
+DRAIN_NS = NS_PER_S // 2
+"""How long frames may be under way after the last was sent, before a flow counts as stopped."""
+_LATE_NS = 10_000_000
+"""How much later than its time, or 0.5 % of it, a flow of so many seconds may send what was held up."""
+
+NextHop = Callable[[End], str | None]
+"""MAC address of the router of a device's address; None: that of the receiving end."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Flows as an engine carries them out."""
+
+    trial: record.Trial
+    streams: dict[str, slice]
+    """Which streams of the trial are each flow's."""
+    tags: tuple[TagKey, ...]
+    """By stream, what its frames carry in the bits that a script tags."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One stream."""
+
+    flow: Flow
+    transmit: End
+    receive: End
+    tag: TagClass
+    packet: Packet
+    rate: float
+    duration_ns: int
+
+
+def trial(flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | None = None) -> Load:
+    """The flows as a trial. `waiting`: flows that may join; None if none can.
+
+    Flows whose gateway does not answer cannot join; raises EngineError if one of `flows` has no answer.
+
+    All flows have one clock. OTG knows no phases but the load: no frame is sent that the script does not ask for.
+    """
+    parts: list[_Part] = []
+    streams: dict[str, slice] = {}
+    for flow in [*flows, *(waiting or ())]:
+        first = len(parts)
+        try:
+            parts += _parts(flow, next_hop)
+        except EngineError:
+            if flow in flows:
+                raise
+            continue
+        streams[flow.name] = slice(first, len(parts))
+    most = max(part.rate for part in parts)
+    own_flows = [
+        record.Flow(
+            transmit=part.transmit.port,
+            receive=part.receive.port,
+            share=part.rate / most,
+            start_ns=part.flow.timing.start_ns,
+            duration_ns=part.duration_ns,
+            frame_bytes=part.tag.frame_bytes,
+            pacing=part.flow.timing.pacing,
+            headers=part.packet.headers,
+            modify=part.packet.modify,
+        )
+        for part in parts
+    ]
+    sizes = [size for flow in flows for size in flow.frame_bytes]
+    whole = record.Trial(
+        purpose="traffic",
+        frame_bytes=round(sum(sizes) / len(sizes)),
+        frames_per_second=most,
+        duration_ns=max(one.start_ns + (one.duration_ns or 0) for one in own_flows),
+        phases=record.Phases(learning=False, learning_wait_ns=0, drain_ns=DRAIN_NS, rest_ns=0),
+        flows=tuple(own_flows),
+        switches=() if waiting is None else tuple(_switch(part, part.flow in flows) for part in parts),
+    )
+    return Load(whole, streams, tuple(part.tag.key for part in parts))
+
+
+def _switch(part: _Part, goes: bool) -> record.Switch:
+    # A number of frames is sent however late the tester is; a time is kept, and what is left then is not sent.
+    timing, duration_ns = part.flow.timing, part.duration_ns
+    timed = timing.frames is None and timing.duration_ns < CONTINUOUS_NS
+    return record.Switch(waits=not goes, cut_ns=duration_ns + max(_LATE_NS, duration_ns // 200) if timed else None)
+
+
+def _parts(flow: Flow, next_hop: NextHop) -> list[_Part]:
+    """A stream for each way, and for each value of the tags on it."""
+    found = []
+    ways, timing = len(flow.ways), flow.timing
+    for place, (transmit, receive) in enumerate(flow.ways):
+        for tag in flow.tagged:
+            rate = timing.frames_per_second / ways * tag.share
+            duration_ns = timing.duration_ns
+            if timing.frames is not None:
+                own = tag.frames_of(timing.frames // ways + (place < timing.frames % ways))
+                if own == 0:
+                    continue
+                duration_ns = max(1, round(own * NS_PER_S / rate))
+            packet = _filled(tag.packet, transmit, receive, next_hop)
+            found.append(_Part(flow, transmit, receive, tag, packet, rate, duration_ns))
+    return found
+
+
+def _filled(packet: Packet, transmit: End, receive: End, next_hop: NextHop) -> Packet:
+    if transmit.interface is None or receive.interface is None:
+        return packet
+    destination = receive.interface.mac if transmit.address is None else next_hop(transmit)
+    return packet.filled(
+        transmit.interface.mac,
+        destination or receive.interface.mac,
+        None if transmit.address is None else transmit.address.ip,
+        None if receive.address is None else receive.address.ip,
+    )

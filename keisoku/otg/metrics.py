@@ -1,0 +1,304 @@
+"""OTG's metrics of ports and flows from a session's counts. Pure; adds no field that OTG does not have.
+
+Counts of a flow come from the account of its frames when traffic ends, and from the engine's looks at its streams while
+it runs. Totals of an engine that tells no more are given to the one flow, or the one port, whose they are; others then
+stay at zero until the end. Latencies and times come at the end: until then only counts are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keisoku.analysis.rates import frame_time_ns
+from keisoku.engine import Progress
+from keisoku.otg.flow import Flow
+from keisoku.otg.session import Session
+from keisoku.otg.tag import TagKey
+from keisoku.record.trial import Facts, StreamFacts
+
+
+@dataclass(frozen=True)
+class TagWish:
+    """Which tagged metrics a request wants."""
+
+    include: bool = True
+    empty: bool = False
+    """Also of values that no frame carried yet."""
+    columns: tuple[str, ...] = ()
+    filters: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Names of tags, and the values that are wanted; all must hold."""
+
+    def wants(self, key: TagKey) -> bool:
+        """Whether the metric of such frames is wanted."""
+        own = dict(key)
+        return all(
+            name in own and (not values or int(own[name], 16) in {int(value, 16) for value in values})
+            for name, values in self.filters
+        )
+
+
+def flow_metrics(
+    session: Session,
+    flows: Sequence[Flow],
+    wanted: Sequence[str],
+    rates: Sequence[float | None],
+    tags: TagWish,
+) -> Any:
+    """A metric of each flow that is measured; `wanted` names its columns, all if empty. `rates`: lines', by port."""
+    found = []
+    for flow in flows:
+        if not flow.measured:
+            continue
+        metric = _chosen(_flow(session, flow, rates), wanted, {"name"})
+        if tags.include and flow.tagged[0].key:
+            metric["tagged_metrics"] = _tagged(session, flow, rates, tags)
+        found.append(metric)
+    return found
+
+
+def port_metrics(
+    session: Session,
+    ports: Sequence[int],
+    wanted: Sequence[str],
+    rates: Sequence[float | None],
+    links: Mapping[int, bool],
+) -> Any:
+    """A metric of each port, by index; `links` are up or not."""
+    found = [_port(session, port, rates[port]) | {"link": "up" if links[port] else "down"} for port in ports]
+    return [_chosen(metric, wanted, {"name"}) for metric in found]
+
+
+def bytes_of(sizes: Sequence[int], frames: int) -> int:
+    """Bytes, with FCS, of the first frames of a stream whose sizes come in turn."""
+    rounds, rest = divmod(frames, len(sizes))
+    return rounds * sum(sizes) + sum(sizes[:rest])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What is known of one stream of a flow."""
+
+    frame_bytes: tuple[int, ...]
+    offered: int
+    received: int
+    forwarded: int
+    facts: StreamFacts | None
+    """The whole account, once the traffic is over."""
+
+
+def _parts(session: Session, flow: Flow) -> list[_Part]:
+    part = session.streams.get(flow.name)
+    if part is None or session.trial is None:
+        return []
+    sizes = [each.frame_bytes or (0,) for each in session.trial.flows[part]]
+    if session.facts is not None:
+        return [
+            _Part(own, each.offered_frames, each.tracked.received_frames, each.tracked.forwarded_frames, each)
+            for own, each in zip(sizes, session.facts.streams[part], strict=True)
+        ]
+    return [
+        _Part(own, each.offered_frames, each.received_frames, each.forwarded_frames, None)
+        for own, each in zip(sizes, session.live(flow.name), strict=False)
+    ]
+
+
+def _flow(session: Session, flow: Flow, rates: Sequence[float | None]) -> dict[str, Any]:
+    names = [port.name for port in session.configuration.ports]
+    transmit, receive = flow.ways[0]
+    metric: dict[str, Any] = {
+        "name": flow.name,
+        "port_tx": names[transmit.port],
+        "port_rx": names[receive.port],
+        "transmit": session.state(flow),
+        "frames_tx": 0,
+        "frames_rx": 0,
+        "bytes_tx": 0,
+        "frames_tx_rate": 0.0,
+        "frames_rx_rate": 0.0,
+    }
+    parts = _parts(session, flow)
+    if parts:
+        return metric | _columns(session, flow, rates, parts) | _part_rates(session, flow, lambda key: True)
+    if session.transmitting == (flow.name,) and session.progress is not None:
+        metric |= _live(session.progress, session.progress_before)
+        metric["bytes_tx"] = bytes_of(flow.frame_bytes, metric["frames_tx"])
+    return metric
+
+
+def _tagged(session: Session, flow: Flow, rates: Sequence[float | None], wish: TagWish) -> list[dict[str, Any]]:
+    """A metric of the frames of each combination of values, in the order in which they come."""
+    parts = _parts(session, flow)
+    keys = session.tags[session.streams[flow.name]] if flow.name in session.streams else ()
+    found = []
+    for key in (each.key for each in flow.tagged):
+        own = [part for part, other in zip(parts, keys, strict=False) if other == key]
+        if not wish.wants(key) or not (wish.empty or any(part.offered for part in own)):
+            continue
+        metric = _columns(session, flow, rates, own) | _part_rates(session, flow, key.__eq__)
+        tags = [{"name": name, "value": {"choice": "hex", "hex": value}} for name, value in key]
+        found.append(_chosen(metric | {"tags": tags}, wish.columns, {"tags"}))
+    return found
+
+
+def _columns(session: Session, flow: Flow, rates: Sequence[float | None], parts: Sequence[_Part]) -> dict[str, Any]:
+    """Counts of some of a flow's streams, and what the script wants to know besides."""
+    sent = sum(part.offered for part in parts)
+    found: dict[str, Any] = {
+        "frames_tx": sent,
+        "frames_rx": sum(part.received for part in parts),
+        "bytes_tx": sum(bytes_of(part.frame_bytes, part.offered) for part in parts),
+    }
+    received = [_received_bytes(part) for part in parts]
+    if None not in received:
+        found["bytes_rx"] = sum(each for each in received if each is not None)
+    if flow.loss and session.state(flow) != "started":
+        # Of frames that were sent and did not come: a duplicate makes up for none, and one under way is not lost.
+        lost = sent - sum(part.forwarded for part in parts)
+        found["loss"] = 100.0 * lost / sent if sent else 0.0
+    facts = [part.facts for part in parts if part.facts is not None]
+    latency = _latency(flow, facts, rates)
+    if latency is not None:
+        found["latency"] = latency
+    times = _timestamps(facts)
+    if flow.timestamps and times is not None:
+        found["timestamps"] = times
+    return found
+
+
+def _part_rates(session: Session, flow: Flow, wanted: Callable[[TagKey], object]) -> dict[str, float]:
+    """Of a flow's streams with wanted tags while traffic runs: means of about a second."""
+    now, before = session.progress, session.progress_before
+    found = {"frames_tx_rate": 0.0, "frames_rx_rate": 0.0}
+    if now is None or before is None or not before.streams or now.elapsed_s <= before.elapsed_s:
+        return found
+    part, span_s = session.streams[flow.name], now.elapsed_s - before.elapsed_s
+    for key, new, old in zip(session.tags[part], now.streams[part], before.streams[part], strict=True):
+        if wanted(key):
+            found["frames_tx_rate"] += (new.offered_frames - old.offered_frames) / span_s
+            found["frames_rx_rate"] += (new.received_frames - old.received_frames) / span_s
+    return found
+
+
+def _timestamps(parts: Sequence[StreamFacts]) -> dict[str, int] | None:
+    """Of the first and the last frame that arrived, in ns since the traffic began; None if none did."""
+    first = [part.first_received_ns for part in parts if part.first_received_ns is not None]
+    last = [part.last_received_ns for part in parts if part.last_received_ns is not None]
+    return {"first_timestamp_ns": min(first), "last_timestamp_ns": max(last)} if first and last else None
+
+
+def _received_bytes(part: _Part) -> int | None:
+    """Bytes of what arrived, as it was sent; None where it is not known which of several sizes did."""
+    if len(set(part.frame_bytes)) == 1:
+        return part.received * part.frame_bytes[0]
+    if part.received == part.forwarded == part.offered:
+        return bytes_of(part.frame_bytes, part.offered)
+    return None
+
+
+def _latency(flow: Flow, parts: Sequence[StreamFacts], rates: Sequence[float | None]) -> dict[str, float] | None:
+    found = [part.tracked.latency for part in parts if part.tracked.latency is not None]
+    if flow.latency is None or not found:
+        return None
+    off_ns = 0.0
+    if flow.latency == "store_forward":
+        rate = rates[flow.ways[0][0].port]
+        assert rate is not None, "a flow whose line has no rate was refused"
+        off_ns = frame_time_ns(rate, flow.frame_bytes[0])
+    count = sum(one.count for one in found)
+    return {
+        "minimum_ns": min(one.min_ns for one in found) - off_ns,
+        "maximum_ns": max(one.max_ns for one in found) - off_ns,
+        "average_ns": sum(one.mean_ns * one.count for one in found) / count - off_ns,
+    }
+
+
+def _port(session: Session, number: int, rate: float | None) -> dict[str, Any]:
+    port = session.configuration.ports[number]
+    going = [flow for flow in session.configuration.flows if flow.name in session.transmitting]
+    sending = {way[0].port for flow in going for way in flow.ways}
+    receiving = {way[1].port for flow in going for way in flow.ways}
+    metric: dict[str, Any] = {
+        "name": port.name,
+        "location": port.location,
+        "capture": "stopped",
+        "frames_tx": 0,
+        "frames_rx": 0,
+        "frames_tx_rate": 0.0,
+        "frames_rx_rate": 0.0,
+        "transmit": "started" if number in sending else "stopped",
+    }
+    if rate is not None:
+        metric["speed"] = round(rate / 8_000)  # OTG has it in KBps
+    if session.trial is not None and session.progress is not None and session.progress.streams:
+        metric |= _port_live(session, number)
+    elif session.transmitting and session.progress is not None:
+        live = _live(session.progress, session.progress_before)
+        if sending == {number}:
+            metric |= {name: value for name, value in live.items() if "_tx" in name}
+        if receiving == {number}:
+            metric |= {name: value for name, value in live.items() if "_rx" in name}
+    if session.facts is not None:
+        metric |= _counted(session, session.facts, number)
+    return metric
+
+
+def _port_live(session: Session, number: int) -> dict[str, Any]:
+    """Frames of all flows at a port while traffic runs; what is nobody's is counted at the end."""
+    now, before = session.progress, session.progress_before
+    assert now is not None and session.trial is not None
+    flows = session.trial.flows
+
+    def counts(progress: Progress) -> tuple[int, int]:
+        pairs = list(zip(flows, progress.streams, strict=True))
+        sent = sum(part.offered_frames for flow, part in pairs if flow.transmit == number)
+        return sent, sum(part.received_frames for flow, part in pairs if flow.receive == number)
+
+    sent, received = counts(now)
+    found: dict[str, Any] = {"frames_tx": sent, "frames_rx": received}
+    found["bytes_tx"] = sum(
+        bytes_of(flow.frame_bytes or (0,), part.offered_frames)
+        for flow, part in zip(flows, now.streams, strict=True)
+        if flow.transmit == number
+    )
+    if before is not None and before.streams and now.elapsed_s > before.elapsed_s:
+        span_s, (sent_before, received_before) = now.elapsed_s - before.elapsed_s, counts(before)
+        found["frames_tx_rate"] = (sent - sent_before) / span_s
+        found["frames_rx_rate"] = (received - received_before) / span_s
+    return found
+
+
+def _counted(session: Session, facts: Facts, number: int) -> dict[str, int]:
+    strangers = sum(each.foreign_frames + each.misdirected_frames for each in facts.receivers if each.port == number)
+    parts = [
+        (each, part)
+        for flow in session.configuration.flows
+        for part in _parts(session, flow)
+        if (each := part.facts) is not None
+    ]
+    own = [part for each, part in parts if each.receive == number]
+    sent = [part for each, part in parts if each.transmit == number]
+    counts = {
+        "frames_tx": sum(part.offered for part in sent),
+        "frames_rx": sum(part.received for part in own) + strangers,
+        "bytes_tx": sum(bytes_of(part.frame_bytes, part.offered) for part in sent),
+    }
+    received = [_received_bytes(part) for part in own]
+    if None not in received and strangers == 0:
+        counts["bytes_rx"] = sum(each for each in received if each is not None)
+    return counts
+
+
+def _live(progress: Progress, before: Progress | None) -> dict[str, Any]:
+    """Totals, and rates between the last two looks."""
+    found: dict[str, Any] = {"frames_tx": progress.offered_frames, "frames_rx": progress.forwarded_frames}
+    span_s = 0.0 if before is None else progress.elapsed_s - before.elapsed_s
+    if before is not None and span_s > 0:
+        found["frames_tx_rate"] = (progress.offered_frames - before.offered_frames) / span_s
+        found["frames_rx_rate"] = (progress.forwarded_frames - before.forwarded_frames) / span_s
+    return found
+
+
+def _chosen(metric: dict[str, Any], wanted: Sequence[str], always: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in metric.items() if name in always or name in wanted} if wanted else metric

@@ -1,0 +1,174 @@
+"""The server: where it listens, with what certificate, until when. Knows no path and no message."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import uvicorn
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.otg.access import Tokens
+from keisoku.otg.controller import Controller
+from keisoku.otg.http import application
+
+if TYPE_CHECKING:
+    from keisoku.otg.grpc_service import GrpcServer
+
+HTTP_PORT = 8443
+GRPC_PORT = 40051
+_MOST_CONNECTIONS = 64
+_KEEP_ALIVE_S = 75
+_END_S = 5
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where, and how it shows who it is."""
+
+    address: str = "127.0.0.1"
+    http_port: int = HTTP_PORT
+    grpc_port: int | None = GRPC_PORT
+    """None: no gRPC."""
+    certificate: Path | None = None
+    key: Path | None = None
+    client_authority: Path | None = None
+    """Certificates of who may sign clients' own; None: clients need none."""
+    tokens: Path | None = None
+    """File of lines NAME:TOKEN; None: clients need none."""
+
+    def check(self) -> None:
+        """Raises PlanError for what is no address, and for one beyond this host that anybody could use."""
+        try:
+            loopback = ip_address(self.address).is_loopback
+        except ValueError:
+            raise PlanError("listen", f"'{self.address}' is no IP address", "write it as 127.0.0.1 or ::1") from None
+        if (self.certificate is None) != (self.key is None):
+            raise PlanError("certificate", "a certificate needs its key, and a key its certificate", "give both")
+        if self.client_authority is not None and self.certificate is None:
+            raise PlanError(
+                "client_ca", "clients show certificates to a server with one", "give --certificate and --key"
+            )
+        guarded = self.tokens is not None or self.client_authority is not None
+        if not loopback and (self.certificate is None or not guarded):
+            # Who may talk to it sends traffic from this host.
+            problem = "beyond this host the server needs TLS, and clients with a token or a certificate"
+            raise PlanError("listen", problem, "give --certificate, --key and --tokens (or --client-ca)")
+        if self.grpc_port is not None and (not loopback or self.certificate is not None or guarded):
+            problem = "gRPC is offered on loopback only, without TLS and tokens"
+            raise PlanError("grpc_port", problem, "give --no-grpc")
+
+
+class Server:
+    """Serves from entry to exit, on a thread of its own; then ends traffic and closes the ports.
+
+    Raises EngineError if it cannot listen there.
+    """
+
+    def __init__(
+        self, listening: Listening, controller: Controller, settled: Callable[[], object] = lambda: None
+    ) -> None:
+        """`settled` is called on entry once keys, tokens and sockets are open, before there is another thread."""
+        listening.check()
+        self._listening, self._controller, self._settled = listening, controller, settled
+        config = uvicorn.Config(
+            application(controller, _tokens(listening.tokens)),
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_END_S,
+            server_header=False,
+            ssl_certfile=None if listening.certificate is None else str(listening.certificate),
+            ssl_keyfile=None if listening.key is None else str(listening.key),
+            ssl_ca_certs=None if listening.client_authority is None else str(listening.client_authority),
+            ssl_cert_reqs=ssl.CERT_NONE if listening.client_authority is None else ssl.CERT_REQUIRED,
+        )
+        try:
+            config.load()
+        except OSError as error:  # ssl's errors are of this kind as well
+            raise PlanError(
+                "certificate", f"cannot be used: {error}", "give PEM files of a certificate and its key"
+            ) from error
+        self._server = uvicorn.Server(config)
+        self._socket: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+        self._grpc: GrpcServer | None = None
+
+    @property
+    def grpc_location(self) -> str | None:
+        """For clients that speak gRPC."""
+        return None if self._grpc is None else self._grpc.location
+
+    @property
+    def url(self) -> str:
+        """For clients."""
+        assert self._socket is not None, "only while it serves"
+        host, port = self._socket.getsockname()[:2]
+        scheme = "http" if self._listening.certificate is None else "https"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+    def __enter__(self) -> Self:
+        listening = self._listening
+        try:
+            family = socket.AF_INET6 if ":" in listening.address else socket.AF_INET
+            self._socket = socket.create_server((listening.address, listening.http_port), family=family)
+        except OSError as error:
+            where = f"{listening.address} port {listening.http_port}"
+            raise EngineError(f"cannot listen on {where}: {error.strerror}") from error
+        try:
+            self._settled()
+        except BaseException:
+            self._socket.close()
+            raise
+        if listening.grpc_port is not None:
+            from keisoku.otg.grpc_service import GrpcServer  # takes a while to load
+
+            try:
+                self._grpc = GrpcServer(self._controller, listening.address, listening.grpc_port)
+            except EngineError:
+                self._socket.close()
+                raise
+        sockets = [self._socket]
+        self._thread = threading.Thread(target=self._server.run, args=(sockets,), name="keisoku-http", daemon=True)
+        self._thread.start()
+        return self
+
+    def wait(self) -> None:
+        """Until the server ends, or KeyboardInterrupt."""
+        while self._thread is not None and self._thread.is_alive():
+            self._thread.join(0.5)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.should_exit = True
+        if self._grpc is not None:
+            self._grpc.close()
+        if self._thread is not None:
+            self._thread.join()
+        if self._socket is not None:
+            self._socket.close()
+        self._controller.close()
+
+
+def _tokens(path: Path | None) -> Tokens | None:
+    if path is None:
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+        readable = path.stat().st_mode & 0o077
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise PlanError("tokens", f"cannot read {path}: {reason}", "check the path") from error
+    if readable:
+        raise PlanError("tokens", f"others may read {path}", f"chmod 600 {path}")
+    return Tokens.parse(text)

@@ -1,0 +1,88 @@
+"""Tagged metrics: which frames of a flow carry which value in the bits that a script tags. Pure.
+
+A tag is of what is sent: frames of one value are a stream of their own, so that they are counted, and their loss and
+latency known, whatever the device makes of the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import lcm
+
+from keisoku.errors import PlanError
+from keisoku.frame.modifier import MOST_VALUES
+from keisoku.otg.header import Layer, Packet
+from keisoku.otg.pattern import Values
+
+MOST_CLASSES = 256
+"""Combinations of the tags' values in a flow."""
+
+TagKey = tuple[tuple[str, str], ...]
+"""Names of a flow's tags, and the value of each, in hexadecimal."""
+
+
+@dataclass(frozen=True)
+class TagClass:
+    """The frames of a flow that carry the same values; frame n of the flow is one of them if n modulo `period` is in
+    `places`."""
+
+    key: TagKey
+    packet: Packet
+    frame_bytes: tuple[int, ...]
+    places: tuple[int, ...]
+    period: int
+
+    @property
+    def share(self) -> float:
+        """Of the flow's frames."""
+        return len(self.places) / self.period
+
+    def frames_of(self, count: int) -> int:
+        """How many of a flow's first `count` frames are of this class."""
+        rounds, rest = divmod(count, self.period)
+        return rounds * len(self.places) + sum(place < rest for place in self.places)
+
+
+def classes(packet: Packet, frame_bytes: tuple[int, ...], path: str) -> tuple[TagClass, ...]:
+    """Of a flow; one without a key if nothing is tagged. Raises PlanError, with the path, for too many."""
+    tags = [(tag, found) for layer in packet.layers for found in layer.patterns.values() for tag in found.tags]
+    if not tags:
+        return (TagClass((), packet, frame_bytes, (0,), 1),)
+    lengths = [len(found.numbers) for layer in packet.layers for found in layer.patterns.values()]
+    period = lcm(len(frame_bytes), *lengths)
+    if period > MOST_VALUES:
+        problem = f"tagged flows come around after {MOST_VALUES} frames at most, and this one after {period}"
+        raise PlanError(f"{path}.packet", problem, "use fewer values, or counts that divide each other")
+    places: dict[TagKey, list[int]] = {}
+    for place in range(period):
+        key = tuple((tag.name, tag.value(found.numbers[place % len(found.numbers)])) for tag, found in tags)
+        places.setdefault(key, []).append(place)
+    if len(places) > MOST_CLASSES:
+        problem = f"its tags have {len(places)} values, and {MOST_CLASSES} are kept at most"
+        raise PlanError(f"{path}.packet", problem, "tag fewer bits, or use fewer values")
+    return tuple(
+        TagClass(
+            key,
+            Packet(tuple(_only(layer, own) for layer in packet.layers)),
+            tuple(frame_bytes[place % len(frame_bytes)] for place in own),
+            tuple(own),
+            period,
+        )
+        for key, own in places.items()
+    )
+
+
+def _only(layer: Layer, places: Sequence[int]) -> Layer:
+    """The layer in those frames of a flow only."""
+    given, varied = dict(layer.given), dict(layer.varied)
+    for field in layer.varied:
+        found = layer.patterns[field]
+        numbers = tuple(found.numbers[place % len(found.numbers)] for place in places)
+        own = Values(numbers if len(set(numbers)) > 1 else numbers[:1], found.kind)
+        if own.fixed is None:
+            varied[field] = own.modifier()
+        else:
+            given[field] = own.fixed
+            del varied[field]
+    return replace(layer, given=given, varied=varied)

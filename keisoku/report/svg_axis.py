@@ -1,0 +1,82 @@
+"""One axis of a still picture: where a value lies, and which values are named. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+_TICKS = 6
+
+
+class Axis:
+    """From `start` to `end` in pixels; `given` is the axis as Plotly has it, `values` what is drawn on it."""
+
+    def __init__(self, given: dict[str, Any], values: Sequence[Any], start: float, end: float) -> None:
+        self.start, self.end = start, end
+        self.title: str = given.get("title", {}).get("text", "")
+        self._given = given
+        self._names: list[Any] = []
+        self._log = given.get("type") == "log"
+        if given.get("type") == "category":
+            self._names = list(dict.fromkeys(values))
+            if given.get("autorange") == "reversed":
+                self._names.reverse()
+            self._low, self._high = -0.5, max(1, len(self._names)) - 0.5
+            return
+        known = [float(value) for value in values if math.isfinite(value) and (value > 0 or not self._log)]
+        low, high = min(known, default=1.0), max(known, default=10.0)
+        if self._log:
+            low, high = math.log10(low), math.log10(high)
+        room = (high - low or abs(high) or 1.0) * 0.05
+        from_zero = given.get("rangemode") == "tozero" and low >= 0 and not self._log
+        self._low, self._high = (0.0 if from_zero else low - room), high + room
+        if "range" in given and given["range"] is not None:
+            self._low, self._high = map(float, given["range"])
+
+    def place(self, value: Any) -> float | None:
+        """In pixels; None for what is not on the axis, such as zero on a logarithmic one."""
+        if self._names:
+            if value not in self._names:
+                return None
+            at = float(self._names.index(value))
+        elif not math.isfinite(value) or (self._log and value <= 0):
+            return None
+        else:
+            at = math.log10(value) if self._log else float(value)
+        share = (at - self._low) / (self._high - self._low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Place and name of each."""
+        if self._names:
+            return [(at, str(name)) for name in self._names if (at := self.place(name)) is not None]
+        if "tickvals" in self._given:
+            named = zip(self._given["tickvals"], self._given["ticktext"], strict=True)
+            return [(at, text) for value, text in named if (at := self.place(value)) is not None]
+        values = self._decades() if self._log else self._steps()
+        return [(at, f"{value:.10g}") for value in values if (at := self.place(value)) is not None]
+
+    def _steps(self) -> list[float]:
+        """Multiples of 1, 2 or 5 times a power of ten."""
+        rough = (self._high - self._low) / _TICKS
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+        first, last = math.ceil(self._low / step - 1e-9), math.floor(self._high / step + 1e-9)
+        return [number * step for number in range(first, last + 1)]
+
+    def _decades(self) -> list[float]:
+        """Powers of ten; twice and five times them where there are few, and steps where there is none."""
+        first, last = math.floor(self._low), math.ceil(self._high)
+        every = max(1, (last - first) // (2 * _TICKS))
+        factors = (1, 2, 5) if self._high - self._low < 2 else (1,)
+        found = [factor * 10.0**power for power in range(first, last + 1, every) for factor in factors]
+        inside = [value for value in found if self._low <= math.log10(value) <= self._high]
+        if len(inside) > 1:
+            return inside
+        low, high = 10.0**self._low, 10.0**self._high
+        return [_round(low), _round(high)]
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.3g}")

@@ -1,0 +1,188 @@
+"""keisoku's own paths as a table: routes and OpenAPI document are both made of it. Carries out nothing by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel
+
+from keisoku import __version__
+from keisoku.errors import PlanError
+from keisoku.plan.plan import Plan
+from keisoku.plan.procedure import PROCEDURES
+from keisoku.record.context import host_context
+from keisoku.record.result import Result
+from keisoku.record.trial import TrialRecord
+from keisoku.report.html import render_html
+from keisoku.service.document import (
+    FlowAccounts,
+    FlowHistograms,
+    LastTraffic,
+    OfFiguresOfFlows,
+    OfFlows,
+    RunStatus,
+    StreamLosses,
+    Version,
+)
+from keisoku.service.runs import Runs
+from keisoku.service.traffic import Last, accounts, as_run, histograms, losses, whole
+
+BASE = "/keisoku/v1"
+
+
+class Ports(Protocol):
+    """Whoever holds the ports of the server."""
+
+    @property
+    def runs(self) -> Runs:
+        """Runs of methods on them."""
+        ...
+
+    def start_run(self, document: dict[str, Any]) -> RunStatus:
+        """Begins one, if nothing else holds the ports."""
+        ...
+
+    def last_traffic(self) -> Last:
+        """What became of the last traffic."""
+        ...
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one path. `call` is given the ports, then by name: parts of the path, `body`, `query`."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    name: str
+    summary: str
+    answer: Any
+    """Type of the answer; `str` is a page of HTML."""
+    call: Callable[..., Any]
+    body: type[BaseModel] | None = None
+    query: type[BaseModel] | None = None
+    status: int = 200
+    changes: bool = False
+    """Only for who owns the ports, or while nobody does."""
+
+
+def _version(ports: Ports) -> Version:
+    return Version(keisoku=__version__, methods=list(PROCEDURES))
+
+
+def _start(ports: Ports, body: dict[str, Any]) -> RunStatus:
+    return ports.start_run(body)
+
+
+def _report(ports: Ports, run: str) -> str:
+    criteria = [(each.criterion, each.met, _said(each.measured)) for each in ports.runs.status(run).criteria]
+    return render_html([ports.runs.finished(run).run()], criteria)
+
+
+def _traffic_report(ports: Ports) -> str:
+    last = ports.last_traffic()
+    if isinstance(last, bool):
+        raise PlanError("traffic", "none has ended yet" if last else "there was none", "start one with OTG")
+    return render_html([as_run(last, host_context())])
+
+
+def _said(measured: Any) -> str:
+    from keisoku.report import digits
+
+    return digits.text(measured) if measured else "nothing"
+
+
+OPERATIONS = (
+    Operation("GET", "/version", "getVersion", "Who answers, and what it measures", Version, _version),
+    Operation(
+        "GET",
+        "/runs",
+        "listRuns",
+        "Runs that this server began",
+        list[RunStatus],
+        lambda ports: ports.runs.statuses(),
+    ),
+    Operation(
+        "POST",
+        "/runs",
+        "startRun",
+        "Begins a run of methods: a plan, as in the file of `keisoku run`. Keys that name files of the server (capture,"
+        " calibration, gaps) are refused. One run at a time, and none while an OTG configuration holds ports",
+        RunStatus,
+        _start,
+        body=Plan,
+        status=201,
+        changes=True,
+    ),
+    Operation(
+        "GET",
+        "/runs/{run}",
+        "getRun",
+        "How far a run has come",
+        RunStatus,
+        lambda ports, run: ports.runs.status(run),
+    ),
+    Operation(
+        "POST",
+        "/runs/{run}/cancel",
+        "cancelRun",
+        "Ends a run; finished trials are kept",
+        RunStatus,
+        lambda ports, run: ports.runs.cancel(run),
+        changes=True,
+    ),
+    Operation(
+        "GET",
+        "/runs/{run}/results",
+        "getResults",
+        "Results of a finished run, one for each method",
+        list[Result],
+        lambda ports, run: ports.runs.finished(run).run().results,
+    ),
+    Operation(
+        "GET",
+        "/runs/{run}/trials",
+        "getTrials",
+        "Finished trials of a run with all that was counted",
+        list[TrialRecord],
+        lambda ports, run: ports.runs.directory(run).records(),
+    ),
+    Operation("GET", "/runs/{run}/report", "getReport", "The report of a finished run, a page", str, _report),
+    Operation(
+        "GET",
+        "/traffic",
+        "getTraffic",
+        "The last OTG traffic as one trial, with all that was counted",
+        LastTraffic,
+        lambda ports: whole(ports.last_traffic()),
+    ),
+    Operation(
+        "GET",
+        "/traffic/flows",
+        "getFlows",
+        "Figures of the last traffic's flows with uncertainties: counts, loss, latency, percentiles, PDV",
+        FlowAccounts,
+        lambda ports, query: accounts(ports.last_traffic(), query),
+        query=OfFiguresOfFlows,
+    ),
+    Operation(
+        "GET",
+        "/traffic/histograms",
+        "getHistograms",
+        "Latency of every frame of the last traffic's flows",
+        FlowHistograms,
+        lambda ports, query: histograms(ports.last_traffic(), query),
+        query=OfFlows,
+    ),
+    Operation(
+        "GET",
+        "/traffic/lost",
+        "getLost",
+        "Which frames of the last traffic never arrived",
+        StreamLosses,
+        lambda ports, query: losses(ports.last_traffic(), query),
+        query=OfFlows,
+    ),
+    Operation("GET", "/traffic/report", "getTrafficReport", "The last traffic as a page", str, _traffic_report),
+)

@@ -1,0 +1,90 @@
+"""The table of operations as routes: parameters, bodies, status codes. Whatever is sent, the server goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from keisoku.errors import EngineError, KeisokuError, PlanError
+from keisoku.plan.plan import plan_error
+from keisoku.service.body import body, problem
+from keisoku.service.openapi import openapi
+from keisoku.service.operation import BASE, OPERATIONS, Operation, Ports
+from keisoku.service.runs import NoSuchRun
+
+_Kind = TypeVar("_Kind", bound=BaseModel)
+Endpoint = Callable[[Request, str], Any]
+Guard = Callable[[Endpoint], Any]
+"""Makes an endpoint of Starlette's of one that is also told who asks."""
+
+
+def routes(ports: Ports, guard: Guard, ask: Callable[..., Any]) -> list[Route]:
+    """All of them. `ask(who, call, changes=…)` calls in the name of who asks, one at a time."""
+    by_path: dict[str, list[Operation]] = {}
+    for operation in OPERATIONS:
+        by_path.setdefault(operation.path, []).append(operation)
+    found = [Route(f"{BASE}/openapi.json", guard(_openapi), methods=["GET"])]
+    for path, operations in by_path.items():
+        methods: dict[str, Operation] = {operation.method: operation for operation in operations}
+        found.append(Route(BASE + path, guard(partial(_carry_out, ports, ask, methods)), methods=list(methods)))
+    return found
+
+
+async def _openapi(request: Request, who: str) -> Response:
+    return JSONResponse(await run_in_threadpool(openapi))
+
+
+async def _carry_out(
+    ports: Ports, ask: Callable[..., Any], methods: Mapping[str, Operation], request: Request, who: str
+) -> Response:
+    operation = methods["GET" if request.method == "HEAD" else request.method]
+    try:
+        given: dict[str, Any] = dict(request.path_params)
+        if operation.query is not None:
+            given["query"] = _query(operation.query, request)
+        elif request.query_params:
+            raise PlanError(next(iter(request.query_params)), "is no parameter of this path", "leave it out")
+        if operation.body is not None:
+            given["body"] = await body(request)
+            if not isinstance(given["body"], dict):
+                raise PlanError("body", "is no JSON object", "send a plan")
+        call = partial(operation.call, ports, **given)
+        # What only reads needs no turn: a report takes a second, and others go on meanwhile.
+        answer = (
+            await run_in_threadpool(ask, who, call, changes=True)
+            if operation.changes
+            else (await run_in_threadpool(call))
+        )
+        if operation.answer is str:
+            return HTMLResponse(answer)
+        text = await run_in_threadpool(_adapter(operation.name).dump_json, answer)
+        return Response(text, operation.status, media_type="application/json")
+    except NoSuchRun as error:
+        return problem(404, "validation", str(error))
+    except (PlanError, EngineError) as error:
+        return problem(400, "validation", str(error))
+    except KeisokuError as error:
+        return problem(500, "internal", str(error))
+    except ClientDisconnect:
+        return problem(400, "validation", "body: ended early")  # nobody is there to read it
+
+
+@cache
+def _adapter(name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(next(operation.answer for operation in OPERATIONS if operation.name == name))
+
+
+def _query(kind: type[_Kind], request: Request) -> _Kind:
+    """Parameters that may be given several times, each of them as a list."""
+    source = {key: request.query_params.getlist(key) for key in request.query_params}
+    try:
+        return kind.model_validate(source)
+    except ValidationError as error:
+        raise plan_error(error) from error

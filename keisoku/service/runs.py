@@ -1,0 +1,250 @@
+"""Runs of methods on the server's ports, one at a time, each on a thread of its own. Knows no transport.
+
+Who may start one, and whether the ports are free, is for the caller to decide.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from keisoku.engine import Progress
+from keisoku.errors import EngineError, KeisokuError, PlanError
+from keisoku.measurement import RUNS, Measurement, carry_out, free_directory
+from keisoku.plan.plan import Plan, parse
+from keisoku.record.directory import RunDirectory
+from keisoku.record.trial import Trial, TrialRecord
+from keisoku.service.document import Judged, RunStatus
+
+MOST_KEPT = 256
+"""Runs whose status is remembered; directories stay."""
+_OF_THE_SERVER = ("capture", "snap_bytes", "force")
+_log = logging.getLogger(__name__)
+
+
+class NoSuchRun(PlanError):
+    """A name that no run of this server has."""
+
+
+class Runs:
+    """All runs of a server, in the order of their start, kept in directories below `folder`."""
+
+    def __init__(self, folder: Path = RUNS) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._runs: dict[str, _Run] = {}
+
+    @property
+    def active(self) -> bool:
+        """Whether one holds ports now."""
+        with self._lock:
+            return any(run.holds_ports for run in self._runs.values())
+
+    def check_idle(self) -> None:
+        """Raises PlanError while a run holds ports."""
+        with self._lock:
+            held = next((run.name for run in self._runs.values() if run.holds_ports), None)
+        if held is not None:
+            raise PlanError(
+                "ports", f"the run {held} holds them", f"wait, or cancel it: POST /keisoku/v1/runs/{held}/cancel"
+            )
+
+    def start(self, document: dict[str, Any]) -> RunStatus:
+        """Begins a run of this plan and returns when its ports are open.
+
+        Raises PlanError for what cannot be measured as it is asked, EngineError if a port fails; then there is no run.
+        """
+        plan = plan_from_afar(document)
+        self.check_idle()
+        with self._lock:
+            directory = free_directory(plan, self._folder)
+            run = _Run(directory, plan)
+            self._runs[run.name] = run
+        try:
+            run.begin()
+        except KeisokuError:
+            with self._lock:
+                del self._runs[run.name]
+            raise
+        with self._lock:
+            for old in list(self._runs)[:-MOST_KEPT]:
+                del self._runs[old]
+        return run.status()
+
+    def statuses(self) -> list[RunStatus]:
+        """Of all runs."""
+        with self._lock:
+            runs = list(self._runs.values())
+        return [run.status() for run in runs]
+
+    def status(self, name: str) -> RunStatus:
+        """Of one. Raises NoSuchRun."""
+        return self._run(name).status()
+
+    def cancel(self, name: str) -> RunStatus:
+        """Ends it and waits for that; finished trials are kept. Of a run that is over nothing is changed."""
+        run = self._run(name)
+        run.cancel()
+        return run.status()
+
+    def directory(self, name: str) -> RunDirectory:
+        """Where its trials are. Raises NoSuchRun."""
+        return RunDirectory(self._run(name).path)
+
+    def finished(self, name: str) -> RunDirectory:
+        """Where its results are. Raises NoSuchRun, or PlanError if it has none."""
+        status = self.status(name)
+        if status.state != "finished":
+            raise PlanError("run", f"{name} is {status.state} and has no results", "ask for its trials")
+        return self.directory(name)
+
+    def close(self) -> None:
+        """Cancels what runs."""
+        with self._lock:
+            runs = list(self._runs.values())
+        for run in runs:
+            run.cancel()
+
+    def _run(self, name: str) -> _Run:
+        with self._lock:
+            found = self._runs.get(name)
+        if found is None:
+            raise NoSuchRun("run", f"there is no {name}", "GET /keisoku/v1/runs lists them")
+        return found
+
+
+def plan_from_afar(document: dict[str, Any]) -> Plan:
+    """A plan that a client sent. Raises PlanError for what is wrong in it, and for what names files of the server."""
+    for key in _OF_THE_SERVER:
+        if document.get(key):
+            raise PlanError(key, "is for the command line on this host only", "leave it out")
+    if document.get("calibration", "auto") not in ("auto", "none"):
+        raise PlanError("calibration", "names a file of the server", "use auto or none")
+    contents = document.get("stream")
+    for part in (document, *(contents if isinstance(contents, list) else ())):
+        if isinstance(part, dict) and str(part.get("pacing", "")).strip().startswith("gaps:"):
+            raise PlanError("pacing", "names a file of the server", 'send {"kind": "gaps", "gaps_ns": […]}')
+    return parse(document)
+
+
+class _Cancelled(Exception):
+    """Ends a run from within: whoever watches it raises this."""
+
+
+class _Run:
+    """One run: its thread, and what is known of it. Watches its own trials."""
+
+    def __init__(self, path: Path, plan: Plan) -> None:
+        self.path, self.name, self._plan = path, path.name, plan
+        self._lock = threading.Lock()
+        self._state: Literal["running", "finished", "cancelled", "failed"] = "running"
+        self._error: KeisokuError | None = None
+        self._started_at = datetime.now(UTC).isoformat(timespec="seconds")
+        self._trials = 0
+        self._doing: str | None = None
+        self._progress: Progress | None = None
+        self._criteria: list[Judged] = []
+        self._opened = False
+        self._begun, self._cancelled = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._measure, name="keisoku-run", daemon=True)
+
+    @property
+    def holds_ports(self) -> bool:
+        """Until they are closed, which they are when it no longer runs."""
+        return self._state == "running"
+
+    def begin(self) -> None:
+        """Returns when ports are open and the directory is there. Raises what kept it from that."""
+        self._thread.start()
+        self._begun.wait()
+        if not self._opened and self._error is not None:
+            self._thread.join()
+            raise self._error
+
+    def cancel(self) -> None:
+        """Returns when it is over."""
+        self._cancelled.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def status(self) -> RunStatus:
+        """As of now."""
+        with self._lock:
+            progress = self._progress if self._state == "running" else None
+            return RunStatus(
+                run=self.name,
+                state=self._state,
+                methods=list(self._plan.methods),
+                ports=[self._plan.dut] if self._plan.dut else [port for _, port in self._plan.port_fields()],
+                started_at=self._started_at,
+                trials=self._trials,
+                doing=self._doing if self._state == "running" else None,
+                progress=None if progress is None else _share(progress),
+                offered_frames=None if progress is None else progress.offered_frames,
+                forwarded_frames=None if progress is None else progress.forwarded_frames,
+                error=None if self._error is None else str(self._error),
+                criteria=self._criteria,
+            )
+
+    def trial_started(self, index: int, method: str, trial: Trial) -> None:
+        """Of the runner's observer, as the two below."""
+        self._check()
+        with self._lock:
+            self._doing, self._progress = f"{method}: {trial.purpose}", None
+
+    def trial_progress(self, progress: Progress) -> None:
+        """A look at the running trial."""
+        self._check()
+        with self._lock:
+            self._progress = progress
+
+    def trial_finished(self, record: TrialRecord) -> None:
+        """It is on the disk."""
+        with self._lock:
+            self._trials, self._progress = self._trials + 1, None
+        self._check()
+
+    def _check(self) -> None:
+        if self._cancelled.is_set():
+            raise _Cancelled
+
+    def _measure(self) -> None:
+        found: Measurement | None = None
+        state: Literal["finished", "cancelled", "failed"] = "failed"
+        error: KeisokuError | None = None
+        try:
+            found = carry_out(self._plan, self._watching(), self.path, begun=self._has_begun)
+            state = "finished"
+        except _Cancelled:
+            state = "cancelled"
+        except KeisokuError as problem:
+            error = problem
+        except Exception as problem:
+            _log.exception("run %s failed", self.name)
+            error = EngineError(f"{type(problem).__name__}: see the server's log")
+        with self._lock:
+            self._state, self._error = state, error
+            if found is not None:
+                self._criteria = [
+                    Judged(criterion=each.text, met=each.met, measured=each.measured) for each in found.verdicts
+                ]
+        self._begun.set()
+
+    def _has_begun(self, directory: RunDirectory) -> None:
+        self._opened = True
+        self._begun.set()
+
+    @contextmanager
+    def _watching(self) -> Iterator[_Run]:
+        yield self
+
+
+def _share(progress: Progress) -> float | None:
+    if progress.expected_s <= 0:
+        return None
+    return min(max(progress.elapsed_s / progress.expected_s, 0.0), 1.0)

@@ -1,0 +1,192 @@
+"""snappi's own client against the server over the lab's bridge and router; asserts what holds on any host."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import snappi
+from otg_server import both_ways, flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until, until_stopped
+from scapy.layers.inet import IP, UDP
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module", params=["http", "grpc"])
+def api(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with otg_client(request.param) as client:
+        yield client
+
+
+def test_flows_both_ways_over_the_bridge(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    there = udp_flow(config, "there", packets=200)
+    back = udp_flow(config, "back", tx="p2", rx="p1", packets=300, size=300)
+    there.packet[0].src.value, there.packet[0].dst.value = "02:00:00:00:0a:01", "02:00:00:00:0a:02"
+    back.packet[0].src.value, back.packet[0].dst.value = "02:00:00:00:0a:02", "02:00:00:00:0a:01"
+    there.packet[2].src_port.increment.start = 5000
+    there.packet[2].src_port.increment.count = 16
+    api.set_config(config)
+    set_traffic(api, "start")
+    first, second = until_stopped(api)
+    assert (first.frames_tx, second.frames_tx) == (200, 300)
+    assert first.frames_rx <= 200 and second.frames_rx <= 300
+    assert first.loss == pytest.approx(100 * (200 - first.frames_rx) / 200)
+    request = snappi.MetricsRequest()
+    request.port.port_names = ["p1"]
+    (port,) = api.get_metrics(request).port_metrics
+    assert (port.name, port.link, port.frames_tx) == ("p1", "up", 200)
+
+
+def test_a_script_of_simulated_ports_runs_on_the_lab(api: Any) -> None:
+    found = both_ways(api, "lab:bridge#1", "lab:bridge#2")
+    assert [(metric.name, metric.frames_tx) for metric in found] == [("there", 50), ("back", 50)]
+    assert all(0 < metric.frames_rx <= 50 and metric.latency.minimum_ns > 0 for metric in found)
+
+
+def test_flows_between_devices_find_the_router(api: Any) -> None:
+    config = two_ports("lab:router#1", "lab:router#2")
+    for number in (1, 2):
+        device = config.devices.device(name=f"d{number}")[-1]
+        ethernet = device.ethernets.add(name=f"e{number}", mac=f"02:00:00:00:01:0{number}")
+        ethernet.connection.port_name = f"p{number}"
+        ethernet.ipv4_addresses.add(name=f"ip{number}", address=f"198.18.{number}.77", gateway=f"198.18.{number}.1")
+    flow = config.flows.flow(name="between")[-1]
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["ip1"], ["ip2"]
+    _, _, udp = flow.packet.ethernet().ipv4().udp()
+    udp.dst_port.value = 6000
+    flow.size.fixed = 128
+    flow.duration.fixed_packets.packets = 100
+    flow.metrics.enable = True
+    flow.metrics.latency.enable = True
+    flow.metrics.latency.mode = "cut_through"
+    api.set_config(config)
+    control = snappi.ControlState()
+    control.protocol.all.state = "start"
+    api.set_control_state(control)
+    states = snappi.StatesRequest()
+    states.ipv4_neighbors.ethernet_names = ["e1"]
+    (neighbour,) = api.get_states(states).ipv4_neighbors
+    assert (neighbour.ethernet_name, neighbour.ipv4_address) == ("e1", "198.18.1.1")
+    assert len(neighbour.link_layer_address) == 17
+    set_traffic(api, "start")
+    (metric,) = until_stopped(api)
+    assert metric.frames_tx == 100
+    assert 0 < metric.frames_rx <= 100
+    assert 0 < metric.latency.minimum_ns <= metric.latency.average_ns <= metric.latency.maximum_ns
+
+
+def test_what_a_port_receives_is_captured_with_its_fcs(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    flow = udp_flow(config, packets=20, size=150)
+    flow.packet[2].src_port.values = [5000, 5001, 5002]
+    config.captures.capture(name="c")[-1].port_names = ["p2"]
+    api.set_config(config)
+    _capture(api, "start")
+    set_traffic(api, "start")
+    (metric,) = until_stopped(api)
+    _capture(api, "stop")
+    request = snappi.CaptureRequest()
+    request.port_name = "p2"
+    records = _records(api.get_capture(request).read())
+    own = [frame for frame in records if frame[23] == 17 and frame[36:38] == (6000).to_bytes(2, "big")]
+    assert len(own) == metric.frames_rx == 20
+    assert {len(frame) for frame in own} == {150}
+    assert all(zlib.crc32(frame[:-4]) == int.from_bytes(frame[-4:], "little") for frame in own)
+    assert [int.from_bytes(frame[34:36], "big") for frame in own] == [5000 + number % 3 for number in range(20)]
+
+
+def _capture(api: Any, state: str) -> None:
+    control = snappi.ControlState()
+    control.port.capture.state = state
+    control.port.capture.port_names = ["p2"]
+    api.set_control_state(control)
+
+
+def _records(pcap: bytes) -> list[bytes]:
+    """Frames of a little-endian pcap file."""
+    assert pcap[:4] == bytes.fromhex("4d3cb2a1")
+    found, at = [], 24
+    while at < len(pcap):
+        kept = int.from_bytes(pcap[at + 8 : at + 12], "little")
+        found.append(pcap[at + 16 : at + 16 + kept])
+        at += 16 + kept
+    return found
+
+
+def test_flows_are_counted_paused_and_stopped_while_others_run(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    few = udp_flow(config, "few", packets=100)
+    many = udp_flow(config, "many", tx="p2", rx="p1")
+    many.duration.continuous.gap = 12
+    few.packet[0].src.value, few.packet[0].dst.value = "02:00:00:00:0a:01", "02:00:00:00:0a:02"
+    many.packet[0].src.value, many.packet[0].dst.value = "02:00:00:00:0a:02", "02:00:00:00:0a:01"
+    api.set_config(config)
+    set_traffic(api, "start", ["many"])
+    until(api, lambda found: found[1].frames_tx > 0 and found[1].frames_rx > 0)
+    set_traffic(api, "start", ["few"])
+    found, running = until(api, lambda found: found[0].transmit == "stopped")
+    assert found.frames_tx == 100 and found.frames_rx <= 100
+    assert running.transmit == "started"
+    set_traffic(api, "pause", ["many"])
+    # What had been handed to the sender before the word came has left by now, on a host that did not stall.
+    assert flow_metrics(api, "many")[0].transmit == "paused"
+    set_traffic(api, "resume", ["many"])
+    until(api, lambda later: later[1].frames_tx > running.frames_tx)
+    set_traffic(api, "stop")
+    few_, many_ = flow_metrics(api)
+    assert (few_.frames_tx, few_.transmit, many_.transmit) == (100, "stopped", "stopped")
+    assert many_.frames_rx <= many_.frames_tx
+
+
+def test_a_link_goes_down_and_comes_up(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    api.set_config(config)
+    assert [_link(api, "down"), _link(api, "up")] == ["down", "up"]
+
+
+def test_an_mtu_that_a_port_does_not_have_is_refused(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    config.layer1.layer1(name="l", port_names=["p1"], mtu=13000)
+    with pytest.raises(Exception, match=r"layer1\[0\].mtu: p1 has an MTU of"):
+        api.set_config(config)
+
+
+def test_a_capture_holds_what_its_filters_want(api: Any) -> None:
+    config = two_ports("lab:bridge#1", "lab:bridge#2")
+    flow = udp_flow(config, packets=30, size=256)
+    flow.packet.vxlan().ethernet().ipv4().udp()
+    flow.packet[2].src_port.values, flow.packet[2].dst_port.value = [5000, 5001, 5002], 4789
+    capture = config.captures.capture(name="c")[-1]
+    capture.port_names, capture.format = ["p2"], "pcap"
+    protocol = capture.filters.ipv4()[-1].protocol
+    protocol.value, protocol.mask = "11", "ff"
+    port = capture.filters.custom()[-1]
+    port.offset, port.bit_length, port.value, port.mask = 34, 16, "1389", "ffff"
+    api.set_config(config)
+    _capture(api, "start")
+    set_traffic(api, "start")
+    (metric,) = until_stopped(api)
+    _capture(api, "stop")
+    request = snappi.CaptureRequest()
+    request.port_name = "p2"
+    records = _records(api.get_capture(request).read())
+    assert metric.frames_rx == 30 and len(records) == 10
+    assert all(frame[34:36] == (5001).to_bytes(2, "big") for frame in records)
+    # The inner datagram ends four octets before the frame's own FCS, as in other implementations of the API.
+    inner = IP(records[0][64:-4])
+    assert inner.len == 256 - 14 - 20 - 8 - 8 - 14 - 4 - 4
+    sent = inner[UDP].chksum
+    del inner[UDP].chksum
+    assert IP(bytes(inner)[: inner.len])[UDP].chksum == sent
+
+
+def _link(api: Any, state: str) -> str:
+    control = snappi.ControlState()
+    control.port.link.port_names, control.port.link.state = ["p1"], state
+    api.set_control_state(control)
+    request = snappi.MetricsRequest()
+    request.port.port_names = ["p1"]
+    return str(api.get_metrics(request).port_metrics[0].link)

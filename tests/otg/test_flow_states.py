@@ -1,0 +1,130 @@
+"""Flows started, paused and stopped one by one while others go on, as snappi's scripts do it, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import snappi
+from otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until, until_stopped
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Any]:
+    with otg_client() as client:
+        yield client
+
+
+def endless(config: Any, name: str, **ends: Any) -> Any:
+    flow = udp_flow(config, name, **ends)
+    flow.duration.continuous.gap = 12
+    return flow
+
+
+def states(api: Any) -> dict[str, str]:
+    return {metric.name: metric.transmit for metric in flow_metrics(api)}
+
+
+def test_each_flow_is_counted_while_others_run(api: Any) -> None:
+    config = two_ports()
+    udp_flow(config, "few", packets=50)
+    endless(config, "many", tx="p2", rx="p1")
+    api.set_config(config)
+    set_traffic(api, "start")
+    few, many = until(api, lambda found: found[0].transmit == "stopped")
+    assert (few.frames_tx, few.frames_rx, few.bytes_rx, few.loss) == (50, 50, 50 * 128, 0.0)
+    assert many.transmit == "started" and many.frames_tx > 50
+    until(api, lambda found: found[1].frames_tx_rate > 0 and found[1].frames_tx > many.frames_tx)
+    set_traffic(api, "stop")
+    few, many = flow_metrics(api)
+    assert (few.frames_tx, few.frames_rx) == (50, 50)
+    assert many.transmit == "stopped" and many.frames_rx == many.frames_tx
+
+
+def test_a_flow_joins_traffic_that_runs_and_leaves_it(api: Any) -> None:
+    config = two_ports()
+    endless(config, "one")
+    endless(config, "two")
+    api.set_config(config)
+    set_traffic(api, "start", ["one"])
+    until(api, lambda found: found[0].frames_tx > 0)
+    assert states(api) == {"one": "started", "two": "stopped"}
+    assert flow_metrics(api, "two")[0].frames_tx == 0
+    set_traffic(api, "start", ["two"])
+    until(api, lambda found: found[1].frames_tx > 0)
+    set_traffic(api, "stop", ["one"])
+    one, _ = until(api, lambda found: found[0].transmit == "stopped")
+    until(api, lambda found: found[1].frames_tx > 0)
+    assert flow_metrics(api, "one")[0].frames_tx == one.frames_tx == one.frames_rx
+    with pytest.raises(Exception, match="one has ended in the traffic that runs"):
+        set_traffic(api, "start", ["one"])
+    set_traffic(api, "stop")
+    assert states(api) == {"one": "stopped", "two": "stopped"}
+    set_traffic(api, "start", ["one"])
+    assert flow_metrics(api, "two")[0].frames_tx == 0
+    set_traffic(api, "stop")
+
+
+def test_a_paused_flow_stands_still_and_goes_on_where_it_was(api: Any) -> None:
+    config = two_ports()
+    endless(config, "one")
+    # The last frames of an endless flow are days away in virtual time, and a pause in between must not lose any.
+    api.set_config(config)
+    set_traffic(api, "start")
+    until(api, lambda found: found[0].frames_tx > 0)
+    set_traffic(api, "pause")
+    assert states(api) == {"one": "paused"}
+    before, after = flow_metrics(api)[0], flow_metrics(api)[0]
+    assert before.frames_tx == after.frames_tx > 0
+    with pytest.raises(Exception, match="no flow to pause is started"):
+        set_traffic(api, "pause")
+    set_traffic(api, "resume")
+    until(api, lambda found: found[0].frames_tx > before.frames_tx)
+    assert states(api) == {"one": "started"}
+    set_traffic(api, "stop")
+    (metric,) = flow_metrics(api)
+    assert metric.frames_rx == metric.frames_tx and metric.loss == 0.0
+
+
+def test_a_paused_number_of_frames_is_sent_to_the_end(api: Any) -> None:
+    config = two_ports()
+    udp_flow(config, "one", packets=100_000_000)
+    endless(config, "two")
+    api.set_config(config)
+    set_traffic(api, "start")
+    set_traffic(api, "pause", ["one"])
+    (one, _) = flow_metrics(api)
+    assert one.transmit == "paused" and one.frames_tx < 100_000_000
+    set_traffic(api, "stop")
+    assert states(api) == {"one": "stopped", "two": "stopped"}
+
+
+def test_the_times_of_the_first_and_last_frame(api: Any) -> None:
+    config = two_ports()
+    flow = udp_flow(config, packets=11)
+    flow.metrics.timestamps = True
+    flow.metrics.latency.enable = True
+    flow.metrics.latency.mode = "cut_through"
+    api.set_config(config)
+    set_traffic(api, "start")
+    (metric,) = until_stopped(api)
+    first, last = metric.timestamps.first_timestamp_ns, metric.timestamps.last_timestamp_ns
+    assert first == pytest.approx(metric.latency.average_ns, abs=2)
+    assert last - first == pytest.approx(10_000_000, abs=2)
+
+
+def test_ports_count_all_flows_while_they_run(api: Any) -> None:
+    config = two_ports()
+    endless(config, "one")
+    endless(config, "two", tx="p2", rx="p1")
+    api.set_config(config)
+    set_traffic(api, "start")
+    until(api, lambda found: min(metric.frames_tx for metric in found) > 0)
+    request = snappi.MetricsRequest()
+    request.port.port_names = ["p1"]
+    (port,) = api.get_metrics(request).port_metrics
+    one, two = flow_metrics(api)
+    assert 0 < port.frames_tx <= one.frames_tx and 0 < port.frames_rx <= two.frames_rx
+    assert port.transmit == "started"
+    set_traffic(api, "stop")

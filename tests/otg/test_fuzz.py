@@ -1,0 +1,35 @@
+"""Schemathesis against both documents of the server, in short; `python tests/otg_fuzz.py` is the long form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from otg_document import document
+from otg_fuzz import OTG_CHECKS, OWN_CHECKS, answers_still, fuzz, own_document, requests_of, some_run
+
+from keisoku.otg.controller import Controller
+from keisoku.otg.server import Listening, Server
+from keisoku.service.openapi import openapi
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    runs = tmp_path_factory.mktemp("runs")
+    with Server(Listening(http_port=0, grpc_port=None), Controller(runs=Path(runs))) as running:
+        yield running
+
+
+def test_whatever_otg_allows_gets_an_answer(server: Server) -> None:
+    answers = fuzz(server.url, requests_of(document()), OTG_CHECKS, examples=5)
+    assert {200, 400} <= answers.keys() and max(answers) < 500
+    assert answers_still(server.url)
+
+
+def test_our_own_paths_answer_as_their_document_says(server: Server) -> None:
+    run = some_run(server.url)
+    answers = fuzz(server.url, requests_of(own_document(run)), OWN_CHECKS, examples=16)
+    answers += fuzz(server.url, requests_of(openapi()), OWN_CHECKS, examples=3)
+    assert {200, 201, 400, 404} <= answers.keys() and max(answers) < 500
+    assert answers_still(server.url)

@@ -1,0 +1,171 @@
+"""Raw requests against the server: whatever is sent, the answer is OTG's Error, and the server goes on."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import snappi
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from otg_server import two_ports, udp_flow
+
+from keisoku.errors import PlanError
+from keisoku.otg.controller import Controller
+from keisoku.otg.server import Listening, Server
+from keisoku.service.body import MOST_BODY_BYTES
+
+TOKEN = "0123456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(Listening(http_port=0, grpc_port=None), Controller()) as running:
+        yield running
+
+
+def ask(server: Server, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
+    where = urlsplit(server.url)
+    connection = http.client.HTTPConnection(str(where.hostname), where.port, timeout=30)
+    try:
+        connection.request(method, path, body)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read() or b"null")
+    finally:
+        connection.close()
+
+
+def is_alive(server: Server) -> bool:
+    return ask(server, "GET", "/capabilities/version")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/config", b"", 400),
+        ("POST", "/config", b"{", 400),
+        ("POST", "/config", b"[]", 400),
+        ("POST", "/config", b"\xff\xfe", 400),
+        ("POST", "/config", b'{"flows": NaN}', 400),
+        ("POST", "/config", b'{"flows": 1e999}', 400),
+        ("POST", "/config", b'{"ports": [{"name": "\\ud800"}]}', 400),
+        ("POST", "/config", b"[" * 100_000, 400),
+        ("POST", "/control/state", b"{}", 400),
+        ("POST", "/control/action", b"{}", 400),
+        ("POST", "/monitor/metrics", b'{"choice": "bgpv4"}', 400),
+        ("POST", "/monitor/capture", b'{"port_name": "p1"}', 400),
+        ("DELETE", "/config", None, 405),
+        ("GET", "/nothing", None, 404),
+    ],
+)
+def test_what_is_wrong_is_an_error_of_otg(
+    server: Server, method: str, path: str, body: bytes | None, status: int
+) -> None:
+    code, error = ask(server, method, path, body)
+    assert (code, error["code"]) == (status, status)
+    assert set(error) == {"code", "kind", "errors"} and error["errors"]
+    assert is_alive(server)
+
+
+def test_a_body_that_is_too_long_is_refused(server: Server) -> None:
+    code, error = ask(server, "POST", "/config", b" " * (MOST_BODY_BYTES + 1))
+    assert (code, error["errors"]) == (400, ["body: is too long; send 16 MiB at most"])
+
+
+def test_requests_that_end_early_leave_it_answering(server: Server) -> None:
+    where = urlsplit(server.url)
+    for part in (
+        b"",
+        b"POST /con",
+        b"POST /config HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
+        b"\x16\x03\x01",
+    ):
+        with socket.create_connection((str(where.hostname), where.port or 0), timeout=10) as raw:
+            raw.sendall(part)
+    assert is_alive(server)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.binary(max_size=200), st.sampled_from(["/config", "/control/state", "/monitor/metrics", "/monitor/states"]))
+def test_any_bytes_get_an_answer(server: Server, body: bytes, path: str) -> None:
+    assert ask(server, "POST", path, body)[0] in (200, 400)
+
+
+def test_answers_have_no_field_that_otg_lacks(server: Server) -> None:
+    config = two_ports()
+    udp_flow(config)
+    assert ask(server, "POST", "/config", config.serialize("json").encode()) == (200, {"warnings": []})
+    start = {"choice": "traffic", "traffic": {"choice": "flow_transmit", "flow_transmit": {"state": "start"}}}
+    assert ask(server, "POST", "/control/state", json.dumps(start).encode())[0] == 200
+    while True:
+        _, flows = ask(server, "POST", "/monitor/metrics", b'{"choice": "flow", "flow": {}}')
+        if flows["flow_metrics"][0]["transmit"] == "stopped":
+            break
+    _, ports = ask(server, "POST", "/monitor/metrics", b"{}")
+    assert flows["flow_metrics"][0].keys() <= snappi.FlowMetric._TYPES.keys()
+    assert ports["port_metrics"][0].keys() <= snappi.PortMetric._TYPES.keys()
+    _, named = ask(server, "POST", "/monitor/metrics", b'{"flow": {"metric_names": ["frames_rx"]}}')
+    assert named["flow_metrics"] == [{"name": "f1", "frames_rx": 100}]
+    _, own = ask(server, "GET", "/keisoku/v1/traffic")
+    assert own["traffic"]["facts"]["streams"][0]["tracked"]["forwarded_frames"] == 100
+    assert own["traffic"]["invalid_because"] == []
+
+
+def test_beyond_loopback_and_with_secrets_it_wants_both() -> None:
+    for listening, problem in (
+        (Listening("0.0.0.0", 0, None), "needs TLS"),
+        (Listening("nowhere", 0, None), "is no IP address"),
+        (Listening(certificate=Path("c"), grpc_port=None), "needs its key"),
+        (Listening(tokens=Path("t")), "gRPC is offered on loopback only"),
+        (Listening(client_authority=Path("c"), grpc_port=None), "clients show certificates"),
+    ):
+        with pytest.raises(PlanError, match=problem):
+            listening.check()
+
+
+def test_a_token_is_wanted_over_tls(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "c.pem", tmp_path / "k.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
+            *("-days", "1", "-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"alice:{TOKEN}\nbob:{TOKEN[::-1]}\n")
+    tokens.chmod(0o600)
+    with Server(Listening("127.0.0.1", 0, None, certificate, key, tokens=tokens), Controller()) as server:
+        where = urlsplit(server.url)
+        assert where.scheme == "https"
+        connection = http.client.HTTPSConnection(
+            str(where.hostname), where.port, context=ssl._create_unverified_context()
+        )
+        connection.request("GET", "/config")
+        response = connection.getresponse()
+        assert (response.status, json.loads(response.read())["code"]) == (401, 401)
+        connection.close()
+        alice = snappi.api(location=f"https://alice:{TOKEN}@{where.hostname}:{where.port}")
+        bob = snappi.api(location=f"https://bob:{TOKEN[::-1]}@{where.hostname}:{where.port}")
+        alice.set_config(two_ports())
+        with pytest.raises(Exception, match="the ports belong to alice"):
+            bob.set_config(two_ports())
+        alice.set_config(snappi.Config())
+        bob.set_config(two_ports())
+
+
+def test_a_file_of_tokens_that_others_may_read_is_refused(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"alice:{TOKEN}\n")
+    tokens.chmod(0o644)
+    with pytest.raises(PlanError, match="others may read"):
+        Server(Listening(http_port=0, grpc_port=None, tokens=tokens), Controller())

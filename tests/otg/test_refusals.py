@@ -1,0 +1,113 @@
+"""What keisoku does not do exactly as a script writes it is refused with the path of the field, never ignored."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from otg_server import two_ports, udp_flow
+
+from keisoku.errors import PlanError
+from keisoku.otg.controller import Controller
+
+
+def document() -> Any:
+    config = two_ports()
+    udp_flow(config)
+    return json.loads(config.serialize("json"))
+
+
+def refusal(changed: Any) -> PlanError:
+    controller = Controller()
+    try:
+        with pytest.raises(PlanError) as caught:
+            controller.set_config(changed)
+        return caught.value
+    finally:
+        controller.close()
+
+
+CASES: list[tuple[str, Any, str]] = [
+    ("flows[0].packet[1].ipv4.src", {"choice": "auto", "auto": {"choice": "dhcp"}}, "flows[0].packet[1].ipv4.src"),
+    ("flows[0].packet[1].ipv4.options", [{"choice": "router_alert"}], "flows[0].packet[1].ipv4.options"),
+    ("flows[0].packet[1].ipv4.sorce", {"choice": "value"}, "flows[0].packet[1].ipv4.sorce"),
+    ("flows[0].packet[2]", {"choice": "igmpv1", "igmpv1": {}}, "flows[0].packet[2].igmpv1"),
+    ("flows[0].packet[0]", {"choice": "vlan", "vlan": {}}, "flows[0].packet[0]"),
+    ("flows[0].size", {"choice": "fixed", "fixed": 60}, "flows[0].size"),
+    ("flows[0].size", {"choice": "fixed", "fixed": 9000000}, "flows[0].size"),
+    ("flows[0].payload", {"choice": "increment_byte"}, "flows[0].payload"),
+    ("flows[0].duration.fixed_packets.gap", 99, "flows[0].duration.fixed_packets.gap"),
+    ("flows[0].tx_rx.port.rx_names", ["p1"], "flows[0].tx_rx.port"),
+    ("flows[0].tx_rx.port.rx_names", ["p3"], "flows[0].tx_rx.port.rx_names"),
+    ("flows[0].egress_packet", [{"choice": "ethernet", "ethernet": {}}], "flows[0].egress_packet"),
+    ("ports[1].location", "sim:gs908e#1", "ports[1].location"),
+    ("ports[1].location", "lab:bridge#2", "ports[1].location"),
+    ("ports", [{"name": "p1", "location": "sim:nothing#1"}], "ports[0].location"),
+    ("ports", [{"name": "p1", "location": "sim:gs908e#99"}], "ports[0].location"),
+    ("ports[0].location", "eth1", "ports[0].location"),
+    ("lags", [{"name": "lag", "ports": []}], "lags"),
+    ("layer1", [{"name": "l", "port_names": ["p1"], "speed": "speed_10_gbps"}], "layer1[0].speed"),
+    ("captures", [{"name": "c", "port_names": ["p1"]}], "captures"),
+]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "path"), CASES, ids=[f"{place}-{n}" for n, (place, _, _) in enumerate(CASES)]
+)
+def test_the_path_of_what_is_not_supported(place: str, value: Any, path: str) -> None:
+    changed = document()
+    _put(changed, place, value)
+    assert refusal(changed).field == path
+
+
+def test_a_configuration_that_is_refused_leaves_the_last_one() -> None:
+    controller = Controller()
+    good = document()
+    controller.set_config(good)
+    bad = document()
+    bad["flows"][0]["payload"] = {"choice": "increment_byte"}
+    with pytest.raises(PlanError):
+        controller.set_config(bad)
+    assert controller.get_config() == good
+    controller.close()
+
+
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-10, 70000) | st.text(max_size=6) | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["choice", "value", "name"]), inner),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    place=st.sampled_from(
+        [
+            *("ports", "ports[0]", "flows", "flows[0].packet", "flows[0].packet[1].ipv4.src", "flows[0].size"),
+            *("flows[0].rate", "flows[0].duration", "flows[0].tx_rx", "devices", "layer1", "flows[0].metrics"),
+            *("options", "captures"),
+        ]
+    ),
+    value=_values,
+)
+def test_anything_at_all_is_understood_or_refused(place: str, value: Any) -> None:
+    changed = document()
+    _put(changed, place, value)
+    controller = Controller()
+    try:
+        controller.set_config(changed)
+    except PlanError as error:
+        assert error.field
+    finally:
+        controller.close()
+
+
+def _put(document: Any, place: str, value: Any) -> None:
+    steps = place.replace("[", ".").replace("]", "").split(".")
+    for step in steps[:-1]:
+        document = document[int(step)] if step.isdecimal() else document.setdefault(step, {})
+    last = steps[-1]
+    document[int(last) if last.isdecimal() else last] = value

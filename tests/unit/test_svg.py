@@ -1,0 +1,105 @@
+"""Still plots: values lie where they should, axes name round numbers, text that users chose stays text."""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keisoku.report.plot import Plot, axis, device_colour, hover, label, size_colour
+from keisoku.report.svg import svg
+from keisoku.report.svg_axis import Axis
+from keisoku.report.svg_colour import colour, heat
+
+VALUES = st.floats(-1e12, 1e12, allow_nan=False)
+
+
+@settings(deadline=None)
+@given(st.lists(VALUES, min_size=1, max_size=30))
+def test_every_value_lies_on_a_linear_axis_in_order(values: list[float]) -> None:
+    across = Axis({"type": "linear"}, values, 0, 600)
+    places = [across.place(value) for value in sorted(values)]
+    assert all(place is not None and -1e-6 <= place <= 600 + 1e-6 for place in places)
+    assert all(one <= other for one, other in pairwise(p for p in places if p is not None))
+    assert len(across.ticks()) < 40
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(1e-9, 1e12), min_size=1, max_size=30))
+def test_every_positive_value_lies_on_a_logarithmic_axis(values: list[float]) -> None:
+    up = Axis({"type": "log"}, values, 400, 0)
+    assert all(-1e-6 <= (up.place(value) or 0.0) <= 400 + 1e-6 for value in values)
+    assert up.place(0) is None and up.place(-1) is None
+    assert 1 < len(up.ticks()) < 40
+
+
+def test_ticks_are_round_and_start_at_zero_where_they_are_told() -> None:
+    told = {"type": "linear", "rangemode": "tozero"}
+    assert [name for _, name in Axis(told, [3, 97], 0, 600).ticks()] == ["0", "20", "40", "60", "80", "100"]
+    assert [name for _, name in Axis({"type": "log"}, [1, 1e6], 0, 1).ticks()] == [
+        "1", "10", "100", "1000", "10000", "100000", "1000000",
+    ]  # fmt: skip
+    named = Axis({"tickvals": [64, 1518], "ticktext": ["64", "1518"]}, [64, 1518], 0, 1)
+    assert [name for _, name in named.ticks()] == ["64", "1518"]
+    assert [name for _, name in Axis({"type": "category"}, ["a", "b"], 0, 1).ticks()] == ["a", "b"]
+
+
+def plot(**more: object) -> Plot:
+    made = Plot("p", "a < b & c", {"xaxis": axis("x <&>"), "yaxis": axis("y")})
+    made.add({"x": [0, 1, 2], "y": [0.0, None, 4.0], "mode": "lines+markers", "name": label("<b>&"), **more})
+    return made
+
+
+def test_a_line_is_broken_where_a_value_is_missing() -> None:
+    drawn = ElementTree.fromstring(svg(plot()))
+    paths = [each.get("d", "") for each in drawn.iter("{http://www.w3.org/2000/svg}path")]
+    assert any(len(re.findall("M", path)) == 2 for path in paths)
+    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}circle"))) == 2
+
+
+def test_what_users_named_is_no_markup() -> None:
+    text = svg(plot(text=[hover("<script>", "x")] * 3))
+    ElementTree.fromstring(text)
+    assert "<script" not in text and "&lt;script&gt;" in text and "&lt;b&gt;&amp;" in text
+
+
+def test_bands_steps_errors_and_matrices_are_drawn() -> None:
+    made = plot(line={"color": device_colour(0), "shape": "hv", "dash": "dash"}, error_y={"array": [1, 1, 1]})
+    made.add({"x": [0, 2], "y": [1, 1], "mode": "lines", "fill": "tonexty", "fillcolor": device_colour(0, 0.1)})
+    text = svg(made)
+    assert "<polygon" in text and "stroke-dasharray" in text and 'fill-opacity="0.1"' in text
+    matrix = Plot("m", "", {"xaxis": {"type": "category"}, "yaxis": {"type": "category", "autorange": "reversed"}})
+    cells = {
+        "type": "heatmap",
+        "x": ["1", "2"],
+        "y": ["1", "2"],
+        "z": [[None, 1.0], [2.0, None]],
+        "text": [["", "a"]] * 2,
+    }
+    matrix.add(cells)
+    drawn = ElementTree.fromstring(svg(matrix))
+    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}rect"))) == 2
+
+
+def test_only_what_a_page_shows_first_is_drawn() -> None:
+    made = plot()
+    made.choices = ["one", "two"]
+    made.add({"x": [5], "y": [5], "name": "second"}, ["two"])
+    assert "second" not in svg(made)
+
+
+def test_colours_are_found_by_their_names() -> None:
+    assert colour("@device:1:0.5") == ("#d55e00", 0.5)
+    assert colour(size_colour(0, 1))[0].startswith("rgb(")
+    assert colour("#123456") == ("#123456", 1.0) and colour("@muted") == colour(None)
+    assert heat(0) != heat(1) == heat(2)
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_what_is_not_finite_is_not_drawn(value: float) -> None:
+    assert Axis({"type": "linear"}, [1.0, value], 0, 1).place(value) is None
