@@ -29,6 +29,7 @@ from keisoku.lab.catalogue import find_device as find_lab_device
 from keisoku.lab.namespace import within
 from keisoku.otg import configuration
 from keisoku.otg.device import Address, Interface
+from keisoku.otg.load import DRAIN_NS
 from keisoku.otg.location import DevicePort, parse, together
 from keisoku.plan.content import Content
 from keisoku.plan.device import find_device
@@ -64,6 +65,11 @@ class Bench(ABC):
     @abstractmethod
     def captures(self) -> bool:
         """Whether there is a wire to capture."""
+
+    @property
+    def drain_ns(self) -> int:
+        """How long frames may be under way after the last was sent, before a flow counts as stopped."""
+        return DRAIN_NS
 
     @property
     def watches(self) -> bool:

@@ -307,11 +307,11 @@ class Controller:
         return self._start(flows)
 
     def _start(self, flows: Sequence[Flow]) -> list[str]:
-        engine = self._engine
-        assert engine is not None, "a configuration with flows has ports"
+        engine, bench = self._engine, self._bench
+        assert engine is not None and bench is not None, "a configuration with flows has ports"
         switches = engine.capabilities.switches
         others = [flow for flow in self._session.configuration.flows if flow not in flows]
-        load = trial(flows, self._next_hop, others if switches else None)
+        load = trial(flows, self._next_hop, others if switches else None, bench.drain_ns)
         count = len(load.trial.flows)
         if self._stream + count > _STREAMS:
             self._stream = _FIRST_STREAM

@@ -23,6 +23,7 @@ from keisoku.otg.device import Address, Interface
 from keisoku.plan.content import Content
 
 _MODEL_SEED = 0
+_MODEL_DRAIN_NS = 100_000
 
 
 class FpgaBench(Bench):
@@ -61,6 +62,11 @@ class FpgaBench(Bench):
     def hosts(self) -> bool:
         """There are none."""
         return False
+
+    @property
+    def drain_ns(self) -> int:
+        """What passes the model's cable is there at once, and each of its milliseconds takes long to compute."""
+        return _MODEL_DRAIN_NS if self._addresses[0].simulated else super().drain_ns
 
     @property
     def watches(self) -> bool:

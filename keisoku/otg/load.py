@@ -46,7 +46,9 @@ class _Part:
     duration_ns: int
 
 
-def trial(flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | None = None) -> Load:
+def trial(
+    flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | None = None, drain_ns: int = DRAIN_NS
+) -> Load:
     """The flows as a trial. `waiting`: flows that may join; None if none can.
 
     Flows whose gateway does not answer cannot join; raises EngineError if one of `flows` has no answer.
@@ -85,7 +87,7 @@ def trial(flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | No
         frame_bytes=round(sum(sizes) / len(sizes)),
         frames_per_second=most,
         duration_ns=max(one.start_ns + (one.duration_ns or 0) for one in own_flows),
-        phases=record.Phases(learning=False, learning_wait_ns=0, drain_ns=DRAIN_NS, rest_ns=0),
+        phases=record.Phases(learning=False, learning_wait_ns=0, drain_ns=drain_ns, rest_ns=0),
         flows=tuple(own_flows),
         switches=() if waiting is None else tuple(_switch(part, part.flow in flows) for part in parts),
     )

@@ -113,7 +113,11 @@ def _counter(node: Node, choice: str) -> Values:
     start, step = (_number(counter.scalar(name), kind) for name in ("start", "step"))
     count = _count(counter)
     sign = 1 if choice == "increment" else -1
-    return _checked(counter, tuple(start + sign * step * place for place in range(count)), kind)
+    most = (1 << _BITS[kind]) - 1 if kind in _BITS else counter.maximum("start")
+    if most is None:
+        return _checked(counter, tuple(start + sign * step * place for place in range(count)), kind)
+    # As a counter of that width does, it comes around: clients ask for more steps than a port number has.
+    return _checked(counter, tuple((start + sign * step * place) % (most + 1) for place in range(count)), kind)
 
 
 def _random(node: Node) -> Values:

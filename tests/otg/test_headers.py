@@ -85,6 +85,17 @@ def test_patterns_step_together_frame_by_frame() -> None:
     assert all(frame[IPv6].fl == 12345 and 2000 <= frame[UDP].sport <= 2999 for frame in found)
 
 
+def test_a_counter_comes_around_at_the_width_of_its_field() -> None:
+    one = flow()
+    udp = one.packet.ethernet().ipv4().udp()[-1]
+    udp.src_port.increment.start, udp.src_port.increment.step, udp.src_port.increment.count = 65000, 300, 3
+    udp.dst_port.decrement.start, udp.dst_port.decrement.step, udp.dst_port.decrement.count = 1, 2, 3
+    table = made(one)
+    found = [Ether(table.frame(number))[UDP] for number in range(3)]
+    assert [frame.sport for frame in found] == [65000, 65300, 64]
+    assert [frame.dport for frame in found] == [1, 65535, 65533]
+
+
 def test_tunnels_and_labels() -> None:
     one = flow()
     _, _, udp, vxlan, inner, _, _ = one.packet.ethernet().ipv4().udp().vxlan().ethernet().ipv4().udp()
