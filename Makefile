@@ -27,7 +27,7 @@ test: $(BUILT) lint
 	@./setup.sh fpga
 	cargo test --locked --quiet
 	$(PY) -m pytest --numprocesses 2 --dist worksteal --timeout 900 \
-		tests/unit tests/simulated tests/browser tests/fpga fpga/tb fpga/formal
+		tests/unit tests/simulated tests/otg tests/browser tests/fpga fpga/tb fpga/formal
 	$(PY) -m pytest --numprocesses 2 --dist worksteal -m "not alone" -rR tests/lab
 	$(PY) -m pytest -m alone -rR tests/lab
 
