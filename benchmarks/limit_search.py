@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,23 +45,19 @@ class Landscape:
         return 100 * (1 - self.truth(limit) / self.best)
 
 
-_BULK = {10.0: (10.0, 711), 40.0: (40.0, 609), 60.0: (59.3, 449)}
-"""S1: bulk Mb/s and requests/s of 81.6 kbit by limit; 72.1 Mb/s and 292 requests/s without."""
+def _shared_fifo() -> dict[float, float]:
+    """S1: √(A·B) of bulk A (Mb/s) and requests B (of 81.6 kbit), each joined over the limit before the root is taken."""
+    bulk = PchipInterpolator([5, 10, 40, 60, 72.1], [5, 10, 40, 59.3, 72.1])
+    requests = PchipInterpolator([5, 10, 40, 60, 72.1], [728, 711, 609, 449, 292])
+    caps = [*np.geomspace(5, 72.1, 60).tolist(), 100.0]
+    return {cap: math.sqrt(float(bulk(min(cap, 72.1)) * requests(min(cap, 72.1))) * 0.0816) for cap in caps}
+
+
 LANDSCAPES = {
     "S2 peak": Landscape(
         5, 100, {5: 76.4, 10: 81.3, 15: 86, 20: 90.1, 25: 88.8, 40: 76, 60: 57.4, 80: 39.5, 100: 36.7}, 36.7
     ),
-    "S1 √(A·B)": Landscape(
-        5,
-        100,
-        {
-            5: math.sqrt(5 * 728 * 0.0816),
-            **{cap: math.sqrt(a * b * 0.0816) for cap, (a, b) in _BULK.items()},
-            72.1: math.sqrt(72.1 * 292 * 0.0816),
-            100: math.sqrt(72.1 * 292 * 0.0816),
-        },
-        math.sqrt(72.1 * 292 * 0.0816),
-    ),
+    "S1 √(A·B)": Landscape(5, 100, _shared_fifo(), math.sqrt(72.1 * 292 * 0.0816)),
     "S3 monotone": Landscape(300, 40_000, {300: 3.09, 1000: 3.46, 20_000: 17.0, 40_000: 30.0}, 35.8),
 }
 
@@ -127,16 +122,6 @@ def halving(space: Candidates, evaluate: Evaluate, evaluations: int) -> Limit:
                 scores[limit].append(evaluate(limit))
         alive = sorted(alive, key=lambda limit: -float(np.mean(scores[limit])))[: max(1, len(alive) // 2)]
     return alive[0]
-
-
-@dataclass
-class Regrets:
-    """Of one way to search one landscape."""
-
-    found: list[float]
-
-    def __str__(self) -> str:
-        return f"{np.mean(self.found):.1f}/{np.percentile(self.found, 95):.1f}"
 
 
 def measure(searches: int = 300, evaluations: int = EVALUATIONS, names: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -6,6 +6,7 @@ by marginal likelihood (Rasmussen and Williams 2006, §5.4), because a dozen eva
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -38,10 +39,18 @@ class Beliefs:
     """Of one evaluation."""
 
 
-def _matern(distance: Floats, length: float) -> Floats:
-    """Correlation of scores some distance apart, twice differentiable (Matérn 5/2): real curves have knees."""
+def _kneed(distance: Floats, length: float) -> Floats:
+    """Correlation of scores some distance apart on a curve that may have knees (Matérn 5/2)."""
     scaled = math.sqrt(5) * distance / length
     return np.asarray((1 + scaled + scaled**2 / 3) * np.exp(-scaled), dtype=np.float64)
+
+
+def _smooth(distance: Floats, length: float) -> Floats:
+    """The same on a curve without any (squared exponential)."""
+    return np.asarray(np.exp(-((distance / length) ** 2) / 2), dtype=np.float64)
+
+
+KERNELS = (_kneed, _smooth)
 
 
 def beliefs(at: ArrayLike, scores: ArrayLike, positions: ArrayLike, unlimited: int, draws: int, seed: int) -> Beliefs:
@@ -62,8 +71,8 @@ def beliefs(at: ArrayLike, scores: ArrayLike, positions: ArrayLike, unlimited: i
     extra = np.full(distance.shape, LEVEL)
     extra[unlimited, unlimited] += SHAPING
     weights, means, covariances, noises = [], [], [], []
-    for length in LENGTHS:
-        prior = _matern(distance, length) + extra
+    for kernel, length in itertools.product(KERNELS, LENGTHS):
+        prior = kernel(distance, length) + extra
         known = prior[np.ix_(index, index)]
         cross = prior[:, index]
         for noise in NOISES:

@@ -20,8 +20,6 @@ class ClientView:
     """The limit set at that port; None if there is none."""
     sent_bytes: int
     """Forwarded to the client, with headers."""
-    dropped_bytes: int
-    """Dropped at the port's queue."""
     queued_bytes: float
     """Mean length of the port's queue."""
     opened: int

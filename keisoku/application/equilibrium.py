@@ -1,0 +1,77 @@
+"""The equilibrium of a closed network: how fast connections go round between clients, a server and links. Pure.
+
+Approximate mean value analysis (Bard 1979, Schweitzer 1979). It follows nothing in time, and knows no accept queue.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keisoku.application.system_model import SystemModel
+
+Floats = NDArray[np.float64]
+_ROUNDS, _ENOUGH = 200, 1e-4
+_LEFT = 0.05
+"""Least share of the server's processor that dropped SYNs leave to requests."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """An equilibrium: per client, requests/s, connections at the server and at the link, and times there."""
+
+    rates: Floats
+    at_server: Floats
+    at_link: Floats
+    at_client: Floats
+    answering_s: Floats
+    link_s: Floats
+    server_busy: float
+    crowding: float
+
+
+def solve(
+    model: SystemModel,
+    limits: Mapping[str, float | None],
+    present: Floats,
+    before: tuple[Floats, Floats],
+    speed: float,
+    dropped_per_s: float,
+) -> Flow:
+    """The rates at which `present` connections of each client go round, starting from how many were at server and link.
+
+    Stations: the client's processor, the server (shared by all), the port towards the client; a pause and the round
+    trip delay everybody alike. `speed` is the natural logarithm of the server's speed.
+    """
+    server = model.server
+    clients = model.clients
+    own_s = np.asarray([client.work_s for client in clients])
+    pause_s = np.asarray([client.pause_s + client.round_trip_s * 2 for client in clients])
+    link_s = np.asarray([c.answer_bits / c.capacity_bps(limits.get(c.name)) for c in clients])
+    alone_s = np.asarray([server.request_s + server.byte_s * c.file_bytes for c in clients])
+    shrink = np.divide(present - 1, present, out=np.zeros_like(present), where=present > 1)
+    at_server, at_link = before
+    at_client = np.maximum(0.0, present - at_server - at_link)
+    left = max(_LEFT, 1 - server.syn_s * dropped_per_s)
+    for _ in range(_ROUNDS):
+        total = float(at_server.sum())
+        crowding = server.crowding(total)
+        # An arriving connection finds the others, and itself not (Bard and Schweitzer).
+        slowed = crowding * math.exp(-speed) / left
+        demand = alone_s * slowed
+        answering = demand + float(demand @ at_server) - demand * at_server * (1 - shrink)
+        sending = link_s * (1 + shrink * at_link)
+        working = own_s * (1 + shrink * at_client)
+        rates = present / (pause_s + answering + sending + working)
+        new_server, new_link, new_client = rates * answering, rates * sending, rates * working
+        moved = float(np.abs(new_server - at_server).sum() + np.abs(new_link - at_link).sum())
+        at_server = at_server + 0.5 * (new_server - at_server)
+        at_link = at_link + 0.5 * (new_link - at_link)
+        at_client = at_client + 0.5 * (new_client - at_client)
+        if moved < _ENOUGH * max(1.0, float(present.sum())):
+            break
+    return Flow(rates, at_server, at_link, at_client, answering, sending, float(rates @ demand), crowding)
