@@ -1,4 +1,4 @@
-"""How good a limit is found in how many evaluations: keisoku's search beside golden section, Kiefer–Wolfowitz and a grid.
+"""How good a limit is found in how many evaluations: keisoku beside golden section, Kiefer–Wolfowitz and a grid.
 
 Run it by itself: `python benchmarks/limit_search.py [SEARCHES]`; prints a Markdown table. The three landscapes are
 measured ones (HTTP beside bulk traffic through HTB, points joined by monotone cubics over the logarithm of the rate);
@@ -46,7 +46,7 @@ class Landscape:
 
 
 def _shared_fifo() -> dict[float, float]:
-    """S1: √(A·B) of bulk A (Mb/s) and requests B (of 81.6 kbit), each joined over the limit before the root is taken."""
+    """S1: √(A·B) of bulk A (Mb/s) and requests B (of 81.6 kbit), joined over the limit before the root is taken."""
     bulk = PchipInterpolator([5, 10, 40, 60, 72.1], [5, 10, 40, 59.3, 72.1])
     requests = PchipInterpolator([5, 10, 40, 60, 72.1], [728, 711, 609, 449, 292])
     caps = [*np.geomspace(5, 72.1, 60).tolist(), 100.0]
@@ -153,9 +153,7 @@ def measure(searches: int = 300, evaluations: int = EVALUATIONS, names: tuple[st
             for way, limit in found.items():
                 ways.setdefault(way, []).append(land.regret(limit))
         figures[name] = {
-            "regret_percent": {
-                way: [float(np.mean(of)), float(np.percentile(of, 95))] for way, of in ways.items()
-            },
+            "regret_percent": {way: [float(np.mean(of)), float(np.percentile(of, 95))] for way, of in ways.items()},
             "evaluations": float(np.mean(spent)),
             "with_confirmation": float(np.mean(total)),
             "no_limit_share": none / searches,

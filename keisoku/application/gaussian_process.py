@@ -20,7 +20,7 @@ LENGTHS = (0.4, 0.8, 1.6)
 NOISES = (0.003, 0.03, 0.3, 3.0)
 """Variance of one evaluation over the variance of the score."""
 SHAPING = 0.1
-"""Variance, over that of the score, by which no limit may differ from a limit at line rate: what shaping itself costs."""
+"""Variance, over that of the score, by which no limit may differ from a limit at line rate: shaping itself costs."""
 LEVEL = 4.0
 """The same for the constant of the score, which is not known beforehand."""
 _PRIOR_SD, _PRIOR_WEIGHT = 0.05, 1.0

@@ -45,7 +45,9 @@ class SearchSettings:
     def __post_init__(self) -> None:
         if self.first < 3 or self.budget < self.first:
             raise PlanError(
-                "budget", f"{self.budget} evaluations with {self.first} first", "3 first ones at least, no more than all"
+                "budget",
+                f"{self.budget} evaluations with {self.first} first",
+                "3 first ones at least, no more than all",
             )
         if self.blocks < 2:
             raise PlanError("blocks", f"{self.blocks} cannot confirm a gain", "give two or more")

@@ -1,0 +1,131 @@
+"""What bounds each client, told from counters in the network alone, and why that is believed.
+
+It learns what is usual (the fastest answers, the most connections and requests that a client ever showed, the most the
+server ever did) and compares. It never asks a host, and never sees a simulated system's truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keisoku.application.observation import ClientView, Observation
+from keisoku.application.state import State
+
+FULL = 0.95
+"""Share of its capacity at which a port may be the bound."""
+QUEUED = 4.0
+"""Connections that must wait at a port for it to be one."""
+SLOWED = 9.0
+"""How many times as long as the fastest answers take makes a server busy: nine waiting for each one served."""
+WAITING = 0.5
+"""Connections of a client that must wait for a busy server on average, for it to be the client's bound."""
+OWN = 0.95
+"""Share of the most that a client ever asked of a server that was not busy, from which it is its own bound."""
+LITTLE = 0.1
+"""Share of the most that a client was ever seen doing, and of its port, below which it is idle."""
+REOPENED = 0.003
+"""Share of SYNs that repeat others: the accept queue overflows."""
+LESS = 0.952
+"""Share of the most requests that the server was seen doing with fewer connections, below which there is waste."""
+ENOUGH = 20
+"""Connections in an interval whose mean is worth remembering."""
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """A client's state and the reason, a sentence with its figures."""
+
+    state: State
+    why: str
+
+
+@dataclass
+class _Usual:
+    """What a client has shown so far."""
+
+    fastest_s: float = float("inf")
+    most_per_s: float = 0.0
+    alone_per_s: float = float("inf")
+    """The most while the server was not busy: what the client itself can do."""
+
+
+class Inference:
+    """States interval by interval; each is told with what was learnt up to then."""
+
+    def __init__(self) -> None:
+        self._usual: dict[str, _Usual] = {}
+        self._did: list[tuple[float, float]] = []
+
+    def states(self, observation: Observation) -> dict[str, Inferred]:
+        """The state of every client in this interval, by name."""
+        for client in observation.clients:
+            self._learn(client, observation.seconds)
+        fastest = min((usual.fastest_s for usual in self._usual.values()), default=float("inf"))
+        at_server = sum(_at_server(client) for client in observation.clients)
+        found = {
+            client.name: self._state(client, observation, fastest, at_server) for client in observation.clients
+        }
+        if any(one.state in (State.SERVER_BOUND, State.OVERLOADED) for one in found.values()):
+            self._did.append((at_server, observation.requests_per_second))
+        return found
+
+    def _learn(self, client: ClientView, seconds: float) -> None:
+        usual = self._usual.setdefault(client.name, _Usual())
+        if client.completed >= ENOUGH:
+            usual.fastest_s = min(usual.fastest_s, client.answering_s / client.completed)
+        usual.most_per_s = max(usual.most_per_s, client.completed / seconds)
+
+    def _state(self, client: ClientView, observation: Observation, fastest_s: float, at_server: float) -> Inferred:
+        usual = self._usual[client.name]
+        per_s = client.completed / observation.seconds
+        full = 8 * client.sent_bytes / observation.seconds / client.capacity_bps
+        queued = _queued(client)
+        waiting = _at_server(client)
+        answering_s = client.answering_s / client.completed if client.completed else 0.0
+        slowed = answering_s / fastest_s if client.completed else 0.0
+        reopened = client.reopened / max(1, client.opened + client.reopened)
+        if full > FULL and queued >= max(QUEUED, waiting):
+            return Inferred(
+                State.NETWORK_BOUND,
+                f"its port carries {full:.0%} of {client.capacity_bps / 1e6:,.0f} Mb/s and {queued:,.0f} connections"
+                f" wait there, {waiting:,.0f} at the server",
+            )
+        if slowed <= SLOWED:
+            known = 0.0 if usual.alone_per_s == float("inf") else usual.alone_per_s
+            usual.alone_per_s = max(known, per_s)
+        elif waiting >= WAITING and per_s < OWN * usual.alone_per_s:
+            reason = f"{waiting:,.0f} connections wait for answers, {slowed:,.0f} times as long as for the fastest"
+            return self._waste(reason, reopened, at_server, observation.requests_per_second)
+        if per_s < LITTLE * usual.most_per_s and full < LITTLE:
+            return Inferred(
+                State.IDLE, f"{per_s:,.0f} requests/s are {per_s / usual.most_per_s:.0%} of the most it was seen asking"
+            )
+        if not client.opened and not client.open_connections:
+            return Inferred(State.IDLE, "it asks for nothing")
+        return Inferred(
+            State.CLIENT_BOUND,
+            f"its port carries {full:.0%} of what it could and answers take {slowed:.1f} times as long as the fastest:"
+            f" it asks for no more than {per_s:,.0f} requests/s",
+        )
+
+    def _waste(self, reason: str, reopened: float, at_server: float, per_s: float) -> Inferred:
+        """Whether a busy server does less than it could."""
+        if reopened > REOPENED:
+            return Inferred(State.OVERLOADED, f"{reason}; {reopened:.1%} of SYNs repeat one that nobody answered")
+        best = max((did for there, did in self._did if there < at_server), default=0.0)
+        if per_s < LESS * best:
+            return Inferred(
+                State.OVERLOADED,
+                f"{reason}; the server does {per_s:,.0f} requests/s and did {best:,.0f} with fewer connections",
+            )
+        return Inferred(State.SERVER_BOUND, f"{reason}; the server was never seen doing more with fewer connections")
+
+
+def _queued(client: ClientView) -> float:
+    """Connections whose answer waits at the port, from bytes."""
+    return client.queued_bytes * client.completed / client.sent_bytes if client.sent_bytes else 0.0
+
+
+def _at_server(client: ClientView) -> float:
+    """Connections that wait for the server, those whose SYN was dropped included."""
+    return max(0.0, client.open_connections - _queued(client))
