@@ -19,7 +19,7 @@ class Candidates:
 
     floor_bps: float
     line_bps: float
-    count: int = 49
+    count: int = 97
 
     def __post_init__(self) -> None:
         if not 0 < self.floor_bps < self.line_bps:

@@ -19,11 +19,11 @@ from keisoku.application.evaluation import Evaluation
 from keisoku.application.gaussian_process import Beliefs, beliefs
 from keisoku.errors import PlanError
 
-KAPPA = 1.5
+KAPPA = 2.0
 """Standard deviations by which the unknown is preferred (upper confidence bound)."""
 WORTH = math.log(1.02)
 """An improvement below 2 % is not worth another evaluation."""
-UNLIKELY = 0.05
+UNLIKELY = 0.02
 """Chance of such an improvement at which the search ends."""
 DEPTH = math.log(4)
 """How far below the best a score counts: how bad a bad limit is does not matter, but would bend the whole curve."""
