@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 SLACK = 1.0
 """Standard deviations that are let pass in each interval: half of the smallest change worth noticing."""
 ALARM = 10.0
-"""Sum of standard deviations beyond the slack that is a change. Of fifty steady runs of a thousand intervals none alarmed; a step of
-ten standard deviations was noticed after two to six intervals."""
+"""Sum of standard deviations beyond the slack that is a change. Of fifty steady runs of a thousand intervals none
+alarmed; a step of ten standard deviations was noticed after two to six intervals."""
 MOST = 6.0
 """Standard deviations that a single interval may add: one stall of a host is not a change, two in a row may be."""
 LEAST_SD = 0.01
@@ -61,8 +61,8 @@ class ChangeWatch:
     def _refer(self, first: Floats) -> None:
         """Takes mean and noise of every figure.
 
-        Few intervals tell the noise badly, and noise that was taken too small would alarm for ever: so the larger of two
-        estimates, and two of its own standard errors more.
+        Few intervals tell the noise badly, and noise that was taken too small would alarm for ever: so the larger of
+        two estimates, and two of its own standard errors more.
         """
         self._mean = first.mean(axis=0)
         spread = np.asarray([max(noise(series, LEAST_SD), float(series.std(ddof=1))) for series in first.T])

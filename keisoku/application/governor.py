@@ -12,20 +12,20 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-import numpy as np
-
 from keisoku.application.candidate import Candidates, Limit
 from keisoku.application.change_watch import ALARM, ChangeWatch
 from keisoku.application.evaluation import Evaluation
-from keisoku.application.objective import LEAST, Objective
+from keisoku.application.objective import Objective
 from keisoku.application.observation import Observation
 from keisoku.application.search import LimitFound, SearchSettings, limit_search
+from keisoku.application.seen_load import SeenLoad, rates, seen_load
+from keisoku.errors import PlanError
 
-ALIKE = 0.08
-"""Natural logarithm by which clients' rates without a limit may differ for two loads to count as the same."""
 PATIENCE = 1.5
-"""How much more it takes to start a search again each time one has found what was held already."""
+"""How much larger a change must be each time after one that changed nothing about the best limit: no hunting."""
 MOST_PATIENT = 5.0
+MEMORY = 64
+"""Loads that are remembered, the latest."""
 
 
 class Phase(StrEnum):
@@ -53,16 +53,14 @@ class GovernorSettings:
     search: SearchSettings = field(default_factory=lambda: SearchSettings(budget=16, first=7, blocks=3))
     settle: int = 1
     """After each change of the limit, intervals in which nothing is learnt."""
-    look: int = 2
-    """Without a limit, to recognise a load."""
+    look: int = 3
+    """Without a limit, to recognise a load, before a search and after it."""
 
-
-@dataclass(frozen=True)
-class _Load:
-    """A load that was seen, by the clients' rates without a limit, and what was best for it."""
-
-    rates: tuple[float, ...]
-    limit: Limit
+    def __post_init__(self) -> None:
+        if self.settle < 0 or self.look < 2:
+            raise PlanError(
+                "look", f"{self.look} intervals do not tell a load from noise", "two at least, settle 0 or more"
+            )
 
 
 Governor = Generator[Command, Observation, None]
@@ -70,41 +68,42 @@ Governor = Generator[Command, Observation, None]
 
 def govern(objective: Objective, candidates: Candidates, settings: GovernorSettings) -> Governor:
     """Governs one port for ever. Raises PlanError where the objective cannot be scored."""
-    seen: list[_Load] = []
+    seen: list[tuple[SeenLoad, Limit]] = []
     held: Limit = None
     alarm, searches = ALARM, 0
     why = "nothing is known of this system yet"
     while True:
-        rates = yield from _look(settings, why)
-        known = next((load for load in seen if _alike(load.rates, rates)), None)
+        load = yield from _look(settings, why)
+        known = next((one for one in reversed(seen) if one[0].alike(load)), None)
         if known is None:
             searches += 1
-            found = yield from _search(objective, candidates, settings, searches, why)
-            # What was found before under this load was found again: the watch was too nervous, not the load new.
-            seen.append(_Load(rates, found.limit))
-            limit, reason = found.limit, _reason(found)
-            alarm = ALARM
+            found, after = yield from _search(objective, candidates, settings, searches, why)
+            if not after.alike(load):
+                why = "the load changed during the search"
+                continue
+            seen = [*seen[1 - MEMORY :], (load, found.limit)]
+            limit, reason, alarm = found.limit, _reason(found), ALARM
         else:
-            limit, reason = known.limit, "the load is one that was searched before"
+            limit, reason = known[1], "the load is one that was searched before"
             alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
         held = limit
         why = yield from _hold(objective, settings, limit, reason, alarm)
 
 
-def _look(settings: GovernorSettings, why: str) -> Generator[Command, Observation, tuple[float, ...]]:
-    """The clients' rates without a limit, in natural logarithms of requests/s."""
-    rows = []
+def _look(settings: GovernorSettings, why: str) -> Generator[Command, Observation, SeenLoad]:
+    """The load, seen without a limit."""
+    shown = []
     for interval in range(settings.settle + settings.look):
         observation = yield Command(None, Phase.LOOK, why)
         if interval >= settings.settle:
-            rows.append(_rates(observation))
-    return tuple(np.mean(rows, axis=0).tolist())
+            shown.append(observation)
+    return seen_load(shown)
 
 
 def _search(
     objective: Objective, candidates: Candidates, settings: GovernorSettings, number: int, why: str
-) -> Generator[Command, Observation, LimitFound]:
-    """A whole search, each evaluation one interval after the limit has settled."""
+) -> Generator[Command, Observation, tuple[LimitFound, SeenLoad]]:
+    """A whole search, each evaluation one interval after the limit has settled; and the load after it."""
     plan = settings.search
     search = limit_search(candidates, SearchSettings(plan.budget, plan.first, plan.blocks, plan.seed + number))
     asked: Evaluation = next(search)
@@ -119,7 +118,9 @@ def _search(
             asked = search.send(objective.score(observation))
         except StopIteration as end:
             found: LimitFound = end.value
-            return found
+            break
+    after = yield from _look(settings, "was the load the same during the search?")
+    return found, after
 
 
 def _hold(
@@ -128,22 +129,14 @@ def _hold(
     """Holds a limit until something has changed; what that was, in words."""
     command = Command(limit, Phase.HOLD, reason)
     for _ in range(settings.settle):
-        observation = yield command
+        yield command
     watch: ChangeWatch | None = None
     while True:
         observation = yield command
         if watch is None:
             watch = ChangeWatch(["the objective", *(client.name for client in observation.clients)], alarm=alarm)
-        if changed := watch.tell([objective.score(observation), *_rates(observation)]):
+        if changed := watch.tell([objective.score(observation), *rates(observation)]):
             return f"{changed} is no longer what it was"
-
-
-def _rates(observation: Observation) -> list[float]:
-    return [math.log(max(client.completed / observation.seconds, LEAST)) for client in observation.clients]
-
-
-def _alike(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
-    return len(first) == len(second) and float(np.max(np.abs(np.subtract(first, second)))) < ALIKE
 
 
 def _reason(found: LimitFound) -> str:

@@ -62,9 +62,7 @@ class Inference:
             self._learn(client, observation.seconds)
         fastest = min((usual.fastest_s for usual in self._usual.values()), default=float("inf"))
         at_server = sum(_at_server(client) for client in observation.clients)
-        found = {
-            client.name: self._state(client, observation, fastest, at_server) for client in observation.clients
-        }
+        found = {client.name: self._state(client, observation, fastest, at_server) for client in observation.clients}
         if any(one.state in (State.SERVER_BOUND, State.OVERLOADED) for one in found.values()):
             self._did.append((at_server, observation.requests_per_second))
         return found
