@@ -18,6 +18,7 @@ import accounting
 import clock
 import frames
 import gaps
+import limit_search
 import lossless
 import path
 import path_pair
@@ -41,6 +42,7 @@ PARTS = (
     "links",
     "path",
     "path-pair",
+    "limit",
     "simulated",
 )
 
@@ -101,6 +103,9 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
         found[part] = printed(path.main, *(["--quick"] if quick else []))
     elif part == "path-pair":
         found[part] = printed(path_pair.main, "--repetitions", "1" if quick else "5")
+    elif part == "limit":
+        found[part] = limit_search.measure(20 if quick else 300)
+        print(limit_search.table(found[part]), flush=True)
     else:
         found[part] = printed(simulated.main, "2" if quick else "20")
 

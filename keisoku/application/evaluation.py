@@ -13,4 +13,4 @@ class Evaluation:
 
     limit: Limit
     purpose: str
-    """`begin`, `search` or `confirm`."""
+    """`begin`, `search`, `confirm` or `sweep`."""
