@@ -8,17 +8,19 @@ happens to it, no limit at all is the state to go back to. Whoever carries out i
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from keisoku.application.candidate import Candidates, Limit
 from keisoku.application.change_watch import ALARM, ChangeWatch
 from keisoku.application.evaluation import Evaluation
-from keisoku.application.objective import Objective
+from keisoku.application.inference import Inference, Inferred
+from keisoku.application.objective import Goal, Objective
 from keisoku.application.observation import Observation
 from keisoku.application.search import LimitFound, SearchSettings, limit_search
 from keisoku.application.seen_load import SeenLoad, rates, seen_load
+from keisoku.application.state import State
 from keisoku.errors import PlanError
 
 PATIENCE = 1.5
@@ -44,6 +46,8 @@ class Command:
     limit: Limit
     phase: Phase
     why: str
+    states: Mapping[str, Inferred] = field(default_factory=dict)
+    """What the governor believes to bound each client, from the last observation."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +72,31 @@ Governor = Generator[Command, Observation, None]
 
 def govern(objective: Objective, candidates: Candidates, settings: GovernorSettings) -> Governor:
     """Governs one port for ever. Raises PlanError where the objective cannot be scored."""
+    inference = Inference()
+    loop = _loop(objective, candidates, settings, inference)
+    command = next(loop)
+    while True:
+        observation = yield replace(command, states=inference.clients)
+        inference.observe(observation)
+        command = loop.send(observation)
+
+
+def _loop(
+    objective: Objective, candidates: Candidates, settings: GovernorSettings, inference: Inference
+) -> Generator[Command, Observation, None]:
+    """Looks, searches if that is worth it, and holds until something changes; over and over."""
     seen: list[tuple[SeenLoad, Limit]] = []
     held: Limit = None
     alarm, searches = ALARM, 0
     why = "nothing is known of this system yet"
     while True:
-        load = yield from _look(settings, why)
+        shown = yield from _look(settings, why)
+        load = seen_load(shown)
         known = next((one for one in reversed(seen) if one[0].alike(load)), None)
-        if known is None:
+        if _content(inference, objective, shown):
+            limit, reason = None, f"a limit could only take away: {inference.whole.why}"
+            alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
+        elif known is None:
             searches += 1
             found, after = yield from _search(objective, candidates, settings, searches, why)
             if not after.alike(load):
@@ -90,14 +111,22 @@ def govern(objective: Objective, candidates: Candidates, settings: GovernorSetti
         why = yield from _hold(objective, settings, limit, reason, alarm)
 
 
-def _look(settings: GovernorSettings, why: str) -> Generator[Command, Observation, SeenLoad]:
-    """The load, seen without a limit."""
+def _look(settings: GovernorSettings, why: str) -> Generator[Command, Observation, list[Observation]]:
+    """What there is to see without a limit."""
     shown = []
     for interval in range(settings.settle + settings.look):
         observation = yield Command(None, Phase.LOOK, why)
         if interval >= settings.settle:
             shown.append(observation)
-    return seen_load(shown)
+    return shown
+
+
+def _content(inference: Inference, objective: Objective, shown: list[Observation]) -> bool:
+    """True if nobody waits for anything that somebody else could leave to him: no limit can raise any rate then."""
+    if not inference.learnt or objective.goal is Goal.WORST_P99:
+        return False
+    kept = all(margin >= 0 for observation in shown for margin in objective.margins(observation))
+    return kept and inference.whole.state in (State.IDLE, State.CLIENT_BOUND)
 
 
 def _search(
@@ -120,7 +149,7 @@ def _search(
             found: LimitFound = end.value
             break
     after = yield from _look(settings, "was the load the same during the search?")
-    return found, after
+    return found, seen_load(after)
 
 
 def _hold(

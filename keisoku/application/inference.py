@@ -1,4 +1,4 @@
-"""What bounds each client, told from counters in the network alone, and why that is believed.
+"""What bounds each client and the whole, told from counters in the network alone, and why that is believed.
 
 It learns what is usual (the fastest answers, the most connections and requests that a client ever showed, the most the
 server ever did) and compares. It never asks a host, and never sees a simulated system's truth.
@@ -6,10 +6,11 @@ server ever did) and compares. It never asks a host, and never sees a simulated 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from keisoku.application.observation import ClientView, Observation
-from keisoku.application.state import State
+from keisoku.application.state import State, whole
 
 FULL = 0.95
 """Share of its capacity at which a port may be the bound."""
@@ -26,14 +27,16 @@ LITTLE = 0.1
 REOPENED = 0.003
 """Share of SYNs that repeat others: the accept queue overflows."""
 LESS = 0.952
-"""Share of the most requests that the server was seen doing with fewer connections, below which there is waste."""
+"""Share of what the server was seen doing with fewer connections, below which there is waste."""
+RECENT = 0.2
+"""Weight of the latest interval in what the server is remembered to do with so many connections."""
 ENOUGH = 20
 """Connections in an interval whose mean is worth remembering."""
 
 
 @dataclass(frozen=True)
 class Inferred:
-    """A client's state and the reason, a sentence with its figures."""
+    """A state and the reason, a sentence with its figures."""
 
     state: State
     why: str
@@ -50,37 +53,59 @@ class _Usual:
 
 
 class Inference:
-    """States interval by interval; each is told with what was learnt up to then."""
+    """States interval by interval; each is told with what was learnt up to then.
+
+    Until little load was seen once, queueing at the server cannot be told from its work, and `learnt` is false.
+    """
 
     def __init__(self) -> None:
+        self.clients: dict[str, Inferred] = {}
+        """Of the last interval, by name."""
+        self.whole = Inferred(State.IDLE, "nothing was seen yet")
+        """Of the last interval."""
         self._usual: dict[str, _Usual] = {}
-        self._did: list[tuple[float, float]] = []
+        self._did: dict[int, float] = {}
+        self._slowest_s = 0.0
 
-    def states(self, observation: Observation) -> dict[str, Inferred]:
-        """The state of every client in this interval, by name."""
+    @property
+    def learnt(self) -> bool:
+        """True once answers were seen that took clearly different times."""
+        return self._slowest_s > SLOWED * self._fastest_s
+
+    @property
+    def _fastest_s(self) -> float:
+        return min((usual.fastest_s for usual in self._usual.values()), default=float("inf"))
+
+    def observe(self, observation: Observation) -> dict[str, Inferred]:
+        """The state of every client in this interval, by name; `whole` is that of the system."""
         for client in observation.clients:
             self._learn(client, observation.seconds)
-        fastest = min((usual.fastest_s for usual in self._usual.values()), default=float("inf"))
         at_server = sum(_at_server(client) for client in observation.clients)
-        found = {client.name: self._state(client, observation, fastest, at_server) for client in observation.clients}
-        if any(one.state in (State.SERVER_BOUND, State.OVERLOADED) for one in found.values()):
-            self._did.append((at_server, observation.requests_per_second))
-        return found
+        self.clients = {c.name: self._state(c, observation, at_server) for c in observation.clients}
+        states = [(self.clients[client.name].state, client.completed) for client in observation.clients]
+        state = whole(states)
+        named = [name for name, one in self.clients.items() if one.state is state]
+        self.whole = Inferred(state, "; ".join(f"{name}: {self.clients[name].why}" for name in named) or "no clients")
+        if state in (State.SERVER_BOUND, State.OVERLOADED):
+            crowd, per_s = _crowd(at_server), observation.requests_per_second
+            self._did[crowd] = (1 - RECENT) * self._did.get(crowd, per_s) + RECENT * per_s
+        return self.clients
 
     def _learn(self, client: ClientView, seconds: float) -> None:
         usual = self._usual.setdefault(client.name, _Usual())
         if client.completed >= ENOUGH:
             usual.fastest_s = min(usual.fastest_s, client.answering_s / client.completed)
+            self._slowest_s = max(self._slowest_s, client.answering_s / client.completed)
         usual.most_per_s = max(usual.most_per_s, client.completed / seconds)
 
-    def _state(self, client: ClientView, observation: Observation, fastest_s: float, at_server: float) -> Inferred:
+    def _state(self, client: ClientView, observation: Observation, at_server: float) -> Inferred:
         usual = self._usual[client.name]
         per_s = client.completed / observation.seconds
         full = 8 * client.sent_bytes / observation.seconds / client.capacity_bps
         queued = _queued(client)
         waiting = _at_server(client)
         answering_s = client.answering_s / client.completed if client.completed else 0.0
-        slowed = answering_s / fastest_s if client.completed else 0.0
+        slowed = answering_s / self._fastest_s if client.completed else 0.0
         reopened = client.reopened / max(1, client.opened + client.reopened)
         if full > FULL and queued >= max(QUEUED, waiting):
             return Inferred(
@@ -110,7 +135,7 @@ class Inference:
         """Whether a busy server does less than it could."""
         if reopened > REOPENED:
             return Inferred(State.OVERLOADED, f"{reason}; {reopened:.1%} of SYNs repeat one that nobody answered")
-        best = max((did for there, did in self._did if there < at_server), default=0.0)
+        best = max((did for crowd, did in self._did.items() if crowd < _crowd(at_server)), default=0.0)
         if per_s < LESS * best:
             return Inferred(
                 State.OVERLOADED,
@@ -127,3 +152,8 @@ def _queued(client: ClientView) -> float:
 def _at_server(client: ClientView) -> float:
     """Connections that wait for the server, those whose SYN was dropped included."""
     return max(0.0, client.open_connections - _queued(client))
+
+
+def _crowd(connections: float) -> int:
+    """Connections at the server by powers of two: enough alike to be averaged."""
+    return round(math.log2(max(connections, 1.0)))

@@ -76,6 +76,7 @@ class SimulatedSystem:
                 at_server=server,
                 at_link=link,
                 at_client=client.connections - server - link,
+                per_s=rate,
                 link_busy=rate * client.answer_bits / client.capacity_bps(self.limits.get(client.name)),
                 client_busy=rate * client.work_s,
             )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keisoku.application.state import State
+from keisoku.application.state import State, whole
 
 IDLE = 0.1
 """Busy for a smaller share than this, server, link and client, is idle."""
@@ -26,6 +26,8 @@ class ClientTruth:
     at_link: float
     at_client: float
     """Or pausing."""
+    per_s: float
+    """Requests."""
     link_busy: float
     client_busy: float
 
@@ -60,3 +62,8 @@ class Truth:
         if client.at_server >= max(client.at_link, client.at_client) and self.server_busy > BUSY:
             return State.OVERLOADED if self.waste else State.SERVER_BOUND
         return State.NETWORK_BOUND if client.at_link > client.at_client else State.CLIENT_BOUND
+
+    @property
+    def whole(self) -> State:
+        """What bounds the system."""
+        return whole((self.state(name), client.per_s) for name, client in self.clients.items())

@@ -83,7 +83,7 @@ def test_states_are_inferred_without_asking_a_host(seed):
             }
         )
         system.run(2)
-        found = inference.states(system.run(2))
+        found = inference.observe(system.run(2))
         if interval >= 20:  # what is usual has to be learnt first
             right += [system.truth.state(name) is one.state for name, one in found.items()]
             assert all(one.why for one in found.values())

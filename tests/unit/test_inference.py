@@ -9,7 +9,8 @@ from keisoku.application.governor import GovernorSettings, Phase, govern
 from keisoku.application.inference import Inference
 from keisoku.application.objective import Goal, Objective
 from keisoku.application.observation import ClientView, Observation
-from keisoku.application.state import State
+from keisoku.application.seen_load import seen_load
+from keisoku.application.state import State, whole
 
 
 def view(completed, answering_s, open_connections, queued=0.0, limit=None, reopened=0, name="a"):
@@ -23,9 +24,9 @@ def view(completed, answering_s, open_connections, queued=0.0, limit=None, reope
 def learnt():
     """Light load, then all that the client can ask for, then a server at its best with few connections."""
     inference = Inference()
-    inference.states(Observation(1.0, (view(100, 0.001, 0.1),)))
-    inference.states(Observation(1.0, (view(20_000, 0.002, 40),)))
-    inference.states(Observation(1.0, (view(10_000, 0.01, 100),)))
+    inference.observe(Observation(1.0, (view(100, 0.001, 0.1),)))
+    inference.observe(Observation(1.0, (view(20_000, 0.002, 40),)))
+    inference.observe(Observation(1.0, (view(10_000, 0.01, 100),)))
     return inference
 
 
@@ -42,12 +43,12 @@ def learnt():
     ],
 )
 def test_states_by_hand(seen, state, reason):
-    found = learnt().states(Observation(1.0, (seen,)))["a"]
+    found = learnt().observe(Observation(1.0, (seen,)))["a"]
     assert found.state is state and reason in found.why
 
 
 def test_nothing_seen_is_idle_from_the_first_interval():
-    assert Inference().states(Observation(1.0, (view(0, 0, 0),)))["a"].state is State.IDLE
+    assert Inference().observe(Observation(1.0, (view(0, 0, 0),)))["a"].state is State.IDLE
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -118,3 +119,39 @@ def test_new_load_is_looked_at_and_searched():
 
 def test_never_below_the_floor():
     assert all(command.limit is None or command.limit >= 10e6 for command in run([1.0] * 100 + [0.3] * 100))
+
+
+def test_no_search_where_nobody_waits_once_it_is_known_what_waiting_looks_like():
+    governor = govern(Objective(Goal.SUM_REQUESTS), SPACE, GovernorSettings())
+    command, given = next(governor), []
+    for interval in range(200):
+        heavy = interval < 100
+        # Under the heavy load answers are quick only with a limit; under the light one nobody waits.
+        slow = heavy and (command.limit is None or command.limit > 100e6)
+        views = [
+            view(5000 if slow or not heavy else 8000, 0.05 if slow else 0.001, 250 if slow else 5, name=name)
+            for name in "ab"
+        ]
+        given.append(command)
+        command = governor.send(Observation(1.0, tuple(views)))
+    assert any(command.phase is Phase.SEARCH for command in given[:20])
+    assert given[99].limit is not None and given[99].phase is Phase.HOLD
+    assert not any(command.phase is Phase.SEARCH for command in given[100:])
+    assert given[-1].limit is None and "only take away" in given[-1].why
+    assert given[-1].states["a"].state is State.CLIENT_BOUND
+
+
+def test_whole_is_bound_by_the_server_if_any_client_is():
+    assert whole([(State.CLIENT_BOUND, 1e6), (State.OVERLOADED, 1.0)]) is State.OVERLOADED
+    assert whole([(State.NETWORK_BOUND, 10.0), (State.CLIENT_BOUND, 1.0), (State.IDLE, 50.0)]) is State.NETWORK_BOUND
+    assert whole([(State.IDLE, 0.0)]) is State.IDLE and whole([]) is State.IDLE
+
+
+def test_load_is_recognised_as_well_as_it_is_known():
+    def load(*numbers):
+        return seen_load([Observation(1.0, (view(number, 0.001, 1),)) for number in numbers])
+
+    assert load(10_000, 10_100, 9_900).alike(load(10_050, 10_060, 10_070))
+    assert not load(10_000, 10_100, 9_900).alike(load(12_000, 12_100, 11_900))
+    assert load(10_000, 12_000, 8_000).alike(load(11_000, 12_100, 11_900)), "too unsteady to tell"
+    assert load(0, 1, 0).alike(load(2, 0, 1)), "a request more or less is no other load"
