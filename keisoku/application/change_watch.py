@@ -23,6 +23,8 @@ ALARM = 10.0
 alarmed; a step of ten standard deviations was noticed after two to six intervals."""
 MOST = 6.0
 """Standard deviations that a single interval may add: one stall of a host is not a change, two in a row may be."""
+STEP = 12.0
+"""Standard errors, by the scatter between neighbours, that are a step within the reference."""
 LEAST_SD = 0.01
 """Natural logarithm: changes of a per cent or two are left alone whatever the noise."""
 
@@ -46,9 +48,7 @@ class ChangeWatch:
         row = np.asarray(figures, dtype=np.float64)
         if len(self._first) < self.reference:
             self._first.append(row)
-            if len(self._first) == self.reference:
-                self._refer(np.asarray(self._first))
-            return None
+            return self._refer(np.asarray(self._first)) if len(self._first) == self.reference else None
         away = np.clip((row - self._mean) / self._sd, -MOST, MOST)
         # The mean itself is uncertain; what it is off by must not add up.
         slack = SLACK + 1 / math.sqrt(self.reference)
@@ -58,13 +58,22 @@ class ChangeWatch:
         worst = int(np.argmax(sums))
         return self.names[worst] if sums[worst] > self.alarm else None
 
-    def _refer(self, first: Floats) -> None:
-        """Takes mean and noise of every figure.
+    def _refer(self, first: Floats) -> str | None:
+        """Takes mean and noise of every figure; the name of one that has a step already in these intervals.
 
         Few intervals tell the noise badly, and noise that was taken too small would alarm for ever: so the larger of
         two estimates, and two of its own standard errors more.
         """
-        self._mean = first.mean(axis=0)
-        spread = np.asarray([max(noise(series, LEAST_SD), float(series.std(ddof=1))) for series in first.T])
-        self._sd = spread * (1 + 2 / math.sqrt(2 * (self.reference - 1)))
+        count = len(first)
+        steady = np.asarray([noise(series, LEAST_SD) for series in first.T])
+        spread = np.maximum(steady, first.std(axis=0, ddof=1))
+        self._mean, self._sd = first.mean(axis=0), spread * (1 + 2 / math.sqrt(2 * (count - 1)))
         self._up, self._down = np.zeros(first.shape[1]), np.zeros(first.shape[1])
+        # A step would make the mean of two loads the reference, and so large a scatter that nothing ever alarmed.
+        steps = [
+            np.abs(first[:split].mean(axis=0) - first[split:].mean(axis=0))
+            / (steady * math.sqrt(1 / split + 1 / (count - split)))
+            for split in range(2, count - 1)
+        ]
+        worst = np.max(steps, axis=0)
+        return self.names[int(np.argmax(worst))] if worst.max() > STEP else None

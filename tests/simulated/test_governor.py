@@ -14,7 +14,7 @@ from keisoku.application.simulated_system import SimulatedSystem
 from keisoku.application.system_model import e4
 
 SPACE = Candidates(100e6, 10e9)
-FEW = {"fast": 1000, **{f"slow{number}": 20 for number in range(1, 5)}}
+FEW = {"slow2": 0, "slow3": 0, "slow4": 0}
 
 
 def governed(minutes, seed, interval_s=1):
@@ -44,14 +44,18 @@ def static(load, limit, seed=1):
 
 
 def test_load_steps_are_followed_and_a_known_load_needs_no_search():
-    minutes = governed([{}, FEW, FEW, {}, {}], 1)
+    minutes = governed([{}, {}, FEW, FEW, {}], 1)
     commands = [command for _, each in minutes for command in each]
     assert all(command.limit is None or command.limit >= SPACE.floor_bps for command in commands)
-    assert minutes[2][1][-1].phase is Phase.HOLD and minutes[4][1][-1].phase is Phase.HOLD
+    assert (
+        minutes[1][1][-1].phase is Phase.HOLD
+        and minutes[3][1][-1].phase is Phase.HOLD
+        and minutes[4][1][-1].phase is Phase.HOLD
+    )
     best = max(static({}, limit) for limit in (380e6, 400e6, 420e6, 440e6, None))
     assert minutes[4][0] > 0.97 * best
     assert minutes[4][0] > 1.05 * static({}, None)
-    phases = Counter(command.phase for command in (*minutes[3][1], *minutes[4][1]))
+    phases = Counter(command.phase for command in minutes[4][1])
     assert phases[Phase.SEARCH] == 0, "this load was searched in the first minute"
     held = [command.limit for command in minutes[4][1] if command.phase is Phase.HOLD]
     assert len(set(held)) == 1, "it oscillates"
@@ -68,12 +72,12 @@ def shuffled(random):
     return replace(e4(), clients=tuple(of(client) for client in e4().clients))
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [11, 12])
 def test_states_are_inferred_without_asking_a_host(seed):
     random = np.random.default_rng(seed)
     system, inference = SimulatedSystem(e4(), seed), Inference()
-    right = []
-    for interval in range(60):
+    right, right_whole = [], []
+    for interval in range(100):
         system.change(shuffled(random))
         system.limit(
             {
@@ -82,9 +86,11 @@ def test_states_are_inferred_without_asking_a_host(seed):
                 if random.random() < 0.5
             }
         )
-        system.run(2)
-        found = inference.observe(system.run(2))
+        system.run(0.2)
+        found = inference.observe(system.run(0.5))
         if interval >= 20:  # what is usual has to be learnt first
             right += [system.truth.state(name) is one.state for name, one in found.items()]
+            right_whole.append(system.truth.whole is inference.whole.state)
             assert all(one.why for one in found.values())
-    assert np.mean(right) > 0.8
+    assert np.mean(right_whole) >= 0.9
+    assert np.mean(right) >= 0.85

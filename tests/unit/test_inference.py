@@ -68,6 +68,14 @@ def test_step_is_noticed_within_ten_intervals_and_named(seed):
     assert "b" in told
 
 
+@pytest.mark.parametrize("at", range(2, 9))
+def test_step_in_the_reference_itself_is_noticed(at):
+    random = np.random.default_rng(at)
+    watch = ChangeWatch(["a", "b"])
+    told = [watch.tell(0.02 * random.standard_normal(2) + [0.5 * (row >= at), 0]) for row in range(20)]
+    assert "a" in told
+
+
 def test_one_stall_is_no_change():
     watch = ChangeWatch(["a"])
     for _ in range(20):
