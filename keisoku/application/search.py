@@ -38,7 +38,7 @@ class SearchSettings:
     """Before the confirmation."""
     first: int = 5
     """Spread over the candidates, no limit and the floor among them."""
-    blocks: int = 4
+    blocks: int = 5
     """Of four evaluations each, to confirm."""
     seed: int = 1
 

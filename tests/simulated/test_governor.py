@@ -10,6 +10,7 @@ from keisoku.application.candidate import Candidates
 from keisoku.application.governor import GovernorSettings, Phase, govern
 from keisoku.application.inference import Inference
 from keisoku.application.objective import Goal, Objective
+from keisoku.application.search import SearchSettings, limit_search
 from keisoku.application.simulated_system import SimulatedSystem
 from keisoku.application.system_model import e4
 
@@ -34,6 +35,22 @@ def governed(minutes, seed, interval_s=1):
             command = governor.send(at)
         found.append((float(np.mean(done[-10:])), commands))
     return found
+
+
+def test_search_finds_the_limit_of_e4_and_confirms_it():
+    system, objective = SimulatedSystem(e4(), 2), Objective(Goal.SUM_REQUESTS)
+    search = limit_search(SPACE, SearchSettings(seed=2))
+    asked = next(search)
+    while True:
+        system.limit({"fast": asked.limit})
+        system.run(1)
+        try:
+            asked = search.send(objective.score(system.run(1)))
+        except StopIteration as end:
+            found = end.value
+            break
+    assert found.limit == pytest.approx(420e6, rel=0.05)
+    assert found.gain.lower > 0.05
 
 
 def static(load, limit, seed=1):
