@@ -1,8 +1,8 @@
 """Search for the limit with the best score: a Gaussian process says what to try next and when enough is known.
 
 A generator as a method is: it yields an `Evaluation`, is sent the score that was observed, and returns what it found.
-It sets no limit, reads no clock, and never asks for a rate below the candidates' floor. §5.3 of the plan it follows:
-first points spread out, upper confidence bounds, a stop rule, and a confirmation against no limit at all.
+It sets no limit, reads no clock, and never asks for a rate below the candidates' floor. First points are spread out,
+then upper confidence bounds lead (Srinivas et al. 2010); what is found is confirmed against no limit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ KAPPA = 2.0
 WORTH = math.log(1.02)
 """An improvement below 2 % is not worth another evaluation."""
 UNLIKELY = 0.02
-"""Chance of such an improvement at which the search ends."""
+"""Chance of such an improvement at which the search ends. Below the usual 5 %, because the chance is what the
+model believes, and a model that has seen a dozen values believes too much."""
 DEPTH = math.log(4)
 """How far below the best a score counts: how bad a bad limit is does not matter, but would bend the whole curve."""
 DRAWS = 400
