@@ -14,10 +14,12 @@ pub mod density;
 pub mod departures;
 pub mod extent;
 pub mod faulty;
+pub mod flow_watch;
 pub mod frame_log;
 pub mod gaps;
 pub mod hiccup;
 pub mod histogram;
+pub mod http_load;
 pub mod latency;
 pub mod log_linear;
 pub mod loss_watch;
@@ -38,6 +40,7 @@ pub mod stamped_socket;
 pub mod stamping;
 pub mod table;
 pub mod tracking;
+pub mod udp_load;
 pub mod variation;
 pub mod watch;
 pub mod wire;
@@ -55,7 +58,11 @@ mod _core {
     #[pymodule_export]
     use crate::faulty::python::Faulty;
     #[pymodule_export]
+    use crate::flow_watch::python::FlowWatch;
+    #[pymodule_export]
     use crate::hiccup::python::Hiccups;
+    #[pymodule_export]
+    use crate::http_load::python::HttpLoad;
     #[pymodule_export]
     use crate::neighbour::python::Neighbours;
     #[pymodule_export]
@@ -64,6 +71,8 @@ mod _core {
     use crate::simulated::python::Simulation;
     #[pymodule_export]
     use crate::stamped_socket::python::{IcmpMessage, ReceivedPacket, SentPacket, StampedSocket};
+    #[pymodule_export]
+    use crate::udp_load::python::UdpLoad;
     #[pymodule_export]
     use crate::wire::Wire;
 }
