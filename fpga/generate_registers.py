@@ -104,7 +104,12 @@ def decode_early(text: str) -> str:
         "",
         "    logic cpuif_req_masked;",
     ]
-    return replaced_once(text, "    logic cpuif_req_masked;", "\n".join(stage))
+    text = replaced_once(text, "    logic cpuif_req_masked;", "\n".join(stage))
+    # The register takes no request that must wait, and until it is carried out no other comes: it need not wait here.
+    waits = re.search(r"assign cpuif_req_masked = cpuif_req\s[^;]*;", text)
+    if waits is None:
+        raise SystemExit("fpga/generate_registers.py: the register block masks requests in an unknown way")
+    return replaced_once(text, waits[0], "assign cpuif_req_masked = cpuif_req;")
 
 
 def read_on_demand(text: str) -> str:

@@ -55,6 +55,8 @@ class VirtualHop:
     silent: bool = False
     busy: float = 0.0
     """Chance that a packet waits on the way out, for up to 1500 bytes."""
+    cross: tuple[float, int] = (0.0, 1000)
+    """(load, bytes) of Poisson cross traffic on the way out, which each probe finds in its stationary state."""
     bucket: tuple[float, float] | None = None
     """(rate, burst bytes): a shaper instead of a link."""
     icmp_code: int | None = None
@@ -71,6 +73,14 @@ class VirtualHop:
     def back_ns(self, size: int) -> float:
         return 0.0 if self.bucket else self.stages * 8e9 * size / (self.reverse or self.forward)
 
+    def wait_ns(self, chance: random.Random) -> float:
+        """What a packet waits in an M/D/1 queue: a geometric number of residual services (Pollaczek and Khinchine)."""
+        load, size = self.cross
+        waited = 0.0
+        while chance.random() < load:
+            waited += chance.random() * 8e9 * size / self.forward
+        return waited
+
 
 class VirtualPath:
     """A HopWire: the last hop is the host, which answers 'port unreachable'."""
@@ -84,12 +94,14 @@ class VirtualPath:
         stall: float = 0.0,
         seed: int = 1,
         tight_mtu: int | None = None,
+        wake_ns: float = 0.0,
     ) -> None:
+        """`wake_ns`: mean by which a busy host is late with each reply; hardly ever by nothing, as one measured was."""
         self.hops, self.mtu_bytes, self.jitter_ns, self.loss, self.stall = list(hops), mtu, jitter_ns, loss, stall
         for number, hop in enumerate(self.hops, 1):
             hop.address = hop.address or f"10.0.{number}.1"
         self.destination = self.hops[-1].address
-        self.tight_mtu = tight_mtu
+        self.tight_mtu, self.wake_ns = tight_mtu, wake_ns
         self.random = random.Random(seed)
         self.now = 0
         self.sent_bytes = 0
@@ -138,7 +150,7 @@ class VirtualPath:
                 key = number * 100 + stage
                 when = max(when, free.get(key, 0.0)) + 8e9 * size / hop.forward * (hop.bucket is None)
                 free[key] = when
-            when += hop.propagation_ns
+            when += hop.propagation_ns + hop.wait_ns(self.random)
             if self.random.random() < hop.busy:
                 when += self.random.random() * 12_000e9 / hop.forward
             last = number == len(self.hops)
@@ -174,6 +186,9 @@ class VirtualPath:
         when = max(when, back_free.get(number, 0.0) + slowest)
         back_free[number] = when
         when += self.random.expovariate(1 / self.jitter_ns) if self.jitter_ns else 0.0
+        if self.wake_ns:
+            # As measured on two loaded cores: 4 % under a third of the median, one in ten above 1.7 of it.
+            when += max(0.0, self.random.gauss(0.75, 0.25) * self.wake_ns) + self.random.expovariate(4 / self.wake_ns)
         if self.random.random() < self.stall:
             when += self.random.uniform(2e6, 5e7)
         return HopReply(sent, round(when - sent), reply, address, ttl, *code)

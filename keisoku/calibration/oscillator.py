@@ -12,10 +12,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from keisoku.calibration.file import written
 from keisoku.clock.frequency import Frequency
 from keisoku.clock.host_clocks import Steering
 from keisoku.clock.rate import OSCILLATOR, SLEW, WANDER, Part, Rate, stated
-from keisoku.errors import KeisokuError
 
 _ABOUT = 1.1
 """Uncertainties that differ by less are alike."""
@@ -37,14 +37,7 @@ class OscillatorCalibration(BaseModel):
 def keep(folder: Path, calibration: OscillatorCalibration) -> Path:
     """Stores it; where. Raises KeisokuError if the disk does not take it."""
     path = folder / f"{calibration.made_at.replace(':', '')}.json"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(calibration.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise KeisokuError(
-            f"calibration: cannot write {path}: {error.strerror}; make room or set XDG_STATE_HOME"
-        ) from error
-    return path
+    return written(path, calibration)
 
 
 def is_worth_keeping(frequency: Frequency) -> bool:

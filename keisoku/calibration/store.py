@@ -13,6 +13,7 @@ from platformdirs import user_state_path
 from keisoku.calibration import oscillator
 from keisoku.calibration.bias import Bias, Calibration, Point, newest, read
 from keisoku.calibration.clocks import SAME_CLOCK, Relation, relate
+from keisoku.calibration.file import written
 from keisoku.calibration.phc import readings
 from keisoku.clock import frequency
 from keisoku.clock.difference_clock import DifferenceClock
@@ -21,7 +22,7 @@ from keisoku.clock.opening import counter
 from keisoku.clock.rate import Rate, stated
 from keisoku.clock.reference_local import brackets
 from keisoku.engine import Engine
-from keisoku.errors import EngineError, KeisokuError, PlanError
+from keisoku.errors import EngineError, PlanError
 from keisoku.plan.plan import Plan
 from keisoku.record.context import host_context
 from keisoku.record.result import Result
@@ -142,14 +143,7 @@ def keep(result: Result, engine: Engine, length_m: float | None) -> Path:
     points = tuple(_points(result))
     calibration = Calibration(made_at=made_at, valid_for=valid_for(engine), points=points, length_m=length_m)
     path = folder() / f"{made_at.replace(':', '')}-{engine.capabilities.engine}.json"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(calibration.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise KeisokuError(
-            f"calibration: cannot write {path}: {error.strerror}; make room or set XDG_STATE_HOME"
-        ) from error
-    return path
+    return written(path, calibration)
 
 
 def _points(result: Result) -> Sequence[Point]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +14,7 @@ from rich.console import Console
 from keisoku.calibration.bias import Bias
 from keisoku.calibration.store import bias_for, keep
 from keisoku.cli.progress import Display
+from keisoku.cli.standard_output import told
 from keisoku.engine.opening import open_engine
 from keisoku.engine.port_capture import next_free
 from keisoku.errors import KeisokuError
@@ -73,15 +72,8 @@ def measure(
         write_csv(finished, directory.path)
     except OSError as error:
         raise directory.disk_error("*.csv", error) from error
-    try:
+    with told(directory.path):
         _print(results, verdicts, directory, as_json)
-        sys.stdout.flush()
-    except OSError as error:
-        sys.stdout = io.StringIO()  # what is left of it cannot be written at exit either
-        raise KeisokuError(
-            f"standard output: cannot write the result: {error.strerror}; make room or write elsewhere;"
-            f" it is kept in {directory.path}"
-        ) from error
     return (MEASURED if all(verdict.met for verdict in verdicts) else MISSED), results
 
 

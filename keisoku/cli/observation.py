@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,8 +13,8 @@ import click
 from rich.console import Console
 
 from keisoku.calibration.store import interval_rate
+from keisoku.cli.standard_output import told
 from keisoku.clock import rated
-from keisoku.errors import KeisokuError
 from keisoku.record.context import host_context
 from keisoku.record.observation import Observation
 from keisoku.record.observation_directory import ObservationDirectory
@@ -48,16 +46,9 @@ def publish(
     directory.finish(observation)
     page = render_observation(observation, directory.settings, directory.context, plots)
     report = directory.write_text("report.html", page)
-    try:
+    with told(directory.path):
         if as_json:
             click.echo(json.dumps({"run": str(directory.path), **observation.model_dump(mode="json")}, indent=1))
         else:
             print_observation(observation, Console())
             click.echo(f"report: {report}")
-        sys.stdout.flush()
-    except OSError as error:
-        sys.stdout = io.StringIO()  # what is left of it cannot be written at exit either
-        raise KeisokuError(
-            f"standard output: cannot write the result: {error.strerror}; make room or write elsewhere;"
-            f" it is kept in {directory.path}"
-        ) from error

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
+from keisoku.cli.kept import kept
 from keisoku.cli.observation import new_directory
 from keisoku.cli.path_analyse import analyse_run
 from keisoku.path.control import PORT
 from keisoku.path.place import Place
 from keisoku.path.session import Session
 from keisoku.path.source_comparison import KIND, SourceComparisonSettings
-from keisoku.path.source_run import keep, measure
+from keisoku.path.source_run import measure
+from keisoku.path.train_run import TABLE, TrainRun
 
 
 @click.command("clocks")
@@ -35,6 +37,8 @@ def command(host: str, port: int, repetitions: int, pairs: int, ip_bytes: int, o
     )
     with Session(place, port) as session:
         directory = new_directory(out, KIND, settings.model_dump(), {"namespace": place.namespace})
-        facts = measure(session, settings, lambda text: click.echo(f"measuring {text}", err=True))
-        keep(directory, session.log, facts)
+        run = TrainRun(directory)
+        session.keep = run.append
+        with kept(lambda: directory, TABLE):
+            run.end(measure(session, settings, lambda text: click.echo(f"measuring {text}", err=True), run.know))
     analyse_run(directory, as_json)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import pyarrow as pa
 
+from keisoku.cli.kept import kept
 from keisoku.cli.observation import new_directory
 from keisoku.cli.options import seconds
 from keisoku.cli.path_analyse import analyse_run
@@ -14,6 +16,7 @@ from keisoku.path.delay import KIND, DelaySender, DelaySettings
 from keisoku.path.delay_run import TABLE
 from keisoku.path.place import Place
 from keisoku.path.stamp_packet import PORT
+from keisoku.record.observation_directory import ObservationDirectory
 
 
 @click.command("delay")
@@ -22,7 +25,9 @@ from keisoku.path.stamp_packet import PORT
 @click.option("--packets", default=100, type=click.IntRange(1, 10_000_000), show_default=True, help="to send")
 @click.option("--interval", default="10 ms", metavar="TIME", show_default=True, help="from one packet to the next")
 @click.option("--size", "ip_bytes", default=0, type=click.IntRange(0, 65535), help="IP bytes (default: the shortest)")
-@click.option("--wait", default="1 s", metavar="TIME", show_default=True, help="for the last answers")
+@click.option(
+    "--wait", default="1 s", metavar="TIME", show_default=True, help="for an answer; later ones count as lost"
+)
 @click.option("--ssid", default=0, type=click.IntRange(0, 65535), help="session identifier of RFC 8972 (0: none)")
 @key_option
 @click.option("--out", type=click.Path(path_type=Path), help="run directory (default: runs/DATE-path-delay)")
@@ -51,7 +56,15 @@ def command(
         ssid=ssid,
         authenticated=key is not None,
     )
-    rows = DelaySender(place, settings, key).measure()
-    directory = new_directory(out, KIND, settings.model_dump(), {"namespace": place.namespace})
-    directory.append(TABLE, rows)
+    directory: ObservationDirectory | None = None
+
+    def keep(part: pa.Table) -> None:
+        # With the first part, so that a reflector that never answers leaves nothing.
+        nonlocal directory
+        directory = directory or new_directory(out, KIND, settings.model_dump(), {"namespace": place.namespace})
+        directory.append(TABLE, part)
+
+    with kept(lambda: directory, TABLE):
+        DelaySender(place, settings, key).measure(keep=keep)
+    assert directory
     analyse_run(directory, as_json)

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import click
 
+from keisoku.cli.kept import kept
 from keisoku.cli.observation import new_directory
 from keisoku.cli.path_analyse import analyse_run
 from keisoku.path.control import PORT
 from keisoku.path.packet_pair import measure
 from keisoku.path.pair_analysis import KIND
-from keisoku.path.pair_run import keep
 from keisoku.path.pair_settings import PacketPairSettings
 from keisoku.path.place import Place
 from keisoku.path.session import Session
 from keisoku.path.time_source import SOURCES, Source
+from keisoku.path.train_run import TABLE, TrainRun
 from keisoku.plan.units import bit_rate
 
 
@@ -36,6 +37,8 @@ def command(
     settings = PacketPairSettings(host=place.host, port=port, pairs=pairs, stamps=stamps, one_packet_bps=rate)
     with Session(place, port) as session:
         directory = new_directory(out, KIND, settings.model_dump(), {"namespace": place.namespace})
-        facts = measure(session, settings, lambda text: click.echo(f"measuring {text}", err=True))
-        keep(directory, session.log, facts)
+        run = TrainRun(directory)
+        session.keep = run.append
+        with kept(lambda: directory, TABLE):
+            run.end(measure(session, settings, lambda text: click.echo(f"measuring {text}", err=True), run.know))
     analyse_run(directory, as_json)

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import secrets
 import socket
-import struct
 import time
 
 from keisoku import _core
+from keisoku._core import StampedSocket
 from keisoku.clock import ntp
 from keisoku.clock.reading import Reading, Translation
 from keisoku.clock.reference import Chosen, Reference
 from keisoku.clock.reference_local import bracket
 from keisoku.errors import EngineError
 
-_SO_TIMESTAMPING = 37
-_FLAGS = 1 << 1 | 1 << 3 | 1 << 4 | 1 << 7 | 1 << 11
-"""TX_SOFTWARE, RX_SOFTWARE, SOFTWARE, OPT_ID, OPT_TSONLY of linux/net_tstamp.h."""
-_STAMPS = struct.Struct("@6q")
-"""`struct scm_timestamping`: software, legacy, hardware."""
 RUNS_FAST_MOST = 1e-3
 """An oscillator's 100 ppm on both sides, and twice what a kernel lets NTP steer."""
 PATIENCE_S = 1.0
@@ -38,22 +33,19 @@ class NtpClient:
         self.target = target
         host, port = _address(target)
         try:
-            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0][4]
         except OSError as error:
             raise EngineError(f"ntp:{target}: no such host: {error.strerror}") from error
-        self._socket = socket.socket(family, kind, protocol)
+        address = str(found[0])
+        anywhere = "::" if ":" in address else "0.0.0.0"
+        if len(found) == 4 and found[3]:  # a link-local address and its interface
+            address = f"{address.partition('%')[0]}%{found[3]}"
         self.last: ntp.Answer | None = None
         self.stamped_by_kernel = True
         try:
-            self._socket.connect(address)
-            self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPING, _FLAGS)
-        except OSError as error:
-            self._socket.close()
-            raise EngineError(f"ntp:{target}: cannot be reached: {error.strerror}") from error
-
-    def close(self) -> None:
-        """Lets the socket go."""
-        self._socket.close()
+            self._socket = StampedSocket("udp", (anywhere, 0), connect=(address, int(found[1])))
+        except EngineError as error:
+            raise EngineError(f"ntp:{target}: cannot be reached: {error}") from error
 
     def reading(self) -> Reading:
         """One exchange that was answered."""
@@ -68,16 +60,17 @@ class NtpClient:
         self._drain()
         first = bracket()
         before = _core.clock_ticks()
-        try:
-            self._socket.send(ntp.request(cookie))
-            answered = self._receive(cookie)
-        except OSError as error:
-            raise EngineError(f"ntp:{self.target}: cannot be reached: {error.strerror}") from error
+        # The stamp is waited for with the answer, so that a host without any loses no time.
+        (sent,) = self._socket.send([(ntp.request(cookie), None, None)], 0)
+        if sent.error:
+            raise EngineError(f"ntp:{self.target}: cannot be reached: {sent.error}")
+        answered = self._receive(cookie)
         if answered is None:
             return None
         answer, after, received_ns = answered
         last = bracket()
-        sent_ns = self._sent_ns()
+        # It is there before the answer is, or never comes.
+        sent_ns = sent.kernel_ns or next((stamp for id, stamp, _ in self._socket.late_stamps() if id == sent.id), None)
         try:
             translation = Translation(first, last)
         except ValueError:
@@ -88,37 +81,24 @@ class NtpClient:
 
     def _receive(self, cookie: int) -> tuple[ntp.Answer, int, int | None] | None:
         """The answer, ticks when it was here, and the kernel's stamp of it."""
-        until = time.monotonic() + PATIENCE_S
-        while (left := until - time.monotonic()) > 0:
-            self._socket.settimeout(left)
-            try:
-                packet, ancillary, _, _ = self._socket.recvmsg(1024, 512)
-            except TimeoutError:
-                return None
+        until_ns = time.monotonic_ns() + round(PATIENCE_S * 1e9)
+        while time.monotonic_ns() < until_ns:
+            packets, refusals = self._socket.receive(until_ns)
             after = _core.clock_ticks()
-            found = ntp.answer(packet, cookie, time.time_ns())
-            if found is not None:
-                return found, after, _stamp(ancillary)
+            for packet in packets:
+                found = ntp.answer(packet.data, cookie, time.time_ns())
+                if found is not None:
+                    return found, after, packet.kernel_ns
+            if refusals:
+                code = f"ICMP type {refusals[0].icmp_type} code {refusals[0].icmp_code}"
+                raise EngineError(f"ntp:{self.target}: cannot be reached: it, or a router, refuses with {code}")
         return None
-
-    def _sent_ns(self) -> int | None:
-        """The kernel's stamp of the request; it is there before the answer is, or never comes."""
-        self._socket.setblocking(False)
-        try:
-            _, ancillary, _, _ = self._socket.recvmsg(1024, 512, socket.MSG_ERRQUEUE)
-        except OSError:
-            return None
-        return _stamp(ancillary)
 
     def _drain(self) -> None:
         """Forgets answers and stamps that came too late."""
-        self._socket.setblocking(False)
-        for flags in (0, socket.MSG_ERRQUEUE):
-            try:
-                while True:
-                    self._socket.recvmsg(1024, 512, flags)
-            except OSError:
-                continue
+        while any(self._socket.receive(0)):
+            pass
+        self._socket.late_stamps()
 
 
 def exchange(
@@ -142,11 +122,7 @@ def exchange(
 def ntp_server(chosen: Chosen, pause_s: float) -> Reference:
     """Asks once, to know that somebody answers."""
     client = NtpClient(chosen.target)
-    try:
-        client.reading()
-    except EngineError:
-        client.close()
-        raise
+    client.reading()
     answer = client.last
     assert answer is not None
     stamps = "kernel's stamps" if client.stamped_by_kernel else "stamps around system calls"
@@ -163,17 +139,7 @@ def ntp_server(chosen: Chosen, pause_s: float) -> Reference:
             "leap": answer.leap,
             "kernel_stamps": client.stamped_by_kernel,
         },
-        close=client.close,
     )
-
-
-def _stamp(ancillary: list[tuple[int, int, bytes]]) -> int | None:
-    for level, kind, data in ancillary:
-        if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPING and len(data) >= _STAMPS.size:
-            seconds, ns = _STAMPS.unpack(data[: _STAMPS.size])[:2]
-            if seconds:
-                return int(seconds * 1_000_000_000 + ns)
-    return None
 
 
 def _address(target: str) -> tuple[str, int]:

@@ -24,6 +24,9 @@ GENERATED = ("registers/registers_pkg.sv", "registers/registers.sv", "sdram/sdra
 
 MAPPED_DELAY_PS = 4000
 
+# How much nextpnr's placer gives for a critical connection; its own default is 10.
+TIMING_WEIGHT = 30
+
 # Flip-flops that share an enable, or a reset, to be worth a wire of their own. Two flip-flops of the device share an
 # enable and four a reset: with hundreds of such groups nextpnr finds no place for the last ones and never ends.
 LEAST_ENABLED = 12
@@ -154,6 +157,8 @@ def place(target: Board, netlist: Path, seed: int) -> Bitstream:
     command += ["--freq", "125", "--timing-allow-fail", "--detailed-timing-report"]
     # Spreading by groups of enables first is what takes longest, and gains nothing with so few of them.
     command += ["--placer-heap-no-ctrl-set"]
+    # By default the placer cares for short wires first, and the slowest paths for which it then finds no place decide.
+    command += ["--placer-heap-timingweight", str(TIMING_WEIGHT)]
     try:
         run(command, folder / "place.log")
     except EngineError as error:

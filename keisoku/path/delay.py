@@ -1,6 +1,6 @@
 """`keisoku path delay`: a STAMP session-sender (RFC 8762 §4.2) with the kernel's stamps at this end.
 
-It sends at a steady pace and keeps a row for each packet; figures are `delay_analysis`'s matter.
+It sends at a steady pace and hands on a row for each packet, part by part; figures are `delay_analysis`'s matter.
 """
 
 from __future__ import annotations
@@ -9,27 +9,21 @@ import threading
 import time
 from collections.abc import Callable
 
-import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
-from keisoku._core import ReceivedPacket, SentPacket, StampedSocket
+from keisoku._core import StampedSocket
 from keisoku.errors import EngineError
 from keisoku.path.clock_state import error_estimate
+from keisoku.path.delay_rows import DelayRows
 from keisoku.path.place import Place
 from keisoku.path.reflector import TTL
 from keisoku.path.session import local_address
-from keisoku.path.stamp_packet import (
-    AUTHENTICATED_BYTES,
-    BASE_BYTES,
-    PORT,
-    ReflectedPacket,
-    SenderPacket,
-    StampFormatError,
-    padding,
-)
+from keisoku.path.stamp_packet import AUTHENTICATED_BYTES, BASE_BYTES, PORT, SenderPacket, padding
 
 KIND = "path-delay"
+PART_S = 1.0
+"""From part to part of the rows: what a run loses at most that is killed, beside what it waits for."""
 _HEADERS_BYTES = 28
 _IPV6_MORE_BYTES = 20
 
@@ -50,7 +44,7 @@ class DelaySettings(BaseModel):
     ip_bytes: int = Field(0, ge=0, le=65_535)
     """Of each packet; 0: as short as STAMP allows. Longer ones have an Extra Padding TLV (RFC 8972 §4.1)."""
     wait_s: float = Field(1.0, gt=0, le=60)
-    """For the last answers."""
+    """For an answer; what comes later counts as lost."""
     ssid: int = Field(0, ge=0, le=65_535)
     """Session identifier (RFC 8972 §3); 0: none, as a reflector of RFC 8762 expects."""
     authenticated: bool = False
@@ -71,89 +65,84 @@ class DelaySender:
         base = AUTHENTICATED_BYTES if self._key else BASE_BYTES
         return base + len(self._tlvs()) + _HEADERS_BYTES + (_IPV6_MORE_BYTES if self._of_ipv6 else 0)
 
-    def measure(self, told: Callable[[int], None] = lambda _: None) -> pa.Table:
-        """All packets, one row each, in order. Raises EngineError in a sentence if no answer came at all."""
-        arrived: list[ReceivedPacket] = []
+    def measure(
+        self, told: Callable[[int], None] = lambda _: None, keep: Callable[[pa.Table], None] = lambda _: None
+    ) -> pa.Table:
+        """All packets, one row each, in order. `keep` is given them part by part, as soon as nothing more counts.
+
+        It is called beside the sender, whose pace it does not hold up, and never before a first answer came. Raises
+        EngineError in a sentence if no answer came at all, and what `keep` raises.
+        """
+        rows = DelayRows(
+            self._socket, self._peer, self._key, self._settings.packets, round(self._settings.wait_s * 1e9)
+        )
         refusals: list[str] = []
+        parts: list[pa.Table] = []
+        failures: list[BaseException] = []
         ended = threading.Event()
 
+        def hand_on(part: pa.Table) -> None:
+            if part.num_rows:
+                parts.append(part)
+                keep(part)
+
         def listen() -> None:
-            while not ended.is_set():
-                packets, messages = self._socket.receive(time.monotonic_ns() + 50_000_000)
-                arrived.extend(packets)
-                refusals.extend(_refusal(message.icmp_type, message.icmp_code) for message in messages)
+            due_s = time.monotonic() + PART_S
+            try:
+                while not ended.is_set():
+                    packets, messages = self._socket.receive(time.monotonic_ns() + 50_000_000)
+                    rows.arrived(packets)
+                    refusals.extend(_refusal(message.icmp_type, message.icmp_code) for message in messages)
+                    if rows.answered and time.monotonic() >= due_s:
+                        hand_on(rows.settled(time.monotonic_ns()))
+                        due_s = time.monotonic() + PART_S
+            except BaseException as failure:  # raised again where the caller is
+                failures.append(failure)
 
         listener = threading.Thread(target=listen, daemon=True)
         listener.start()
-        sent: list[SentPacket] = []
+        errors: list[str] = []
+        complete = False
         try:
             begin_s, tlvs, estimate = time.monotonic(), self._tlvs(), error_estimate()
             for number in range(self._settings.packets):
+                if failures:
+                    break
                 time.sleep(max(0.0, begin_s + number * self._settings.interval_s - time.monotonic()))
                 packet = SenderPacket(number, time.time_ns(), estimate, self._settings.ssid, tlvs)
-                sent += self._socket.send([(packet.pack(self._key), self._peer, TTL)], 1_000_000)
+                (left,) = self._socket.send([(packet.pack(self._key), self._peer, TTL)], 1_000_000)
+                rows.sent(left)
+                errors += [left.error] if left.error else []
                 told(number + 1)
             until_s = time.monotonic() + self._settings.wait_s
-            while len(arrived) < len(sent) and time.monotonic() < until_s:
+            while not failures and rows.answered < self._settings.packets and time.monotonic() < until_s:
                 time.sleep(0.01)
+            complete = True
         finally:
             ended.set()
             listener.join()
-        if not arrived:
-            raise EngineError(self._silence(refusals, sent))
-        late = {number: kernel_ns for number, kernel_ns, _ in self._socket.late_stamps()}
-        return self._rows(sent, late, arrived)
+            if rows.answered and not failures:
+                # What still waits for its answer when the measurement is stopped is not lost.
+                hand_on(rows.rest() if complete else rows.settled(time.monotonic_ns()))
+        if failures:
+            raise failures[0]
+        if not rows.answered:
+            raise EngineError(self._silence(refusals, errors))
+        return pa.concat_tables(parts)
 
     def _tlvs(self) -> bytes:
         base = AUTHENTICATED_BYTES if self._key else BASE_BYTES
         headers = _HEADERS_BYTES + (_IPV6_MORE_BYTES if self._of_ipv6 else 0)
         return padding(self._settings.ip_bytes - headers - base)
 
-    def _silence(self, refusals: list[str], sent: list[SentPacket]) -> str:
+    def _silence(self, refusals: list[str], errors: list[str]) -> str:
         where = f"{self._settings.host} UDP port {self._settings.port}"
         if refusals:
             return f"{where} refuses: {refusals[0]}; start 'keisoku path reflect' or another STAMP reflector there"
-        if errors := [packet.error for packet in sent if packet.error]:
+        if errors:
             return f"{where} cannot be reached: {errors[0]}; check the route to it"
-        return f"{where} answered none of {len(sent)} packets; start a STAMP reflector there and let UDP pass"
-
-    def _rows(self, sent: list[SentPacket], late: dict[int, int | None], arrived: list[ReceivedPacket]) -> pa.Table:
-        count = len(sent)
-        names = (
-            "t1_ns",
-            "t2_ns",
-            "t3_ns",
-            "t4_ns",
-            "ttl_there",
-            "ttl_here",
-            "far_synchronised",
-            "far_error_ns",
-            "answers",
-        )
-        columns = {name: np.zeros(count, np.int64) for name in names}
-        for number, packet in enumerate(sent):
-            # Without the kernel's stamp the program's stands, which is early: flagged by its column.
-            columns["t1_ns"][number] = packet.kernel_ns or late.get(packet.id) or 0
-        for came in arrived:
-            try:
-                answer = ReflectedPacket.parse(came.data, self._key)
-            except StampFormatError:
-                continue
-            number = answer.sender_sequence
-            if number >= count or came.source is None or came.source != self._peer:
-                continue
-            columns["answers"][number] += 1
-            if columns["answers"][number] > 1:
-                continue
-            columns["t2_ns"][number], columns["t3_ns"][number] = answer.received_ns, answer.time_ns
-            columns["t4_ns"][number] = came.kernel_ns or came.realtime_ns
-            columns["ttl_there"][number], columns["ttl_here"][number] = answer.sender_ttl, came.ttl or 0
-            columns["far_synchronised"][number] = answer.error.synchronised
-            columns["far_error_ns"][number] = round(answer.error.error_s * 1e9)
-        near = error_estimate()
-        columns["near_synchronised"] = np.full(count, near.synchronised, np.int64)
-        columns["near_error_ns"] = np.full(count, round(near.error_s * 1e9), np.int64)
-        return pa.table({"sequence": np.arange(count, dtype=np.int64), **columns})
+        sent = self._settings.packets
+        return f"{where} answered none of {sent} packets; start a STAMP reflector there and let UDP pass"
 
 
 def _refusal(icmp_type: int, icmp_code: int) -> str:

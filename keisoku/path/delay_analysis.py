@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from keisoku.path.delay import KIND, DelaySettings
 from keisoku.path.skew import skew
+from keisoku.path.unfinished import unfinished
 from keisoku.record.observation import Flag, Observation, ObservedRow
 from keisoku.record.result import Quantity
 
@@ -67,6 +68,8 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Observation:
     }
     table = [ObservedRow(name="packets", figures=counts, group="Packets")]
     flags: list[Flag] = []
+    if sent < settings.packets:
+        flags.append(unfinished([], [f"{settings.packets - sent} of {settings.packets} packets"]))
     if found is not None:
         known_ns = _clock_error_ns(rows)
         least = float(found.two_way_ns.min())

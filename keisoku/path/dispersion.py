@@ -61,6 +61,11 @@ class Dispersions:
         return len(self.sent_ns)
 
 
+_NONE = np.zeros(0)
+NONE_SENT = Dispersions(0.0, _NONE, _NONE, _NONE, _NONE, 0)
+"""Where no train was sent at all."""
+
+
 def dispersions(trains: Sequence[Train]) -> Dispersions:
     """Raises ValueError if trains are not of one direction, size and length, or there is none."""
     if len({(train.direction, train.ip_bytes, train.count) for train in trains}) != 1:

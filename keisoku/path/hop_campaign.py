@@ -158,9 +158,9 @@ class HopCampaign:
     def _state(self, number: int, active: Sequence[_Hop], began: int) -> str:
         seconds = (self._wire.now_ns() - began) / NS_PER_S
         limits = [f"hop {hop.ttl} every {hop.limit.interval_ns / 1e9:.2f} s" for hop in active if hop.limit.interval_ns]
-        todo = ", ".join(str(hop.ttl) for hop in active) or "none"
+        left = ", ".join(str(hop.ttl) for hop in active) or "none"
         told = f"; replies limited: {', '.join(limits)}" if limits else ""
-        return f"{number} repeats in {seconds:.0f} s, hops to go: {todo}{told}"
+        return f"{number} repeats in {seconds:.0f} s, hops to go: {left}{told}"
 
     def _trains(self, hops: Sequence[_Hop], path: KnownPath) -> None:
         self._progress("back-to-back trains to each hop")

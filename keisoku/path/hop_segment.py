@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.path.hop_minimum import HopSamples, floor
-from keisoku.path.hop_slope import Floats, SlopeFit, fit_slopes, identifiable
+from keisoku.path.hop_minimum import HopSamples, low
+from keisoku.path.hop_quantile import refine
+from keisoku.path.hop_slope import NORMAL, Floats, SlopeFit, fit_slopes, identifiable
 
 BITS = 8e9
 """bit/s · ns/byte."""
@@ -21,6 +22,9 @@ DRAWS = 200
 CONFIDENCE = 0.95
 SLOWEST_COPY = 0.4
 """ns per byte: what hosts alone make of longer packets (20 Gb/s); less than this is no link's serialisation."""
+
+LEVELS = (0.05, 0.1, 0.2)
+"""Quantiles that may stand for the minimum; no higher ones: at a load of ρ only 1 − ρ of probes meet no queue."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,15 @@ class HopFit:
     samples: HopSamples
     fit: SlopeFit
     draws: Floats
+    level: float
+    """Quantile of each size's round trips that was fitted; 0: the minimum."""
+    fixed: float
+    """What an undelayed packet of no length takes, ns: the fitted slopes laid through the minima."""
+
+    @property
+    def fitted(self) -> Floats:
+        """What was fitted, by cell, ns."""
+        return lows(self.samples, self.level)
 
 
 @dataclass(frozen=True)
@@ -77,23 +90,58 @@ def fit_hop(samples: HopSamples, draws: int = DRAWS, seed: int = 0) -> HopFit:
     """The fit of one hop's minima, and `draws` fits of resampled sizes and repeats.
 
     A draw takes as many sizes as there are, with replacement (so it knows how well the plane fits), and of each the
-    smallest of as many resampled repeats (so it knows how well the minimum is known). Raises ValueError when the hop
-    answered too few sizes.
+    minimum or low quantile of as many resampled repeats (so it knows how well that is known). Raises ValueError when
+    the hop answered too few sizes.
     """
-    fit = fit_slopes(samples.sizes, samples.replies, samples.minima)
+    level, fit = _level(samples)
     generator = np.random.default_rng([seed, samples.hop])
     drawn = np.full((draws, 3), np.nan)
     cells = samples.sizes.size
     growing = samples.replies < samples.replies.max() if fit.kind == "both" else np.zeros(cells, dtype=np.bool_)
     for number in range(draws):
         chosen = _stratified(generator, growing)
-        smallest = np.array([_smallest(generator, samples.samples[cell]) for cell in chosen])
+        again = [_resampled(generator, samples.samples[cell]) for cell in chosen]
+        values = np.array([low(cell, level) for cell in again])
+        sizes, replies = samples.sizes[chosen], samples.replies[chosen]
         try:
-            again = fit_slopes(samples.sizes[chosen], samples.replies[chosen], smallest, fit.kind)
+            found = fit_slopes(sizes, replies, values, fit.kind)
+            found = refine(found, sizes, replies, again, level) if level else found
         except (ValueError, np.linalg.LinAlgError):
             continue
-        drawn[number] = (again.forward, np.nan if again.reverse is None else again.reverse, again.fixed)
-    return HopFit(samples, fit, drawn)
+        minima = values if level == 0 else np.array([low(cell, 0.0) for cell in again])
+        fixed = _fixed(found, sizes, replies, minima, level)
+        drawn[number] = (found.forward, np.nan if found.reverse is None else found.reverse, fixed)
+    return HopFit(samples, fit, drawn, level, _fixed(fit, samples.sizes, samples.replies, samples.minima, level))
+
+
+def lows(samples: HopSamples, level: float) -> Floats:
+    """The low quantile of each cell, ns."""
+    return np.array([low(cell, level) for cell in samples.samples])
+
+
+def _level(samples: HopSamples) -> tuple[float, SlopeFit]:
+    """Minima, unless a low quantile is better known; and the fit.
+
+    Minima are judged by how far all of them lie about their plane: those that were trimmed were no better known.
+    """
+    sizes, replies, minima = samples.sizes, samples.replies, samples.minima
+    fit = fit_slopes(sizes, replies, minima)
+    best = (NORMAL * float(np.median(np.abs(minima - fit.at(sizes, replies)))), 0.0, fit)
+    for level in LEVELS:
+        if samples.repeats * level < 1:  # no more than the minimum
+            continue
+        again = refine(
+            fit_slopes(sizes, replies, lows(samples, level), fit.kind), sizes, replies, samples.samples, level
+        )
+        if again.scatter < best[0]:
+            best = (again.scatter, level, again)
+    return best[1:]
+
+
+def _fixed(fit: SlopeFit, sizes: Floats, replies: Floats, minima: Floats, level: float) -> float:
+    if level == 0:
+        return fit.fixed
+    return fit.fixed + float(np.median(minima - fit.at(sizes, replies)))
 
 
 def segments(fits: Sequence[HopFit]) -> list[Segment]:
@@ -125,7 +173,7 @@ def rate(span: Span) -> Span | None:
 def _segment(before: HopFit | None, hop: HopFit) -> Segment:
     kinds = {hop.fit.kind} | ({before.fit.kind} if before else set())
     no_sum = "sum" not in kinds
-    near = (0.0, 0.0, 0.0) if before is None else (before.fit.forward, before.fit.reverse, before.fit.fixed)
+    near = (0.0, 0.0, 0.0) if before is None else (before.fit.forward, before.fit.reverse, before.fixed)
     drawn = np.zeros_like(hop.draws) if before is None else before.draws
     both = None
     if not no_sum:
@@ -143,7 +191,7 @@ def _segment(before: HopFit | None, hop: HopFit) -> Segment:
         forward=_difference(hop.fit.forward, near[0], hop.draws[:, 0], drawn[:, 0]) if no_sum else None,
         reverse=reverse,
         both=both,
-        fixed=_difference(hop.fit.fixed, near[2], hop.draws[:, 2], drawn[:, 2]),
+        fixed=_difference(hop.fixed, near[2], hop.draws[:, 2], drawn[:, 2]),
         forward_gain=float(gains[0]),
         reverse_gain=float(gains[1]),
     )
@@ -178,8 +226,9 @@ def _difference(far: float, near: float, far_draws: Floats, near_draws: Floats |
     return Span(value, value - float(upper - middle), value + float(middle - lower))
 
 
-def _smallest(generator: np.random.Generator, ascending: Floats) -> float:
-    return floor(np.sort(generator.choice(ascending, ascending.size)))
+def _resampled(generator: np.random.Generator, ascending: Floats) -> Floats:
+    """As many round trips drawn with replacement, ascending."""
+    return ascending[np.sort(generator.integers(0, ascending.size, ascending.size))]
 
 
 def _stratified(generator: np.random.Generator, growing: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -144,9 +144,16 @@ def _start(design: Floats, values: Floats) -> NDArray[np.bool_]:
         return np.ones(count, dtype=np.bool_)
     answers = np.linalg.solve(planes[usable], values[chosen[usable]][..., None])[..., 0] / scale
     squares = (values - answers @ design.T) ** 2
-    half = int(np.ceil(0.6 * count))
-    nearest = np.argsort(squares, axis=1)[:, :half]
-    best = int(np.argmin(np.take_along_axis(squares, nearest, axis=1).sum(axis=1)))
+    # Points of either side by themselves: those whose replies are of one length lie on a line, and many planes hold it.
+    last = design[:, -1]
+    growing = last < last.max() if unknowns > 2 else np.zeros(count, dtype=np.bool_)
+    nearest, total = [], np.zeros(len(squares))
+    for side in (np.flatnonzero(growing), np.flatnonzero(~growing)):
+        ranked = np.argsort(squares[:, side], axis=1)[:, : side.size // 2 + 1]
+        nearest.append(side[ranked])
+        total += np.take_along_axis(squares[:, side], ranked, axis=1).sum(axis=1)
+    best = int(np.argmin(total))
     kept = np.zeros(count, dtype=np.bool_)
-    kept[nearest[best]] = True
+    for chosen_side in nearest:
+        kept[chosen_side[best]] = True
     return kept

@@ -8,9 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from keisoku.path.hop_minimum import HopSamples
-from keisoku.path.hop_segment import Segment, rate
-from keisoku.path.hop_slope import NORMAL, TRIM_SCATTERS, Floats, SlopeFit
+from keisoku.path.hop_segment import HopFit, Segment, rate
+from keisoku.path.hop_slope import NORMAL, TRIM_SCATTERS, Floats
 from keisoku.path.hop_train import Dispersion
 
 HIDDEN_RATIO = 1.35
@@ -100,13 +99,13 @@ def _sure(segment: Segment) -> bool:
     return span is not None and np.isfinite(span.upper) and span.upper < 4.0
 
 
-def unexplained_kink(samples: HopSamples, fit: SlopeFit) -> tuple[int, float] | None:
+def unexplained_kink(hop: HopFit) -> tuple[int, float] | None:
     """A probe size from which the slope changes though the replies do not explain it, and the change in ns/byte.
 
     E2 met it at 512 and 1024 bytes in a Linux target. Each size is tried as a hinge max(0, L − b) beside the fitted
     plane; the best counts if it is far above its standard error and a tenth of the slope. None: the plane explains all.
     """
-    sizes, replies, minima = samples.sizes, samples.replies, samples.minima
+    sizes, replies, minima, fit = hop.samples.sizes, hop.samples.replies, hop.fitted, hop.fit
     columns = [np.ones_like(sizes), sizes] + ([replies] if fit.kind == "both" else [])
     best: tuple[float, int, float] | None = None
     for edge in np.unique(sizes)[HINGE_POINTS:-HINGE_POINTS]:

@@ -40,10 +40,11 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
             text = f"{where}: not serialising: its time does not depend on the size; a fast link or a generous shaper"
             flags.append(Flag(name="not-serialising", text=text))
     for hop in path.fits:
-        if (kink := unexplained_kink(hop.samples, hop.fit)) is not None:
+        if (kink := unexplained_kink(hop)) is not None:
             text = (
-                f"hop {hop.samples.hop} ({hop.samples.replier}): the slope changes at {kink[0]} byte by {kink[1]:+.2f}"
-                " ns per byte, which the lengths of its replies do not explain; its figures are means over all sizes"
+                f"hop {hop.samples.hop} ({hop.samples.replier}): the slope changes at about {kink[0]} byte by"
+                f" {kink[1]:+.2f} ns per byte, which the lengths of its replies do not explain;"
+                " its figures are means over all sizes"
             )
             flags.append(Flag(name="kink", text=text))
         if (odd := _theil_sen_differs(hop)) is not None:
@@ -67,7 +68,7 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
 
 def _theil_sen_differs(hop: HopFit) -> str | None:
     """A sentence if the median of all pairs' slopes lies outside the bootstrap's interval and a tenth of the slope."""
-    forward, _ = hop_slope.theil_sen(hop.samples.sizes, hop.samples.replies, hop.samples.minima, hop.fit.kind)
+    forward, _ = hop_slope.theil_sen(hop.samples.sizes, hop.samples.replies, hop.fitted, hop.fit.kind)
     drawn = hop.draws[:, 0][np.isfinite(hop.draws[:, 0])]
     if drawn.size < 20 or not np.isfinite(forward):
         return None
@@ -97,6 +98,10 @@ def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -
     if few := sorted(answered - fitted):
         hops = ", ".join(str(hop) for hop in few)
         remarks.append(f"answered too few sizes for a fit: hop {hops}; what lies there is part of the next hop")
+    if raised := [f"{hop.samples.hop} ({100 * hop.level:.0f} %)" for hop in path.fits if hop.level]:
+        remarks.append(
+            f"instead of the minimum a low quantile was fitted, which is known better, at hop {', '.join(raised)}"
+        )
     if noise is None:
         remarks.append("the noise of the stamps alone is not known")
     else:

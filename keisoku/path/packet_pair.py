@@ -1,7 +1,7 @@
 """The packet-pair measurement, stage by stage: long trains, pairs of least delay sum, jumbo frames or bulks, sizes.
 
-Says which trains are sent next from what came of those before; the session sends them. It keeps nothing itself and
-gives no answer: that is `pair_analysis`, from all trains.
+Says which trains are sent next from what came of those before; the session sends and keeps them. It keeps nothing
+itself and gives no answer: that is `pair_analysis`, from all trains.
 """
 
 from __future__ import annotations
@@ -40,9 +40,13 @@ _REST = 3.0
 """Trains rest this many times their own duration, so that a bucket fills again."""
 
 Told = Callable[[str], None]
+Know = Callable[[Mapping[str, object]], None]
+"""Given the facts as far as they are known, before the first train."""
 
 
-def measure(session: Session, settings: PacketPairSettings, told: Told = lambda _: None) -> dict[str, object]:
+def measure(
+    session: Session, settings: PacketPairSettings, told: Told = lambda _: None, know: Know = lambda _: None
+) -> dict[str, object]:
     """Measures both directions; the trains are in `session.log`. Returns facts for the run's context.
 
     Raises EngineError if no probe passes.
@@ -54,6 +58,8 @@ def measure(session: Session, settings: PacketPairSettings, told: Told = lambda 
         raise EngineError(f"no probe came through to {settings.host} and back, though it answers TCP; let UDP pass")
     told("the stamps' own noise")
     noise = larger_noise(stamp_noise(session.local, session.place.path), session.remote_noise())
+    facts: dict[str, object] = {"path_mtu_bytes": mtu, "stamp_noise_ns": noise, "stamps": list(session.stamps)}
+    know(facts)
     watch = settings.stamps.startswith("user")
     for direction in DIRECTIONS:
         told(f"trains, {direction}")
@@ -70,9 +76,7 @@ def measure(session: Session, settings: PacketPairSettings, told: Told = lambda 
         count = best_length(best, mtu, noise.get(settings.stamps, 0.0)) if best else 2
         session.run(_sweep(settings, direction, mtu, count), _gap(best.bps if best else rough, mtu * count), watch)
     return {
-        "path_mtu_bytes": mtu,
-        "stamp_noise_ns": noise,
-        "stamps": list(session.stamps),
+        **facts,
         "dropped_by_sockets": session.dropped,
         "clock_steps": session.clock_steps(),
         "duration_s": round(time.monotonic() - started_s, 3),

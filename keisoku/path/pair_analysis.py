@@ -12,19 +12,23 @@ import numpy as np
 
 from keisoku.analysis import budget
 from keisoku.path.bucket import Bucket, find_bucket
-from keisoku.path.dispersion import Dispersions, dispersions
+from keisoku.path.dispersion import NONE_SENT, Dispersions, dispersions
 from keisoku.path.minimum_sum import Capacity, capacity
 from keisoku.path.modes import Mode, local_modes
 from keisoku.path.packet_pair import DIRECTIONS, clock_share
-from keisoku.path.pair_flags import flags_of
+from keisoku.path.pair_flags import flags_of, too_coarse
 from keisoku.path.pair_settings import PacketPairSettings
 from keisoku.path.probe import Direction
 from keisoku.path.serialisation import Serialisation, ip_links, serialisation
 from keisoku.path.train_log import Train
-from keisoku.record.observation import Interval, Observation, ObservedRow
+from keisoku.path.train_run import ENDED
+from keisoku.path.unfinished import unfinished
+from keisoku.record.observation import Flag, Interval, Observation, ObservedRow
 from keisoku.record.result import Contribution, Quantity
 
 KIND = "path-packet-pair"
+_STAGES = {"train": "long trains", "pair": "pairs", "sweep": "packet sizes"}
+"""In the order of sending, in each direction."""
 
 
 @dataclass(frozen=True)
@@ -55,27 +59,27 @@ def analyse(
     """`trains` by the source of `settings`; `noise_ns`: standard deviation of one stamp by source."""
     noise = noise_ns.get(settings.stamps)
     ways = [way for direction in DIRECTIONS if (way := way_of(direction, trains, noise)) is not None]
-    rows = [_row(way) for way in ways if way.capacity]
+    rows = [_row(way) for way in ways if way.capacity or way.adr_bps]
     rows += [_size_row(way, size, found) for way in ways for size, found in way.sweep.items()]
     rows += [_mode_row(way, mode) for way in ways for mode in way.modes]
     return Observation(
         kind=KIND,
         title=f"packet pairs to {settings.host}",
         rows=tuple(rows),
-        flags=tuple(flag for way in ways for flag in flags_of(way, settings)),
+        flags=(*_unfinished(ways, facts), *(flag for way in ways for flag in flags_of(way, settings))),
         remarks=tuple(_remarks(settings, facts, noise)),
     )
 
 
 def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None) -> Way | None:
-    """None if nothing was sent that way."""
+    """None if nothing was sent that way. A run that was stopped may hold long trains alone: no capacity then."""
     mine = [train for train in trains if train.direction == direction]
-    pairs = [train for train in mine if train.stage == "pair"]
-    if not pairs:
+    if not mine:
         return None
-    last = max(pairs, key=lambda train: train.number)
+    pairs = [train for train in mine if train.stage == "pair"]
+    last = max(pairs or mine, key=lambda train: train.number)
     kind = (last.ip_bytes, last.count)
-    spread = dispersions([train for train in pairs if (train.ip_bytes, train.count) == kind])
+    spread = dispersions([train for train in pairs if (train.ip_bytes, train.count) == kind]) if pairs else NONE_SENT
     found = capacity(spread)
     long = [train for train in mine if train.stage == "train"]
     sweep = [train for train in mine if train.stage == "sweep"]
@@ -119,14 +123,32 @@ def _adr(trains: Sequence[Train]) -> tuple[float, float] | None:
     return float(np.mean(rates)), float(np.std(rates, ddof=1) / np.sqrt(len(rates)))
 
 
+def _unfinished(ways: Sequence[Way], facts: Mapping[str, object]) -> list[Flag]:
+    """What a run lacks that was stopped before its end."""
+    if facts.get(ENDED, True):
+        return []
+    by_direction = {way.direction: way for way in ways}
+    present: list[str] = []
+    missing: list[str] = []
+    for direction in DIRECTIONS:
+        way = by_direction.get(direction)
+        for stage, name in _STAGES.items():
+            if way and way.bucket and stage == "sweep":
+                continue  # It is not measured behind a token bucket.
+            sent = way is not None and any(train.stage == stage for train in way.trains)
+            (present if sent else missing).append(f"{name} {direction}")
+    return [unfinished(present, missing)]
+
+
 def _row(way: Way) -> ObservedRow:
     found = way.capacity
-    assert found
-    figures = {
-        "capacity": budget.figure(found.bps, "bit/s", contributions(found, way.clock_share)),
-        "trains_used": Quantity(value=found.trains, unit="", uncertainty=0.0),
-        "queued": Quantity(value=100 * found.queued_share, unit="%"),
-    }
+    figures = {}
+    if found:
+        figures = {
+            "capacity": budget.figure(found.bps, "bit/s", contributions(found, way.clock_share)),
+            "trains_used": Quantity(value=found.trains, unit="", uncertainty=0.0),
+            "queued": Quantity(value=100 * found.queued_share, unit="%"),
+        }
     if way.adr_bps:
         figures["average_dispersion_rate"] = Quantity(
             value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1]
@@ -140,16 +162,25 @@ def _row(way: Way) -> ObservedRow:
         )
     if way.clock_share is not None:
         figures["of_stamps"] = Quantity(value=100 * way.clock_share, unit="%")
-    if way.serialisation:
+    if way.serialisation and found:
         figures["like_links"] = Quantity(
             value=way.serialisation.links(found.bps),
             unit="",
             uncertainty=2 * way.serialisation.links_error(found.bps, found.error_bps),
         )
     remark = f"trains of {way.count} packets of {way.ip_bytes} byte"
-    if found.limited_by_sender:
-        remark += "; the sender was slower than the path: a lower bound"
+    if not found:
+        remark = "no pair came through whole: the long trains alone say something"
+    else:
+        remark = "; ".join(part for part in (remark, _limit(way, found)) if part)
     return ObservedRow(name=way.direction, figures=figures, group="Direction", remark=remark)
+
+
+def _limit(way: Way, found: Capacity) -> str:
+    """What a row must say of its capacity, if it is not the path's; empty if nothing."""
+    if too_coarse(way):
+        return "the stamps are too coarse for these trains: their uncertainty is what the capacity says"
+    return "the sender was slower than the path: a lower bound" if found.limited_by_sender else ""
 
 
 def _size_row(way: Way, size: int, found: Capacity) -> ObservedRow:
@@ -160,7 +191,7 @@ def _size_row(way: Way, size: int, found: Capacity) -> ObservedRow:
         intervals={"capacity": Interval(lower=found.lower_bps, upper=found.upper_bps)},
         at=Quantity(value=size, unit="byte", uncertainty=0.0),
         group="Packet size",
-        remark="the sender was slower than the path: a lower bound" if found.limited_by_sender else "",
+        remark=_limit(way, found),
     )
 
 

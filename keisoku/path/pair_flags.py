@@ -27,6 +27,12 @@ def flags_of(way: Way, settings: PacketPairSettings) -> list[Flag]:
     return [flag for flag in found if flag is not None]
 
 
+def too_coarse(way: Way) -> bool:
+    """Dispersions say more of the stamps than of the path: neither their rate nor who limits it can be told."""
+    # clock_share = √2·σ_t / Δ
+    return way.clock_share is not None and way.clock_share > 2**0.5 / COARSE
+
+
 def _bucket(way: Way) -> Flag | None:
     bucket = way.bucket
     if bucket is None:
@@ -46,7 +52,8 @@ def _bucket(way: Way) -> Flag | None:
 
 
 def _sender(way: Way) -> Flag | None:
-    if way.capacity is None or not way.capacity.limited_by_sender:
+    # By coarse stamps trains seem to arrive faster than they left, whatever the path does.
+    if way.capacity is None or not way.capacity.limited_by_sender or too_coarse(way):
         return None
     text = f"{way.direction}: most trains left slower than the path takes them, so the capacity is a lower bound"
     return Flag(name="sender-limited", text=text)
@@ -68,8 +75,7 @@ def _coalescence(way: Way) -> Flag | None:
 def _clock(way: Way) -> Flag | None:
     if way.capacity is None or way.clock_share is None:
         return None
-    # clock_share = √2·σ_t / Δ
-    coarse = way.clock_share > 2**0.5 / COARSE
+    coarse = too_coarse(way)
     if not coarse and way.clock_share * way.capacity.bps <= way.capacity.error_bps * 2:
         return None
     if not coarse and way.clock_share < 0.01:
@@ -81,7 +87,7 @@ def _clock(way: Way) -> Flag | None:
 
 def _stages(way: Way, settings: PacketPairSettings) -> Flag | None:
     """Either packets are held more often than there are IP links, or a one-packet rate is a whole part of ours."""
-    if way.capacity is None or way.bucket is not None or way.capacity.limited_by_sender:
+    if way.capacity is None or way.bucket is not None or way.capacity.limited_by_sender or too_coarse(way):
         return None
     if settings.one_packet_bps is not None and way.direction == "forward":
         ratio = way.capacity.bps / settings.one_packet_bps

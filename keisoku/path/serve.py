@@ -23,6 +23,8 @@ from keisoku.path.stamp_noise import stamp_noise
 _IDLE_S = 60.0
 _GREETING_S = 5.0
 _MOST_WAIT_S = 30.0
+_CHANGE_S = 1.0
+"""So long a client waits for one that just hung up: that is noticed a little later."""
 
 
 class Server:
@@ -61,7 +63,7 @@ class Server:
         control = Control(connection, host)
         try:
             control.greet(_GREETING_S)
-            if not self._busy.acquire(blocking=False):
+            if not self._busy.acquire(timeout=_CHANGE_S):
                 control.send({"error": "measures with another client; try again later"})
                 return
             try:

@@ -20,7 +20,8 @@ from keisoku.path.probe import Direction
 from keisoku.path.serialisation import serialisation
 from keisoku.path.time_source import SOURCES, Source
 from keisoku.path.train_log import Train, TrainLog
-from keisoku.record.observation import Observation, ObservedRow
+from keisoku.path.unfinished import unfinished
+from keisoku.record.observation import Flag, Observation, ObservedRow
 from keisoku.record.result import Quantity
 
 KIND = "path-clocks"
@@ -48,8 +49,10 @@ class SourceComparisonSettings(BaseModel):
     direction: Direction = "forward"
 
 
-def analyse(log: TrainLog, settings: SourceComparisonSettings, noise_ns: Mapping[str, float]) -> Observation:
-    """A row for each source of time and method."""
+def analyse(
+    log: TrainLog, settings: SourceComparisonSettings, noise_ns: Mapping[str, float], ended: bool = True
+) -> Observation:
+    """A row for each source of time and method. `ended`: False for a run that was stopped before its end."""
     by_source = {source: _repetitions(log.trains(source)) for source in SOURCES}
     best: Source = "hardware" if _usable(by_source["hardware"]) else "kernel"
     reference = _gaps(by_source[best])
@@ -58,7 +61,8 @@ def analyse(log: TrainLog, settings: SourceComparisonSettings, noise_ns: Mapping
         if not _usable(stages):
             continue
         rates = [found.bps for trains in stages[PAIR].values() if (found := capacity(dispersions(trains))) is not None]
-        rows.append(_row(PAIRS, source, rates, _clock_figures(_gaps(stages), reference, noise_ns.get(source))))
+        if rates:
+            rows.append(_row(PAIRS, source, rates, _clock_figures(_gaps(stages), reference, noise_ns.get(source))))
         lone = [grown for trains in stages[LONE].values() if (grown := serialisation(trains)) is not None]
         if lone:
             rows.append(_row(ONE_PACKET, source, [8e9 / grown.ns_per_byte for grown in lone], {}))
@@ -66,6 +70,7 @@ def analyse(log: TrainLog, settings: SourceComparisonSettings, noise_ns: Mapping
         kind=KIND,
         title=f"sources of time on the path to {settings.host}",
         rows=tuple(sorted(rows, key=lambda row: row.group, reverse=True)),
+        flags=() if ended else (_unfinished(by_source["kernel"], settings),),
         remarks=(
             f"{settings.repetitions} repetitions of {settings.pairs} pairs; capacity by the lowest delay sums of each",
             "one packet: least one-way delay against size; on a path of several links it is that of all in a row",
@@ -89,6 +94,14 @@ def _repetitions(trains: Sequence[Train]) -> _Stages:
     return stages
 
 
+def _unfinished(stages: _Stages, settings: SourceComparisonSettings) -> Flag:
+    begun = sorted({*stages[PAIR], *stages[LONE]})
+    names = [f"repetition {number + 1}" for number in begun]
+    left = settings.repetitions - len(begun)
+    more = f"{left} of {settings.repetitions} repetitions"
+    return unfinished(names, [more] if left > 0 else [])
+
+
 def _usable(stages: _Stages) -> bool:
     return any(train.complete for trains in stages[PAIR].values() for train in trains)
 
@@ -108,6 +121,8 @@ def _clock_figures(
 ) -> dict[str, Quantity]:
     """Scatter of single dispersions, and the clock's part of it as standard deviations."""
     both = [number for number in gaps if number in reference]
+    if not both:
+        return {}
     ours = np.array([gaps[number] for number in both])
     figures = {"scatter_of_gaps": _spread_quantity(ours)}
     if noise_ns is not None:
@@ -134,13 +149,19 @@ def _spread_quantity(values: NDArray[np.float64]) -> Quantity:
 def _row(group: str, source: Source, rates: Sequence[float], more: Mapping[str, Quantity]) -> ObservedRow:
     values = np.array(rates) / 1e6
     count = len(values)
-    mean = float(values.mean()) if count else 0.0
-    variance = float(values.var(ddof=1)) if count > 1 else 0.0
+    mean = float(values.mean())
+    if count < 2:
+        # What is left of a run that was stopped: one repetition has no variance.
+        return ObservedRow(name=source, figures={"mean": Quantity(value=mean, unit="Mb/s"), **more}, group=group)
+    variance = float(values.var(ddof=1))
+    error = float(np.sqrt(variance / count))
     figures = {
-        "mean": Quantity(value=mean, unit="Mb/s", uncertainty=2 * float(np.sqrt(variance / max(count, 1)))),
+        "mean": Quantity(value=mean, unit="Mb/s", uncertainty=2 * error),
+        # Of what a host that was held up does to a repetition or two it knows nothing.
+        "median": Quantity(value=float(np.median(values)), unit="Mb/s", uncertainty=2 * 1.2533 * error),
         # Of normal values a variance has the relative standard error √(2/(n − 1)).
         "variance": Quantity(
-            value=variance, unit="(Mb/s)²", uncertainty=2 * variance * float(np.sqrt(2 / max(count - 1, 1)))
+            value=variance, unit="(Mb/s)²", uncertainty=2 * variance * float(np.sqrt(2 / (count - 1)))
         ),
         "coefficient_of_variation": Quantity(value=float(np.sqrt(variance)) / mean if mean else 0.0, unit=""),
         **more,

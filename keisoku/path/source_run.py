@@ -1,27 +1,24 @@
-"""A comparison of sources of time: what is sent for it, and its run on disk.
+"""A comparison of sources of time: what is sent for it, and the answer from its run on disk.
 
 Figures are `source_comparison`'s matter.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from keisoku.errors import EngineError, PlanError
-from keisoku.path.packet_pair import MTU_SIZES, SMALL_SIZES, larger_noise
+from keisoku.errors import EngineError
+from keisoku.path.packet_pair import MTU_SIZES, SMALL_SIZES, Know, larger_noise
 from keisoku.path.probe import TrainPlan
 from keisoku.path.session import Session
 from keisoku.path.source_comparison import LONE, PAIR, SourceComparisonSettings
 from keisoku.path.source_comparison import analyse as analyse_log
 from keisoku.path.stamp_noise import stamp_noise
-from keisoku.path.train_log import TrainLog
+from keisoku.path.train_run import ENDED, read_trains
 from keisoku.record.observation import Observation
 from keisoku.record.observation_directory import ObservationDirectory
 from keisoku.report.plot import Plot
 
-TABLE = "packets"
-_FACTS = "facts.json"
 _LONE_PACKETS = 10
 """Of each size in a repetition."""
 _ROUGH_PACKETS = 20
@@ -29,7 +26,10 @@ _LEAST_GAP_S, _MOST_GAP_S = 0.003, 0.1
 
 
 def measure(
-    session: Session, settings: SourceComparisonSettings, told: Callable[[str], None] = lambda _: None
+    session: Session,
+    settings: SourceComparisonSettings,
+    told: Callable[[str], None] = lambda _: None,
+    know: Know = lambda _: None,
 ) -> dict[str, object]:
     """All repetitions; the trains are in `session.log`. Returns facts. Raises EngineError if nothing passes."""
     told("the path's MTU")
@@ -39,6 +39,8 @@ def measure(
         raise EngineError(f"{problem}; choose shorter ones")
     told("the stamps' own noise")
     noise = larger_noise(stamp_noise(session.local, session.place.path), session.remote_noise())
+    facts: dict[str, object] = {"path_mtu_bytes": mtu, "stamp_noise_ns": noise, "stamps": list(session.stamps)}
+    know(facts)
     ip_bytes = settings.ip_bytes or mtu
     sizes = sorted({*(size for size in SMALL_SIZES if size < ip_bytes), ip_bytes // 2 + 40, ip_bytes})
     gap_s = _gap_s(session, settings, ip_bytes)
@@ -49,7 +51,7 @@ def measure(
             TrainPlan(f"{LONE} {number}", settings.direction, size, 1) for _ in range(_LONE_PACKETS) for size in sizes
         ]
         session.run(plans, gap_s, watch=True)
-    return {"path_mtu_bytes": mtu, "stamp_noise_ns": noise, "stamps": list(session.stamps)}
+    return facts
 
 
 def _gap_s(session: Session, settings: SourceComparisonSettings, ip_bytes: int) -> float:
@@ -60,18 +62,8 @@ def _gap_s(session: Session, settings: SourceComparisonSettings, ip_bytes: int) 
     return min(max(8 * packet_s, _LEAST_GAP_S), _MOST_GAP_S)
 
 
-def keep(directory: ObservationDirectory, log: TrainLog, facts: Mapping[str, object]) -> None:
-    """Writes what was measured."""
-    directory.append(TABLE, log.table())
-    directory.write_text(_FACTS, json.dumps(facts, indent=1) + "\n")
-
-
 def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
-    """From a run's files alone. Raises PlanError if they are not all there."""
+    """From a run's files alone, finished or not. Raises PlanError if they hold nothing."""
     settings = SourceComparisonSettings.model_validate(directory.settings)
-    log = TrainLog.of(directory.rows(TABLE))
-    try:
-        facts = json.loads((directory.path / _FACTS).read_bytes())
-    except (OSError, ValueError) as error:
-        raise PlanError("run", f"{directory.path} was not measured to its end", "measure again") from error
-    return analyse_log(log, settings, facts["stamp_noise_ns"]), []
+    log, facts = read_trains(directory)
+    return analyse_log(log, settings, facts["stamp_noise_ns"], bool(facts.get(ENDED, True))), []

@@ -17,13 +17,13 @@ def hop_plots(path: PathFit) -> Sequence[Plot]:
     """One plot of all hops, and their residuals; none if no hop was fitted."""
     if not path.fits:
         return []
-    top = max(float(hop.samples.minima.max()) for hop in path.fits)
+    top = max(float(hop.fitted.max()) for hop in path.fits)
     divisor, unit = digits.scale("ns", top)
     rtt = Plot(
         name="minimum-rtt",
         caption=(
-            "Smallest round trip of each probe size and the fit; crosses were trimmed as delayed. Below the kink"
-            " replies grow with the probe, so the slope there is that of both ways."
+            "Smallest round trip of each probe size, or the low quantile that the remarks name, and the fit; crosses"
+            " were trimmed as delayed. Below the kink replies grow with the probe, so the slope is that of both ways."
         ),
         axes={
             "xaxis": {"title": {"text": "probe, byte"}, "rangemode": "tozero"},
@@ -32,14 +32,14 @@ def hop_plots(path: PathFit) -> Sequence[Plot]:
     )
     residuals = Plot(
         name="residuals",
-        caption="What the fit leaves of each minimum.",
+        caption="What the fit leaves of each point.",
         axes={
             "xaxis": {"title": {"text": "probe, byte"}, "rangemode": "tozero"},
             "yaxis": {"title": {"text": "residual, ns"}},
         },
     )
     for number, hop in enumerate(path.fits):
-        samples, fit = hop.samples, hop.fit
+        samples, fit, values = hop.samples, hop.fit, hop.fitted
         fitted = fit.at(samples.sizes, samples.replies)
         name = label(f"hop {samples.hop} {samples.replier}")
         points = {
@@ -50,12 +50,12 @@ def hop_plots(path: PathFit) -> Sequence[Plot]:
             "x": samples.sizes.tolist(),
             "marker": {"color": device_colour(number), "symbol": [_MARKS[bool(kept)] for kept in fit.kept], "size": 6},
             "text": [
-                hover(f"{size:.0f} byte out, {reply:.0f} back", f"{minimum / divisor:.4g} {unit}")
-                for size, reply, minimum in zip(samples.sizes, samples.replies, samples.minima, strict=True)
+                hover(f"{size:.0f} byte out, {reply:.0f} back", f"{value / divisor:.4g} {unit}")
+                for size, reply, value in zip(samples.sizes, samples.replies, values, strict=True)
             ],
             "hoverinfo": "text+name",
         }
-        rtt.add({**points, "y": (samples.minima / divisor).tolist()})
+        rtt.add({**points, "y": (values / divisor).tolist()})
         rtt.add(
             {
                 "mode": "lines",
@@ -69,6 +69,6 @@ def hop_plots(path: PathFit) -> Sequence[Plot]:
                 "line": {"color": device_colour(number)},
             }
         )
-        left = np.where(fit.kept, samples.minima - fitted, np.nan)
+        left = np.where(fit.kept, values - fitted, np.nan)
         residuals.add({**points, "y": left.tolist()})
     return [rtt, residuals]

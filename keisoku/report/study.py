@@ -26,6 +26,7 @@ _HEADS = (
     Head("In standard errors", ""),
     Head("Verdict", ""),
 )
+_TRUE_HEADS = (*_HEADS[:2], Head("True", "± tolerance"), *_HEADS[3:5], _HEADS[6])
 _PUBLISHED_DIGITS = 12
 """More than any publication prints, so that its figures are shown as they were."""
 
@@ -37,14 +38,19 @@ def study_findings(outcome: Outcome) -> list[Finding]:
         mine = [cell for cell in outcome.cells if cell.table == table.name]
         reasons = list(dict.fromkeys(cell.explanation for cell in mine if cell.agreement == "differs"))
         rows = [_row(cell, reasons) for cell in mine]
+        heads: Sequence[Head] = _HEADS
+        source = outcome.study.source
+        if table.truth:
+            heads, source = _TRUE_HEADS, "No published figures: what the lab itself knows of its links"
+            rows = [[*row[:5], row[6]] for row in rows]
         notes = [f"[{number}] {reason}" for number, reason in enumerate(reasons, 1)]
         findings.append(
             Finding(
                 f"{outcome.study.name}-{table.name}".lower().replace(" ", "-").replace(".", "-").replace(",", ""),
                 table.name,
-                f"{outcome.study.title}: {table.title}. {outcome.study.source}",
-                [Table("", list(_HEADS), rows, _marks(rows))],
-                [_count(mine), *notes],
+                f"{outcome.study.title}: {table.title}. {source}",
+                [Table("", list(heads), rows, _marks(rows))],
+                [_count(mine, "tolerance" if table.truth else "published standard error"), *notes],
             )
         )
     return findings
@@ -82,11 +88,11 @@ def _row(cell: Cell, reasons: list[str]) -> list[str]:
     return [f"{cell.row}: {cell.column}", cell.unit, published, ours.compact, difference, in_errors, said]
 
 
-def _count(cells: Sequence[Cell]) -> str:
+def _count(cells: Sequence[Cell], within: str) -> str:
     agreeing = sum(cell.agreement == "agrees" for cell in cells)
     differing = sum(cell.agreement == "differs" for cell in cells)
     left = len(cells) - agreeing - differing
-    said = f"{agreeing} of {len(cells)} cells agree within the published standard error"
+    said = f"{agreeing} of {len(cells)} cells agree within the {within}"
     said += f", {differing} differ and are explained" if differing else ""
     return said + (f", {left} differ without an explanation or were not found" if left else "") + "."
 

@@ -77,6 +77,8 @@ class TableRow(Settings):
     case: str | None = None
     values: tuple[float, ...]
     """As published, one a column; nan where nothing was."""
+    errors: tuple[float, ...] = ()
+    """Of the values, one a column, where they are in no column of their own: standard errors, or tolerances."""
 
 
 class Explanation(Settings):
@@ -98,6 +100,8 @@ class Table(Settings):
     column: tuple[Column, ...] = Field(min_length=1)
     row: tuple[TableRow, ...] = Field(min_length=1)
     explanation: tuple[Explanation, ...] = ()
+    truth: bool = False
+    """The values are no publication's: they are true of what was measured, and `errors` is how far off ours may be."""
 
     @model_validator(mode="after")
     def _coherent(self) -> Table:
@@ -109,6 +113,12 @@ class Table(Settings):
                     f"{len(row.values)} values for {len(names)} columns",
                     "give one a column",
                 )
+            if row.errors and len(row.errors) != len(names):
+                raise PlanError(
+                    f"{self.name}, {row.name}",
+                    f"{len(row.errors)} errors for {len(names)} columns",
+                    "give one a column, or none",
+                )
         wanted = [column.error for column in self.column if isinstance(column.error, str)]
         wanted += [name for explanation in self.explanation for name in explanation.columns]
         unknown = sorted({*wanted} - {*names})
@@ -119,9 +129,11 @@ class Table(Settings):
 
     def published_error(self, row: TableRow, column: Column) -> float | None:
         """Standard error of a published value, in the column's unit; None if none was published."""
+        names = [column.name for column in self.column]
+        if row.errors:
+            return row.errors[names.index(column.name)]
         if not isinstance(column.error, str):
             return column.error
-        names = [column.name for column in self.column]
         error = row.values[names.index(column.error)]
         return None if math.isnan(error) else error
 

@@ -51,6 +51,18 @@ def test_symmetric_path_in_cross_traffic() -> None:
     assert all("stamps" in part.source or part.kind in "AB" for part in run.answer.rows[0].figures["forward"].budget)
 
 
+def test_busy_hop_before_a_fast_one_on_a_host_that_is_always_late() -> None:
+    run = Campaign(
+        VirtualHop(100 * M), VirtualHop(10 * M, cross=(0.5, 1000)), VirtualHop(100 * M), wake_ns=40_000.0, budget_s=3.0
+    )
+    for row, truth in zip(run.answer.rows, (100, 10, 100), strict=False):
+        figure = row.figures["forward"]
+        assert figure.uncertainty is not None
+        assert abs(figure.value - truth * M) <= 1.5 * figure.uncertainty
+        assert figure.uncertainty < 0.5 * figure.value
+    assert any("low quantile was fitted" in remark for remark in run.answer.remarks)
+
+
 def test_asymmetric_hop_gives_both_directions() -> None:
     run = Campaign(VirtualHop(100 * M, 10 * M), VirtualHop(50 * M))
     assert run.rates() == [pytest.approx(100, rel=0.02), pytest.approx(50, rel=0.02)]

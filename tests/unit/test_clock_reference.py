@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ntp_responder import NtpResponder
 
 from keisoku.calibration import clocks
+from keisoku.clock import reference_ntp
 from keisoku.clock.host_clocks import STA_UNSYNC, HostClocks, Steering
 from keisoku.clock.reading import Reading
 from keisoku.clock.reference import Chosen, automatic, flags, is_real, parse
-from keisoku.clock.reference_local import against_ticks, nearest_second, of_pulse
+from keisoku.clock.reference_local import against_ticks, bracket, nearest_second, of_pulse
 from keisoku.clock.reference_ntp import NtpClient
 from keisoku.errors import EngineError, PlanError
 
@@ -103,3 +105,22 @@ def test_a_hardware_clock_is_brought_to_ticks_by_the_time_of_day() -> None:
 def test_a_server_that_cannot_be_is_named(target: str) -> None:
     with pytest.raises(EngineError, match=f"ntp:{target.split(':')[0]}"):
         NtpClient(target)
+
+
+def test_an_exchange_is_stamped_by_the_kernel_both_ways_and_holds_the_time() -> None:
+    with NtpResponder(ahead_ns=10**12) as server:
+        client = NtpClient(server.target)
+        readings = [client.reading() for _ in range(5)]
+        first, last = bracket(), bracket()
+    assert client.stamped_by_kernel
+    assert client.last is not None and client.last.stratum == 1
+    assert all(one.before <= one.after <= last.before for one in readings)
+    assert all(abs(one.reference_ns - 10**12 - first.reference_ns) < 60 * 10**9 for one in readings)
+
+
+def test_a_server_that_says_nothing_or_is_not_there_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference_ntp, "PATIENCE_S", 0.05)
+    with NtpResponder(answers=0) as server, pytest.raises(EngineError, match=r"no answer to 5 requests within 0\.05 s"):
+        NtpClient(server.target).reading()
+    with pytest.raises(EngineError, match=r"ntp:127\.0\.0\.1:\d+: (cannot be reached|no answer)"):
+        NtpClient(server.target).reading()

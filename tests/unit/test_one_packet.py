@@ -11,7 +11,8 @@ from virtual_path import Limiter, rfc792, rfc1812, whole
 
 from keisoku.path.hop_minimum import hop_samples
 from keisoku.path.hop_probe import HopProbe, by_source, from_row
-from keisoku.path.hop_segment import Span, fit_hop, rate
+from keisoku.path.hop_quantile import refine
+from keisoku.path.hop_segment import Span, fit_hop, lows, rate
 from keisoku.path.hop_sizes import probe_sizes
 from keisoku.path.hop_slope import fit_slopes, identifiable, theil_sen
 from keisoku.path.hop_train import dispersions
@@ -87,6 +88,42 @@ def test_any_few_delayed_sizes_are_trimmed(forward: float, reverse: float, spoil
         return  # too few sizes below the kink are left to know the way back
     fit = fit_slopes(SIZES, replies, times)
     assert fit.forward == pytest.approx(8e9 / forward, rel=1e-3, abs=1e-3)
+
+
+def late_cells(generator: np.random.Generator, repeats: int, tens_of_us: float) -> tuple[Floats, ...]:
+    """Round trips by cell of a host that is hardly ever in time, 100 Mb/s both ways."""
+    times = rtt(100e6, 100e6, replies_of(rfc1812))
+    return tuple(np.sort(time + np.maximum(0.0, generator.normal(30e3, 10e3 * tens_of_us, repeats))) for time in times)
+
+
+def test_quantile_of_all_round_trips_is_known_better_than_quantiles_of_few() -> None:
+    generator = np.random.default_rng(11)
+    replies, level = replies_of(rfc1812), 0.2
+    errors = []
+    for _ in range(40):
+        cells = late_cells(generator, 20, 1.0)
+        fit = fit_slopes(SIZES, replies, np.array([np.quantile(cell, level) for cell in cells]))
+        refined = refine(fit, SIZES, replies, cells, level)
+        errors.append((fit.forward - 80, refined.forward - 80))
+    before, after = np.sqrt((np.array(errors) ** 2).mean(axis=0))
+    assert after < 0.9 * before
+    assert refined.reverse is not None
+    assert refined.reverse == pytest.approx(80, rel=0.2)
+
+
+def test_low_quantile_stands_for_the_minimum_only_where_it_is_known_better() -> None:
+    generator = np.random.default_rng(12)
+    times = rtt(100e6, 100e6, replies_of(rfc1812))
+    quiet = tuple(time + generator.exponential(2000.0, 60) for time in times)
+    for cells, raised in ((late_cells(generator, 60, 1.0), True), (quiet, False)):
+        rows = zip(SIZES, cells, strict=True)
+        probes = [hop(1, int(size), round(one)) for size, cell in rows for one in cell]
+        fitted = fit_hop(hop_samples(probes)[0], draws=40)
+        assert (fitted.level > 0) is raised
+        assert fitted.fit.forward == pytest.approx(80, abs=4 * float(np.nanstd(fitted.draws[:, 0])) + 0.1)
+        # Latency is that of an undelayed packet all the same: lower than what was fitted.
+        assert fitted.fixed <= fitted.fit.fixed
+        assert fitted.fitted == pytest.approx(lows(fitted.samples, fitted.level))
 
 
 def test_too_few_sizes_are_refused() -> None:

@@ -13,12 +13,13 @@ from keisoku.path.coalescence import find_coalescence
 from keisoku.path.dispersion import dispersions
 from keisoku.path.minimum_sum import Capacity, agree, capacity
 from keisoku.path.modes import local_modes
-from keisoku.path.packet_pair import best_length, clock_share
-from keisoku.path.pair_analysis import analyse
+from keisoku.path.packet_pair import DIRECTIONS, best_length, clock_share
+from keisoku.path.pair_analysis import analyse, way_of
 from keisoku.path.pair_settings import PacketPairSettings
 from keisoku.path.serialisation import ip_links, serialisation
 from keisoku.path.skew import skew, without_skew
 from keisoku.record.observation import Observation
+from keisoku.report.pair_plot import pair_plots
 
 GIGABIT, FAST = 1e9, 1e8
 SETTINGS = PacketPairSettings(host="far")
@@ -150,6 +151,15 @@ def test_stamps_that_limit_are_flagged_and_call_for_longer_trains() -> None:
     assert best_length(found, 1500, 10.0) == 2 and best_length(found, 1500, 300.0) > 2
 
 
+def test_coarse_stamps_are_not_taken_for_a_slow_sender_nor_their_capacity_for_a_lower_bound() -> None:
+    path = SyntheticPath([Link(GIGABIT)], noise_ns=20_000, send_gap_ns=11_000)
+    path.send("pair", 1500, 2, 400)
+    observed = _observed(path, noise_ns=20_000.0)
+    assert observed.flagged("clock-limited")
+    assert not observed.flagged("sender-limited") and not observed.flagged("hidden-l2-stage")
+    assert "too coarse" in observed.rows[0].remark and "lower bound" not in observed.rows[0].remark
+
+
 def test_the_clocks_part_of_the_scatter_is_what_the_formula_says() -> None:
     path = SyntheticPath([Link(GIGABIT)], noise_ns=500, send_gap_ns=500)
     path.send("pair", 9000, 2, 4000)
@@ -188,3 +198,34 @@ def test_lost_packets_leave_trains_out_and_break_nothing() -> None:
 
 def _observed(path: SyntheticPath, given: PacketPairSettings = SETTINGS, noise_ns: float = 10.0) -> Observation:
     return analyse(path.trains, given, {"kernel": noise_ns}, {})
+
+
+def test_a_run_that_was_stopped_says_what_it_can_and_what_is_missing() -> None:
+    path = SyntheticPath([Link(FAST, 0.2)])
+    for way in DIRECTIONS:
+        path.send("train", 1500, 50, 6, way=way)
+        path.send("pair", 1500, 2, 50, way=way)
+        for size in (200, 600, 1500):
+            path.send("sweep", size, 2, 10, way=way)
+    for end in (*range(1, len(path.trains), 15), len(path.trains)):
+        trains = path.trains[:end]
+        found = analyse(trains, SETTINGS, {"kernel": 10.0}, {"ended": False})
+        pair_plots([way for one in DIRECTIONS if (way := way_of(one, trains, 10.0))])
+        flag = found.flags[0]
+        assert flag.name == "unfinished" and flag.text.startswith("the measurement was stopped before its end: ")
+        named = [row.name for row in found.rows if row.group == "Direction"]
+        assert named == ["forward", "reverse"][: (end >= 2) + (end >= 88)]
+    assert "nothing" not in flag.text and flag.text.endswith("packet sizes reverse may be cut short")
+    some = analyse(path.trains[:20], SETTINGS, {"kernel": 10.0}, {"ended": False}).flags[0].text
+    assert "nothing was measured of packet sizes forward, long trains reverse, pairs reverse" in some
+    assert some.endswith("packet sizes reverse, and what there is of pairs forward may be cut short")
+
+
+def test_gathered_interrupts_and_others_traffic_are_flagged_each_for_itself() -> None:
+    gathered = SyntheticPath([Link(GIGABIT)], coalesce_ns=100_000)
+    busy = SyntheticPath([Link(GIGABIT), Link(FAST, 0.8)])
+    for path, flagged in ((gathered, "interrupt-coalescence"), (busy, "busy-path")):
+        path.send("train", 1500, 50, 6, gap_ns=5e7)
+        path.send("pair", 1500, 2, 200)
+        names = {flag.name for flag in _observed(path).flags}
+        assert names & {"interrupt-coalescence", "busy-path"} == {flagged}

@@ -8,27 +8,73 @@ from keisoku.errors import PlanError
 from keisoku.path.source_comparison import ONE_PACKET, PAIRS
 from keisoku.record.observation import Observation, ObservedRow
 from keisoku.record.result import Quantity
-from keisoku.study.cell import cells
-from keisoku.study.file import find_studies, parse_study
+from keisoku.report.study import study_findings
+from keisoku.study.cell import Cell, cells
+from keisoku.study.file import Column, Table, TableRow, find_studies, parse_study
 from keisoku.study.path_step import as_result
+from keisoku.study.run import Outcome
 
 
-def test_every_cell_of_e2_finds_ours_and_what_differs_is_explained() -> None:
+def _e2(off: float = 1.0) -> list[Cell]:
+    """Every cell, as if all sources told the link's rate times `off`."""
     (study,) = find_studies("e2")
-    figures = {
-        "mean": Quantity(value=1.0, unit="Mb/s"),
-        "variance": Quantity(value=2.0, unit="(Mb/s)²"),
-        "coefficient_of_variation": Quantity(value=3.0, unit=""),
-    }
-    rows = tuple(
-        ObservedRow(name=source, group=group, figures=figures)
-        for group in (PAIRS, ONE_PACKET)
-        for source in ("user-gettimeofday", "user-tsc", "kernel")
-    )
-    observation = Observation(kind="path-clocks", title="x", rows=rows)
-    found = cells(study, {step.name: as_result(observation, 1500) for step in study.path})
-    assert len(found) == 32 and {cell.agreement for cell in found} == {"differs"}
+    results = {}
+    for step in study.path:
+        true = step.rate_bps / 1e6
+        figures = {
+            "mean": Quantity(value=true * off, unit="Mb/s"),
+            "median": Quantity(value=true * off, unit="Mb/s"),
+            "variance": Quantity(value=true**2 * 1e-4, unit="(Mb/s)²"),
+            "coefficient_of_variation": Quantity(value=0.01, unit=""),
+        }
+        rows = tuple(
+            ObservedRow(name=source, group=group, figures=figures)
+            for group in (PAIRS, ONE_PACKET)
+            for source in ("user-gettimeofday", "user-tsc", "kernel")
+        )
+        observation = Observation(kind="path-clocks", title="x", rows=rows)
+        results[step.name] = as_result(observation, 1500, true)
+    return cells(study, results)
+
+
+def _failing(found: list[Cell]) -> set[tuple[str, str, str]]:
+    return {(cell.table, cell.row, cell.column) for cell in found if cell.agreement in ("unexplained", "not found")}
+
+
+def test_every_cell_of_e2_finds_ours_and_the_labs_truth_agrees() -> None:
+    (study,) = find_studies("e2")
+    found = _e2()
+    truth = [cell for cell in found if cell.table == "Truth of the lab"]
+    assert len(found) == 32 + 8 and _failing(found) == set()
+    assert len(truth) == 8 and {cell.agreement for cell in truth} == {"agrees"}
     assert {(step.rate_bps, step.repetitions) for step in study.path} == {(10**7, 10), (10**8, 10), (10**9, 10)}
+
+
+@pytest.mark.parametrize("off", [0.5, 0.8, 1.2, 2.0])
+def test_e2_fails_on_a_tool_that_is_wrong(off: float) -> None:
+    failing = _failing(_e2(off))
+    # 1500 byte at 1 Gb/s are 12 µs apart, of which a busy host takes or gives five.
+    near = abs(off - 1) < 0.4
+    assert sum(table == "Truth of the lab" for table, _, _ in failing) == 8 - near
+    assert ("One packet", "normal PC, 10 Mb/s", "mean") in failing
+    assert ("Train, 7650 byte", "caesium PC with TSC, 1 Gb/s", "mean") in failing
+    assert not any("1 Gb/s" in row for table, row, _ in failing if table in ("One packet", "Packet pair"))
+
+
+def test_tables_of_truth_speak_of_tolerances_and_errors_are_one_a_column() -> None:
+    (study,) = find_studies("e2")
+    last = study_findings(Outcome(study, _e2(), [], []))[-1]
+    heads = [head.title for head in last.tables[0].heads]
+    assert "True" in heads and "In standard errors" not in heads
+    assert {len(row) for row in last.tables[0].rows} == {len(heads)}
+    assert last.notes[0] == "8 of 8 cells agree within the tolerance."
+    with pytest.raises(PlanError, match="2 errors for 1 columns"):
+        Table(
+            name="t",
+            title="t",
+            column=(Column(name="c", unit="", figure="mean"),),
+            row=(TableRow(name="r", step="s", values=(1.0,), errors=(1.0, 2.0)),),
+        )
 
 
 def test_a_study_needs_a_step_of_either_kind() -> None:

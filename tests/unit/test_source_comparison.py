@@ -43,3 +43,14 @@ def test_the_clocks_share_is_predicted_and_observed_alike() -> None:
     assert user["share_observed"].value == pytest.approx(98, abs=8)
     assert user["variance"].value > kernel["variance"].value
     assert "of_clock_observed" not in kernel
+
+
+def test_a_run_that_was_stopped_has_no_variance_of_one_repetition_and_says_what_is_missing() -> None:
+    settings = SourceComparisonSettings(host="far", repetitions=10, pairs=200)
+    found = analyse(_log(1, 20), settings, {}, ended=False)
+    assert [set(row.figures) & {"mean", "variance"} for row in found.rows] == [{"mean"}] * 3
+    (flag,) = found.flags
+    assert flag.name == "unfinished"
+    assert "nothing was measured of 9 of 10 repetitions, and what there is of repetition 1 may be" in flag.text
+    nothing = analyse(_log(1, 0), settings, {}, ended=False)
+    assert nothing.rows == () and nothing.flags[0].text.endswith("nothing was measured of 10 of 10 repetitions")

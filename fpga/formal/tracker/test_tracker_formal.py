@@ -23,12 +23,12 @@ SOURCES = (
 
 # What arrives: the logarithm of the window it is proved for, and in how many clocks the tracker is idle again.
 STEPS = {
-    "-D BEHIND": (3, 10),
-    "-D AHEAD=0": (3, 12),
-    "-D AHEAD=1": (3, 13),
-    "-D AHEAD=3": (2, 15),
-    "-D JUMP": (2, 15),
-    "-D FLUSH": (2, 15),
+    "-D BEHIND": (3, 11),
+    "-D AHEAD=0": (3, 13),
+    "-D AHEAD=1": (3, 14),
+    "-D AHEAD=3": (2, 16),
+    "-D JUMP": (2, 16),
+    "-D FLUSH": (2, 16),
 }
 STALLS = 3
 
@@ -37,8 +37,8 @@ MUTANTS = {
     "forgets_the_jump": ("-D JUMP", "        if (big) begin\n", "        if (big && open) begin\n"),
     "window_too_long": (
         "-D BEHIND",
-        "(&ahead[NUMBER_BITS:LOG2_WINDOW]) state",
-        "(&ahead[NUMBER_BITS:LOG2_WINDOW+1]) state",
+        "&ahead[NUMBER_BITS:LOG2_WINDOW];",
+        "&ahead[NUMBER_BITS:LOG2_WINDOW+1];",
     ),
     "does_not_mark": ("-D AHEAD=1", "STATE_TAIL: write = !closing;", "STATE_TAIL: write = closing;"),
     "does_not_clear": ("-D AHEAD=1", "write_seen = 1'b0;", "write_seen = seen_read;"),

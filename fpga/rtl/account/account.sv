@@ -66,6 +66,7 @@ module account
   logic [43:0] lost_at;
   logic lost_valid, lost_ready;
 
+  ns_t latency_ns;  // of the arrival that is tracked: it stands for longer than the verdict takes
   logic histogram_ready, histogram_busy, latency_ready, swapped;
   logic tell, drop;
   logic corrupt_pending, corrupt_taken, verdict_pending, verdict_taken, frame_pending, frame_taken;
@@ -120,7 +121,10 @@ module account
   assign tracked_ready = accepted;
   assign first = verdict == VERDICT_IN_ORDER || verdict == VERDICT_REORDERED;
 
-  always_ff @(posedge clk) if (accepted && first) last_16ns <= tracked.time_16ns;
+  always_ff @(posedge clk) begin
+    latency_ns <= tracked.latency_ns;
+    if (accepted && first) last_16ns <= tracked.time_16ns;
+  end
 
   always_ff @(posedge clk) begin
     // Spacing runs longer than classification, so an arrival is in the queue before it ends.
@@ -162,7 +166,7 @@ module account
   ) latency_histogram (
       .clk       (clk),
       .rst       (begin_trial),
-      .latency_ns(tracked.latency_ns),
+      .latency_ns(latency_ns),
       .origin_ns (configuration.origin_ns),
       .shift     (configuration.shift),
       .valid     (accepted && first),
@@ -182,7 +186,7 @@ module account
   latency latency_sums (
       .clk       (clk),
       .rst       (begin_trial),
-      .latency_ns(tracked.latency_ns),
+      .latency_ns(latency_ns),
       .origin_ns (configuration.origin_ns),
       .valid     (accepted && first),
       .ready     (latency_ready),
@@ -197,7 +201,7 @@ module account
       .clk       (clk),
       .rst       (begin_trial),
       .choice    (configuration.choice),
-      .latency_ns(tracked.latency_ns),
+      .latency_ns(latency_ns),
       .skipped   (skipped),
       .valid     (accepted),
       .tell      (tell),

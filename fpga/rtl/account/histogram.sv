@@ -37,6 +37,7 @@ module histogram
     STATE_CUT,
     STATE_FETCH,
     STATE_WAIT,
+    STATE_READ,
     STATE_COUNT,
     STATE_WRITE
   } state_t;
@@ -104,11 +105,14 @@ module histogram
         state   <= STATE_FETCH;
       end
       STATE_FETCH: state <= STATE_WAIT;
-      STATE_WAIT:  state <= STATE_COUNT;
-      STATE_COUNT: begin
+      STATE_WAIT:  state <= STATE_READ;
+      STATE_READ: begin
         read_count <= fetched;
-        count      <= fetched + 1'b1;
-        state      <= STATE_WRITE;
+        state      <= STATE_COUNT;
+      end
+      STATE_COUNT: begin
+        count <= read_count + 1'b1;
+        state <= STATE_WRITE;
       end
       STATE_WRITE: begin
         read_done <= hosts;

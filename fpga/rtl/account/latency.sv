@@ -56,7 +56,7 @@ module latency
   logic [2:0] squares;
   logic sign;
   logic carry, carry_out, not_less;
-  logic in_sum, in_most, in_least, replaced;
+  logic in_sum, in_most, in_least, in_others, replaced;  // others: to which nothing of the sample is added
 
   logic [4:0] wanted;
   logic waiting, fetched, half, single, is_signed;
@@ -65,9 +65,6 @@ module latency
   logic [5:0] read_place;
   assign read_place = ready ? {!bank, wanted} : {bank, step};
 
-  assign in_sum = step >= SUM && step < MOST;
-  assign in_most = step >= MOST && step < LEAST;
-  assign in_least = step >= LEAST && step < COUNT;
   assign replaced = second && (in_most && more || in_least && less);
 
   assign {carry_out, result} = {1'b0, figure} + {1'b0, summand} + 17'(carry);
@@ -91,7 +88,7 @@ module latency
     if (!ready && second && step != '0) memory[{bank, place}] <= result;
     if (!ready) begin
       summand <= operand;
-      if (second && (step > 5'd2 && step < SUM || (in_most || in_least) && !replaced || step >= COUNT)) summand <= '0;
+      if (second && (in_others || (in_most || in_least) && !replaced)) summand <= '0;
       carry <= carry_out;
       if (step == 5'd0 || step == SUM) carry <= 1'b0;
       if (step == MOST || step == LEAST) carry <= !second;
@@ -113,11 +110,16 @@ module latency
     squares <= {squares[1:0], !second && step == LAST_DIGIT};
     sign    <= step == SIGN - 5'd1;
     minus   <= step == LAST_DIGIT - 5'd1;
+    in_sum    <= step >= SUM - 5'd1 && step < MOST - 5'd1;
+    in_most   <= step >= MOST - 5'd1 && step < LEAST - 5'd1;
+    in_least  <= step >= LEAST - 5'd1 && step < COUNT - 5'd1;
+    in_others <= step >= 5'd2 && step < SUM - 5'd1 || step >= COUNT - 5'd1;
 
     step    <= step + 1'b1;
     if (!second && step == LAST_DIGIT) begin
-      step   <= '0;
-      second <= 1'b1;
+      step      <= '0;
+      second    <= 1'b1;
+      in_others <= 1'b0;
     end
     if (second && step == LAST_STEP) begin
       ready <= 1'b1;
@@ -130,8 +132,12 @@ module latency
       step     <= '0;
       second   <= 1'b0;
       if (valid) ready <= 1'b0;
-      squares <= '0;
-      sign    <= 1'b0;
+      squares   <= '0;
+      sign      <= 1'b0;
+      in_sum    <= 1'b0;
+      in_most   <= 1'b0;
+      in_least  <= 1'b0;
+      in_others <= 1'b0;
     end
 
     if (swap) begin

@@ -46,6 +46,7 @@ module tracker
   typedef enum logic [3:0] {
     STATE_IDLE,
     STATE_MEASURE,
+    STATE_WEIGH,
     STATE_JUDGE,
     STATE_LOOK,
     STATE_READ,
@@ -61,6 +62,7 @@ module tracker
   logic [NUMBER_BITS:0] target;  // the greatest number of the window to be
   logic signed [NUMBER_BITS+1:0] ahead;
   logic big;  // the whole window is left behind
+  logic near;  // no further behind than a window
 
   // The window, read through two registers: slot -> seen_read -> seen.
   (* ram_style = "block", no_rw_check *) logic memory[WINDOW];
@@ -72,9 +74,9 @@ module tracker
   // The sweep: `left` slots are still to be read, the three bits follow them through the registers.
   logic [LOG2_WINDOW:0] left;
   logic reading, read, decide;
-  signed_t left_behind;  // the greatest number below the window
-  signed_t leaving;  // the number whose slot is decided next
+  signed_t leaving;  // the number whose slot is decided next: the least of the window
   signed_t last_leaving;  // in this clock, if one leaves
+  signed_t next_leaving;  // after it
 
   // The missing numbers that left the window last, if none that came has left since.
   logic open;
@@ -95,8 +97,10 @@ module tracker
   assign move = state != STATE_SWEEP || !lost_valid;
   assign close = state == STATE_SWEEP ? decide && open && seen : state == STATE_CLOSE && open;
 
-  assign leaving = left_behind + 1'b1;
   assign last_leaving = state == STATE_TAIL ? $signed(target - (NUMBER_BITS + 1)'(WINDOW)) : leaving;
+  assign next_leaving = $signed(
+      state == STATE_TAIL ? target : leaving
+  ) + (state == STATE_TAIL ? signed_t'(1) - signed_t'(WINDOW) : signed_t'(1));
 
   // A slot is written one clock after it was read, never while.
   always_comb begin
@@ -127,6 +131,12 @@ module tracker
       open       <= 1'b0;
     end
 
+    // Whatever may be the first missing number, until one is.
+    if (!open) begin
+      open_first <= leaving[NUMBER_BITS-1:0];
+      open_at    <= at;
+    end
+
     unique case (state)
       STATE_IDLE: begin
         closing <= flush && !arrival_valid;
@@ -139,23 +149,28 @@ module tracker
 
       STATE_MEASURE: begin
         ahead <= $signed({1'b0, target}) - $signed({2'b00, expected});
+        state <= STATE_WEIGH;
+      end
+
+      STATE_WEIGH: begin
+        big   <= |ahead[NUMBER_BITS+1:LOG2_WINDOW];
+        near  <= &ahead[NUMBER_BITS:LOG2_WINDOW];
         state <= STATE_JUDGE;
       end
 
       STATE_JUDGE: begin
-        big <= |ahead[NUMBER_BITS+1:LOG2_WINDOW];
-        left <= |ahead[NUMBER_BITS+1:LOG2_WINDOW] ? (LOG2_WINDOW + 1)'(WINDOW) : {1'b0, ahead[LOG2_WINDOW-1:0]} + 1'b1;
+        left <= big ? (LOG2_WINDOW + 1)'(WINDOW) : {1'b0, ahead[LOG2_WINDOW-1:0]} + 1'b1;
         slot <= ahead[NUMBER_BITS+1] ? target[LOG2_WINDOW-1:0] : expected[LOG2_WINDOW-1:0];
         reading <= 1'b0;
         read <= 1'b0;
         decide <= 1'b0;
         if (!ahead[NUMBER_BITS+1]) begin
           verdict <= VERDICT_IN_ORDER;
-          skipped <= |ahead[NUMBER_BITS:0];
+          skipped <= big || |ahead[LOG2_WINDOW-1:0];
           reading <= 1'b1;
           state   <= STATE_SWEEP;
         end else if (closing) state <= STATE_CLOSE;
-        else if (&ahead[NUMBER_BITS:LOG2_WINDOW]) state <= STATE_LOOK;
+        else if (near) state <= STATE_LOOK;
         else state <= STATE_VERDICT;
       end
 
@@ -175,14 +190,10 @@ module tracker
         read    <= reading;
         decide  <= read;
         if (decide) begin
-          left_behind <= last_leaving;
+          leaving <= next_leaving;
           if (!seen && !leaving[NUMBER_BITS]) begin
             open      <= 1'b1;
             open_last <= last_leaving[NUMBER_BITS-1:0];
-            if (!open) begin
-              open_first <= leaving[NUMBER_BITS-1:0];
-              open_at    <= at;
-            end
           end
         end
         if (!reading && !read && !decide) state <= STATE_TAIL;
@@ -191,13 +202,9 @@ module tracker
       // Numbers that the jump left behind without their ever having been in the window.
       STATE_TAIL: begin
         if (big) begin
-          open        <= 1'b1;
-          open_last   <= last_leaving[NUMBER_BITS-1:0];
-          left_behind <= last_leaving;
-          if (!open) begin
-            open_first <= leaving[NUMBER_BITS-1:0];
-            open_at    <= at;
-          end
+          open      <= 1'b1;
+          open_last <= last_leaving[NUMBER_BITS-1:0];
+          leaving   <= next_leaving;
         end
         if (!closing) expected <= number_t'(target + 1'b1);
         state <= closing ? STATE_CLOSE : STATE_VERDICT;
@@ -215,13 +222,13 @@ module tracker
     endcase
 
     if (rst) begin
-      state       <= STATE_IDLE;
-      closing     <= '0;
-      expected    <= '0;
-      left_behind <= -signed_t'(WINDOW) - signed_t'(1);
-      open        <= '0;
-      flushed     <= '0;
-      lost_valid  <= '0;
+      state      <= STATE_IDLE;
+      closing    <= '0;
+      expected   <= '0;
+      leaving    <= -signed_t'(WINDOW);
+      open       <= '0;
+      flushed    <= '0;
+      lost_valid <= '0;
     end
   end
 

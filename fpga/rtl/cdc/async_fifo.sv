@@ -28,15 +28,26 @@ module async_fifo #(
     return binary ^ (binary >> 1);
   endfunction
 
-  // Full: as many written as the memory holds, that is equal but for the two highest bits of the gray code. The writer
-  // sees it from a flip-flop, so what is taken gives room a clock later.
+  // One more, bit by bit: the carry chain that an addition becomes is slower for so few bits.
+  function automatic pointer_t after(input pointer_t binary);
+    logic carry;
+    carry = 1'b1;
+    for (int i = 0; i <= LOG2_DEPTH; i++) begin
+      after[i] = binary[i] ^ carry;
+      carry &= binary[i];
+    end
+  endfunction
+
+  // Full: as many written as the memory holds, that is equal but for the two highest bits of the gray code. Both sides
+  // see from a flip-flop whether they may go on, so what the other did shows a clock later.
   pointer_t limit_gray;
-  logic is_full, will_be_full;
-  assign limit_gray   = taken_gray_there ^ (pointer_t'(3) << (LOG2_DEPTH - 1));
-  assign is_full      = written_gray == limit_gray;
-  assign will_be_full = gray(written + 1'b1) == limit_gray;
-  assign out_valid    = taken_gray != written_gray_there;
-  assign out          = memory[taken[LOG2_DEPTH-1:0]];
+  logic is_full, will_be_full, is_there, will_be_there;
+  assign limit_gray    = taken_gray_there ^ (pointer_t'(3) << (LOG2_DEPTH - 1));
+  assign is_full       = written_gray == limit_gray;
+  assign will_be_full  = gray(after(written)) == limit_gray;
+  assign is_there      = taken_gray != written_gray_there;
+  assign will_be_there = gray(after(taken)) != written_gray_there;
+  assign out           = memory[taken[LOG2_DEPTH-1:0]];
 
   always_ff @(posedge in_clk) begin
     if (in_valid && in_ready) memory[written[LOG2_DEPTH-1:0]] <= in;
@@ -45,18 +56,19 @@ module async_fifo #(
       written      <= '0;
       written_gray <= '0;
     end else if (in_valid && in_ready) begin
-      written      <= written + 1'b1;
-      written_gray <= gray(written + 1'b1);
+      written      <= after(written);
+      written_gray <= gray(after(written));
     end
   end
 
   always_ff @(posedge out_clk) begin
+    out_valid <= !out_rst && (out_valid && out_ready ? will_be_there : is_there);
     if (out_rst) begin
       taken      <= '0;
       taken_gray <= '0;
     end else if (out_valid && out_ready) begin
-      taken      <= taken + 1'b1;
-      taken_gray <= gray(taken + 1'b1);
+      taken      <= after(taken);
+      taken_gray <= gray(after(taken));
     end
   end
 

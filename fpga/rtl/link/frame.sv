@@ -27,34 +27,35 @@ module frame
   logic [1:0] fcs_index;
   logic [7:0] pending;  // second byte of an escaped octet
   logic pending_valid, free;
-  logic [7:0] next_octet;
-  logic next_valid;
+  logic [7:0] next_octet;  // as it was a clock ago, which is what it is whenever it is sent
+  logic next_escapes;
 
-  // The output register is taken or empty, and no half of an escaped octet waits.
-  assign free = (!out_valid || out_ready) && !pending_valid;
-  assign octet_ready = state == OCTETS && free;
-  assign next_valid = (state == OCTETS && octet_valid) || state == FCS;
-  assign next_octet = state == FCS ? ~crc[7:0] : octet;
+  // The output register is empty, and no half of an escaped octet waits. An octet every third clock is far more than a
+  // link carries, and so nothing here depends on how late `out_ready` comes, nor `octet_ready` on anything.
+  assign free = !out_valid && !pending_valid;
 
   always_ff @(posedge clk) begin
+    next_octet   <= state == FCS ? ~crc[7:0] : octet;
+    next_escapes <= must_escape(state == FCS ? ~crc[7:0] : octet);
+    octet_ready  <= state == OCTETS && octet_valid && free && !octet_ready && !rst;
     if (rst) begin
       state         <= IDLE;
       out_valid     <= '0;
       pending_valid <= '0;
     end else begin
       if (out_ready) out_valid <= '0;
-      if (pending_valid && (!out_valid || out_ready)) begin
+      if (pending_valid && !out_valid) begin
         out           <= pending;
         out_valid     <= '1;
         pending_valid <= '0;
       end
+      if (octet_ready || (free && state == FCS)) begin
+        out           <= next_escapes ? ESCAPE : next_octet;
+        out_valid     <= '1;
+        pending       <= next_octet ^ ESCAPED;
+        pending_valid <= next_escapes;
+      end
       if (free) begin
-        if (next_valid) begin
-          out           <= must_escape(next_octet) ? ESCAPE : next_octet;
-          out_valid     <= '1;
-          pending       <= next_octet ^ ESCAPED;
-          pending_valid <= must_escape(next_octet);
-        end
         unique case (state)
           IDLE:
           if (octet_valid) begin
@@ -65,8 +66,8 @@ module frame
             state     <= OCTETS;
           end
           OCTETS:
-          if (octet_valid) begin
-            crc <= crc32_pkg::next(crc, octet);
+          if (octet_ready) begin
+            crc <= crc32_pkg::next(crc, next_octet);
             if (octet_last) state <= FCS;
           end
           FCS: begin

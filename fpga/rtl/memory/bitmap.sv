@@ -43,13 +43,16 @@ module bitmap #(
   logic [1:0] started, dirty;
   logic marking;  // the walk has come to the interval's first number
   logic is_done;  // and to its last
-  logic [47:0] from, to, at;
+  logic [47:0] from, to;
+  logic [47:0] at;  // that the walk has come to
   logic [1:0][31:0] words;
   logic [1:0][AREA_BITS:0] offsets;
   logic [AREA_BITS:0] offset;
+  logic [3:0] like_first, like_last;  // each a quarter of `at`
   logic at_first, at_last, is_backward, is_empty;
 
-  assign at = ends[port];
+  assign at_first = &like_first;
+  assign at_last = &like_last;
   assign word = words[port];
   assign offset = offsets[port];
   assign lost_ready = state == WAIT;
@@ -61,9 +64,11 @@ module bitmap #(
     idle        <= state == WAIT && dirty == '0 && !lost_valid;
     is_backward <= from < at;
     is_empty    <= to < from;
-    at_first    <= at == from;
-    at_last     <= at == to;
-    dropped     <= '0;
+    for (int i = 0; i < 4; i++) begin
+      like_first[i] <= at[12*i+:12] == from[12*i+:12];
+      like_last[i]  <= at[12*i+:12] == to[12*i+:12];
+    end
+    dropped <= '0;
     if (rst) begin
       state   <= WAIT;
       started <= '0;
@@ -86,6 +91,7 @@ module bitmap #(
         FIRST: begin
           marking <= '0;
           started[port] <= '1;
+          at <= started[port] ? ends[port] : from;
           if (!started[port]) begin
             begins[port] <= from;
             ends[port]   <= from;
@@ -110,6 +116,7 @@ module bitmap #(
         STEP: begin
           marking    <= marking || at_first;
           is_done    <= at_last;
+          at         <= at + 1'b1;
           ends[port] <= at + 1'b1;
           if (marking || at_first) begin
             words[port][at[4:0]] <= '1;

@@ -14,12 +14,13 @@ module arrival_output
     input  wire           arrival_ready
 );
 
-  assign in_ready = !arrival_valid || arrival_ready;
+  // Arrivals are so far apart that the next one may wait a clock longer.
+  assign in_ready = !arrival_valid;
 
   always_ff @(posedge clk) begin
     if (in_ready) arrival <= in;
     if (rst) arrival_valid <= 1'b0;
-    else if (in_ready) arrival_valid <= in_valid;
+    else arrival_valid <= in_ready ? in_valid : !arrival_ready;
   end
 
 endmodule

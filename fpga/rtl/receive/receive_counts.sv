@@ -55,16 +55,16 @@ module receive_counts
   logic [3:0] turn;
   logic clearing, rested;
 
-  // 1: which count, and what is added to it. 2: the sum, which is then written.
-  logic [3:0] place_1, place_2;
-  logic write_1, write_2;
-  frame_bytes_t add_1;
-  logic [47:0] sum_2;
+  // 1: which count, and what is added to it. 2: the count. 3: the sum, which is then written.
+  logic [3:0] place_1, place_2, place_3;
+  logic write_1, write_2, write_3;
+  frame_bytes_t add_1, add_2;
+  logic [47:0] count_2, sum_3;
   (* ram_style = "distributed" *) logic [47:0] memory[16];
 
   // The host's word goes the same way as a sum to which nothing is added.
   count_t wanted;
-  logic waiting, upper, fetch_1, fetch_2;
+  logic waiting, upper, fetch_1, fetch_2, fetch_3;
 
   assign rested = turn == REST;
   assign ready  = rested && !clearing;
@@ -75,11 +75,12 @@ module receive_counts
       crooked   <= misaligned;
       missed    <= mailbox_missed;
       more      <= misaligned || mailbox_missed || lost_before != '0;
-      is_small  <= frame_bytes < MIN_FRAME_BYTES;
-      is_large  <= frame_bytes > max_frame_bytes;
       its_bytes <= frame_bytes;
       its_lost  <= lost_before;
     end
+    // Their turn comes later.
+    is_small <= its_bytes < MIN_FRAME_BYTES;
+    is_large <= its_bytes > max_frame_bytes;
 
     turn    <= turn + 4'(!rested);
     place_1 <= turn;
@@ -108,9 +109,14 @@ module receive_counts
 
     place_2 <= place_1;
     write_2 <= write_1;
-    sum_2   <= memory[place_1] + 48'(add_1);
-    if (clearing) sum_2 <= '0;
-    if (write_2) memory[place_2] <= sum_2;
+    add_2   <= add_1;
+    count_2 <= memory[place_1];
+    if (clearing) count_2 <= '0;
+
+    place_3 <= place_2;
+    write_3 <= write_2;
+    sum_3   <= count_2 + 48'(add_2);
+    if (write_3) memory[place_3] <= sum_3;
 
     if (asked) begin
       waiting <= 1'b1;
@@ -135,8 +141,9 @@ module receive_counts
       fetch_1 <= 1'b1;
     end
     fetch_2  <= fetch_1;
-    answered <= fetch_2;
-    if (fetch_2) answer <= upper ? 32'(sum_2[47:32]) : sum_2[31:0];
+    fetch_3  <= fetch_2;
+    answered <= fetch_3;
+    if (fetch_3) answer <= upper ? 32'(sum_3[47:32]) : sum_3[31:0];
 
     if (valid) turn <= '0;
     if (clearing && rested) clearing <= 1'b0;
@@ -148,6 +155,7 @@ module receive_counts
       waiting  <= 1'b0;
       fetch_1  <= 1'b0;
       fetch_2  <= 1'b0;
+      fetch_3  <= 1'b0;
       answered <= 1'b0;
     end
   end

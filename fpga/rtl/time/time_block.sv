@@ -28,11 +28,15 @@ module time_block
       .to      (set)
   );
 
+  // The reset comes from far away, and what it goes through in the count is deep.
+  logic count_rst;
+  always_ff @(posedge time_clk) count_rst <= time_rst;
+
   time_base count (
       .time_clk,
-      .time_rst,
+      .time_rst(count_rst),
       .set,
-      .set_ns({registers_out.set_high.value.value, registers_out.set_low.value.value}),
+      .set_ns  ({registers_out.set_high.value.value, registers_out.set_low.value.value}),
       .now_ns
   );
 

@@ -70,10 +70,11 @@ module frame_source
   always_ff @(posedge clk) begin
     if (patched_write) patches[patched_address] <= patched;
     patch <= patches[{current.bank, patch_index[2:0]}];
-    if (patch_index[3]) patch.used <= 1'b0;  // all eight are done
+    if (patch_index[3] || is_mailbox) patch.used <= 1'b0;  // all eight are done, or none is due
   end
 
-  assign high = patch.used && region == HEADER && !is_mailbox && position == 11'(patch.offset);
+  // A slot of headers has 128 bytes.
+  assign high = patch.used && region == HEADER && position[6:0] == patch.offset;
   assign header_address = {current.entry.slot, position[6:2]};
   assign mailbox_address = position[10:2];
 

@@ -39,11 +39,9 @@ module framer (
   logic [2:0] index;
   logic [31:0] crc;
   logic is_counted, is_bad, is_dribble;
-
-  wire fcs_ends = state == FCS && index[1:0] == 2'd3;
+  logic fcs_ends;  // its last byte time
 
   assign in_gap = state == GAP;
-  assign ending = (fcs_ends && !is_dribble) || state == DRIBBLE;
   assign fetch = ce && state == PREAMBLE && index == 3'd3;
   assign gmii_tx_er = 1'b0;
 
@@ -54,6 +52,9 @@ module framer (
       gmii_txd   <= '0;
       gmii_tx_en <= state != GAP;
       gmii_half  <= 1'b0;
+      // A byte time ahead: whole counters wait for these.
+      fcs_ends   <= state == FCS && index[1:0] == 2'd2;
+      ending     <= state == FCS && index[1:0] == (is_dribble ? 2'd3 : 2'd2);
       case (state)
         GAP: begin
           index <= '0;
@@ -97,6 +98,8 @@ module framer (
       gmii_txd   <= '0;
       gmii_tx_en <= 1'b0;
       gmii_half  <= 1'b0;
+      fcs_ends   <= 1'b0;
+      ending     <= 1'b0;
       sfd        <= 1'b0;
       sfd_toggle <= 1'b0;
     end

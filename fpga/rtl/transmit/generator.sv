@@ -55,7 +55,7 @@ module generator
   patch_t patch;
   logic [31:0] header_word, mailbox_word;
   logic frame_valid, begin_frame, began_frame, begin_mailbox, in_gap, ending, fetch, last, sfd, sfd_toggle, stamped;
-  logic patch_start, patch_done, patched_write, mailbox_sent, mailbox_sending;
+  logic patch_start, patch_done, patched_write, mailbox_sent, mailbox_sending, began_mailbox;
   logic [3:0] patched_address;
   patched_t patched;
   frame_t frame;
@@ -109,6 +109,7 @@ module generator
   always_ff @(posedge clk) begin
     if (mailbox_send) mailbox_busy <= 1'b1;
     else if (mailbox_sent) mailbox_busy <= 1'b0;
+    began_mailbox <= begin_mailbox;
     if (begin_mailbox) mailbox_sending <= 1'b1;
     else if (mailbox_sent) mailbox_sending <= 1'b0;
     if (rst) begin
@@ -254,9 +255,9 @@ module generator
       .clk,
       .rst,
       .ce,
-      .begin_frame(began_frame),
+      .begin_frame  (began_frame),
       .frame,
-      .begin_mailbox,
+      .begin_mailbox(began_mailbox),
       .mailbox_bytes,
       .fetch,
       .header_address,

@@ -2,7 +2,9 @@
 // jtag_user and link, and some words on the bus. For simulation only.
 `default_nettype none
 
-module jtag_bench (
+module jtag_bench #(
+    parameter logic [31:0] VERSION = 0  // of the register map, as the host knows it
+) (
     input  wire  tck,
     input  wire  tms,
     input  wire  tdi,
@@ -128,7 +130,7 @@ module jtag_bench (
     if (bus_req && bus_req_is_wr) words[bus_addr[11:2]] <= bus_wr_data;
     case (bus_addr)
       20'h0:   bus_rd_data <= 32'h4B45_4953;
-      20'h4:   bus_rd_data <= 32'd1;
+      20'h4:   bus_rd_data <= VERSION;
       default: bus_rd_data <= words[bus_addr[11:2]];
     endcase
   end

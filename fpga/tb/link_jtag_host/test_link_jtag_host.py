@@ -92,7 +92,7 @@ async def started(dut) -> Adapter:
 
 @cocotb.test()
 async def test_words_go_both_ways_through_the_pins(dut) -> None:
-    from keisoku.fpga.link import Link
+    from keisoku.fpga.link import VERSION, Link
     from keisoku.fpga.mpsse import MpsseWire
     from keisoku.fpga.tap import JtagTransport
 
@@ -103,7 +103,7 @@ async def test_words_go_both_ways_through_the_pins(dut) -> None:
 
     def work() -> None:
         with Link(JtagTransport(MpsseWire(adapter)), "bench", timeout_s=2.0) as link:
-            assert link.read(0x0, 2) == [0x4B45_4953, 1]
+            assert link.read(0x0, 2) == [0x4B45_4953, VERSION]
             for address, words in bursts:
                 link.write(address, words)
                 assert link.read(address, len(words)) == words
@@ -153,6 +153,8 @@ async def test_a_cable_without_a_part_is_said(dut) -> None:
 
 
 def test_link_jtag_host() -> None:
+    from keisoku.fpga.link import VERSION
+
     link = ["link_pkg.sv", "unframe.sv", "frame.sv", "link.sv", "jtag_user.sv"]
     sources = ["rtl/cdc/sync_bit.sv", "rtl/cdc/async_fifo.sv", *(f"rtl/link/{name}" for name in link)]
-    simulate("jtag_bench", [*sources, "tb/link_jtag_host/jtag_bench.sv"], __file__)
+    simulate("jtag_bench", [*sources, "tb/link_jtag_host/jtag_bench.sv"], __file__, {"VERSION": VERSION})

@@ -1,0 +1,21 @@
+"""A calibration as a file of this machine. Knows nothing of what it holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from keisoku.errors import KeisokuError
+
+
+def written(path: Path, calibration: BaseModel) -> Path:
+    """Writes it as JSON; the same path. Raises KeisokuError if the disk does not take it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(calibration.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise KeisokuError(
+            f"calibration: cannot write {path}: {error.strerror}; make room or set XDG_STATE_HOME"
+        ) from error
+    return path

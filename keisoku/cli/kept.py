@@ -1,0 +1,24 @@
+"""Says where a measurement's raw data are that ended before its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from keisoku.errors import EngineError
+from keisoku.record.observation_directory import ObservationDirectory
+
+
+@contextmanager
+def kept(directory: Callable[[], ObservationDirectory | None], table: str) -> Iterator[None]:
+    """Adds the directory to an error, or to an interruption, if rows of `table` are kept there."""
+    try:
+        yield
+    except (EngineError, KeyboardInterrupt) as error:
+        made = directory()
+        if made is None or not made.parts(table):
+            raise
+        problem = str(error) if isinstance(error, EngineError) else "interrupted"
+        raise EngineError(
+            f"{problem}; what was measured is kept: 'keisoku path analyse {made.path}' says what it holds"
+        ) from error

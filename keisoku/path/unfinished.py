@@ -1,0 +1,21 @@
+"""What a run does not hold that was stopped before its end, in one sentence. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from keisoku.record.observation import Flag
+
+UNFINISHED = "unfinished"
+
+
+def unfinished(present: Sequence[str], missing: Sequence[str]) -> Flag:
+    """`present`: stages of which there is something, in their order, so that the last may be cut short."""
+    parts = [f"nothing was measured of {_listed(missing)}"] if missing else []
+    parts += [f"what there is of {present[-1]} may be cut short"] if present else []
+    return Flag(name=UNFINISHED, text=f"the measurement was stopped before its end: {', and '.join(parts)}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
