@@ -21,6 +21,8 @@ from keisoku.application.search import SearchSettings, limit_search
 
 NOISE = 0.05
 EVALUATIONS = 24
+FIRST_SEED = 700_000
+"""Of searches and of noise. keisoku's settings were chosen on seeds from 0 and 1000 on: other ones are shown."""
 GOLDEN = (math.sqrt(5) - 1) / 2
 Evaluate = Callable[[Limit], float]
 
@@ -132,13 +134,15 @@ def measure(searches: int = 300, evaluations: int = EVALUATIONS, names: tuple[st
         ways: dict[str, list[float]] = {}
         spent, total, none = [], [], 0
         for seed in range(searches):
-            random = np.random.default_rng(1000 + seed)
+            random = np.random.default_rng((FIRST_SEED, seed))
 
             def evaluate(limit: Limit, land: Landscape = land, random: Any = random) -> float:
                 return land.truth(limit) * max(0.01, 1 + NOISE * float(random.standard_normal()))
 
             space = land.candidates
-            candidate, advised, search, every = gaussian(space, lambda x: math.log(evaluate(x)), seed, evaluations)
+            candidate, advised, search, every = gaussian(
+                space, lambda x: math.log(evaluate(x)), FIRST_SEED + seed, evaluations
+            )
             spent.append(search)
             total.append(every)
             none += advised is None

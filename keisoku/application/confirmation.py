@@ -25,6 +25,8 @@ class Gain:
     mean: float
     lower: float
     """Lower 95 % bound of the mean."""
+    error: float
+    """Half the width of its two-sided interval of 95 %."""
     blocks: int
 
     @property
@@ -58,4 +60,5 @@ def gain(differences: list[float]) -> Gain:
 
     error = float(np.std(differences, ddof=1)) / math.sqrt(count)
     mean = float(np.mean(differences))
-    return Gain(mean, mean - float(t.ppf(CONFIDENCE, count - 1)) * error, count)
+    one_sided, two_sided = (float(t.ppf(chance, count - 1)) * error for chance in (CONFIDENCE, (1 + CONFIDENCE) / 2))
+    return Gain(mean, mean - one_sided, two_sided, count)

@@ -22,13 +22,17 @@ _LEFT = 0.05
 
 @dataclass(frozen=True)
 class Flow:
-    """An equilibrium: per client, requests/s, connections at the server and at the link, and times there."""
+    """An equilibrium: per client, requests/s, connections at each place, and times there."""
 
     rates: Floats
     at_server: Floats
+    at_uplink: Floats
+    """The server's own link, which all share."""
     at_link: Floats
+    """The port towards the client."""
     at_client: Floats
     answering_s: Floats
+    """Until the answer has left the server."""
     link_s: Floats
     server_busy: float
     crowding: float
@@ -38,13 +42,14 @@ def solve(
     model: SystemModel,
     limits: Mapping[str, float | None],
     present: Floats,
-    before: tuple[Floats, Floats],
+    before: tuple[Floats, Floats, Floats],
     speed: float,
     dropped_per_s: float,
 ) -> Flow:
-    """The rates at which `present` connections of each client go round, starting from how many were at server and link.
+    """The rates at which `present` connections of each client go round, starting from how many were where before.
 
-    Stations: the client's processor, the server (shared by all), the port towards the client; a pause and the round
+    `before` is at server, at its link, at ports. Stations: the client's processor, the server and its link (shared by
+    all), the port towards the client; a pause and the round
     trip delay everybody alike. `speed` is the natural logarithm of the server's speed.
     """
     server = model.server
@@ -52,10 +57,11 @@ def solve(
     own_s = np.asarray([client.work_s for client in clients])
     pause_s = np.asarray([client.pause_s + client.round_trip_s * 2 for client in clients])
     link_s = np.asarray([c.answer_bits / c.capacity_bps(limits.get(c.name)) for c in clients])
+    up_s = np.asarray([client.answer_bits / server.line_bps for client in clients])
     alone_s = np.asarray([server.request_s + server.byte_s * c.file_bytes for c in clients])
     shrink = np.divide(present - 1, present, out=np.zeros_like(present), where=present > 1)
-    at_server, at_link = before
-    at_client = np.maximum(0.0, present - at_server - at_link)
+    at_server, at_uplink, at_link = before
+    at_client = np.maximum(0.0, present - at_server - at_uplink - at_link)
     left = max(_LEFT, 1 - server.syn_s * dropped_per_s)
     for _ in range(_ROUNDS):
         total = float(at_server.sum())
@@ -64,14 +70,19 @@ def solve(
         slowed = crowding * math.exp(-speed) / left
         demand = alone_s * slowed
         answering = demand + float(demand @ at_server) - demand * at_server * (1 - shrink)
+        leaving = up_s + float(up_s @ at_uplink) - up_s * at_uplink * (1 - shrink)
         sending = link_s * (1 + shrink * at_link)
         working = own_s * (1 + shrink * at_client)
-        rates = present / (pause_s + answering + sending + working)
-        new_server, new_link, new_client = rates * answering, rates * sending, rates * working
+        rates = present / (pause_s + answering + leaving + sending + working)
+        new_server, new_uplink = rates * answering, rates * leaving
+        new_link, new_client = rates * sending, rates * working
         moved = float(np.abs(new_server - at_server).sum() + np.abs(new_link - at_link).sum())
+        moved += float(np.abs(new_uplink - at_uplink).sum())
         at_server = at_server + 0.5 * (new_server - at_server)
+        at_uplink = at_uplink + 0.5 * (new_uplink - at_uplink)
         at_link = at_link + 0.5 * (new_link - at_link)
         at_client = at_client + 0.5 * (new_client - at_client)
         if moved < _ENOUGH * max(1.0, float(present.sum())):
             break
-    return Flow(rates, at_server, at_link, at_client, answering, sending, float(rates @ demand), crowding)
+    busy = float(rates @ demand)
+    return Flow(rates, at_server, at_uplink, at_link, at_client, answering + leaving, sending, busy, crowding)

@@ -113,6 +113,12 @@ class Inference:
                 f"its port carries {full:.0%} of {client.capacity_bps / 1e6:,.0f} Mb/s and {queued:,.0f} connections"
                 f" wait there, {waiting:,.0f} at the server",
             )
+        if (line := observation.server_line_bps) and observation.bits_per_second > FULL * line:
+            return Inferred(
+                State.NETWORK_BOUND,
+                f"the server's link carries {observation.bits_per_second / line:.0%} of {line / 1e6:,.0f} Mb/s, which"
+                " all clients share",
+            )
         if slowed <= SLOWED:
             known = 0.0 if usual.alone_per_s == float("inf") else usual.alone_per_s
             usual.alone_per_s = max(known, per_s)

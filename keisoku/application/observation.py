@@ -47,6 +47,8 @@ class Observation:
 
     seconds: float
     clients: tuple[ClientView, ...]
+    server_line_bps: float | None = None
+    """Line rate of the port that all answers come from; None if that is not known, or if there are several."""
 
     @property
     def bits_per_second(self) -> float:

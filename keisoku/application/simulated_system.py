@@ -46,6 +46,7 @@ class SimulatedSystem:
         self._now = 0
         self._dropped = 0.0
         self._at_server = np.zeros(clients)
+        self._at_uplink = np.zeros(clients)
         self._at_link = np.zeros(clients)
         self._fresh = np.asarray([float(client.connections) for client in self.model.clients])
 
@@ -65,17 +66,20 @@ class SimulatedSystem:
         for _ in range(steps):
             self._step(tally)
         self.truth = self._truth(tally, steps)
-        return Observation(steps * STEP_S, tuple(self._view(i, tally, steps) for i in range(len(self.model.clients))))
+        views = tuple(self._view(i, tally, steps) for i in range(len(self.model.clients)))
+        return Observation(steps * STEP_S, views, self.model.server.line_bps)
 
     def _truth(self, tally: _Tally, steps: int) -> Truth:
         clients = {}
         for i, client in enumerate(self.model.clients):
             rate = float(tally.completed[i]) / (steps * STEP_S)
             server, link = float(tally.at_server[i]) / steps, float(tally.at_link[i]) / steps
+            uplink = float(tally.at_uplink[i]) / steps
             clients[client.name] = ClientTruth(
                 at_server=server,
+                at_uplink=uplink,
                 at_link=link,
-                at_client=client.connections - server - link,
+                at_client=client.connections - server - uplink - link,
                 per_s=rate,
                 link_busy=rate * client.answer_bits / client.capacity_bps(self.limits.get(client.name)),
                 client_busy=rate * client.work_s,
@@ -91,7 +95,7 @@ class SimulatedSystem:
         returned = self._waiting[self._now].copy()
         self._waiting[self._now] = 0
         present = np.asarray([c.connections for c in model.clients]) - self._waiting.sum(axis=(0, 2))
-        before = (self._at_server, self._at_link)
+        before = (self._at_server, self._at_uplink, self._at_link)
         flow = solve(model, self.limits, present, before, self._speed, self._dropped / STEP_S)
         excess = max(0.0, float(flow.at_server.sum()) - server.places)
         new = flow.rates * STEP_S + self._fresh
@@ -105,7 +109,7 @@ class SimulatedSystem:
             self._waiting[(self._now + round(wait / STEP_S)) % len(self._waiting), :, sent] += lost[:, sent]
         self._now = (self._now + 1) % len(self._waiting)
         flow = replace(flow, at_server=flow.at_server - lost.sum(axis=1))
-        self._at_server, self._at_link = flow.at_server, flow.at_link
+        self._at_server, self._at_uplink, self._at_link = flow.at_server, flow.at_uplink, flow.at_link
         self._dropped = float(lost.sum())
         tally.add(flow, new, returned.sum(axis=1), lost.sum(axis=1), self._waiting.sum(axis=(0, 2)))
 
@@ -124,7 +128,7 @@ class SimulatedSystem:
             opened=int(random.poisson(tally.opened[i])),
             reopened=int(random.poisson(tally.reopened[i])),
             completed=completed,
-            open_connections=float(tally.at_server[i] + tally.at_link[i]) / steps,
+            open_connections=float(tally.at_server[i] + tally.at_uplink[i] + tally.at_link[i]) / steps,
             answering_s=completed * answering_s * (1 + 0.01 * float(random.standard_normal())),
             p99_s=_p99(answering_s + link_s, float(again)) if completed >= 100 else None,
         )
@@ -145,7 +149,8 @@ class _Tally:
 
     def __init__(self, clients: int) -> None:
         self.completed, self.opened, self.reopened, self.lost = np.zeros((4, clients))
-        self.at_server, self.at_link, self.answering_s, self.link_s = np.zeros((4, clients))
+        self.at_server, self.at_uplink, self.at_link = np.zeros((3, clients))
+        self.answering_s, self.link_s = np.zeros((2, clients))
         self.server_busy = self.crowding = 0.0
 
     def add(self, flow: Flow, new: Floats, returned: Floats, lost: Floats, waiting: Floats) -> None:
@@ -155,6 +160,7 @@ class _Tally:
         self.lost += lost
         # Whoever waits to send his SYN again waits for the server.
         self.at_server += flow.at_server + waiting
+        self.at_uplink += flow.at_uplink
         self.at_link += flow.at_link
         self.answering_s += flow.answering_s
         self.link_s += flow.link_s

@@ -5,7 +5,10 @@ Descriptions only; nothing here runs. Times are in seconds, rates in bit/s.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+
+from keisoku.errors import PlanError
 
 REQUEST_S, BYTE_S, CROWD = 13.75e-6, 1.5e-9, 3000.0
 SLOW_WORK_S, FAST_WORK_S = 115e-6, 16e-6
@@ -32,10 +35,16 @@ class ServerModel:
     """Connections served at a time (nginx: worker_connections, as far as its workers really take them on)."""
     backlog: int = 511
     """Of the accept queue (nginx's default). A SYN that finds it full is dropped."""
+    line_bps: float = 10e9
+    """Of the link from it, which all answers share."""
     syn_s: float = 5e-6
     """Processor time for a SYN that is dropped."""
     unsteady: float = 0.005
     """Relative standard deviation of its speed."""
+
+    def __post_init__(self) -> None:
+        _positive("server", request_s=self.request_s, line_bps=self.line_bps, crowd=self.crowd, slots=self.slots)
+        _not_negative("server", byte_s=self.byte_s, backlog=self.backlog, syn_s=self.syn_s, unsteady=self.unsteady)
 
     @property
     def places(self) -> int:
@@ -62,6 +71,11 @@ class ClientModel:
     """Before each request."""
     round_trip_s: float = 100e-6
 
+    def __post_init__(self) -> None:
+        name = f"client {self.name}"
+        _positive(name, line_bps=self.line_bps, file_bytes=self.file_bytes, round_trip_s=self.round_trip_s)
+        _not_negative(name, connections=self.connections, work_s=self.work_s, pause_s=self.pause_s)
+
     @property
     def answer_bits(self) -> float:
         """On the link towards the client for each request, all frames with their headers."""
@@ -81,7 +95,12 @@ class SystemModel:
     server: ServerModel
     clients: tuple[ClientModel, ...]
 
-    def with_connections(self, connections: dict[str, int]) -> SystemModel:
+    def __post_init__(self) -> None:
+        names = [client.name for client in self.clients]
+        if not names or len(set(names)) < len(names):
+            raise PlanError("client", "there is none, or two have one name", "give each a name of its own")
+
+    def with_connections(self, connections: Mapping[str, int]) -> SystemModel:
         """The same system under another load; clients that are not named keep theirs."""
         changed = (replace(c, connections=connections.get(c.name, c.connections)) for c in self.clients)
         return replace(self, clients=tuple(changed))
@@ -101,3 +120,17 @@ def e4(
     )
     fast = ClientModel("fast", fast_connections, 10e9, file_bytes, work_s=FAST_WORK_S)
     return SystemModel(ServerModel(request_s=REQUEST_S, byte_s=BYTE_S, crowd=CROWD), (fast, *slow))
+
+
+def _positive(part: str, **values: float) -> None:
+    """Raises PlanError for a value that is not above zero."""
+    for name, value in values.items():
+        if value <= 0:
+            raise PlanError(f"{part}.{name}", f"{value:g} is not above zero", "give more")
+
+
+def _not_negative(part: str, **values: float) -> None:
+    """Raises PlanError for a value below zero."""
+    for name, value in values.items():
+        if value < 0:
+            raise PlanError(f"{part}.{name}", f"{value:g} is below zero", "give zero or more")

@@ -23,7 +23,10 @@ class ClientTruth:
     """Where a client's connections are on average, and how busy its link and its processor are (shares of 1)."""
 
     at_server: float
+    at_uplink: float
+    """The server's own link, which all answers share."""
     at_link: float
+    """The port towards the client."""
     at_client: float
     """Or pausing."""
     per_s: float
@@ -34,7 +37,7 @@ class ClientTruth:
     @property
     def connections(self) -> float:
         """All of them."""
-        return self.at_server + self.at_link + self.at_client
+        return self.at_server + self.at_uplink + self.at_link + self.at_client
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,10 @@ class Truth:
         client = self.clients[name]
         if max(client.link_busy, client.client_busy) < IDLE and client.at_client >= (1 - IDLE) * client.connections:
             return State.IDLE
-        if client.at_server >= max(client.at_link, client.at_client) and self.server_busy > BUSY:
+        at_links = client.at_uplink + client.at_link
+        if client.at_server >= max(at_links, client.at_client) and self.server_busy > BUSY:
             return State.OVERLOADED if self.waste else State.SERVER_BOUND
-        return State.NETWORK_BOUND if client.at_link > client.at_client else State.CLIENT_BOUND
+        return State.NETWORK_BOUND if at_links > client.at_client else State.CLIENT_BOUND
 
     @property
     def whole(self) -> State:

@@ -8,6 +8,7 @@ import click
 
 from keisoku import __version__
 from keisoku.cli import (
+    app,
     cable_series,
     capture,
     clean,
@@ -56,6 +57,7 @@ for module in (
     fpga,
     lab,
     path,
+    app,
     devices,
     ports,
     clean,

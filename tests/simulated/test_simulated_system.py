@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from keisoku.application.inference import Inference
 from keisoku.application.simulated_system import SimulatedSystem
 from keisoku.application.state import State
 from keisoku.application.system_model import ClientModel, ServerModel, SystemModel, e4
@@ -95,3 +96,13 @@ def test_change_of_load_shows_at_once():
     system.change(e4().with_connections({"fast": 1}))
     assert system.run(5).clients[0].completed < before / 4
     assert np.isfinite(system.truth.server_busy)
+
+
+def test_link_of_the_server_is_shared_by_all():
+    clients = tuple(ClientModel(name, 50, 10e9, 1_000_000) for name in ("a", "b"))
+    at, truth = observed(steady(SystemModel(ServerModel(request_s=1e-6), clients)), seconds=20)
+    assert at.bits_per_second == pytest.approx(10e9, rel=0.02)
+    assert truth.whole is State.NETWORK_BOUND
+    inference = Inference()
+    inference.observe(at)
+    assert inference.whole.state is State.NETWORK_BOUND and "all clients share" in inference.whole.why

@@ -28,7 +28,7 @@ def test_one_client_against_the_exact_solution(connections, limit, pause_s):
     demands = (1e-3, client.answer_bits / client.capacity_bps(limit), 0.4e-3)
     rate, queues = exact(connections, demands, pause_s + 0.2e-3)
     zero = np.zeros(1)
-    flow = solve(model, {"a": limit}, np.asarray([float(connections)]), (zero, zero), 0.0, 0.0)
+    flow = solve(model, {"a": limit}, np.asarray([float(connections)]), (zero, zero, zero), 0.0, 0.0)
     # Bard and Schweitzer: a few per cent, worst where two stations are about as slow.
     assert flow.rates[0] == pytest.approx(rate, rel=0.06)
     assert flow.at_server[0] == pytest.approx(queues[0], rel=0.15, abs=0.06 * connections)
@@ -38,7 +38,7 @@ def test_clients_alike_get_alike_and_nobody_is_served_who_is_not_there():
     clients = tuple(ClientModel(name, 50, 1e9, 1000) for name in "abc")
     model = SystemModel(ServerModel(request_s=1e-4), clients)
     present = np.asarray([50.0, 50.0, 0.0])
-    flow = solve(model, {}, present, (np.zeros(3), np.zeros(3)), 0.0, 0.0)
+    flow = solve(model, {}, present, tuple(np.zeros((3, 3))), 0.0, 0.0)
     assert flow.rates[0] == pytest.approx(flow.rates[1]) and flow.rates[2] == 0
     assert flow.at_server.sum() <= 100.01
 
@@ -49,7 +49,7 @@ def test_crowding_and_dropped_syns_cost_the_server_what_they_are_said_to():
 
     def rate(crowd, dropped):
         model = SystemModel(ServerModel(request_s=1e-4, crowd=crowd, syn_s=1e-5), (client,))
-        return solve(model, {}, present, (zero, zero), 0.0, dropped).rates[0]
+        return solve(model, {}, present, (zero, zero, zero), 0.0, dropped).rates[0]
 
     assert rate(1e9, 0.0) == pytest.approx(10_000, rel=0.01)
     assert rate(1000.0, 0.0) == pytest.approx(5_000, rel=0.02), "a thousand connections at a crowd of a thousand"
