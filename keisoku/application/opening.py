@@ -8,7 +8,7 @@ from importlib import import_module
 from keisoku.application.system import System
 from keisoku.errors import PlanError
 
-KINDS: dict[str, str] = {"sim": "keisoku.application.virtual_system"}
+KINDS: dict[str, str] = {"sim": "keisoku.application.virtual_system", "lab": "keisoku.systems.lab_system"}
 """Modules by the word before the colon. Each has `open_system(rest: str, seed: int) -> System`, which raises PlanError
 for what it does not know, and `NAMES`, for users: how the rest is written."""
 

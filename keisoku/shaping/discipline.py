@@ -83,16 +83,6 @@ def lift(interface: str, index: int) -> bool:
         return _remove(ip, index)
 
 
-def backlogs(ip: IPRoute, index: int) -> dict[int, int]:
-    """Bytes that wait, by handle of the qdisc; ours at `HANDLE` holds those of all its classes."""
-    found = {}
-    for qdisc in ip.get_qdiscs(index=index):
-        counted = qdisc.get_attr("TCA_STATS2")
-        queue = counted.get_attr("TCA_STATS_QUEUE") if counted else None
-        found[int(qdisc["handle"])] = int(queue["backlog"]) if queue else 0
-    return found
-
-
 def leaf(number: int) -> int:
     """The handle of the queue of a class."""
     return (0x6C00 + number) << 16

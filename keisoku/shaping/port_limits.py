@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from pyroute2 import IPRoute, NetlinkError
+from pyroute2 import NetlinkError
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.lab.namespace import uninterrupted, within
@@ -75,20 +75,9 @@ class PortLimits:
                 raise PlanError("limit", f"{limit:g} b/s lets nothing pass", f"give {FLOOR_BPS} b/s or more")
         uninterrupted(lambda: self._set(limits))
 
-    def waiting(self) -> dict[str, int]:
-        """Bytes that wait behind each limit now; 0 where there is none."""
-        found = dict.fromkeys(self._places, 0)
-        for namespace, interface in {place.port for place in self._places.values()}:
-
-            def look(interface: str = interface) -> dict[int, int]:
-                with IPRoute() as ip:
-                    return discipline.backlogs(ip, discipline.index_of(ip, interface))
-
-            queues = inside(namespace, look)
-            for name, place in self._places.items():
-                if place.port == (namespace, interface):
-                    found[name] = queues.get(discipline.leaf(self._numbers[name]), 0)
-        return found
+    def queue(self, name: str) -> int:
+        """The handle of the qdisc in which what is limited waits; it exists only while there is a limit."""
+        return discipline.leaf(self._numbers[name])
 
     def close(self) -> None:
         """Lifts all limits; doing it twice is no error, and a forked child's copy does nothing."""
