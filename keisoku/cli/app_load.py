@@ -53,7 +53,9 @@ def command(targets: tuple[str, ...], out: Path | None, as_json: bool, **given: 
         campaign = _campaign(aims, given)
         settings = {"target": " ".join(targets), **given}
         directory = new_directory(out, load_run.KIND, settings, facts)
-        campaign.run(lambda trial, runs: load_run.append(directory, trial, runs), lambda text: click.echo(text, err=True))
+        campaign.run(
+            lambda trial, runs: load_run.append(directory, trial, runs), lambda text: click.echo(text, err=True)
+        )
     analyse_run(directory, as_json)
 
 

@@ -22,6 +22,7 @@ KEYS = (
     "connections",
     "backlog",
     "congestion",
+    "gzip",
 )
 _NONE = ("none", "-")
 
@@ -64,6 +65,8 @@ def shape_of(given: dict[str, str]) -> SystemShape:
         values["files"] = tuple(_file(part) for part in given["file"].split(","))
     if "queue" in given:
         values["queue_bytes"] = round(quantity("queue", given["queue"], SIZES))
+    if "gzip" in given:
+        values["compression"] = _count("gzip", given["gzip"])
     if "congestion" in given:
         values["congestion"] = given["congestion"]
     return SystemShape(**values)

@@ -44,6 +44,9 @@ class SystemShape:
     worker_connections: int = WORKER_CONNECTIONS
     backlog: int = BACKLOG
     congestion: str = "cubic"
+    compression: int = 0
+    """Level at which nginx compresses every answer anew (gzip, 1 to 9) for who asks for it: work for its processor.
+    The files then are a kilobyte over and over. 0: it sends files of random bytes as they are."""
 
     def check(self) -> None:
         """Raise PlanError, naming what cannot be."""
@@ -61,6 +64,8 @@ class SystemShape:
         counts = (self.workers, self.worker_connections, self.backlog)
         if min(counts) < 1 or self.workers > 64 or max(counts) > 1_000_000:
             raise PlanError("workers", "workers, connections and backlog are 1 or more", "give for example 1")
+        if not 0 <= self.compression <= 9:
+            raise PlanError("gzip", f"there is no level {self.compression}", "give 1 to 9")
         if self.queue_bytes < 3000:
             raise PlanError("queue", f"{self.queue_bytes} bytes do not hold two frames", "give 3000 or more")
         if self.congestion not in ("cubic", "bbr", "reno"):

@@ -38,7 +38,7 @@ class WebServer:
         files.mkdir()
         content = random.Random(1)
         for file in self._shape.files:
-            (files / file.path[1:]).write_bytes(content.randbytes(file.size_bytes))
+            (files / file.path[1:]).write_bytes(_content(content, file.size_bytes, bool(self._shape.compression)))
         configuration = directory / "nginx.conf"
         configuration.write_text(self._configuration(directory))
         arguments = ["-c", str(configuration), "-e", str(directory / "error.log")]
@@ -60,9 +60,20 @@ class WebServer:
             f"pid {directory}/nginx.pid;\nerror_log {directory}/error.log crit;\nworker_rlimit_nofile 65536;\n"
             f"events {{ worker_connections {shape.worker_connections}; }}\n"
             f"http {{\n{temporary}  access_log off;\n  sendfile on;\n  keepalive_requests 1000000;\n"
-            f"  server {{\n    listen {self._address}:{PORT} backlog={shape.backlog};\n"
+            f"{self._compression()}  server {{\n    listen {self._address}:{PORT} backlog={shape.backlog};\n"
             f"    listen unix:{directory}/ready.sock;\n    root {directory}/files;\n  }}\n}}\n"
         )
+
+    def _compression(self) -> str:
+        level = self._shape.compression
+        return f"  gzip on;\n  gzip_comp_level {level};\n  gzip_types *;\n  gzip_http_version 1.0;\n" if level else ""
+
+
+def _content(source: random.Random, size_bytes: int, compressible: bool) -> bytes:
+    if not compressible:
+        return source.randbytes(size_bytes)
+    block = source.randbytes(1000)
+    return (block * (size_bytes // len(block) + 1))[:size_bytes]
 
 
 def _user() -> str:

@@ -41,6 +41,7 @@ class ApacheBench:
         self._arguments = [AB.path, "-q", "-r", *self._amount(), "-c", str(load.connections)]
         self._arguments += ["-s", str(max(1, round(load.timeout_s))), "-e", str(self._table)]
         self._arguments += ["-k"] if load.keep_alive else []
+        self._arguments += ["-H", "Accept-Encoding: gzip"] if load.compressed else []
         self._arguments += ["-H", f"Host: {load.host}", f"http://{load.server}{paths[0]}"]
         self._begin_ns = begin_ns + round(load.offset_s * 1e9)
         self._stopped = threading.Event()
@@ -76,7 +77,11 @@ class ApacheBench:
         load = self._load
         most = load.requests or round((load.seconds or 0) * MOST_PER_SECOND)
         # -n has to come behind -t, which else sets it to 50000; and it is never below the concurrency.
-        return [*(["-t", str(max(1, round(load.seconds)))] if load.seconds else []), "-n", str(max(most, load.connections))]
+        return [
+            *(["-t", str(max(1, round(load.seconds)))] if load.seconds else []),
+            "-n",
+            str(max(most, load.connections)),
+        ]
 
     def _start(self) -> None:
         if self._stopped.wait(max(0.0, (self._begin_ns - time.monotonic_ns()) / 1e9)):

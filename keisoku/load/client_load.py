@@ -34,6 +34,8 @@ class ClientLoad:
     """After the common beginning."""
     timeout_s: float = 10.0
     seed: int = 1
+    compressed: bool = False
+    """Ask for answers compressed with gzip."""
 
     def check(self) -> None:
         """Raise PlanError, naming what cannot be."""

@@ -91,7 +91,9 @@ def flags(runs: Sequence[Row], client: str) -> list[Flag]:
         found.append(Flag(name="unsent-requests", text=text))
     busy = sorted({run["client"] for run in runs if _busy(run) > 0.9})
     if busy:
-        text = f"The client's own thread was busy for more than 90 % of the time ({', '.join(busy)}): it may be the bound."
+        text = (
+            f"The client's own thread was busy for more than 90 % of the time ({', '.join(busy)}): it may be the bound."
+        )
         found.append(Flag(name="client-limited", text=text))
     return found
 
@@ -114,7 +116,9 @@ def _row(
             scatter = _mean([one for one in each if one is not None], "s").uncertainty
             wide = max(found[1] / 1e9, scatter or 0.0)
             figures[f"p{percent:g}"] = Quantity(value=found[0] / 1e9, unit="s", uncertainty=wide)
-    figures["failed"] = Quantity(value=sum(run["failed"] for group in groups for run in group), unit="", uncertainty=0.0)
+    figures["failed"] = Quantity(
+        value=sum(run["failed"] for group in groups for run in group), unit="", uncertainty=0.0
+    )
     figures["runs"] = Quantity(value=len(groups), unit="", uncertainty=0.0)
     connections = sum(run["connections"] for run in groups[0])
     return ObservedRow(
@@ -136,7 +140,8 @@ def _seconds(group: Sequence[Row]) -> float:
 
 
 def _busy(run: Row) -> float:
-    return 0.0 if run["cpu_ns"] is None else run["cpu_ns"] / max(1, run["ended_ns"] - run["began_ns"])
+    busy_ns = float(run["cpu_ns"] or 0.0)
+    return busy_ns / max(1, run["ended_ns"] - run["began_ns"])
 
 
 def _order(run: Row) -> tuple[int, str]:

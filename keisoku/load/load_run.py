@@ -74,9 +74,7 @@ def _slices(trial: Trial, runs: Sequence[ClientRun]) -> pa.Table:
     return _table(rows, ("trial", "client", "slice", "completed", "received_bytes"))
 
 
-def _table(rows: list[tuple[int | str, ...]], names: tuple[str, ...]) -> pa.Table:
+def _table(rows: Sequence[tuple[int | str, ...]], names: tuple[str, ...]) -> pa.Table:
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
     kinds = [pa.string() if name == "client" else pa.int64() for name in names]
-    return pa.table(
-        {name: pa.array(column, kind) for name, column, kind in zip(names, columns, kinds, strict=True)}
-    )
+    return pa.table({name: pa.array(column, kind) for name, column, kind in zip(names, columns, kinds, strict=True)})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from keisoku.errors import PlanError
 from keisoku.lab.system import SystemLab
@@ -26,10 +27,12 @@ class Aim:
     server: str
     host: str
     paths: tuple[tuple[str, float], ...]
+    compressed: bool = False
 
-    def load(self, **how: object) -> ClientLoad:
+    def load(self, **how: Any) -> ClientLoad:
         """The load of this client."""
-        return ClientLoad(self.name, self.server, self.host, self.paths, self.namespace, **how)  # type: ignore[arg-type]
+        place = (self.name, self.server, self.host, self.paths, self.namespace)
+        return ClientLoad(*place, compressed=self.compressed, **how)
 
 
 def lab_aims(lab: SystemLab) -> list[Aim]:
@@ -37,7 +40,14 @@ def lab_aims(lab: SystemLab) -> list[Aim]:
     paths = tuple((file.path, file.weight) for file in lab.shape.files)
     servers = lab.addresses
     return [
-        Aim(port.name, str(port.namespace_path), servers[at % len(servers)], "keisoku", paths)
+        Aim(
+            port.name,
+            str(port.namespace_path),
+            servers[at % len(servers)],
+            "keisoku",
+            paths,
+            bool(lab.shape.compression),
+        )
         for at, port in enumerate(lab.ports)
     ]
 

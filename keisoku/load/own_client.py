@@ -23,6 +23,7 @@ class OwnClient:
             "server": load.server,
             "paths": [list(path) for path in load.paths],
             "host": load.host,
+            "headers": [["Accept-Encoding", "gzip"]] if load.compressed else [],
             "connections": load.connections,
             "per_second": load.per_second,
             "poisson": load.poisson,

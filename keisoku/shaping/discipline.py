@@ -1,4 +1,4 @@
-"""HTB on an interface: classes with a rate for whole ports or for single addresses, with a handle that tells it is ours.
+"""HTB on an interface: classes with a rate, for a whole port or for single addresses, under a handle that is ours.
 
 Every function acts on the namespace of the calling thread. It must never change a qdisc whose handle is not `HANDLE`.
 """

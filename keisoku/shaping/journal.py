@@ -113,4 +113,4 @@ def _born(process: int) -> int:
 
 
 def _inode() -> int:
-    return os.stat("/proc/thread-self/ns/net").st_ino
+    return Path("/proc/thread-self/ns/net").stat().st_ino

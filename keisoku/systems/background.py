@@ -33,6 +33,8 @@ class Background:
     bulk: tuple[int, ...]
     keep_alive: bool = False
     client: str = "own"
+    timeout_s: float = 10.0
+    """After which a client gives a request up and asks again."""
 
 
 class BackgroundLoad:
@@ -62,7 +64,7 @@ class BackgroundLoad:
         is_ab = load.client == apache_bench.NAME
         amount = {"requests": _AB_REQUESTS} if is_ab else {"seconds": _FOREVER_S}
         loads = [
-            aim.load(connections=connections, keep_alive=load.keep_alive, seed=at, **amount)
+            aim.load(connections=connections, keep_alive=load.keep_alive, timeout_s=load.timeout_s, seed=at, **amount)
             for at, (aim, connections) in enumerate(zip(lab_aims(self._lab), load.connections, strict=True))
             if connections
         ]

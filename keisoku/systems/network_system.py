@@ -89,7 +89,9 @@ class NetworkSystem:
         return {
             "system": "network",
             "limited_by": "HTB",
-            "ports": {name: f"{port.place.interface}, seen at {port.watched.interface}" for name, port in self._ports.items()},
+            "ports": {
+                name: f"{port.place.interface}, seen at {port.watched.interface}" for name, port in self._ports.items()
+            },
         }
 
     def __enter__(self) -> Self:
@@ -114,9 +116,10 @@ class NetworkSystem:
     def _queues_of(self, name: str, port: GovernedPort) -> list[Queue]:
         """Behind the limit, and at the client's port itself (None: its root qdisc, whatever that is)."""
         watched = port.watched
-        places = [(port.place.namespace, port.place.interface, self._limits.queue(name))]
-        places += [(watched.namespace, watched.interface, None)]
-        return [(namespace, _index(namespace, interface), handle) for namespace, interface, handle in places]
+        return [
+            (port.place.namespace, _index(port.place.namespace, port.place.interface), self._limits.queue(name)),
+            (watched.namespace, _index(watched.namespace, watched.interface), None),
+        ]
 
     def _waiting(self) -> dict[str, int]:
         read = {namespace: probe.read() for namespace, probe in self._probes.items()}

@@ -1,7 +1,7 @@
 """`PortWatch`: one client's port, watched: bytes by the port's own counter, connections by their headers.
 
-Only the network is asked, never a host. Packet counts come from programs at the port (core/bpf/flows.c), which let every
-frame pass.
+Only the network is asked, never a host. Packet counts come from programs at the port (core/bpf/flows.c), which let
+every frame pass.
 """
 
 from __future__ import annotations

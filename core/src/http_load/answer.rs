@@ -236,7 +236,11 @@ mod tests {
 
     #[test]
     fn an_interim_answer_is_passed_over() {
-        let (answer, _) = fed(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", &[3]).unwrap();
+        let (answer, _) = fed(
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+            &[3],
+        )
+        .unwrap();
         assert!(answer.is_done() && answer.status == 204);
     }
 }

@@ -90,9 +90,15 @@ mod tests {
     #[test]
     fn poisson_gaps_have_the_mean_and_spread_of_an_exponential() {
         let due = times(Arrivals::new(1000.0, true, 0, 1, 7), 20_001);
-        let gaps: Vec<f64> = due.windows(2).map(|two| (two[1] - two[0]) as f64 / 1e6).collect();
+        let gaps: Vec<f64> = due
+            .windows(2)
+            .map(|two| (two[1] - two[0]) as f64 / 1e6)
+            .collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-        assert!((mean - 1.0).abs() < 0.03 && (variance - 1.0).abs() < 0.1, "{mean} {variance}");
+        assert!(
+            (mean - 1.0).abs() < 0.03 && (variance - 1.0).abs() < 0.1,
+            "{mean} {variance}"
+        );
     }
 }

@@ -44,6 +44,8 @@ pub struct Connection {
     /// When `connect` was called, until the connection is there.
     pub connecting_ns: Option<u64>,
     pub received: u64,
+    /// Its answer has come, but not the server's end of the connection.
+    pub lingers: bool,
 }
 
 impl Connection {
@@ -80,6 +82,7 @@ impl Connection {
             request: None,
             connecting_ns: Some(now_ns),
             received: 0,
+            lingers: false,
         })
     }
 

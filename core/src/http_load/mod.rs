@@ -34,6 +34,8 @@ pub struct Plan {
     pub paths: Vec<(String, f64)>,
     /// Of the `Host` header.
     pub host: String,
+    /// More headers: names and values.
+    pub headers: Vec<(String, String)>,
     pub connections: usize,
     /// Open loop: requests a second. `None`: closed loop.
     pub per_second: Option<f64>,

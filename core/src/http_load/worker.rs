@@ -66,9 +66,12 @@ impl<'a> Worker<'a> {
         } else {
             "close"
         };
+        let more: String = (plan.headers.iter())
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
         let text = |path: &str| {
             format!(
-                "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: {ending}\r\nAccept: */*\r\n\r\n",
+                "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: {ending}\r\nAccept: */*\r\n{more}\r\n",
                 plan.host
             )
             .into_bytes()
@@ -142,7 +145,8 @@ impl<'a> Worker<'a> {
         self.fall_due(now_ns().min(self.end_ns));
         self.outcome.unsent += self.due.len() as u64;
         let under_way = |slot: &&Option<Connection>| {
-            slot.as_ref().is_some_and(|connection| connection.request.is_some())
+            slot.as_ref()
+                .is_some_and(|connection| connection.request.is_some())
         };
         self.outcome.given_up += self.slots.iter().filter(under_way).count() as u64;
         Ok(())
@@ -161,7 +165,9 @@ impl<'a> Worker<'a> {
             while let (Some(&due), Some(slot)) = (self.due.front(), self.free.last().copied()) {
                 self.due.pop_front();
                 self.free.pop();
-                self.outcome.lag.record((now_ns() - due.min(now_ns())) as i64);
+                self.outcome
+                    .lag
+                    .record((now_ns() - due.min(now_ns())) as i64);
                 self.begin(slot, due);
             }
             return;
@@ -179,7 +185,9 @@ impl<'a> Worker<'a> {
     /// Puts the requests of an open loop that are due by now into its queue.
     fn fall_due(&mut self, now: u64) {
         loop {
-            let Some(arrivals) = &self.arrivals else { return };
+            let Some(arrivals) = &self.arrivals else {
+                return;
+            };
             let due = self.begin_ns + arrivals.next_ns();
             if due > now || self.exhausted || !self.another() {
                 return;
@@ -333,7 +341,9 @@ impl<'a> Worker<'a> {
         outcome.refusals += u64::from(request.answer.status >= 400);
         outcome.body_bytes += request.answer.body_bytes;
         outcome.bytes += bytes;
-        outcome.latency.record((now - request.since_ns.min(now)) as i64);
+        outcome
+            .latency
+            .record((now - request.since_ns.min(now)) as i64);
         let number = (now - self.begin_ns) / (self.shared.plan.slice_ms * 1_000_000);
         let slice = outcome.slice(number as usize);
         slice.completed += 1;
@@ -356,14 +366,21 @@ impl<'a> Worker<'a> {
         self.free.append(&mut self.paused);
         let patience_ns = (self.shared.plan.timeout_s * 1e9) as u64;
         for slot in 0..self.slots.len() {
-            let Some(connection) = &self.slots[slot] else {
+            let Some(connection) = &mut self.slots[slot] else {
                 continue;
             };
-            if let Some(request) = &connection.request
-                && now > request.begun_ns + patience_ns
-            {
-                self.outcome.failures.timed_out += 1;
-                self.give_up(slot);
+            if let Some(request) = &connection.request {
+                if now > request.begun_ns + patience_ns {
+                    self.outcome.failures.timed_out += 1;
+                    self.give_up(slot);
+                }
+            } else if !self.shared.plan.keep_alive {
+                // It was answered, and the server was asked to close: it has had a whole scan's time for that.
+                if connection.lingers {
+                    self.give_up(slot);
+                } else {
+                    connection.lingers = true;
+                }
             }
         }
     }
