@@ -7,14 +7,17 @@ from pathlib import Path
 
 import click
 
-from keisoku.application import limit_observation, limit_run
+from keisoku.application import govern_observation, govern_run, limit_observation, limit_run
 from keisoku.cli.observation import publish
 from keisoku.record.observation import Observation
 from keisoku.record.observation_directory import ObservationDirectory
 from keisoku.report.plot import Plot
 
 Analysis = Callable[[ObservationDirectory], tuple[Observation, Sequence[Plot]]]
-ANALYSES: dict[str, Analysis] = {limit_run.KIND: limit_observation.analyse}
+ANALYSES: dict[str, Analysis] = {
+    limit_run.KIND: limit_observation.analyse,
+    govern_run.KIND: govern_observation.analyse,
+}
 """By kind of run: what makes its observation and plots from its directory alone."""
 
 
