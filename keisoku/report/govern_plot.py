@@ -82,7 +82,8 @@ def _state(times: list[float], intervals: Sequence[KeptInterval], states: Sequen
     categories = {"title": {"text": ""}, "type": "category", "categoryorder": "array", "categoryarray": names}
     plot = Plot("state", caption, {"xaxis": axis("s"), "yaxis": categories}, height=300)
     truths = [None if kept.truth is None else kept.truth.value for kept in intervals]
-    for number, (name, values) in enumerate({"inferred": [state.value for state in states], "truth": truths}.items()):
+    curves: dict[str, list[str | None]] = {"inferred": [state.value for state in states], "truth": truths}
+    for number, (name, values) in enumerate(curves.items()):
         if any(values):
             plot.add(
                 {
