@@ -28,6 +28,8 @@ struct flow {
 	__u64 first_ns;
 	/* When a request was seen that no answer has followed yet; 0: none. */
 	__u64 asked_ns;
+	/* Of the last SYN. */
+	__u64 last_ns;
 	__u32 sequence;
 	__u8 answered;
 	__u8 reopened;
@@ -157,12 +159,13 @@ static __always_inline void open_flow(struct totals *all, struct flow_key *key, 
 	if (flow && flow->sequence == segment->sequence) {
 		ADD(all->reopened, 1);
 		flow->reopened = 1;
+		flow->last_ns = now;
 		return;
 	}
 	/* The ports are used again: the end of the connection before was not seen. */
 	if (flow)
 		end_flow(all, key, flow, now);
-	struct flow fresh = { .first_ns = now, .sequence = segment->sequence };
+	struct flow fresh = { .first_ns = now, .last_ns = now, .sequence = segment->sequence };
 	ADD(all->opened, 1);
 	if (bpf_map_update_elem(&flows, key, &fresh, BPF_NOEXIST)) {
 		ADD(all->untracked, 1);

@@ -47,7 +47,7 @@ pub struct Reading {
 mod attached {
     use std::fs::File;
 
-    use aya::maps::Array;
+    use aya::maps::{Array, HashMap, MapData};
     use aya::programs::tc::{SchedClassifier, TcAttachType, qdisc_add_clsact};
     use aya::util::KernelVersion;
     use aya::{Ebpf, EbpfLoader, Pod};
@@ -63,6 +63,43 @@ mod attached {
     #[repr(C)]
     struct Durations([u64; BUCKETS]);
 
+    /// As `struct flow_key`.
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct Key([u8; 12]);
+
+    /// As `struct flow`.
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct Flow {
+        first_ns: u64,
+        asked_ns: u64,
+        last_ns: u64,
+        sequence: u32,
+        answered: u8,
+        reopened: u8,
+        unused: [u8; 2],
+    }
+
+    impl Flow {
+        /// Its client has given up without a word: a SYN that is not answered is repeated after a second, and after
+        /// twice as long each further time (RFC 6298 §2, §5.5).
+        fn is_given_up(&self, now_ns: u64) -> bool {
+            let silent_ns = now_ns.saturating_sub(self.last_ns);
+            let tried_ns = self.last_ns - self.first_ns;
+            self.asked_ns == 0 && self.answered == 0 && silent_ns > 2 * tried_ns + SILENCE_NS
+        }
+    }
+
+    /// The first repetition is due after a second; twice as much again for whoever is slow.
+    const SILENCE_NS: u64 = 3_000_000_000;
+    /// So many given up are looked for in one reading at most.
+    const MOST_GIVEN_UP: usize = 100_000;
+
+    // SAFETY: bytes, any of which are valid.
+    unsafe impl Pod for Key {}
+    // SAFETY: plain integers without padding, any bits are valid.
+    unsafe impl Pod for Flow {}
     // SAFETY: plain integers of one size, no padding, any bits are valid.
     unsafe impl Pod for Totals {}
     // SAFETY: as above.
@@ -74,6 +111,11 @@ mod attached {
         namespace: Option<String>,
         program: Option<Ebpf>,
         before: Histogram,
+        /// Connections that were forgotten here, which the programs still count as open: how many, the sum of when
+        /// they began, and of how old they got.
+        given_up: u64,
+        given_up_since_ns: u64,
+        given_up_ns: u64,
     }
 
     impl Attached {
@@ -86,15 +128,26 @@ mod attached {
                 namespace: namespace.map(str::to_owned),
                 program: Some(program),
                 before: Histogram::default(),
+                given_up: 0,
+                given_up_since_ns: 0,
+                given_up_ns: 0,
             })
         }
 
         pub fn read(&mut self) -> Result<Reading, Failure> {
-            let program = self.program.as_ref().ok_or("the watch is closed")?;
+            let program = self.program.as_mut().ok_or("the watch is closed")?;
+            let given_up = forget(program)?;
+            self.given_up += given_up.count;
+            self.given_up_since_ns = self.given_up_since_ns.wrapping_add(given_up.since_ns);
+            self.given_up_ns = self.given_up_ns.wrapping_add(given_up.ages_ns);
             let totals = program.map("totals").ok_or("no map `totals`")?;
             let durations = program.map("durations").ok_or("no map `durations`")?;
-            let totals = Array::<_, Totals>::try_from(totals)?.get(&0, 0)?;
+            let mut totals = Array::<_, Totals>::try_from(totals)?.get(&0, 0)?;
             let at_ns = monotonic_ns();
+            totals.open = totals.open.wrapping_sub(self.given_up);
+            totals.open_since_ns = totals.open_since_ns.wrapping_sub(self.given_up_since_ns);
+            totals.closed_ns = totals.closed_ns.wrapping_add(self.given_up_ns);
+            totals.broken += self.given_up;
             let seen = Array::<_, Durations>::try_from(durations)?.get(&0, 0)?;
             let seen = Histogram::from_counts(&seen.0);
             let reading = Reading {
@@ -116,6 +169,37 @@ mod attached {
                 Ok(())
             });
         }
+    }
+
+    #[derive(Default)]
+    struct GivenUp {
+        count: u64,
+        since_ns: u64,
+        ages_ns: u64,
+    }
+
+    /// Takes connections out of the table whose clients have given up without a word.
+    fn forget(program: &mut Ebpf) -> Result<GivenUp, Failure> {
+        let map = program.map_mut("flows").ok_or("no map `flows`")?;
+        let mut flows = HashMap::<&mut MapData, Key, Flow>::try_from(map)?;
+        let now_ns = monotonic_ns();
+        // The programs may take entries out meanwhile: those are no errors.
+        let silent: Vec<(Key, Flow)> = flows
+            .iter()
+            .filter_map(Result::ok)
+            .filter(|(_, flow)| flow.is_given_up(now_ns))
+            .take(MOST_GIVEN_UP)
+            .collect();
+        let mut gone = GivenUp::default();
+        for (key, flow) in silent {
+            if flows.remove(&key).is_ok() {
+                gone.count += 1;
+                gone.since_ns = gone.since_ns.wrapping_add(flow.first_ns);
+                // Until its client would have tried again.
+                gone.ages_ns = gone.ages_ns.wrapping_add(flow.last_ns - flow.first_ns);
+            }
+        }
+        Ok(gone)
     }
 
     fn attach(interface: &str) -> Result<Ebpf, Failure> {

@@ -70,7 +70,7 @@ def beliefs(at: ArrayLike, scores: ArrayLike, positions: ArrayLike, unlimited: i
     distance = np.abs(x[:, None] - x[None, :])
     extra = np.full(distance.shape, LEVEL)
     extra[unlimited, unlimited] += SHAPING
-    weights, means, covariances, noises = [], [], [], []
+    weights, means, variances, noises, ways = [], [], [], [], []
     for kernel, length in itertools.product(KERNELS, LENGTHS):
         prior = kernel(distance, length) + extra
         known = prior[np.ix_(index, index)]
@@ -85,20 +85,21 @@ def beliefs(at: ArrayLike, scores: ArrayLike, positions: ArrayLike, unlimited: i
             # The variance of the score is integrated out (conjugate prior), so the grid has two dimensions only.
             weights.append(-float(np.log(np.diag(root)).sum()) - freedom / 2 * math.log(squares))
             means.append(reach.T @ white)
-            covariances.append(scale * (prior - reach.T @ reach))
+            variances.append(scale * (np.diag(prior) - (reach**2).sum(axis=0)))
+            ways.append((scale, prior, reach))
             noises.append(scale * noise)
     chance = np.exp(np.asarray(weights) - max(weights))
     chance /= chance.sum()
     mean = np.einsum("h,hc->c", chance, np.asarray(means))
-    spread = np.asarray([np.diag(covariance) for covariance in covariances]) + (np.asarray(means) - mean) ** 2
+    spread = np.asarray(variances) + (np.asarray(means) - mean) ** 2
     sd = np.sqrt(np.maximum(np.einsum("h,hc->c", chance, spread), 0))
     random = np.random.default_rng(seed)
     shares = random.multinomial(draws, chance)
-    parts = [
-        means[i] + random.standard_normal((share, len(x))) @ _root(covariances[i]).T
-        for i, share in enumerate(shares)
-        if share
-    ]
+    parts = []
+    for of, (scale, prior, reach), share in zip(means, ways, shares, strict=True):
+        if share:  # most pairs are too unlikely to be drawn from, and a whole covariance takes longer than all else
+            root = _root(scale * (prior - reach.T @ reach))
+            parts.append(of + random.standard_normal((share, len(x))) @ root.T)
     sampled = np.concatenate(parts) if parts else np.empty((0, len(x)))
     return Beliefs(mean + centre, sd, sampled + centre, math.sqrt(float(chance @ np.asarray(noises))))
 

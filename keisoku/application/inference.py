@@ -21,7 +21,10 @@ SLOWED = 9.0
 WAITING = 0.5
 """Connections of a client that must wait for a busy server on average, for it to be the client's bound."""
 OWN = 0.95
-"""Share of the most that a client ever asked of a server that was not busy, from which it is its own bound."""
+"""Share of the most that a client was ever seen doing that it must have done while the server was not busy, for that
+to be what the client itself can do."""
+SURELY = 3.0
+"""Standard deviations of a count that are taken off what a client did: the largest of many counts is luck, too."""
 LITTLE = 0.1
 """Share of the most that a client was ever seen doing, and of its port, below which it is idle."""
 REOPENED = 0.003
@@ -48,8 +51,18 @@ class _Usual:
 
     fastest_s: float = float("inf")
     most_per_s: float = 0.0
-    alone_per_s: float = float("inf")
-    """The most while the server was not busy: what the client itself can do."""
+    alone_per_s: float = 0.0
+    """The most while the server was not busy."""
+
+    def at_client(self, per_s: float) -> float:
+        """Connections that the client itself keeps waiting at that rate, if what it can do is known; else none.
+
+        A queue before its processor (M/M/1), which is endless where the rate is what the client can do.
+        """
+        if self.alone_per_s < OWN * self.most_per_s or not self.most_per_s:
+            return 0.0
+        busy = per_s / self.most_per_s
+        return busy / (1 - busy) if busy < 1 else float("inf")
 
 
 class Inference:
@@ -84,19 +97,27 @@ class Inference:
         self.clients = {c.name: self._state(c, observation, at_server) for c in observation.clients}
         states = [(self.clients[client.name].state, client.completed) for client in observation.clients]
         state = whole(states)
-        named = [name for name, one in self.clients.items() if one.state is state]
-        self.whole = Inferred(state, "; ".join(f"{name}: {self.clients[name].why}" for name in named) or "no clients")
+        self.whole = Inferred(state, self._why(state, observation))
         if state in (State.SERVER_BOUND, State.OVERLOADED):
             crowd, per_s = _crowd(at_server), observation.requests_per_second
             self._did[crowd] = (1 - RECENT) * self._did.get(crowd, per_s) + RECENT * per_s
         return self.clients
+
+    def _why(self, state: State, observation: Observation) -> str:
+        """The reason of the client that does most of those in that state, and who is like it."""
+        alike = [client for client in observation.clients if self.clients[client.name].state is state]
+        if not alike:
+            return "no clients"
+        most = max(alike, key=lambda client: client.completed).name
+        others = ", ".join(client.name for client in alike if client.name != most)
+        return f"{most}: {self.clients[most].why}" + (f"; likewise {others}" if others else "")
 
     def _learn(self, client: ClientView, seconds: float) -> None:
         usual = self._usual.setdefault(client.name, _Usual())
         if client.completed >= ENOUGH:
             usual.fastest_s = min(usual.fastest_s, client.answering_s / client.completed)
             self._slowest_s = max(self._slowest_s, client.answering_s / client.completed)
-        usual.most_per_s = max(usual.most_per_s, client.completed / seconds)
+        usual.most_per_s = max(usual.most_per_s, _surely(client, seconds))
 
     def _state(self, client: ClientView, observation: Observation, at_server: float) -> Inferred:
         usual = self._usual[client.name]
@@ -120,9 +141,8 @@ class Inference:
                 " all clients share",
             )
         if slowed <= SLOWED:
-            known = 0.0 if usual.alone_per_s == float("inf") else usual.alone_per_s
-            usual.alone_per_s = max(known, per_s)
-        elif waiting >= WAITING and per_s < OWN * usual.alone_per_s:
+            usual.alone_per_s = max(usual.alone_per_s, _surely(client, observation.seconds))
+        elif waiting >= max(WAITING, usual.at_client(per_s)):
             reason = f"{waiting:,.0f} connections wait for answers, {slowed:,.0f} times as long as for the fastest"
             return self._waste(reason, reopened, at_server, observation.requests_per_second)
         if per_s < LITTLE * usual.most_per_s and full < LITTLE:
@@ -148,6 +168,11 @@ class Inference:
                 f"{reason}; the server does {per_s:,.0f} requests/s and did {best:,.0f} with fewer connections",
             )
         return Inferred(State.SERVER_BOUND, f"{reason}; the server was never seen doing more with fewer connections")
+
+
+def _surely(client: ClientView, seconds: float) -> float:
+    """Requests/s that a client did whatever luck was in its count."""
+    return max(0.0, client.completed - SURELY * math.sqrt(client.completed)) / seconds
 
 
 def _queued(client: ClientView) -> float:

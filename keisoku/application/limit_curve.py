@@ -58,16 +58,6 @@ def believed(intervals: Sequence[KeptInterval], objective: Objective, candidates
     return beliefs(at, deep, candidates.positions, candidates.unlimited, DRAWS, seed)
 
 
-def best_between(known: Beliefs, candidates: Candidates) -> tuple[float, float] | None:
-    """Where the best limit lies, in bit/s, with a chance of 95 %; None if no limit at all may be it."""
-    best = np.argmax(known.draws, axis=1)
-    if np.mean(best == candidates.unlimited) > 0.025:
-        return None
-    rates = np.asarray([limit or candidates.line_bps for limit in candidates.limits])[best]
-    low, high = np.quantile(rates, [0.025, 0.975])
-    return float(low), float(high)
-
-
 def _nearest(index: dict[Limit, int], limit: Limit) -> int:
     """A rate read from a file is the candidate that it was, to the last digit or nearly."""
     if limit in index:

@@ -9,10 +9,10 @@ import numpy as np
 from keisoku.application.figure_of_merit import FIGURES
 from keisoku.application.gaussian_process import Beliefs
 from keisoku.application.interval_log import kept_intervals
-from keisoku.application.limit_curve import CurvePoint, believed, best_between, curve
+from keisoku.application.limit_curve import CurvePoint, believed, curve
 from keisoku.application.limit_run import KIND, Answer, again, limit_text
 from keisoku.application.run_settings import LimitSettings
-from keisoku.application.search import LimitFound
+from keisoku.application.search import LimitFound, chance_of_better
 from keisoku.errors import KeisokuError
 from keisoku.record.observation import Flag, Observation, ObservedRow
 from keisoku.record.observation_directory import ObservationDirectory
@@ -77,9 +77,9 @@ def _answer(
     if isinstance(answer, LimitFound):
         if answer.candidate is None or answer.gain is None:
             return []
-        between = None if known is None else best_between(known, settings.candidates)
+        better = "" if known is None else _better(known, answer.candidate, settings)
         two_sided = answer.gain.percent, _percent(answer.gain.mean, answer.gain.error)
-        return [_best("advised" if answer.limit else "tried, not advised", answer.candidate, two_sided, between)]
+        return [_best("advised" if answer.limit else "tried, not advised", answer.candidate, two_sided, better)]
     best, none = _best_point(points), points[-1]
     if answer is None or best.limit is None or none.limit is not None:
         return []
@@ -92,21 +92,24 @@ def _answer(
             "best of the sweep",
             best.limit,
             (100 * math.expm1(gain), None if error is None else _percent(gain, 2 * error)),
-            (min(alike), max(alike)),
+            f"{limit_text(min(alike))} to {limit_text(max(alike))} cannot be told from it",
         )
     ]
 
 
-def _best(
-    name: str, limit: float, gain: tuple[float, float | None], between: tuple[float, float] | None
-) -> ObservedRow:
+def _best(name: str, limit: float, gain: tuple[float, float | None], remark: str) -> ObservedRow:
     percent, error = gain
     figures = {
         "limit": Quantity(value=limit, unit="bit/s", uncertainty=0.0),
         "gain_over_no_limit": Quantity(value=percent, unit="%", uncertainty=error),
     }
-    where = f"the best lies between {limit_text(between[0])} and {limit_text(between[1])}" if between else ""
-    return ObservedRow(name=name, figures=figures, group=ANSWER, remark=where)
+    return ObservedRow(name=name, figures=figures, group=ANSWER, remark=remark)
+
+
+def _better(known: Beliefs, limit: float, settings: LimitSettings) -> str:
+    limits = settings.candidates.limits
+    chance = 100 * chance_of_better(known, limits.index(limit))
+    return f"the chance that another limit is more than 2 % better is {chance:.2g} %"
 
 
 def _flags(answer: Answer | None, points: list[CurvePoint], settings: LimitSettings) -> list[Flag]:

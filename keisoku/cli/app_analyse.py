@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from keisoku.application import limit_observation, limit_run
+from keisoku.application import govern_observation, govern_run, limit_observation, limit_run
 from keisoku.cli.observation import publish
 from keisoku.load import load_analysis, load_run
 from keisoku.record.observation import Observation
@@ -17,6 +17,7 @@ from keisoku.report.plot import Plot
 Analysis = Callable[[ObservationDirectory], tuple[Observation, Sequence[Plot]]]
 ANALYSES: dict[str, Analysis] = {
     limit_run.KIND: limit_observation.analyse,
+    govern_run.KIND: govern_observation.analyse,
     load_run.KIND: load_analysis.analyse,
 }
 """By kind of run: what makes its observation and plots from its directory alone."""

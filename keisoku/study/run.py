@@ -37,6 +37,10 @@ def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
     runs = [_measure(step, directory / f"{study.name}-{step.name}", observer) for step in study.step]
     results = {step.name: run.results[-1] for step, run in zip(study.step, runs, strict=True)}
     results |= {step.name: measure_path(step, directory / f"{study.name}-{step.name}") for step in study.path}
+    if study.system:
+        from keisoku.study.system_step import measure_system  # what searches and simulates is loaded by nothing else
+
+        results |= {one.name: measure_system(one, directory / f"{study.name}-{one.name}") for one in study.system}
     return Outcome(study, cells(study, results), runs, [*study.note, *_differences(study)])
 
 

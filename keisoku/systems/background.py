@@ -20,6 +20,7 @@ UDP_PORT, BULK_PORT = 9, 5001
 UDP_BYTES = 1400
 _FRAME_BYTES = UDP_BYTES + 42
 _FOREVER_S = 1e6
+TIMEOUT_S = 10.0
 _AB_REQUESTS = 5_000_000
 """ab makes room for all of them at once."""
 
@@ -33,8 +34,8 @@ class Background:
     bulk: tuple[int, ...]
     keep_alive: bool = False
     client: str = "own"
-    timeout_s: float = 10.0
-    """After which a client gives a request up and asks again."""
+    timeouts_s: tuple[float, ...] = ()
+    """After which each client gives a request up and asks again; none given: after `TIMEOUT_S`."""
 
 
 class BackgroundLoad:
@@ -64,7 +65,13 @@ class BackgroundLoad:
         is_ab = load.client == apache_bench.NAME
         amount = {"requests": _AB_REQUESTS} if is_ab else {"seconds": _FOREVER_S}
         loads = [
-            aim.load(connections=connections, keep_alive=load.keep_alive, timeout_s=load.timeout_s, seed=at, **amount)
+            aim.load(
+                connections=connections,
+                keep_alive=load.keep_alive,
+                timeout_s=load.timeouts_s[at] if load.timeouts_s else TIMEOUT_S,
+                seed=at,
+                **amount,
+            )
             for at, (aim, connections) in enumerate(zip(lab_aims(self._lab), load.connections, strict=True))
             if connections
         ]

@@ -17,9 +17,9 @@ from keisoku.lab import system_name
 from keisoku.lab.system import SystemLab, SystemPort
 from keisoku.lab.system_shape import LINE_BPS
 from keisoku.load.clients import find_client
-from keisoku.plan.units import TIME_UNITS_NS, quantity
+from keisoku.plan.units import duration_ns
 from keisoku.shaping.port_place import PortPlace
-from keisoku.systems.background import Background, BackgroundLoad
+from keisoku.systems.background import TIMEOUT_S, Background, BackgroundLoad
 from keisoku.systems.network_system import GovernedPort, NetworkSystem
 from keisoku.systems.port_watch import WatchedPort
 
@@ -49,7 +49,7 @@ def load_of(given: Mapping[str, str], clients: int) -> Background:
         bulk=_each("bulk", given, clients, _count, 0),
         keep_alive=given.get("keepalive") == "yes",
         client=client,
-        timeout_s=quantity("timeout", given["timeout"], TIME_UNITS_NS) / 1e9 if "timeout" in given else 10.0,
+        timeouts_s=_each("timeout", given, clients, lambda text: duration_ns("timeout", text) / 1e9, TIMEOUT_S),
     )
 
 

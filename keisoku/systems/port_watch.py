@@ -89,7 +89,8 @@ def view(
         opened=gone["opened"],
         reopened=gone["reopened"],
         completed=gone["completed"],
-        open_connections=(_age_ns(after) - _age_ns(before)) / max(1, after.at_ns - before.at_ns),
+        # Who gave up is noticed late, and then counted until his last try only: that may be in an earlier interval.
+        open_connections=max(0.0, (_age_ns(after) - _age_ns(before)) / max(1, after.at_ns - before.at_ns)),
         answering_s=gone["answering_ns"] / 1e9,
         p99_s=None if found is None else found[0] / 1e9,
     )

@@ -123,7 +123,11 @@ def test_a_system_is_read_as_it_is_written() -> None:
     assert shape.files == (ServedFile(151, 3.0), ServedFile(10_000, 1.0))
     assert shape_of(pairs("system?clients=3&rates=1G", KEYS)).rates_bps == (1_000_000_000,) * 3
     background = load_of({"load": "100,-", "udp": "-,90M", "timeout": "2s"}, 2)
-    assert (background.connections, background.udp_bps, background.timeout_s) == ((100, 0), (None, 90_000_000), 2.0)
+    assert (background.connections, background.udp_bps, background.timeouts_s) == (
+        (100, 0),
+        (None, 90_000_000),
+        (2.0, 2.0),
+    )
 
 
 @pytest.mark.parametrize(
