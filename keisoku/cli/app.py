@@ -10,11 +10,7 @@ from importlib import import_module
 
 import click
 
-<<<<<<< HEAD
-COMMANDS = {"load": "app_load", "limit": "app_limit", "analyse": "app_analyse"}
-=======
-COMMANDS = {"limit": "app_limit", "govern": "app_govern", "analyse": "app_analyse"}
->>>>>>> app-search
+COMMANDS = {"load": "app_load", "limit": "app_limit", "govern": "app_govern", "analyse": "app_analyse"}
 """Modules of keisoku.cli by the command that they hold as `command`."""
 
 
