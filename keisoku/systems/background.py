@@ -34,6 +34,8 @@ class Background:
     bulk: tuple[int, ...]
     keep_alive: bool = False
     client: str = "own"
+    per_second: tuple[float | None, ...] = ()
+    """Open loop: requests of each client, at random, on at most its connections (None: closed loop)."""
     timeouts_s: tuple[float, ...] = ()
     """After which each client gives a request up and asks again; none given: after `TIMEOUT_S`."""
 
@@ -68,6 +70,8 @@ class BackgroundLoad:
             aim.load(
                 connections=connections,
                 keep_alive=load.keep_alive,
+                per_second=load.per_second[at] if load.per_second else None,
+                poisson=True,
                 timeout_s=load.timeouts_s[at] if load.timeouts_s else TIMEOUT_S,
                 seed=at,
                 **amount,

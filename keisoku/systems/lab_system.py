@@ -17,14 +17,14 @@ from keisoku.lab import system_name
 from keisoku.lab.system import SystemLab, SystemPort
 from keisoku.lab.system_shape import LINE_BPS
 from keisoku.load.clients import find_client
-from keisoku.plan.units import duration_ns
+from keisoku.plan.units import duration_ns, quantity
 from keisoku.shaping.port_place import PortPlace
 from keisoku.systems.background import TIMEOUT_S, Background, BackgroundLoad
 from keisoku.systems.network_system import GovernedPort, NetworkSystem
 from keisoku.systems.port_watch import WatchedPort
 
 NAMES = "system?clients=2&file=1430&load=100,1000&…"
-LOADS = ("load", "udp", "bulk", "with", "keepalive", "timeout")
+LOADS = ("load", "udp", "bulk", "with", "keepalive", "timeout", "rate")
 _Value = TypeVar("_Value")
 
 
@@ -49,6 +49,7 @@ def load_of(given: Mapping[str, str], clients: int) -> Background:
         bulk=_each("bulk", given, clients, _count, 0),
         keep_alive=given.get("keepalive") == "yes",
         client=client,
+        per_second=_each("rate", given, clients, lambda text: quantity("rate", text, {"": 1.0, "/s": 1.0}), None),
         timeouts_s=_each("timeout", given, clients, lambda text: duration_ns("timeout", text) / 1e9, TIMEOUT_S),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -107,7 +108,7 @@ def test_limits_are_set_changed_and_lifted(lab: SystemLab) -> None:
             pass
         raise ZeroDivisionError
     assert (discipline_at(one), discipline_at(other)) == untouched
-    assert not list(journal.FOLDER.glob("*.json"))
+    assert not list(journal.FOLDER.glob(f"{os.getpid()}-*.json"))
 
 
 def test_a_qdisc_of_somebody_elses_is_left_alone(lab: SystemLab) -> None:
@@ -137,7 +138,7 @@ def test_the_journal_of_a_dead_run_and_guard_is_undone(lab: SystemLab) -> None:
     limits = PortLimits({port.name: PortPlace(port.limit_interface, port.limit_namespace)})
     with limits:
         limits.set({port.name: 5e6})
-        (path,) = journal.FOLDER.glob("*.json")
+        (path,) = journal.FOLDER.glob(f"{os.getpid()}-*.json")
         assert journal.undo_left() == []
         told = json.loads(path.read_text())
         # As after a reboot of the number: the process that wrote it is not the one that has its number.

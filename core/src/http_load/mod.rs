@@ -165,3 +165,103 @@ impl Drop for HttpLoad {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpListener};
+    use std::time::Duration;
+
+    use super::*;
+
+    const STALL: Duration = Duration::from_millis(400);
+
+    /// Answers one connection after another, the first of them only after a stall.
+    fn stalling_server() -> SocketAddrV4 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let SocketAddr::V4(address) = listener.local_addr().unwrap() else {
+            unreachable!()
+        };
+        thread::spawn(move || {
+            for (number, stream) in listener.incoming().flatten().enumerate() {
+                let mut stream = stream;
+                let mut request = [0; 1024];
+                let _ = stream.read(&mut request);
+                if number == 0 {
+                    thread::sleep(STALL);
+                }
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            }
+        });
+        address
+    }
+
+    fn plan(server: SocketAddrV4, per_second: Option<f64>) -> Plan {
+        Plan {
+            namespace: None,
+            server,
+            paths: vec![("/".into(), 1.0)],
+            host: "test".into(),
+            headers: Vec::new(),
+            connections: 1,
+            per_second,
+            poisson: false,
+            keep_alive: false,
+            requests: Some(60),
+            seconds: None,
+            timeout_s: 60.0,
+            begin_ns: 0,
+            threads: 1,
+            seed: 1,
+            slice_ms: 100,
+        }
+    }
+
+    fn slower_than(outcome: &Outcome, least: Duration) -> u64 {
+        let buckets = outcome.latency.buckets();
+        let long = |at: &usize| buckets.lower_ns[*at] >= least.as_nanos() as i64;
+        (0..buckets.counts.len())
+            .filter(long)
+            .map(|at| buckets.counts[at])
+            .sum()
+    }
+
+    #[test]
+    fn an_open_loop_charges_a_stall_to_all_who_came_while_it_lasted() {
+        // 100 requests/s on one connection: those of the first 200 ms wait for 200 ms or more, however fast the host is.
+        let outcome = HttpLoad::new(plan(stalling_server(), Some(100.0)))
+            .unwrap()
+            .finish()
+            .unwrap();
+        assert_eq!(outcome.completed, 60);
+        assert!(slower_than(&outcome, STALL / 2) >= 19);
+        assert_eq!(outcome.unsent, 0);
+    }
+
+    #[test]
+    fn a_closed_loop_asks_less_while_a_server_stalls() {
+        let outcome = HttpLoad::new(plan(stalling_server(), None))
+            .unwrap()
+            .finish()
+            .unwrap();
+        assert_eq!(outcome.completed, 60);
+        assert!(slower_than(&outcome, STALL * 9 / 10) >= 1);
+        assert_eq!(outcome.failures.broken + outcome.failures.timed_out, 0);
+    }
+
+    #[test]
+    fn a_plan_that_cannot_be_is_refused() {
+        let server = "127.0.0.1:9".parse().unwrap();
+        let endless = Plan {
+            requests: None,
+            ..plan(server, None)
+        };
+        let fileless = Plan {
+            paths: Vec::new(),
+            ..plan(server, None)
+        };
+        for wrong in [endless, fileless, plan(server, Some(-1.0))] {
+            assert!(HttpLoad::new(wrong).is_err());
+        }
+    }
+}
