@@ -136,12 +136,12 @@ def _own(group: Sequence[Row], latencies: Mapping[tuple[int, str], Sequence[Buck
 
 def _seconds(group: Sequence[Row]) -> float:
     """From the first client's beginning to the last one's end."""
-    return max(1e-9, (max(run["ended_ns"] for run in group) - min(run["began_ns"] for run in group)) / 1e9)
+    return max(1e-9, float(max(run["ended_ns"] for run in group) - min(run["began_ns"] for run in group)) / 1e9)
 
 
 def _busy(run: Row) -> float:
-    busy_ns = float(run["cpu_ns"] or 0.0)
-    return busy_ns / max(1, run["ended_ns"] - run["began_ns"])
+    took_ns = float(run["ended_ns"] - run["began_ns"])
+    return float(run["cpu_ns"] or 0.0) / max(1.0, took_ns)
 
 
 def _order(run: Row) -> tuple[int, str]:
