@@ -21,7 +21,7 @@ import argparse
 import random
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +39,7 @@ from keisoku.lab import available
 from keisoku.record.observation_directory import ObservationDirectory
 
 MEGA = 1e6
+OTHERS = 0.85
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,8 @@ MECHANISMS = {
         "no limit",
     ),
     "overload": Mechanism(
-        "lab:system?clients=5&file=100k&gzip=6&backlog=1024&load=1500,400,400,400,400&rate=-,90,90,90,90"
-        "&timeout=60s,500ms,500ms,500ms,500ms",
+        "lab:system?clients=5&file=100k&gzip=6&backlog=1024&load=1500,400,400,400,400"
+        "&rate=-,{rate},{rate},{rate},{rate}&timeout=60s,500ms,500ms,500ms,500ms",
         "client1",
         Goal.SUM_REQUESTS,
         0.2,
@@ -90,6 +91,17 @@ MECHANISMS = {
         settle_s=6.0,
     ),
 }
+
+
+def sized(name: str) -> str:
+    """A system in which the four others together ask for `OTHERS` of what its server can do; measured, if need be."""
+    if "{rate}" not in name:
+        return name
+    alone = name.replace("400,400,400,400", "-,-,-,-").replace("{rate},{rate},{rate},{rate}", "-,-,-,-")
+    with open_system(alone) as system:
+        system.observe(4.0)
+        able = system.observe(4.0).requests_per_second
+    return name.replace("{rate}", f"{max(1, round(OTHERS * able / 4))}")
 
 
 def curve(system: System, mechanism: Mechanism, repetitions: int, seconds: float) -> dict[Limit, list[Observation]]:
@@ -174,6 +186,7 @@ def main() -> None:
         sys.exit(f"the mechanisms need a lab: {reason}")
     for name in chosen.mechanisms or MECHANISMS:
         mechanism = MECHANISMS[name]
+        mechanism = replace(mechanism, system=sized(mechanism.system))
         print(f"## {name}\n\n`{mechanism.system}`\n\nKnown: {mechanism.known}.\n")
         with open_system(mechanism.system) as system:
             print(table(mechanism, curve(system, mechanism, chosen.repetitions, chosen.seconds)), flush=True)
