@@ -26,5 +26,5 @@ def within_reach(candidates: Candidates, shown: Sequence[Observation], ports: Co
     carried = [8 * c.sent_bytes / at.seconds for at in shown for c in at.clients if c.name in ports]
     if not carried:
         return candidates
-    top = max(HEADROOM * max(carried), _LEAST * candidates.floor_bps)
-    return candidates if top >= candidates.line_bps else Candidates(candidates.floor_bps, top, candidates.count)
+    top = min(max(HEADROOM * max(carried), _LEAST * candidates.floor_bps), candidates.line_bps)
+    return Candidates(candidates.floor_bps, top, candidates.count, max(carried))

@@ -21,7 +21,7 @@ def point(limit, fast, slow):
     return CurvePoint(limit, [0.0], [fast + slow], [fast], [0.0])
 
 
-CURVE = [point(1e8, 100.0, 800.0), point(4e8, 500.0, 700.0), point(1e9, 800.0, 300.0), point(None, 800.0, 300.0)]
+CURVE = [point(1e8, 1e5, 8e5), point(4e8, 5e5, 7e5), point(1e9, 8e5, 3e5), point(None, 8e5, 3e5)]
 NONE = LimitFound(None, None, None, (), 0.01, "")
 
 
@@ -29,8 +29,8 @@ def test_curve_by_hand():
     found = figures(CURVE, NONE)
     assert {name: figure.value for name, figure in found.items()} == pytest.approx(
         {
-            "total_without": 1100,
-            "total_at_best": 1200,
+            "total_without": 1.1e6,
+            "total_at_best": 1.2e6,
             "gain": 100 / 11,
             "slow_at_best": 87.5,
             "fast_at_best": 62.5,
@@ -42,6 +42,11 @@ def test_curve_by_hand():
 def test_no_limit_is_best_where_nothing_gains():
     found = figures([point(1e8, 100.0, 800.0), point(1e9, 800.0, 300.0), point(None, 799.0, 300.0)], NONE)
     assert "best_limit" not in found and "advised" not in found
+
+
+def test_what_chance_gains_is_no_gain():
+    few = [point(1e8, 10.0, 90.0), point(1e9, 20.0, 85.0), point(None, 20.0, 80.0)]
+    assert figures(few, NONE)["gain"].value == pytest.approx(5) and "best_limit" not in figures(few, NONE)
 
 
 def test_what_a_search_advises_stands_beside():
