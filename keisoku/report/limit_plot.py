@@ -39,7 +39,7 @@ def _merit(
     caption = "The figure of merit at every evaluation; no limit stands at the right end."
     if known is not None:
         caption += " Line and band: what is believed of it between the evaluations, and where it lies to 95 %."
-    plot = Plot("merit", caption, {"xaxis": _limits(settings), "yaxis": axis(f"{name}, {unit}")})
+    plot = Plot("merit", caption, {"xaxis": _limits(settings), "yaxis": axis(f"{name}, {unit}", rangemode="normal")})
     if known is not None:
         for trace in _belief(known, candidates, FIGURES[settings.goal], divisor):
             plot.add(trace)
