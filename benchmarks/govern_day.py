@@ -54,7 +54,7 @@ class Day:
 def governed(loads: list[int], seed: int) -> Day:
     """Runs the governor through minutes of loads (indices of LOADS)."""
     system, day, judge = SimulatedSystem(e4(), seed), Day(), Inference()
-    loop = govern(Objective(Goal.SUM_REQUESTS), SPACE, GovernorSettings())
+    loop = govern(Objective(Goal.SUM_REQUESTS), SPACE, GovernorSettings(), ("fast",))
     command: Command = next(loop)
     held: Limit = None
     for minute, load in enumerate(loads):

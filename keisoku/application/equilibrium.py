@@ -60,29 +60,22 @@ def solve(
     up_s = np.asarray([client.answer_bits / server.line_bps for client in clients])
     alone_s = np.asarray([server.request_s + server.byte_s * c.file_bytes for c in clients])
     shrink = np.divide(present - 1, present, out=np.zeros_like(present), where=present > 1)
-    at_server, at_uplink, at_link = before
-    at_client = np.maximum(0.0, present - at_server - at_uplink - at_link)
+    # Rows are the places in that order; the first two are shared. All at once, because this is what takes the time.
+    here = np.vstack([*before, np.maximum(0.0, present - sum(before))])
+    demands = np.vstack([alone_s, up_s, link_s, own_s])
     left = max(_LEFT, 1 - server.syn_s * dropped_per_s)
     for _ in range(_ROUNDS):
-        total = float(at_server.sum())
-        crowding = server.crowding(total)
+        crowding = server.crowding(float(here[0].sum()))
+        demands[0] = alone_s * (crowding * math.exp(-speed) / left)
         # An arriving connection finds the others, and itself not (Bard and Schweitzer).
-        slowed = crowding * math.exp(-speed) / left
-        demand = alone_s * slowed
-        answering = demand + float(demand @ at_server) - demand * at_server * (1 - shrink)
-        leaving = up_s + float(up_s @ at_uplink) - up_s * at_uplink * (1 - shrink)
-        sending = link_s * (1 + shrink * at_link)
-        working = own_s * (1 + shrink * at_client)
-        rates = present / (pause_s + answering + leaving + sending + working)
-        new_server, new_uplink = rates * answering, rates * leaving
-        new_link, new_client = rates * sending, rates * working
-        moved = float(np.abs(new_server - at_server).sum() + np.abs(new_link - at_link).sum())
-        moved += float(np.abs(new_uplink - at_uplink).sum())
-        at_server = at_server + 0.5 * (new_server - at_server)
-        at_uplink = at_uplink + 0.5 * (new_uplink - at_uplink)
-        at_link = at_link + 0.5 * (new_link - at_link)
-        at_client = at_client + 0.5 * (new_client - at_client)
-        if moved < _ENOUGH * max(1.0, float(present.sum())):
+        own = demands * here
+        found = own.copy()
+        found[:2] = own[:2].sum(axis=1, keepdims=True)
+        times = demands + found - own * (1 - shrink)
+        rates = present / (pause_s + times.sum(axis=0))
+        moved = rates * times - here
+        here += 0.5 * moved
+        if float(np.abs(moved[:3]).sum()) < _ENOUGH * max(1.0, float(present.sum())):
             break
-    busy = float(rates @ demand)
-    return Flow(rates, at_server, at_uplink, at_link, at_client, answering + leaving, sending, busy, crowding)
+    busy = float(rates @ demands[0])
+    return Flow(rates, here[0], here[1], here[2], here[3], times[0] + times[1], times[2], busy, crowding)

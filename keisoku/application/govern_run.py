@@ -16,7 +16,7 @@ Say = Callable[[str], None]
 
 def carry_out(system: System, settings: GovernSettings, log: IntervalLog, say: Say) -> None:
     """Governs for as long as the settings say, or until it is interrupted. The caller leaves the system."""
-    governor = govern(settings.objective, settings.candidates, settings.governor)
+    governor = govern(settings.objective, settings.candidates, settings.governor, settings.ports)
     command = next(governor)
     set_before: Command | None = None
     passed_s = 0.0

@@ -8,7 +8,7 @@ happens to it, no limit at all is the state to go back to. Whoever carries out i
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -18,6 +18,7 @@ from keisoku.application.evaluation import Evaluation
 from keisoku.application.inference import Inference, Inferred
 from keisoku.application.objective import Goal, Objective
 from keisoku.application.observation import Observation
+from keisoku.application.reach import within_reach
 from keisoku.application.search import LimitFound, SearchSettings, limit_search
 from keisoku.application.seen_load import SeenLoad, rates, seen_load
 from keisoku.application.state import State
@@ -70,10 +71,16 @@ class GovernorSettings:
 Governor = Generator[Command, Observation, None]
 
 
-def govern(objective: Objective, candidates: Candidates, settings: GovernorSettings) -> Governor:
-    """Governs one port for ever. Raises PlanError where the objective cannot be scored."""
+def govern(
+    objective: Objective, candidates: Candidates, settings: GovernorSettings, ports: Collection[str] = ()
+) -> Governor:
+    """Governs the ports towards these clients for ever, all with one limit.
+
+    Without their names, limits are searched up to line rate, however little the ports carry. Raises PlanError where
+    the objective cannot be scored.
+    """
     inference = Inference()
-    loop = _loop(objective, candidates, settings, inference)
+    loop = _loop(objective, candidates, settings, inference, ports)
     command = next(loop)
     while True:
         observation = yield replace(command, states=inference.clients)
@@ -82,7 +89,11 @@ def govern(objective: Objective, candidates: Candidates, settings: GovernorSetti
 
 
 def _loop(
-    objective: Objective, candidates: Candidates, settings: GovernorSettings, inference: Inference
+    objective: Objective,
+    candidates: Candidates,
+    settings: GovernorSettings,
+    inference: Inference,
+    ports: Collection[str],
 ) -> Generator[Command, Observation, None]:
     """Looks, searches if that is worth it, and holds until something changes; over and over."""
     seen: list[tuple[SeenLoad, Limit]] = []
@@ -98,7 +109,8 @@ def _loop(
             alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
         elif known is None:
             searches += 1
-            found, after = yield from _search(objective, candidates, settings, searches, why)
+            reach = within_reach(candidates, shown, ports)
+            found, after = yield from _search(objective, reach, settings, searches, why)
             if not after.alike(load):
                 why = "the load changed during the search"
                 continue

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
+from keisoku.application.candidate import Candidates
 from keisoku.application.figure_of_merit import FIGURES
 from keisoku.application.gaussian_process import Beliefs
 from keisoku.application.interval_log import kept_intervals
 from keisoku.application.limit_curve import CurvePoint, believed, curve
-from keisoku.application.limit_run import KIND, Answer, again, limit_text
+from keisoku.application.limit_run import KIND, Answer, again, limit_text, searched
 from keisoku.application.run_settings import LimitSettings
 from keisoku.application.search import LimitFound, chance_of_better
 from keisoku.errors import KeisokuError
@@ -26,19 +27,21 @@ ANSWER, LIMITS = "Answer", "Limit"
 def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
     """Observation and plots of a run. Raises KeisokuError if it ended before anything was evaluated."""
     settings = LimitSettings.model_validate(directory.settings)
-    answer, used = again(settings, kept_intervals(directory))
+    intervals = kept_intervals(directory)
+    answer, used = again(settings, intervals)
+    candidates = searched(settings, intervals)
     if not used:
         raise KeisokuError(f"run: {directory.path} holds no evaluation; measure again")
     points = curve(used, settings.objective, settings.ports)
-    known = None if settings.sweep else believed(used, settings.objective, settings.candidates, settings.seed)
+    known = None if settings.sweep else believed(used, settings.objective, candidates, settings.seed)
     observation = Observation(
         kind=KIND,
         title=f"{settings.system}: limit of {', '.join(settings.ports)} for {_goal(settings)}",
-        rows=(*_answer(answer, points, known, settings), *(_row(point, settings) for point in points)),
+        rows=(*_answer(answer, points, known, candidates), *(_row(point, settings) for point in points)),
         flags=tuple(_flags(answer, points, settings)),
         remarks=tuple(_remarks(answer, settings)),
     )
-    return observation, limit_plots(points, known, settings)
+    return observation, limit_plots(points, known, candidates, settings)
 
 
 def _goal(settings: LimitSettings) -> str:
@@ -71,13 +74,13 @@ def _row(point: CurvePoint, settings: LimitSettings) -> ObservedRow:
 
 
 def _answer(
-    answer: Answer | None, points: list[CurvePoint], known: Beliefs | None, settings: LimitSettings
+    answer: Answer | None, points: list[CurvePoint], known: Beliefs | None, candidates: Candidates
 ) -> list[ObservedRow]:
     """One row: the limit that is advised or was thought best, and what it gains."""
     if isinstance(answer, LimitFound):
         if answer.candidate is None or answer.gain is None:
             return []
-        better = "" if known is None else _better(known, answer.candidate, settings)
+        better = "" if known is None else _better(known, answer.candidate, candidates)
         two_sided = answer.gain.percent, _percent(answer.gain.mean, answer.gain.error)
         return [_best("advised" if answer.limit else "tried, not advised", answer.candidate, two_sided, better)]
     best, none = _best_point(points), points[-1]
@@ -106,9 +109,8 @@ def _best(name: str, limit: float, gain: tuple[float, float | None], remark: str
     return ObservedRow(name=name, figures=figures, group=ANSWER, remark=remark)
 
 
-def _better(known: Beliefs, limit: float, settings: LimitSettings) -> str:
-    limits = settings.candidates.limits
-    chance = 100 * chance_of_better(known, limits.index(limit))
+def _better(known: Beliefs, limit: float, candidates: Candidates) -> str:
+    chance = 100 * chance_of_better(known, candidates.limits.index(limit))
     return f"the chance that another limit is more than 2 % better is {chance:.2g} %"
 
 

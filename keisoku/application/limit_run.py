@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from keisoku.application.candidate import Candidates, Limit
 from keisoku.application.evaluation import Evaluation
 from keisoku.application.interval_log import IntervalLog, KeptInterval
+from keisoku.application.reach import LOOKS, within_reach
 from keisoku.application.run_settings import LimitSettings
 from keisoku.application.search import LimitFound, limit_search
 from keisoku.application.sweep import SweepPoint, limit_sweep
@@ -21,19 +22,31 @@ Answer = LimitFound | list[SweepPoint]
 Say = Callable[[str], None]
 
 
-def plan(settings: LimitSettings) -> Generator[Evaluation, float, Answer]:
-    """The search, or the sweep, that the settings ask for."""
+LOOK = "look"
+"""Purpose of the intervals without a limit before a search."""
+
+
+def searched(settings: LimitSettings, intervals: Sequence[KeptInterval]) -> Candidates:
+    """The candidates of a search, by what was seen before it."""
+    shown = [kept.observation for kept in intervals if kept.used and kept.purpose == LOOK]
+    return within_reach(settings.candidates, shown, settings.ports)
+
+
+def plan(settings: LimitSettings, candidates: Candidates) -> Generator[Evaluation, float, Answer]:
+    """The search among these candidates, or the sweep over all that the settings name."""
     if not settings.sweep:
-        return limit_search(settings.candidates, settings.search)
+        return limit_search(candidates, settings.search)
     limits = Candidates(settings.floor_bps, settings.line_bps, settings.sweep).limits
     return limit_sweep(limits, settings.repetitions, settings.seed)
 
 
 def carry_out(system: System, settings: LimitSettings, log: IntervalLog, say: Say) -> Answer:
     """Sets the limits that are asked for, in order, and observes what they do. The caller leaves the system."""
-    objective, asking = settings.objective, plan(settings)
+    objective = settings.objective
+    looks = [] if settings.sweep else _look(system, settings, log)
+    asking = plan(settings, searched(settings, looks))
     asked = next(asking)
-    before: Limit | str = "nothing was set yet"
+    before: Limit | str = None if looks else "nothing was set yet"
     while True:
         if asked.limit != before:
             system.limit(dict.fromkeys(settings.ports, asked.limit))
@@ -51,13 +64,25 @@ def carry_out(system: System, settings: LimitSettings, log: IntervalLog, say: Sa
             return answer
 
 
+def _look(system: System, settings: LimitSettings, log: IntervalLog) -> list[KeptInterval]:
+    """What there is without a limit."""
+    system.limit({})
+    asked = Evaluation(None, LOOK)
+    if settings.settle_s:
+        log.add(_interval(system, settings.settle_s, asked, used=False))
+    shown = [_interval(system, settings.interval_s, asked, used=True) for _ in range(LOOKS)]
+    for kept in shown:
+        log.add(kept)
+    return shown
+
+
 def again(settings: LimitSettings, intervals: Sequence[KeptInterval]) -> tuple[Answer | None, list[KeptInterval]]:
-    """The answer to what was kept (None: it was interrupted before there was one), and the intervals that count.
+    """The answer to what was kept (None: it was interrupted before there was one), and its evaluations.
 
     Raises KeisokuError if the run was not made with these settings by this version.
     """
-    objective, asking = settings.objective, plan(settings)
-    used = [kept for kept in intervals if kept.used]
+    objective, asking = settings.objective, plan(settings, searched(settings, intervals))
+    used = [kept for kept in intervals if kept.used and kept.purpose != LOOK]
     asked = next(asking)
     for number, kept in enumerate(used):
         if asked.purpose != kept.purpose or not _same(asked.limit, kept.commanded_bps):

@@ -38,7 +38,7 @@ class SearchSettings:
     budget: int = 24
     """Before the confirmation."""
     first: int = 5
-    """Spread over the candidates, no limit and the floor among them."""
+    """Spread over the candidates, no limit and the floor among them; one more where a port's traffic was seen."""
     blocks: int = 5
     """Of four evaluations each, to confirm."""
     seed: int = 1
@@ -101,9 +101,13 @@ def chance_of_better(known: Beliefs, best: int) -> float:
 
 
 def _first(candidates: Candidates, settings: SearchSettings) -> list[int]:
-    """Spread-out candidates in random order, so that a drift of the system is not taken for an effect of the limit."""
+    """Spread-out candidates, and the one that just begins to bind.
+
+    In random order, so that a drift of the system is not taken for an effect of the limit.
+    """
     rates = np.linspace(0, candidates.count - 1, settings.first, dtype=np.int64)[:-1].tolist()
-    order = [*rates, candidates.unlimited]
+    binding = [] if candidates.binding is None else [candidates.binding]
+    order = list(dict.fromkeys([*rates, *binding, candidates.unlimited]))
     np.random.default_rng(settings.seed).shuffle(order)
     return order
 

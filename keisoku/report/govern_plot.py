@@ -39,7 +39,11 @@ def _merit(times: list[float], intervals: Sequence[KeptInterval], settings: Gove
     values = [merit.value(objective.score(kept.observation)) for kept in intervals]
     divisor, unit = digits.scale(merit.unit, max(values))
     name = merit.name.replace("_", " ")
-    plot = Plot("merit", f"What is to be best.{thin}", {"xaxis": axis("s"), "yaxis": axis(f"{name}, {unit}")})
+    plot = Plot(
+        "merit",
+        f"What is to be best.{thin}",
+        {"xaxis": axis("s"), "yaxis": axis(f"{name}, {unit}", rangemode="normal")},
+    )
     for number, (label, phases) in enumerate(
         {"held": (Phase.HOLD,), "looking and searching": (Phase.LOOK, Phase.SEARCH)}.items()
     ):

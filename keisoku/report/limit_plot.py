@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keisoku.application.figure_of_merit import FIGURES
+from keisoku.application.candidate import Candidates
+from keisoku.application.figure_of_merit import FIGURES, FigureOfMerit
 from keisoku.application.gaussian_process import Beliefs
 from keisoku.application.limit_curve import CurvePoint
 from keisoku.application.run_settings import LimitSettings
@@ -21,12 +22,16 @@ _BEYOND = 1.6
 """No limit stands at so many times line rate."""
 
 
-def limit_plots(points: Sequence[CurvePoint], known: Beliefs | None, settings: LimitSettings) -> list[Plot]:
-    """The curve that was maximised, and E4's: who gets how many requests/s."""
-    return [_merit(points, known, settings), _parties(points, settings)]
+def limit_plots(
+    points: Sequence[CurvePoint], known: Beliefs | None, candidates: Candidates, settings: LimitSettings
+) -> list[Plot]:
+    """The curve that was maximised, and E4's: who gets how many requests/s. `known` is of `candidates`."""
+    return [_merit(points, known, candidates, settings), _parties(points, settings)]
 
 
-def _merit(points: Sequence[CurvePoint], known: Beliefs | None, settings: LimitSettings) -> Plot:
+def _merit(
+    points: Sequence[CurvePoint], known: Beliefs | None, candidates: Candidates, settings: LimitSettings
+) -> Plot:
     merit = FIGURES[settings.goal]
     name = merit.name.replace("_", " ")
     top = max(merit.value(score) for point in points for score in point.scores)
@@ -34,9 +39,9 @@ def _merit(points: Sequence[CurvePoint], known: Beliefs | None, settings: LimitS
     caption = "The figure of merit at every evaluation; no limit stands at the right end."
     if known is not None:
         caption += " Line and band: what is believed of it between the evaluations, and where it lies to 95 %."
-    plot = Plot("merit", caption, {"xaxis": _limits(settings), "yaxis": axis(f"{name}, {unit}")})
+    plot = Plot("merit", caption, {"xaxis": _limits(settings), "yaxis": axis(f"{name}, {unit}", rangemode="normal")})
     if known is not None:
-        for trace in _belief(known, settings, divisor):
+        for trace in _belief(known, candidates, FIGURES[settings.goal], divisor):
             plot.add(trace)
     plot.add(
         {
@@ -52,9 +57,8 @@ def _merit(points: Sequence[CurvePoint], known: Beliefs | None, settings: LimitS
     return plot
 
 
-def _belief(known: Beliefs, settings: LimitSettings, divisor: float) -> list[Trace]:
-    merit, rates = FIGURES[settings.goal], settings.candidates.limits[:-1]
-    x = [(rate or 0.0) / _MEGA for rate in rates]
+def _belief(known: Beliefs, candidates: Candidates, merit: FigureOfMerit, divisor: float) -> list[Trace]:
+    x = [(rate or 0.0) / _MEGA for rate in candidates.limits[:-1]]
     lines = [known.mean + factor * known.sd for factor in (-2, 2, 0)]
     low, high, mean = ([merit.value(float(score)) / divisor for score in line[: len(x)]] for line in lines)
     band = {"type": "scatter", "mode": "lines", "x": x, "hoverinfo": "skip", "showlegend": False}

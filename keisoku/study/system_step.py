@@ -6,6 +6,7 @@ as runs of 'app limit'. It knows no published figure.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,8 @@ from keisoku.study.file import SystemStep
 
 LEAST_GAIN = 1.0
 """Percent over no limit below which a curve counts as having no inner maximum."""
+_CHANCE = 4.0
+"""Standard deviations of counting that the best of all limits may reach by chance."""
 _INTERVAL_S, _SETTLE_S = 3.0, 5.0
 
 
@@ -55,7 +58,10 @@ def model(step: SystemStep) -> SystemModel:
 
 
 def figures(points: list[CurvePoint], found: LimitFound) -> dict[str, Quantity]:
-    """Of a curve whose last point is no limit, and of the search; `best_limit` is missing where none is the best."""
+    """Of a curve whose last point is no limit, and of the search; `best_limit` is missing where none is the best.
+
+    A gain that the chance of counting makes, over so many limits, is none.
+    """
     totals, fast = ([float(np.mean(values)) for values in column] for column in _columns(points))
     slow = [total - own for total, own in zip(totals, fast, strict=True)]
     best = int(np.argmax(totals))
@@ -68,7 +74,8 @@ def figures(points: list[CurvePoint], found: LimitFound) -> dict[str, Quantity]:
         "fast_at_best": _simulated(100 * fast[best] / max(fast), "%"),
     }
     limit = points[best].limit
-    if limit is not None and gain >= LEAST_GAIN:
+    by_chance = 100 * _CHANCE * math.sqrt(2 / max(1.0, _INTERVAL_S * totals[-1]))
+    if limit is not None and gain >= max(LEAST_GAIN, by_chance):
         said["best_limit"] = _simulated(limit / 1e6, "Mb/s")
     if found.limit is not None and found.gain is not None:
         said["advised"] = _simulated(found.limit / 1e6, "Mb/s")

@@ -21,7 +21,7 @@ FEW = {"slow2": 0, "slow3": 0, "slow4": 0}
 def governed(minutes, seed, interval_s=1):
     """Runs a governor through minutes of the loads; requests/s, commands and the last of them, by minute."""
     system = SimulatedSystem(e4(), seed)
-    governor = govern(Objective(Goal.SUM_REQUESTS), SPACE, GovernorSettings())
+    governor = govern(Objective(Goal.SUM_REQUESTS), SPACE, GovernorSettings(), ("fast",))
     command = next(governor)
     found = []
     for load in minutes:
