@@ -18,6 +18,7 @@ import accounting
 import clock
 import frames
 import gaps
+import limit_search
 import lossless
 import path
 import path_pair
@@ -43,6 +44,7 @@ PARTS = (
     "path",
     "path-pair",
     "stream",
+    "limit",
     "simulated",
 )
 
@@ -105,6 +107,9 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
         found[part] = printed(path_pair.main, "--repetitions", "1" if quick else "5")
     elif part == "stream":
         found[part] = printed(stream.main, *(["--quick"] if quick else []))
+    elif part == "limit":
+        found[part] = limit_search.measure(20 if quick else 300)
+        print(limit_search.table(found[part]), flush=True)
     else:
         found[part] = printed(simulated.main, "2" if quick else "20")
 

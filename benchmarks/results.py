@@ -18,6 +18,7 @@ from typing import Any
 
 import accounting
 import clock
+import limit_search
 
 _HERE = Path(__file__).parent
 _BEGIN, _END = "<!-- bench: begin -->", "<!-- bench: end -->"
@@ -89,6 +90,7 @@ def tables(results: Results, file: str) -> str:
         ("Gaps between frames", "gaps", gaps_table),
         ("Accounting in memory", "accounting", accounting.table),
         ("Calibrating the processor's counter", "clock", clock.table),
+        ("Searching for the best limit of a whole system", "limit", limit_search.table),
     ):
         if results.get(key):
             parts.append(f"### {title}\n\n{shape(results[key])}")

@@ -1,8 +1,12 @@
 """What holds for all tests: no property test fails because a machine is slow, and Ctrl-C can be tested anywhere."""
 
+import os
 import signal
 
 from hypothesis import settings
+
+# Before numpy is loaded, as the command does: its threads wait for each other ten times as long as they work.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile("keisoku", deadline=None)
 settings.load_profile("keisoku")

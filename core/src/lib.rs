@@ -14,10 +14,12 @@ pub mod density;
 pub mod departures;
 pub mod extent;
 pub mod faulty;
+pub mod flow_watch;
 pub mod frame_log;
 pub mod gaps;
 pub mod hiccup;
 pub mod histogram;
+pub mod http_load;
 pub mod latency;
 pub mod log_linear;
 pub mod loss_watch;
@@ -40,6 +42,7 @@ pub mod stream;
 pub mod switches;
 pub mod table;
 pub mod tracking;
+pub mod udp_load;
 pub mod variation;
 pub mod watch;
 pub mod wire;
@@ -57,7 +60,11 @@ mod _core {
     #[pymodule_export]
     use crate::faulty::python::Faulty;
     #[pymodule_export]
+    use crate::flow_watch::python::FlowWatch;
+    #[pymodule_export]
     use crate::hiccup::python::Hiccups;
+    #[pymodule_export]
+    use crate::http_load::python::HttpLoad;
     #[pymodule_export]
     use crate::neighbour::python::Neighbours;
     #[pymodule_export]
@@ -68,6 +75,7 @@ mod _core {
     use crate::stamped_socket::python::{IcmpMessage, ReceivedPacket, SentPacket, StampedSocket};
     #[pymodule_export]
     use crate::stream::python::StreamEnd;
+    use crate::udp_load::python::UdpLoad;
     #[pymodule_export]
     use crate::wire::Wire;
 }

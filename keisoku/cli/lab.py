@@ -8,9 +8,11 @@ import click
 
 from keisoku.cli import interruption
 from keisoku.cli.lab_path import keep_path
+from keisoku.cli.lab_system import keep_system
 from keisoku.errors import PlanError
 from keisoku.lab import Faults, Lab, find_device
 from keisoku.lab.path_name import is_path
+from keisoku.lab.system_name import is_system
 
 _FAULTS = "of `faulty`: sequence numbers, such as 5,17"
 
@@ -48,9 +50,16 @@ def command(
       seed=1
 
     \b
+    system?NAME=VALUE&...   servers (nginx) and clients around a switch, with any of
+      servers=1             clients=2      rates=1G,none (of each client's line)      uplink=100M (shared line)
+      file=151:3,1430:1 (sizes and how often)      queue=150k      workers, connections, backlog (nginx)
+      congestion=cubic      gzip=6 (compress every answer anew)
+
+    \b
     keisoku lab bridge
     keisoku lab 'firewall?rules=25'
     keisoku lab 'path?hops=100M,50M,10M/2M,100M&delay=1ms&cross=3:poisson:0.4'
+    keisoku lab 'system?rates=1G,1G,none&file=1430'
     keisoku lab faulty --drop 5,17 --swap 100
     keisoku throughput --tx xdp:t1@keisoku-PID-tester --rx xdp:t2@keisoku-PID-tester
     """
@@ -59,6 +68,11 @@ def command(
         if any((drop, duplicate, swap, corrupt)):
             raise PlanError("device", "path applies no faults", "choose the device faulty")
         keep_path(device)
+        return
+    if is_system(device):
+        if any((drop, duplicate, swap, corrupt)):
+            raise PlanError("device", "a system applies no faults", "choose the device faulty")
+        keep_system(device)
         return
     found = find_device(device)
     if found.family == "faulty":

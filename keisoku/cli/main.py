@@ -14,6 +14,7 @@ from keisoku.errors import KeisokuError
 
 NAMES = (
     "run",
+    "app",
     "report",
     "compare",
     "study",

@@ -32,6 +32,8 @@ def find_device(name: str, field: str = "device") -> Device:
     found = FAMILIES.get(family)
     if family == "path":
         raise PlanError(field, "a path has no ports for frames", "give it to keisoku lab or keisoku path")
+    if family == "system":
+        raise PlanError(field, "a system has no ports for frames", "give it to keisoku lab or keisoku app")
     if found is None:
         near = get_close_matches(family, FAMILIES)
         raise PlanError(field, f"there is no lab device {family!r}", f"choose one of {', '.join(near or FAMILIES)}")

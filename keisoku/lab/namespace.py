@@ -18,7 +18,9 @@ from keisoku.errors import EngineError
 
 FOLDER = Path("/run/netns")
 """Where iproute2 keeps its names, so that `ip netns` shows ours."""
-NAME = re.compile(r"keisoku-(?P<owner>\d+)-(?:\d+-)?(?:dut|tester|target|router\d+|cross\d+[ab])")
+NAME = re.compile(
+    r"keisoku-(?P<owner>\d+)-(?:\d+-)?(?:dut|tester|target|router\d+|cross\d+[ab]|switch|edge|server\d+|client\d+)"
+)
 
 _CLONE_NEWNET = 0x4000_0000
 _CLONE_NEWNS = 0x0002_0000

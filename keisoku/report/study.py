@@ -27,6 +27,7 @@ _HEADS = (
     Head("Verdict", ""),
 )
 _TRUE_HEADS = (*_HEADS[:2], Head("True", "± tolerance"), *_HEADS[3:5], _HEADS[6])
+_OPEN_HEADS = (*_HEADS[:2], Head("Ours", ""))
 _PUBLISHED_DIGITS = 12
 """More than any publication prints, so that its figures are shown as they were."""
 
@@ -43,14 +44,19 @@ def study_findings(outcome: Outcome) -> list[Finding]:
         if table.truth:
             heads, source = _TRUE_HEADS, "No published figures: what the lab itself knows of its links"
             rows = [[*row[:5], row[6]] for row in rows]
+        if table.open:
+            heads, source = _OPEN_HEADS, f"Asked for by {outcome.study.source}, who published no figures"
+            rows = [[*row[:2], row[3]] for row in rows]
         notes = [f"[{number}] {reason}" for number, reason in enumerate(reasons, 1)]
+        if not table.open:
+            notes.insert(0, _count(mine, "tolerance" if table.truth else "published standard error"))
         findings.append(
             Finding(
                 f"{outcome.study.name}-{table.name}".lower().replace(" ", "-").replace(".", "-").replace(",", ""),
                 table.name,
                 f"{outcome.study.title}: {table.title}. {source}",
                 [Table("", list(heads), rows, _marks(rows))],
-                [_count(mine, "tolerance" if table.truth else "published standard error"), *notes],
+                notes,
             )
         )
     return findings
@@ -78,7 +84,8 @@ def _row(cell: Cell, reasons: list[str]) -> list[str]:
     if cell.published_error:
         published += f" ± {digits.significant(cell.published_error, _PUBLISHED_DIGITS)}"
     if cell.ours is None:
-        return [f"{cell.row}: {cell.column}", cell.unit, published, "–", "", "", "not found"]
+        said = "" if cell.agreement == "open" else "not found"
+        return [f"{cell.row}: {cell.column}", cell.unit, published, "–", "", "", said]
     ours = digits.digits(Quantity(value=cell.ours, unit=f"{cell.unit} ", uncertainty=cell.our_error))
     in_errors = "" if cell.in_errors is None else digits.significant(cell.in_errors, 2)
     said = {"differs": "differs", "unexplained": "DIFFERS, UNEXPLAINED"}.get(cell.agreement, cell.agreement)
@@ -98,4 +105,4 @@ def _count(cells: Sequence[Cell], within: str) -> str:
 
 
 def _marks(rows: Sequence[Sequence[str]]) -> list[str]:
-    return [mark for mark in digits.MARKS if any(mark in row[3] for row in rows)]
+    return [mark for mark in digits.MARKS if any(mark in text for row in rows for text in row)]

@@ -20,7 +20,7 @@ _FACTOR = {("ns", "µs"): 1e-3, ("ns", "ms"): 1e-6, ("frames/s", "kframes/s"): 1
 _ROUNDING = 1e-11
 """Relative: what the arithmetic leaves of a difference that is none."""
 
-Agreement = Literal["agrees", "differs", "unexplained", "not found"]
+Agreement = Literal["agrees", "differs", "unexplained", "not found", "open"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Cell:
     column: str
     unit: str
     published: float
+    """nan in a cell of an open table."""
     published_error: float | None
     """None if none was published."""
     ours: float | None
@@ -44,7 +45,7 @@ class Cell:
     @property
     def difference(self) -> float | None:
         """Ours minus published."""
-        if self.ours is None:
+        if self.ours is None or math.isnan(self.published):
             return None
         difference = self.ours - self.published
         return 0.0 if abs(difference) <= _ROUNDING * abs(self.published) else difference
@@ -59,7 +60,12 @@ class Cell:
 
     @property
     def agreement(self) -> Agreement:
-        """'agrees' within the published standard error (exactly, without one); otherwise 'differs' if explained."""
+        """'agrees' within the published standard error (exactly, without one); otherwise 'differs' if explained.
+
+        'open' where nothing was published to agree with.
+        """
+        if math.isnan(self.published):
+            return "open"
         if self.difference is None:
             return "not found"
         if abs(self.difference) <= (self.published_error or 0.0):
@@ -159,7 +165,7 @@ def as_json(cell: Cell) -> dict[str, Any]:
         "row": cell.row,
         "column": cell.column,
         "unit": cell.unit,
-        "published": cell.published,
+        "published": None if cell.agreement == "open" else cell.published,
         "published_standard_error": cell.published_error,
         "ours": cell.ours,
         "our_standard_error": cell.our_error,

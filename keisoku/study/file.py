@@ -74,6 +74,23 @@ class TransferStep(Settings):
     sink_bps: float | None = Field(default=None, gt=0)
 
 
+class SystemStep(Settings):
+    """E4's system, simulated, with one client's port limited; what is not given is as it was in E4."""
+
+    name: str
+    file_bytes: int = Field(default=1430, gt=0)
+    slow_clients: int = Field(default=4, ge=1)
+    slow_connections: int = Field(default=100, ge=1)
+    fast_connections: int = Field(default=1000, ge=1)
+    request_s: float | None = Field(default=None, gt=0)
+    """Of the server's processor for each request."""
+    crowd: float | None = Field(default=None, gt=0)
+    """Connections at which a request costs the server twice what it costs alone."""
+    floor_bps: float = Field(default=20e6, gt=0, lt=10e9)
+    limits: int = Field(default=49, ge=3)
+    """Swept, from the floor to line rate, in equal ratios."""
+
+
 class Column(Settings):
     """One figure of every row of a table."""
 
@@ -98,8 +115,8 @@ class TableRow(Settings):
     frame_bytes: int | None = None
     """Of our row; any if not given, which must then be the only one."""
     case: str | None = None
-    values: tuple[float, ...]
-    """As published, one a column; nan where nothing was."""
+    values: tuple[float, ...] = ()
+    """As published, one a column; nan where nothing was; none at all in an open table."""
     errors: tuple[float, ...] = ()
     """Of the values, one a column, where they are in no column of their own: standard errors, or tolerances."""
 
@@ -123,6 +140,8 @@ class Table(Settings):
     column: tuple[Column, ...] = Field(min_length=1)
     row: tuple[TableRow, ...] = Field(min_length=1)
     explanation: tuple[Explanation, ...] = ()
+    open: bool = False
+    """The publication asked for these figures and had none: only ours are shown."""
     truth: bool = False
     """The values are no publication's: they are true of what was measured, and `errors` is how far off ours may be."""
 
@@ -130,11 +149,11 @@ class Table(Settings):
     def _coherent(self) -> Table:
         names = [column.name for column in self.column]
         for row in self.row:
-            if len(row.values) != len(names):
+            if len(row.values) != (0 if self.open else len(names)):
                 raise PlanError(
                     f"{self.name}, {row.name}",
                     f"{len(row.values)} values for {len(names)} columns",
-                    "give one a column",
+                    "give none in an open table" if self.open else "give one a column",
                 )
             if row.errors and len(row.errors) != len(names):
                 raise PlanError(
@@ -173,14 +192,16 @@ class Study(Settings):
     path: tuple[PathStep, ...] = ()
     stream: tuple[StreamStep, ...] = ()
     transfer: tuple[TransferStep, ...] = ()
+    system: tuple[SystemStep, ...] = ()
     """Steps of other kinds, by name like the first; there is one of any kind at least."""
     table: tuple[Table, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _steps(self) -> Study:
-        names = [step.name for kind in (self.step, self.path, self.stream, self.transfer) for step in kind]
+        kinds = (self.step, self.path, self.stream, self.transfer, self.system)
+        names = [step.name for kind in kinds for step in kind]
         if not names:
-            raise PlanError("step", "there is none", "add a [[step]] or a [[path]]")
+            raise PlanError("step", "there is none", "add a [[step]], [[path]], [[stream]], [[transfer]] or [[system]]")
         if len(set(names)) < len(names):
             raise PlanError("step", "two have one name", "rename one")
         for table in self.table:
@@ -190,11 +211,12 @@ class Study(Settings):
         return self
 
     def cells(self) -> Iterator[tuple[Table, TableRow, Column, float]]:
-        """Every published value with its place."""
+        """Every published value with its place; nan where an open table has none."""
         for table in self.table:
             for row in table.row:
-                for column, value in zip(table.column, row.values, strict=True):
-                    if not math.isnan(value):
+                values = [math.nan] * len(table.column) if table.open else row.values
+                for column, value in zip(table.column, values, strict=True):
+                    if table.open or not math.isnan(value):
                         yield table, row, column, value
 
 

@@ -41,6 +41,10 @@ def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
     results |= {step.name: measure_path(step, directory / f"{study.name}-{step.name}") for step in study.path}
     results |= {step.name: measure_stream(step, directory / f"{study.name}-{step.name}") for step in study.stream}
     results |= {step.name: measure_transfer(step, directory / f"{study.name}-{step.name}") for step in study.transfer}
+    if study.system:
+        from keisoku.study.system_step import measure_system  # what searches and simulates is loaded by nothing else
+
+        results |= {one.name: measure_system(one, directory / f"{study.name}-{one.name}") for one in study.system}
     return Outcome(study, cells(study, results), runs, [*study.note, *_differences(study)])
 
 

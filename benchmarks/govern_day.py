@@ -1,0 +1,122 @@
+"""A virtual day of the governor: E4's simulated system under a load that changes every minute.
+
+Beside what the governor reached stands what the best limit that never changes would have reached (found by trying
+them all), and what the best limit of each load would have. Counts changes of the held limit against changes of the
+load, and the minutes whose state, inferred from the network alone, is the true one for most of them.
+Prints a table; judges nothing. Not part of `make bench`: a virtual minute costs about half a second.
+
+Run: python benchmarks/govern_day.py [--minutes 1440] [--limits 33] [--seed 1]
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from keisoku.application.candidate import Candidates, Limit
+from keisoku.application.governor import Command, GovernorSettings, Phase, govern
+from keisoku.application.inference import Inference
+from keisoku.application.objective import Goal, Objective
+from keisoku.application.simulated_system import SimulatedSystem
+from keisoku.application.system_model import e4
+
+LOADS: tuple[dict[str, int], ...] = (
+    {},
+    {"fast": 100},
+    {"fast": 3000},
+    {f"slow{number}": 20 for number in range(1, 5)},
+    {"slow2": 0, "slow3": 0, "slow4": 0},
+    {"fast": 20, **{f"slow{number}": 2 for number in range(1, 5)}},
+)
+MINUTE = 60
+"""Intervals of a second."""
+SPACE = Candidates(100e6, 10e9)
+
+
+@dataclass
+class Day:
+    """What a day came to; the first minute of each load, in which it is searched, is in it."""
+
+    total: float = 0.0
+    """Requests."""
+    seconds: int = 0
+    steps: int = 0
+    moves: int = 0
+    """Changes of the limit that is held."""
+    searched: int = 0
+    """Intervals spent looking and searching."""
+    right: int = 0
+    judged: int = 0
+
+
+def governed(loads: list[int], seed: int) -> Day:
+    """Runs the governor through minutes of loads (indices of LOADS)."""
+    system, day, judge = SimulatedSystem(e4(), seed), Day(), Inference()
+    loop = govern(Objective(Goal.SUM_REQUESTS), SPACE, GovernorSettings(), ("fast",))
+    command: Command = next(loop)
+    held: Limit = None
+    for minute, load in enumerate(loads):
+        if minute == 0 or load != loads[minute - 1]:
+            system.change(e4().with_connections(LOADS[load]))
+            day.steps += 1
+        hits = 0
+        for _ in range(MINUTE):
+            system.limit({"fast": command.limit})
+            at = system.run(1)
+            judge.observe(at)
+            hits += system.truth is not None and system.truth.whole is judge.whole.state
+            day.total += at.requests_per_second
+            day.seconds += 1
+            if command.phase is not Phase.HOLD:
+                day.searched += 1
+            elif command.limit != held:
+                held, day.moves = command.limit, day.moves + 1
+            command = loop.send(at)
+        day.right, day.judged = day.right + (hits > MINUTE / 2), day.judged + 1
+    return day
+
+
+def oracles(loads: list[int], limits: int) -> tuple[Limit, float, float]:
+    """The best limit that never changes and its requests/s over all minutes, and those of each load's own best."""
+    tried = Candidates(SPACE.floor_bps, SPACE.line_bps, limits).limits
+    rates = np.asarray([[_steady(load, limit) for limit in tried] for load in range(len(LOADS))])
+    mean = rates[loads].mean(axis=0)
+    best = int(np.argmax(mean))
+    return tried[best], float(mean[best]), float(rates.max(axis=1)[loads].mean())
+
+
+def _steady(load: int, limit: Limit) -> float:
+    model = e4().with_connections(LOADS[load])
+    system = SimulatedSystem(replace(model, server=replace(model.server, unsteady=0.0)))
+    system.limit({"fast": limit})
+    system.run(5)
+    return system.run(5).requests_per_second
+
+
+def main() -> None:
+    """Prints the day."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--minutes", type=int, default=1440)
+    options.add_argument("--limits", type=int, default=33, help="that the oracles try, and no limit")
+    options.add_argument("--seed", type=int, default=1)
+    chosen = options.parse_args()
+    loads = np.random.default_rng(chosen.seed).integers(len(LOADS), size=chosen.minutes).tolist()
+    day = governed(loads, chosen.seed)
+    limit, static, each = oracles(loads, chosen.limits)
+    reached = day.total / day.seconds
+    name = "none" if limit is None else f"{limit / 1e6:,.0f} Mb/s"
+    print("| | requests/s | the governor to it |\n|---|---|---|")
+    print(f"| governor | {reached:,.0f} | |")
+    print(f"| best limit that never changes ({name}) | {static:,.0f} | {100 * (reached / static - 1):+.1f} % |")
+    print(f"| best limit of each load | {each:,.0f} | {100 * (reached / each - 1):+.1f} % |")
+    print(
+        f"\n{chosen.minutes} minutes, {day.steps} loads one after the other, {day.moves} changes of the held limit,"
+        f" {100 * day.searched / day.seconds:.1f} % of the time spent searching;"
+        f" the state was right in {100 * day.right / day.judged:.1f} % of the minutes."
+    )
+
+
+if __name__ == "__main__":
+    main()

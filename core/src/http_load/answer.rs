@@ -1,0 +1,246 @@
+//! `Answer`: finds the end of an HTTP/1.1 response in bytes as they come (RFC 9112 §6). It keeps no body.
+
+/// Longer headers than this are no answer to us.
+const MOST_HEADER: usize = 64 * 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Header,
+    /// Bytes that are still to come.
+    Body(u64),
+    /// Until the server closes.
+    Rest,
+    ChunkSize,
+    Chunk(u64),
+    Trailer,
+    Done,
+}
+
+/// What is wrong with a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// One response as far as it has come.
+#[derive(Debug)]
+pub struct Answer {
+    part: Part,
+    /// The header, or the line of a chunked body that has begun.
+    line: Vec<u8>,
+    pub status: u16,
+    pub body_bytes: u64,
+    /// The server will close the connection.
+    pub closes: bool,
+}
+
+impl Default for Answer {
+    fn default() -> Self {
+        Answer {
+            part: Part::Header,
+            line: Vec::new(),
+            status: 0,
+            body_bytes: 0,
+            closes: false,
+        }
+    }
+}
+
+impl Answer {
+    pub fn is_done(&self) -> bool {
+        self.part == Part::Done
+    }
+
+    /// Takes in what was received; how much of it belongs to this response.
+    pub fn take(&mut self, mut bytes: &[u8]) -> Result<usize, Malformed> {
+        let all = bytes.len();
+        while !bytes.is_empty() && !self.is_done() {
+            let taken = match self.part {
+                Part::Header => self.take_header(bytes)?,
+                Part::Body(left) => self.take_body(bytes, left, Part::Body, Part::Done),
+                // The CRLF behind a chunk is counted with it.
+                Part::Chunk(left) => self.take_body(bytes, left, Part::Chunk, Part::ChunkSize),
+                Part::Rest => {
+                    self.body_bytes += bytes.len() as u64;
+                    bytes.len()
+                }
+                Part::ChunkSize | Part::Trailer => self.take_line(bytes)?,
+                Part::Done => 0,
+            };
+            bytes = &bytes[taken..];
+        }
+        Ok(all - bytes.len())
+    }
+
+    /// The server has closed: was the response whole?
+    pub fn end(&mut self) -> Result<(), Malformed> {
+        match self.part {
+            Part::Rest | Part::Done => {
+                self.part = Part::Done;
+                Ok(())
+            }
+            _ => Err(Malformed),
+        }
+    }
+
+    fn take_body(&mut self, bytes: &[u8], left: u64, more: fn(u64) -> Part, then: Part) -> usize {
+        let taken = left.min(bytes.len() as u64);
+        self.body_bytes += taken;
+        self.part = if left == taken {
+            then
+        } else {
+            more(left - taken)
+        };
+        if self.part == Part::ChunkSize {
+            self.line.clear();
+        }
+        taken as usize
+    }
+
+    fn take_header(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
+        let before = self.line.len();
+        let from = before.saturating_sub(3);
+        self.line.extend_from_slice(bytes);
+        let Some(at) = self.line[from..]
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+        else {
+            return if self.line.len() > MOST_HEADER {
+                Err(Malformed)
+            } else {
+                Ok(bytes.len())
+            };
+        };
+        let end = from + at + 4;
+        let header = std::mem::take(&mut self.line);
+        self.read_header(&header[..end])?;
+        Ok(end - before)
+    }
+
+    fn read_header(&mut self, header: &[u8]) -> Result<(), Malformed> {
+        let text = std::str::from_utf8(header).map_err(|_| Malformed)?;
+        let mut lines = text.split("\r\n");
+        let mut first = lines.next().unwrap_or_default().split(' ');
+        let version = first.next().unwrap_or_default();
+        let status = first.next().and_then(|word| word.parse().ok());
+        self.status = status
+            .filter(|_| version.starts_with("HTTP/1."))
+            .ok_or(Malformed)?;
+        self.closes = version == "HTTP/1.0";
+        let (mut length, mut chunked) = (None, false);
+        for line in lines {
+            let Some((name, value)) = line.split_once(':') else {
+                continue;
+            };
+            let value = value.trim();
+            if name.eq_ignore_ascii_case("content-length") {
+                length = Some(value.parse().map_err(|_| Malformed)?);
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                chunked = value.eq_ignore_ascii_case("chunked");
+            } else if name.eq_ignore_ascii_case("connection") {
+                self.closes = value.eq_ignore_ascii_case("close");
+            }
+        }
+        // 1xx comes before the response itself (RFC 9110 §15.2).
+        self.part = match (self.status, chunked, length) {
+            (100..=199, ..) => Part::Header,
+            (204 | 304, ..) | (_, false, Some(0)) => Part::Done,
+            (_, true, _) => Part::ChunkSize,
+            (_, _, Some(bytes)) => Part::Body(bytes),
+            (_, _, None) => Part::Rest,
+        };
+        self.closes |= self.part == Part::Rest;
+        Ok(())
+    }
+
+    /// A line of a chunked body: the size of a chunk (RFC 9112 §7.1), or one behind the last chunk.
+    fn take_line(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
+        let Some(at) = bytes.iter().position(|&byte| byte == b'\n') else {
+            self.line.extend_from_slice(bytes);
+            return if self.line.len() > MOST_HEADER {
+                Err(Malformed)
+            } else {
+                Ok(bytes.len())
+            };
+        };
+        self.line.extend_from_slice(&bytes[..at]);
+        let line = std::mem::take(&mut self.line);
+        let text = std::str::from_utf8(&line).map_err(|_| Malformed)?.trim();
+        if self.part == Part::Trailer {
+            if text.is_empty() {
+                self.part = Part::Done;
+            }
+        } else if !text.is_empty() {
+            let size = text.split(';').next().unwrap_or_default().trim();
+            self.part = match u64::from_str_radix(size, 16).map_err(|_| Malformed)? {
+                0 => Part::Trailer,
+                bytes => Part::Chunk(bytes),
+            };
+        }
+        Ok(at + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn fed(bytes: &[u8], cuts: &[usize]) -> Result<(Answer, usize), Malformed> {
+        let mut answer = Answer::default();
+        let (mut at, mut used) = (0, 0);
+        for cut in cuts.iter().chain([&usize::MAX]) {
+            let end = bytes.len().min(at.max(*cut));
+            used += answer.take(&bytes[at..end])?;
+            at = end;
+        }
+        Ok((answer, used))
+    }
+
+    proptest! {
+        #[test]
+        fn the_end_is_found_however_the_bytes_are_cut(
+            body in 0usize..5000, mut cuts in prop::collection::vec(0usize..5200, 0..8), chunk in 1usize..700,
+        ) {
+            cuts.sort_unstable();
+            let plain = [format!("HTTP/1.1 200 OK\r\nContent-Length: {body}\r\n\r\n").into_bytes(), vec![b'x'; body]].concat();
+            let mut chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
+            for part in vec![b'y'; body].chunks(chunk) {
+                chunked.extend(format!("{:x};a=b\r\n", part.len()).into_bytes());
+                chunked.extend_from_slice(part);
+                chunked.extend_from_slice(b"\r\n");
+            }
+            chunked.extend_from_slice(b"0\r\nX: y\r\n\r\n");
+            for whole in [plain, chunked] {
+                let next = [whole.clone(), b"HTTP/1.1 404".to_vec()].concat();
+                let (answer, used) = fed(&next, &cuts).unwrap();
+                prop_assert!(answer.is_done());
+                prop_assert_eq!((answer.status, answer.body_bytes, used), (200, body as u64, whole.len()));
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..600), cut in 0usize..600) {
+            let _ = fed(&bytes, &[cut]);
+            let _ = fed(&[b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(), bytes].concat(), &[cut]);
+        }
+    }
+
+    #[test]
+    fn a_body_without_a_length_ends_with_the_connection() {
+        let (mut answer, _) = fed(b"HTTP/1.1 200 OK\r\n\r\nabc", &[20]).unwrap();
+        assert!(!answer.is_done() && answer.closes);
+        answer.end().unwrap();
+        assert!(answer.is_done() && answer.body_bytes == 3);
+        let (mut cut, _) = fed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", &[]).unwrap();
+        assert_eq!(cut.end(), Err(Malformed));
+    }
+
+    #[test]
+    fn an_interim_answer_is_passed_over() {
+        let (answer, _) = fed(
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+            &[3],
+        )
+        .unwrap();
+        assert!(answer.is_done() && answer.status == 204);
+    }
+}

@@ -1,0 +1,61 @@
+"""The limits among which a search chooses: log-spaced rates from a floor to line rate, and no limit. Sets none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from keisoku.errors import PlanError
+
+Limit = float | None
+"""Bit/s at the switch port; None is no limit at all, which is not the same as a limit at line rate: shaping costs."""
+
+JUST_BELOW = 0.95
+"""Of what a port carries without a limit, a limit that is surely felt."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Rates from `floor_bps`, below which nothing is ever tried, up to the port's `line_bps`; then no limit."""
+
+    floor_bps: float
+    line_bps: float
+    count: int = 97
+    carried_bps: float | None = None
+    """What the port carries without a limit, if that was seen."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.floor_bps < self.line_bps:
+            raise PlanError("floor", f"{self.floor_bps:g} b/s is not between zero and line rate", "give a lower floor")
+        if self.count < 3:
+            raise PlanError("candidates", f"{self.count} rates leave nothing to search", "give three or more")
+
+    @property
+    def limits(self) -> list[Limit]:
+        """All candidates, lowest rate first, no limit last."""
+        return [*np.geomspace(self.floor_bps, self.line_bps, self.count).tolist(), None]
+
+    @property
+    def positions(self) -> list[float]:
+        """Natural logarithms of the rates; no limit stands where line rate stands."""
+        return [math.log(limit or self.line_bps) for limit in self.limits]
+
+    @property
+    def binding(self) -> int | None:
+        """The rate that just begins to hold back what the port carries; None if that was not seen.
+
+        A limit there costs nearly nothing and moves what waits from the server to the port, which may be all there is
+        to gain, in a peak narrower than any spread of first points.
+        """
+        if self.carried_bps is None or not self.floor_bps < JUST_BELOW * self.carried_bps < self.line_bps:
+            return None
+        positions = self.positions
+        wanted = math.log(JUST_BELOW * self.carried_bps)
+        return min(range(self.count), key=lambda index: abs(positions[index] - wanted))
+
+    @property
+    def unlimited(self) -> int:
+        """The index of no limit."""
+        return self.count

@@ -1,0 +1,61 @@
+"""What the network alone shows of servers and clients in an interval: counters of ports and of flows. No opinion on it.
+
+All of it can be counted at a switch from headers (SYN, first byte of a request, first byte of the answer, FIN) and from
+the port's own counters. Nothing comes from a server or a client.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ClientView:
+    """One client's port and its flows in one interval, as counted in the network."""
+
+    name: str
+    line_bps: float
+    """The port's line rate towards the client."""
+    limit_bps: float | None
+    """The limit set at that port; None if there is none."""
+    sent_bytes: int
+    """Forwarded to the client, with headers."""
+    queued_bytes: float
+    """Mean length of the port's queue."""
+    opened: int
+    """Connections tried: SYNs that repeat no other."""
+    reopened: int
+    """SYNs that repeat an earlier one: nobody answered it."""
+    completed: int
+    """Connections that were answered and closed."""
+    open_connections: float
+    """Mean number between first SYN and FIN."""
+    answering_s: float
+    """Sum, over answers that began, of the time since their request (or their first SYN) was seen."""
+    p99_s: float | None
+    """99th percentile of the time from first SYN to FIN; None if too few connections ended."""
+
+    @property
+    def capacity_bps(self) -> float:
+        """What the port may forward."""
+        return self.line_bps if self.limit_bps is None else min(self.line_bps, self.limit_bps)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One interval of the whole system."""
+
+    seconds: float
+    clients: tuple[ClientView, ...]
+    server_line_bps: float | None = None
+    """Line rate of the port that all answers come from; None if that is not known, or if there are several."""
+
+    @property
+    def bits_per_second(self) -> float:
+        """Forwarded to all clients."""
+        return 8 * sum(client.sent_bytes for client in self.clients) / self.seconds
+
+    @property
+    def requests_per_second(self) -> float:
+        """Completed by all clients."""
+        return sum(client.completed for client in self.clients) / self.seconds

@@ -1,0 +1,45 @@
+"""A load as the network shows it without a limit: each client's rate, and how well it is known. Judges nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keisoku.application.observation import Observation
+
+FEW = 100
+"""Requests in an interval whose coming and going says little: a logarithm would make one after none a great change."""
+ALIKE = 0.05
+"""Natural logarithm by which rates may differ for two loads to count as the same, however well they are known."""
+SURE = 3.0
+"""Standard errors by which they must differ, too."""
+
+
+@dataclass(frozen=True)
+class SeenLoad:
+    """Means over some intervals of each client's requests/s, in natural logarithms, and their standard error."""
+
+    rates: tuple[float, ...]
+    error: float
+
+    def alike(self, other: SeenLoad) -> bool:
+        """True if nothing tells the two apart. Loads of different numbers of clients never are."""
+        if len(self.rates) != len(other.rates):
+            return False
+        most = max(ALIKE, SURE * math.hypot(self.error, other.error))
+        return float(np.max(np.abs(np.subtract(self.rates, other.rates)), initial=0.0)) < most
+
+
+def seen_load(observations: Sequence[Observation]) -> SeenLoad:
+    """The load of intervals without a limit, two at least. Clients are taken to scatter alike, so few intervals do."""
+    rows = np.asarray([rates(observation) for observation in observations])
+    variance = float(rows.var(axis=0, ddof=1).mean())
+    return SeenLoad(tuple(rows.mean(axis=0).tolist()), math.sqrt(variance / len(rows)))
+
+
+def rates(observation: Observation) -> list[float]:
+    """Each client's requests/s, in natural logarithms, so far as there are enough of them to tell."""
+    return [math.log((client.completed + FEW) / observation.seconds) for client in observation.clients]

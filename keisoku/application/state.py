@@ -1,0 +1,35 @@
+"""The states that a system of servers and clients can be in. Finds none out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """What bounds the rate of a client, or of the whole system."""
+
+    IDLE = "idle"
+    """Nothing: little is asked of it."""
+    NETWORK_BOUND = "network-bound"
+    """A link, or a limit that was set there."""
+    SERVER_BOUND = "server-bound"
+    CLIENT_BOUND = "client-bound"
+    """The clients ask for no more than they get."""
+    OVERLOADED = "overloaded with waste"
+    """The server, which does less than it could because too much is asked of it."""
+
+
+def whole(clients: Iterable[tuple[State, float]]) -> State:
+    """The state of the system from those of its clients, each with its requests/s.
+
+    A server that bounds one client bounds them all; else it is the bound of most requests that counts.
+    """
+    weights: dict[State, float] = dict.fromkeys(State, 0.0)
+    for state, per_s in clients:
+        weights[state] += max(per_s, 1e-9)
+    for state in (State.OVERLOADED, State.SERVER_BOUND):
+        if weights[state]:
+            return state
+    busy = {state: weight for state, weight in weights.items() if weight and state is not State.IDLE}
+    return max(busy, key=lambda state: busy[state]) if busy else State.IDLE

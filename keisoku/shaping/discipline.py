@@ -1,0 +1,117 @@
+"""HTB on an interface: classes with a rate, for a whole port or for single addresses, under a handle that is ours.
+
+Every function acts on the namespace of the calling thread. It must never change a qdisc whose handle is not `HANDLE`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+
+from pyroute2 import IPRoute
+
+from keisoku.errors import EngineError, PlanError
+
+HANDLE = 0x6B730000
+"""'ks:': nobody else chooses it."""
+_ROOT = 0xFFFFFFFF
+_FRAME_BYTES = 1514
+_BURST_S = 0.002
+"""What a class may send at once: enough for the kernel's timers, too little to fool whoever probes the rate."""
+_QUEUE_FRAMES = 1000
+_ALL, _IPV4 = 0x0003, 0x0800
+
+
+def root(ip: IPRoute, index: int) -> tuple[str, int]:
+    """Kind and handle of an interface's root qdisc; the kernel's own has the handle 0."""
+    for qdisc in ip.get_qdiscs(index=index):
+        if qdisc["parent"] == _ROOT:
+            return str(qdisc.get_attr("TCA_KIND")), int(qdisc["handle"])
+    return "noqueue", 0
+
+
+def require_free(interface: str) -> None:
+    """Raises PlanError if there is no such interface, or if it carries a qdisc that somebody has set."""
+    with IPRoute() as ip:
+        kind, handle = root(ip, index_of(ip, interface))
+    if handle:
+        whose = "another keisoku's limit" if handle == HANDLE else f"a qdisc of somebody else's ({kind} {handle:#x})"
+        raise PlanError("port", f"{interface} carries {whose}", "remove it first, or limit another port")
+
+
+def limit(interface: str, rates: Mapping[int, tuple[str | None, int]]) -> None:
+    """Sets classes by number: the address that each is for (None: everything) and its rate in bit/s.
+
+    No classes: the interface is as it was. Raises EngineError if the kernel refuses.
+    """
+    with IPRoute() as ip:
+        index = index_of(ip, interface)
+        if not rates:
+            _remove(ip, index)
+            return
+        present = _classes(ip, index)
+        if set(present) == set(rates):
+            for number, (_, rate_bps) in rates.items():
+                ip.tc("change-class", "htb", index, HANDLE | number, parent=HANDLE, **_bucket(rate_bps))
+            return
+        _remove(ip, index)
+        everything = next((number for number, (address, _) in rates.items() if address is None), 0)
+        # What belongs to no class passes at once, as if there were none.
+        ip.tc("add", "htb", index, HANDLE, default=everything)
+        for number, (address, rate_bps) in rates.items():
+            ip.tc("add-class", "htb", index, HANDLE | number, parent=HANDLE, **_bucket(rate_bps))
+            ip.tc("add", "pfifo", index, (0x6C00 + number) << 16, parent=HANDLE | number, limit=_QUEUE_FRAMES)
+            if address is not None:
+                key = f"{int(ipaddress.IPv4Address(address)):#010x}/0xffffffff+16"
+                ip.tc(
+                    "add-filter",
+                    "u32",
+                    index,
+                    parent=HANDLE,
+                    prio=number,
+                    protocol=_IPV4,
+                    target=HANDLE | number,
+                    keys=[key],
+                )
+
+
+def lift(interface: str, index: int) -> bool:
+    """Takes ours off an interface, if it is still the one of that index; whether there was one."""
+    with IPRoute() as ip:
+        if index not in ip.link_lookup(ifname=interface):
+            return False
+        return _remove(ip, index)
+
+
+def leaf(number: int) -> int:
+    """The handle of the queue of a class."""
+    return (0x6C00 + number) << 16
+
+
+def index_of(ip: IPRoute, interface: str) -> int:
+    """Raises PlanError if there is no such interface."""
+    found = ip.link_lookup(ifname=interface)
+    if not found:
+        raise PlanError("port", f"there is no interface {interface}", "see ip link, in the namespace named")
+    return int(found[0])
+
+
+def _remove(ip: IPRoute, index: int) -> bool:
+    kind, handle = root(ip, index)
+    if handle == HANDLE:
+        ip.tc("delete", "htb", index, HANDLE, parent=_ROOT)
+        return True
+    if handle:
+        raise EngineError(f"somebody has put a qdisc ({kind}) where the limit was: it is left alone")
+    return False
+
+
+def _classes(ip: IPRoute, index: int) -> list[int]:
+    if root(ip, index)[1] != HANDLE:
+        return []
+    return [one["handle"] & 0xFFFF for one in ip.get_classes(index=index) if one["handle"] >> 16 == HANDLE >> 16]
+
+
+def _bucket(rate_bps: int) -> dict[str, int]:
+    burst = max(2 * _FRAME_BYTES, round(rate_bps / 8 * _BURST_S))
+    return {"rate": rate_bps // 8, "burst": burst, "cburst": burst, "quantum": _FRAME_BYTES}

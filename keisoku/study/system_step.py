@@ -1,0 +1,122 @@
+"""A step of a study that limits one client of E4's simulated system: the whole curve, and what a search finds of it.
+
+The curve is swept without the host's unsteadiness, so it is the model's truth; the search sees all of it. Both are kept
+as runs of 'app limit'. It knows no published figure.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from keisoku.application import limit_observation
+from keisoku.application.interval_log import IntervalLog, kept_intervals
+from keisoku.application.limit_curve import CurvePoint, curve
+from keisoku.application.limit_run import KIND, Answer, carry_out
+from keisoku.application.objective import Goal
+from keisoku.application.run_settings import LimitSettings
+from keisoku.application.search import LimitFound
+from keisoku.application.system_file import Timetable
+from keisoku.application.system_model import SystemModel, e4
+from keisoku.application.virtual_system import VirtualSystem
+from keisoku.record.context import host_context
+from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.record.result import Quantity, Result, Row
+from keisoku.report.observation import render_observation
+from keisoku.study.file import SystemStep
+
+LEAST_GAIN = 1.0
+"""Percent over no limit below which a curve counts as having no inner maximum."""
+_CHANCE = 4.0
+"""Standard deviations of counting that the best of all limits may reach by chance."""
+_INTERVAL_S, _SETTLE_S = 3.0, 5.0
+
+
+def measure_system(step: SystemStep, path: Path) -> Result:
+    """Sweeps and searches, each kept as a run of its own; the figures of both in one row."""
+    system = model(step)
+    steady = replace(system, server=replace(system.server, unsteady=0.0))
+    sweep = _settings(step, sweep=step.limits, repetitions=1, interval_s=_INTERVAL_S, settle_s=_SETTLE_S)
+    directory, _ = _limit(step, steady, sweep, path)
+    points = curve(kept_intervals(directory), sweep.objective, sweep.ports)
+    _, found = _limit(step, system, _settings(step), path.with_name(f"{path.name}-search"))
+    assert isinstance(found, LimitFound)
+    return Result(method=KIND, rows=[Row(frame_bytes=step.file_bytes, figures=figures(points, found))])
+
+
+def model(step: SystemStep) -> SystemModel:
+    """E4's system with what the step changes in it."""
+    system = e4(step.file_bytes, step.slow_clients, step.slow_connections, step.fast_connections)
+    server = system.server
+    crowd = server.crowd if step.crowd is None else step.crowd
+    request_s = server.request_s if step.request_s is None else step.request_s
+    return replace(system, server=replace(server, request_s=request_s, crowd=crowd))
+
+
+def figures(points: list[CurvePoint], found: LimitFound) -> dict[str, Quantity]:
+    """Of a curve whose last point is no limit, and of the search; `best_limit` is missing where none is the best.
+
+    A gain that the chance of counting makes, over so many limits, is none.
+    """
+    totals, fast = ([float(np.mean(values)) for values in column] for column in _columns(points))
+    slow = [total - own for total, own in zip(totals, fast, strict=True)]
+    best = int(np.argmax(totals))
+    gain = 100 * (totals[best] / totals[-1] - 1)
+    said = {
+        "total_without": _simulated(totals[-1], "requests/s"),
+        "total_at_best": _simulated(totals[best], "requests/s"),
+        "gain": _simulated(gain, "%"),
+        "slow_at_best": _simulated(100 * slow[best] / max(slow), "%"),
+        "fast_at_best": _simulated(100 * fast[best] / max(fast), "%"),
+    }
+    limit = points[best].limit
+    by_chance = 100 * _CHANCE * math.sqrt(2 / max(1.0, _INTERVAL_S * totals[-1]))
+    if limit is not None and gain >= max(LEAST_GAIN, by_chance):
+        said["best_limit"] = _simulated(limit / 1e6, "Mb/s")
+    if found.limit is not None and found.gain is not None:
+        said["advised"] = _simulated(found.limit / 1e6, "Mb/s")
+        said["advised_gain"] = Quantity(
+            value=found.gain.percent, unit="%", uncertainty=(100 + found.gain.percent) * found.gain.error
+        )
+    return said
+
+
+def _columns(points: list[CurvePoint]) -> tuple[list[list[float]], list[list[float]]]:
+    return [point.requests for point in points], [point.governed for point in points]
+
+
+def _settings(step: SystemStep, **more: object) -> LimitSettings:
+    return LimitSettings.model_validate(
+        {
+            "system": "E4's, simulated",
+            "ports": ("fast",),
+            "line_bps": 10e9,
+            "floor_bps": step.floor_bps,
+            "goal": Goal.SUM_REQUESTS,
+            **more,
+        }
+    )
+
+
+def _limit(
+    step: SystemStep, system: SystemModel, settings: LimitSettings, path: Path
+) -> tuple[ObservationDirectory, Answer]:
+    """One run of 'app limit' with its page."""
+    started = {"started_at": datetime.now(UTC).isoformat(timespec="seconds")}
+    with VirtualSystem(step.name, Timetable(f"E4's, {step.name}", system), settings.seed) as virtual:
+        context = {**host_context(), **virtual.facts(), **started}
+        directory = ObservationDirectory.create(path, KIND, settings.model_dump(mode="json"), context)
+        with IntervalLog(directory) as log:
+            answer = carry_out(virtual, settings, log, lambda _: None)
+    observation, plots = limit_observation.analyse(directory)
+    directory.finish(observation)
+    directory.write_text("report.html", render_observation(observation, directory.settings, directory.context, plots))
+    return directory, answer
+
+
+def _simulated(value: float, unit: str) -> Quantity:
+    return Quantity(value=value, unit=unit, uncertainty=0.0)

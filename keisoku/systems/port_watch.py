@@ -1,0 +1,110 @@
+"""`PortWatch`: one client's port, watched: bytes by the port's own counter, connections by their headers.
+
+Only the network is asked, never a host. Packet counts come from programs at the port (core/bpf/flows.c), which let
+every frame pass.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from keisoku._core import FlowWatch
+from keisoku.application.observation import ClientView
+from keisoku.errors import EngineError, PlanError
+from keisoku.load.load_analysis import quantile
+from keisoku.shaping.port_limits import inside
+
+ENOUGH = 100
+"""Connections whose 99th percentile is worth saying."""
+_MODULUS = 1 << 64
+
+
+@dataclass(frozen=True)
+class WatchedPort:
+    """The port that delivers to a client, by its interface and namespace (None: this one), and its line rate."""
+
+    name: str
+    line_bps: float
+    interface: str
+    namespace: Path | None = None
+
+
+@dataclass(frozen=True)
+class PortReading:
+    """All counters of a port at one moment."""
+
+    at_ns: int
+    sent_bytes: int
+    totals: dict[str, int]
+    durations: tuple[tuple[int, int, int], ...]
+    """Of connections that completed since the reading before."""
+
+
+class PortWatch:
+    """Raises PlanError for an interface that is not there, EngineError if the kernel refuses the programs."""
+
+    def __init__(self, port: WatchedPort) -> None:
+        self.port = port
+        # An open file of /sys stays with the namespace in which it was opened.
+        self._counter = inside(port.namespace, lambda: _open(port.interface))
+        try:
+            self._flows = FlowWatch(str(port.namespace) if port.namespace else None, port.interface)
+        except RuntimeError as error:
+            os.close(self._counter)
+            raise EngineError(f"the flows of {port.interface} cannot be watched: {error}") from error
+
+    def read(self) -> PortReading:
+        """The counters now."""
+        seen: dict[str, Any] = json.loads(self._flows.read())
+        buckets = seen["durations"]
+        return PortReading(
+            seen["at_ns"],
+            int(os.pread(self._counter, 64, 0)),
+            seen["totals"],
+            tuple(zip(buckets["lower_ns"], buckets["upper_ns"], buckets["counts"], strict=True)),
+        )
+
+    def close(self) -> None:
+        """Takes the programs off."""
+        self._flows.close()
+        os.close(self._counter)
+
+
+def view(
+    port: WatchedPort, before: PortReading, after: PortReading, limit_bps: float | None, queued_bytes: float
+) -> ClientView:
+    """What happened between two readings. Pure."""
+    gone = {name: after.totals[name] - before.totals[name] for name in after.totals}
+    found = quantile(after.durations, 99) if gone["completed"] >= ENOUGH else None
+    return ClientView(
+        name=port.name,
+        line_bps=port.line_bps,
+        limit_bps=limit_bps,
+        sent_bytes=after.sent_bytes - before.sent_bytes,
+        queued_bytes=queued_bytes,
+        opened=gone["opened"],
+        reopened=gone["reopened"],
+        completed=gone["completed"],
+        # Who gave up is noticed late, and then counted until his last try only: that may be in an earlier interval.
+        open_connections=max(0.0, (_age_ns(after) - _age_ns(before)) / max(1, after.at_ns - before.at_ns)),
+        answering_s=gone["answering_ns"] / 1e9,
+        p99_s=None if found is None else found[0] / 1e9,
+    )
+
+
+def _age_ns(reading: PortReading) -> int:
+    """Connections times how long they have been open, summed up since the beginning; core/bpf/flows.c."""
+    totals = reading.totals
+    open_ns = (totals["open"] * reading.at_ns - totals["open_since_ns"]) % _MODULUS
+    return int(totals["closed_ns"] + open_ns)
+
+
+def _open(interface: str) -> int:
+    try:
+        return os.open(f"/sys/class/net/{interface}/statistics/tx_bytes", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise PlanError("port", f"there is no interface {interface}", "see ip link, in the namespace named") from error

@@ -1,0 +1,83 @@
+"""A search for a limit that is killed with SIGKILL: the network is as it was within five seconds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from command_line import Child, keisoku, start
+
+from keisoku.lab.namespace import FOLDER, Namespace
+from keisoku.shaping import journal
+
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
+PATIENCE_S = 60
+RESTORED_S = 5
+SYSTEM = "lab:system?rates=none,20M&file=10k&load=2,2"
+SEARCH = ["--port", "client1", "--objective", "sum_bytes", "--floor", "5M", "--interval", "0.2s", "--settle", "0.1s"]
+
+
+def limited(child: Child) -> str:
+    """What the search has put on the switch's port; empty if there is nothing, or no port."""
+    switch = Namespace(f"keisoku-{child.pid}-switch")
+    if not switch.path.exists():
+        return ""
+    shown = subprocess.run(
+        ["ip", "netns", "exec", switch.name, "tc", "qdisc", "show", "dev", "c1"], capture_output=True, text=True
+    )
+    return shown.stdout if "htb" in shown.stdout else ""
+
+
+def search(tmp_path: Path) -> Child:
+    """A search that has just set a limit."""
+    child = start("app", "limit", "--system", SYSTEM, *SEARCH, "--out", "run", cwd=tmp_path)
+    until_s = time.monotonic() + PATIENCE_S
+    while not limited(child):
+        assert child.poll() is None, child.communicate()
+        assert time.monotonic() < until_s, "no limit was ever set"
+        time.sleep(0.05)
+    return child
+
+
+def lifted_after_s(child: Child) -> float:
+    """How long the limit stayed; PATIENCE_S if it did. Between two evaluations without a limit it may be gone too."""
+    began_s = time.monotonic()
+    while limited(child) or journals(child):
+        if time.monotonic() > began_s + PATIENCE_S:
+            break
+        time.sleep(0.05)
+    return time.monotonic() - began_s
+
+
+def journals(child: Child) -> list[Path]:
+    return sorted(journal.FOLDER.glob(f"{child.pid}-*.json"))
+
+
+def test_a_killed_search_leaves_no_limit(tmp_path: Path) -> None:
+    child = search(tmp_path)
+    assert len(journals(child)) == 1
+    child.kill()
+    try:
+        assert lifted_after_s(child) < RESTORED_S
+    finally:
+        child.communicate()
+        cleaned = keisoku("clean", cwd=tmp_path)
+    # What the dead run had built goes as that of any other.
+    assert f"removed keisoku-{child.pid}-switch" in cleaned.stdout
+    assert not [path for path in FOLDER.iterdir() if f"-{child.pid}-" in path.name]
+
+
+def test_a_search_that_hangs_leaves_no_limit(tmp_path: Path) -> None:
+    child = search(tmp_path)
+    os.kill(child.pid, signal.SIGSTOP)
+    try:
+        # Once the guard's patience is over, and not before: it hears the run every second.
+        assert lifted_after_s(child) < PATIENCE_S
+    finally:
+        child.kill()
+        child.communicate()
+        keisoku("clean", cwd=tmp_path)

@@ -1,0 +1,195 @@
+"""A load's campaign, what ab says, the analysis of rows with known truth, and how targets are written."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.lab.system_name import KEYS, pairs, shape_of
+from keisoku.lab.system_shape import ServedFile
+from keisoku.load import apache_bench, load_analysis
+from keisoku.load.campaign import Campaign, Pattern
+from keisoku.load.client_load import ClientLoad
+from keisoku.load.load_target import url_aims
+from keisoku.shaping.queue_probe import backlog
+from keisoku.systems.lab_system import load_of, open_system
+from keisoku.systems.port_watch import PortReading, WatchedPort, view
+
+SAID = """Server Software:        nginx/1.22.1
+Document Path:          /1430.bin
+Concurrency Level:      10
+Time taken for tests:   2.500 seconds
+Complete requests:      1000
+Failed requests:        10
+Non-2xx responses:      5
+Total transferred:      1650000 bytes
+Requests per second:    400.00 [#/sec] (mean)
+"""
+TABLE = "Percentage served,Time in ms\n" + "".join(f"{percent},{1 + percent / 10:.3f}\n" for percent in range(101))
+
+
+def load(name: str = "client1", **how: Any) -> ClientLoad:
+    return ClientLoad(name, "192.0.2.1:80", "192.0.2.1", (("/", 1.0),), **({"seconds": 1.0} | how))
+
+
+def test_what_ab_says_is_read() -> None:
+    seen = apache_bench.parse("client1", SAID, TABLE, 5)
+    assert (seen.completed, seen.failed, seen.received_bytes) == (985, 15, 1_650_000)
+    assert seen.seconds == 2.5
+    assert sum(count for _, _, count in seen.latencies) == 1000
+    found = load_analysis.quantile(seen.latencies, 50)
+    assert found is not None
+    assert found[0] == pytest.approx(6e6, rel=0.02)
+    with pytest.raises(EngineError, match="Complete requests"):
+        apache_bench.parse("client1", "ab: out of memory", TABLE, 5)
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=200), st.sampled_from([50.0, 90.0, 99.0]))
+def test_a_quantile_of_buckets_holds_the_quantile_of_what_is_in_them(values: list[int], percent: float) -> None:
+    width = 1000
+    buckets: dict[int, int] = {}
+    for value in values:
+        buckets[value // width] = buckets.get(value // width, 0) + 1
+    found = load_analysis.quantile([(k * width, (k + 1) * width, n) for k, n in buckets.items()], percent)
+    true = sorted(values)[max(1, -int(-len(values) * percent // 100)) - 1]
+    assert found is not None
+    assert abs(found[0] - true) <= found[1] == width / 2
+
+
+def test_every_pattern_and_concurrency_is_run_as_often_as_asked() -> None:
+    campaign = Campaign(
+        "own",
+        (load("client1"), load("client2"), load("fast", connections=1000)),
+        (Pattern.ALONE, Pattern.TOGETHER),
+        (10, 100),
+        fixed=frozenset({"fast"}),
+        repetitions=3,
+    )
+    trials = campaign.trials()
+    assert [trial.number for trial in trials] == list(range(3 * 2 * (3 + 1)))
+    together = [trial for trial in trials if trial.pattern is Pattern.TOGETHER and trial.concurrency == 100]
+    assert len(together) == 3
+    assert [one.connections for one in together[0].loads] == [100, 100, 1000]
+    # A repetition is complete before the next begins: a drift hits all alike.
+    assert [trial.repetition for trial in trials] == sorted(trial.repetition for trial in trials)
+    assert [trial.pattern for trial in trials[:8]] != [trial.pattern for trial in trials[8:16]]
+
+
+def test_rates_of_all_clients_are_of_the_time_that_all_took() -> None:
+    rows = [
+        {
+            "trial": repetition,
+            "pattern": "together",
+            "concurrency": 10,
+            "repetition": repetition,
+            "connections": 10,
+            "client": client,
+            "completed": 1000 * number,
+            "failed": 0,
+            "given_up": 0,
+            "unsent": 7,
+            "received_bytes": 125_000 * number,
+            "began_ns": 0,
+            "ended_ns": 10**9 * number,
+            "cpu_ns": 95 * 10**7 * number,
+            "failures": json.dumps({"timed_out": 3}),
+        }
+        for repetition in range(2)
+        for number, client in enumerate(("client1", "client2"), 1)
+    ]
+    latencies = {(0, "client1"): [(0, 10, 1)], (1, "client2"): [(10, 20, 3)]}
+    found = {row.name: row.figures for row in load_analysis.observed(rows, latencies)}
+    assert found["client1, 10 connections"]["requests"].value == 1000
+    assert found["client2, 10 connections"]["requests"].value == 1000
+    assert found["all, 20 connections"]["requests"].value == 1500
+    assert found["all, 20 connections"]["received"].value == pytest.approx(1.5e6)
+    assert found["all, 20 connections"]["p50"].value == pytest.approx(15e-9)
+    raised = {flag.name: flag.text for flag in load_analysis.flags(rows, "own")}
+    assert set(raised) == {"failed-requests", "unsent-requests", "client-limited"}
+    assert "12 timed out" in raised["failed-requests"]
+
+
+def test_a_system_is_read_as_it_is_written() -> None:
+    given_ = pairs("system?servers=2&rates=1G,none&file=151:3,10k&uplink=100M&queue=300k", KEYS)
+    shape = shape_of(given_)
+    assert shape.rates_bps == (1_000_000_000, None)
+    assert (shape.servers, shape.uplink_bps, shape.queue_bytes) == (2, 100_000_000, 300_000)
+    assert shape.files == (ServedFile(151, 3.0), ServedFile(10_000, 1.0))
+    assert shape_of(pairs("system?clients=3&rates=1G", KEYS)).rates_bps == (1_000_000_000,) * 3
+    background = load_of({"load": "100,-", "udp": "-,90M", "timeout": "2s"}, 2)
+    assert (background.connections, background.udp_bps, background.timeouts_s) == (
+        (100, 0),
+        (None, 90_000_000),
+        (2.0, 2.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("system?clients=2&rates=1G,1G,1G", "3 rates for 2 clients"),
+        ("system?colour=red", "colour=red"),
+        ("system?file=2000M", "1 GiB"),
+        ("system?load=x", "no whole number"),
+        ("system?clients=2&load=1,2,3", "3 values for 2 clients"),
+        ("system?with=siege", "no client 'siege'"),
+        ("path?hops=1M", "no system"),
+    ],
+)
+def test_a_system_that_cannot_be_is_refused(name: str, says: str) -> None:
+    with pytest.raises(PlanError, match=says):
+        open_system(name, 1).lab.shape.check()
+
+
+def test_a_url_that_is_none_is_refused() -> None:
+    (aim,) = url_aims(["http://192.0.2.7:8080/a/b?c"])
+    assert (aim.server, aim.host, aim.paths) == ("192.0.2.7:8080", "192.0.2.7", (("/a/b?c", 1.0),))
+    for url in ("https://192.0.2.7/", "http://192.0.2.7:99999/", "192.0.2.7"):
+        with pytest.raises(PlanError, match="no address to load"):
+            url_aims([url])
+
+
+def test_ab_is_not_asked_for_what_it_cannot_do() -> None:
+    with pytest.raises(PlanError, match="ab"):
+        apache_bench.ApacheBench(load(per_second=100.0), 0)
+
+
+def test_open_connections_are_the_mean_over_the_interval() -> None:
+    zero = dict.fromkeys(
+        ("opened", "reopened", "completed", "broken", "answers", "answering_ns", "untracked", "to_bytes"), 0
+    )
+    # One connection open all the time from 5 s on, one from 11 s to 13 s; the interval is from 10 s to 20 s.
+    at = {"open": 1, "open_since_ns": 5 * 10**9, "closed_ns": 0}
+    before = PortReading(10 * 10**9, 1000, {**zero, **at}, ())
+    ended = {**at, "closed_ns": 2 * 10**9, "completed": 1, "answering_ns": 10**9}
+    after = PortReading(20 * 10**9, 4000, {**zero, **ended}, ((10**9, 2 * 10**9, 1),))
+    seen = view(WatchedPort("a", 1e9, "x"), before, after, 1e6, 42.0)
+    assert seen.open_connections == pytest.approx(1.2)
+    assert (seen.sent_bytes, seen.completed, seen.answering_s, seen.p99_s) == (3000, 1, 1.0, None)
+
+
+def test_sums_of_times_may_pass_the_end_of_their_counter() -> None:
+    zero = dict.fromkeys(("opened", "reopened", "completed", "broken", "answers", "answering_ns", "untracked"), 0)
+    sums = {"open": 4, "open_since_ns": (4 * 6 * 10**18) % 2**64, "closed_ns": 0}
+    readings = [PortReading(6 * 10**18 + s * 10**9, 0, {**zero, **sums}, ()) for s in (1, 3)]
+    assert view(WatchedPort("a", 1e9, "x"), *readings, None, 0.0).open_connections == pytest.approx(4)
+
+
+def test_a_backlog_is_found_among_attributes() -> None:
+    queue = struct.pack("=HHIIIII", 24, 3, 2, 3028, 0, 0, 0)
+    basic = struct.pack("=HHQQ", 20, 1, 5, 6)
+    statistics = struct.pack("=HH", 4 + len(basic) + len(queue), 7) + basic + queue
+    kind = struct.pack("=HH4s", 8, 1, b"htb\0")
+    assert backlog(kind + statistics) == 3028
+    assert backlog(kind) == 0
+
+
+@given(st.binary(max_size=200))
+def test_no_attributes_make_it_fail(attributes: bytes) -> None:
+    assert backlog(attributes) >= 0

@@ -1,0 +1,47 @@
+"""Which limits can do anything."""
+
+import pytest
+
+from keisoku.application.candidate import Candidates
+from keisoku.application.observation import ClientView, Observation
+from keisoku.application.reach import within_reach
+from keisoku.application.search import SearchSettings, limit_search
+
+SPACE = Candidates(10e6, 10e9)
+
+
+def shown(**megabits):
+    views = (
+        ClientView(name, 10e9, None, round(m * 1e6 / 8), 0.0, 1, 0, 1, 1.0, 0.1, None) for name, m in megabits.items()
+    )
+    return [Observation(1.0, tuple(views))]
+
+
+@pytest.mark.parametrize(
+    ("carried", "ports", "top"),
+    [
+        ({"a": 400, "b": 900}, ["a"], 600e6),
+        ({"a": 400, "b": 900}, ["a", "b"], 1350e6),
+        ({"a": 1, "b": 900}, ["a"], 20e6),
+        ({"a": 9000}, ["a"], 10e9),
+        ({"a": 400}, [], 10e9),
+        ({"a": 400}, ["c"], 10e9),
+    ],
+)
+def test_limits_end_above_what_a_port_carries(carried, ports, top):
+    found = within_reach(SPACE, shown(**carried), ports)
+    assert (found.floor_bps, found.count) == (SPACE.floor_bps, SPACE.count)
+    assert found.line_bps == pytest.approx(top)
+
+
+def test_limit_that_just_binds_is_tried_first():
+    found = within_reach(SPACE, shown(a=400), ["a"])
+    assert found.limits[found.binding] == pytest.approx(380e6, rel=0.03)
+    search = limit_search(found, SearchSettings())
+    first = [next(search).limit] + [search.send(0.0).limit for _ in range(5)]
+    assert found.limits[found.binding] in first and None in first
+    assert SPACE.binding is None and within_reach(SPACE, shown(a=1), ["a"]).binding is None
+
+
+def test_nothing_shown_leaves_all():
+    assert within_reach(SPACE, [], ["a"]) is SPACE
