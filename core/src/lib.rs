@@ -75,6 +75,7 @@ mod _core {
     use crate::stamped_socket::python::{IcmpMessage, ReceivedPacket, SentPacket, StampedSocket};
     #[pymodule_export]
     use crate::stream::python::StreamEnd;
+    #[pymodule_export]
     use crate::udp_load::python::UdpLoad;
     #[pymodule_export]
     use crate::wire::Wire;
