@@ -9,7 +9,7 @@ import click
 
 from keisoku.application import govern_observation, govern_run, limit_observation, limit_run
 from keisoku.cli.observation import publish
-from keisoku.load import load_analysis, load_run
+from keisoku.client_load import load_analysis, load_run
 from keisoku.record.observation import Observation
 from keisoku.record.observation_directory import ObservationDirectory
 from keisoku.report.plot import Plot

@@ -12,12 +12,12 @@ import click
 from keisoku.cli.app_analyse import analyse_run
 from keisoku.cli.observation import new_directory
 from keisoku.cli.options import seconds
+from keisoku.client_load import load_run
+from keisoku.client_load.campaign import Campaign, Pattern
+from keisoku.client_load.clients import CLIENTS
+from keisoku.client_load.load_target import Aim, lab_aims, url_aims
 from keisoku.errors import PlanError
 from keisoku.lab.system_name import find_system, is_system
-from keisoku.load import load_run
-from keisoku.load.campaign import Campaign, Pattern
-from keisoku.load.clients import CLIENTS
-from keisoku.load.load_target import Aim, lab_aims, url_aims
 
 
 @click.command("load")

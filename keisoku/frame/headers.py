@@ -12,10 +12,11 @@ from typing import Any
 
 from keisoku.errors import PlanError
 from keisoku.frame import field as fields
-from keisoku.frame.inner_ethernet import ROOM_BYTES
 from keisoku.frame.payload import FCS_BYTES, SIGNATURE_BYTES, ones_complement_sum, payload
 from keisoku.frame.stack import Stack, layers_of
 
+ROOM_BYTES = 4
+"""Of the FCS for which an inner frame may keep room."""
 LOCAL_EXPERIMENTAL = 0x88B5
 """EtherType that IEEE 802 leaves to experiments of one's own."""
 EXPERIMENTAL_PROTOCOL = 253

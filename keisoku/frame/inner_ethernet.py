@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from scapy.layers.l2 import Ether
 
-ROOM_BYTES = 4
+from keisoku.frame.headers import ROOM_BYTES
 
 
 class InnerEther(Ether):

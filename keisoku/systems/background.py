@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Self
 
 from keisoku._core import BulkFlow, UdpLoad
+from keisoku.client_load import apache_bench, clients
+from keisoku.client_load.load_target import lab_aims
 from keisoku.errors import EngineError
 from keisoku.lab.system import SystemLab
-from keisoku.load import apache_bench, clients
-from keisoku.load.load_target import lab_aims
 
 UDP_PORT, BULK_PORT = 9, 5001
 UDP_BYTES = 1400

@@ -12,11 +12,11 @@ from typing import Any, Self, TypeVar
 
 from keisoku.application.observation import Observation
 from keisoku.application.state import State
+from keisoku.client_load.clients import find_client
 from keisoku.errors import PlanError
 from keisoku.lab import system_name
 from keisoku.lab.system import SystemLab, SystemPort
 from keisoku.lab.system_shape import LINE_BPS
-from keisoku.load.clients import find_client
 from keisoku.plan.units import duration_ns, quantity
 from keisoku.shaping.port_place import PortPlace
 from keisoku.systems.background import TIMEOUT_S, Background, BackgroundLoad

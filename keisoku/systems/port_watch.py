@@ -14,8 +14,8 @@ from typing import Any
 
 from keisoku._core import FlowWatch
 from keisoku.application.observation import ClientView
+from keisoku.client_load.load_analysis import quantile
 from keisoku.errors import EngineError, PlanError
-from keisoku.load.load_analysis import quantile
 from keisoku.shaping.port_limits import inside
 
 ENOUGH = 100

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from keisoku.application.opening import open_system
+from keisoku.client_load import clients
+from keisoku.client_load.client_run import ClientRun
+from keisoku.client_load.load_target import lab_aims
 from keisoku.errors import PlanError
 from keisoku.lab.namespace import Namespace
 from keisoku.lab.program import Program
 from keisoku.lab.system import SystemLab, SystemPort
 from keisoku.lab.system_shape import ServedFile, SystemShape
-from keisoku.load import clients
-from keisoku.load.client_run import ClientRun
-from keisoku.load.load_target import lab_aims
 from keisoku.shaping import journal
 from keisoku.shaping.port_limits import PortLimits
 from keisoku.shaping.port_place import PortPlace

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keisoku.client_load import apache_bench, load_analysis
+from keisoku.client_load.campaign import Campaign, Pattern
+from keisoku.client_load.client_load import ClientLoad
+from keisoku.client_load.load_target import url_aims
 from keisoku.errors import EngineError, PlanError
 from keisoku.lab.system_name import KEYS, pairs, shape_of
 from keisoku.lab.system_shape import ServedFile
-from keisoku.load import apache_bench, load_analysis
-from keisoku.load.campaign import Campaign, Pattern
-from keisoku.load.client_load import ClientLoad
-from keisoku.load.load_target import url_aims
 from keisoku.shaping.queue_probe import backlog
 from keisoku.systems.lab_system import load_of, open_system
 from keisoku.systems.port_watch import PortReading, WatchedPort, view

@@ -80,5 +80,5 @@ def test_tables_of_truth_speak_of_tolerances_and_errors_are_one_a_column() -> No
 def test_a_study_needs_a_step_of_either_kind() -> None:
     row = 'row = [{ name = "r", step = "s", values = [1.0] }]'
     table = '[[table]]\nname = "t"\ntitle = "t"\ncolumn = [{ name = "c", unit = "", figure = "mean" }]\n'
-    with pytest.raises(PlanError, match=r"or a \[\[system\]\]"):
+    with pytest.raises(PlanError, match=r"or \[\[system\]\]"):
         parse_study(f'title = "x"\nsource = "x"\n{table}{row}\n', "x")

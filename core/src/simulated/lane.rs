@@ -54,8 +54,9 @@ pub struct Lane {
     place: usize,
     offered: u64,
     resolution_ps: u64,
-    /// When its first and its last frame arrived.
+    /// When its first and its last frame arrived, where streams are switched one by one.
     received_ps: Option<(u64, u64)>,
+    is_switched: bool,
     tracker: Tracker,
 }
 
@@ -83,6 +84,7 @@ impl Lane {
             offered: 0,
             resolution_ps: path.resolution_ps(),
             received_ps: None,
+            is_switched: trial.switches.is_some(),
             tracker: Tracker::new(0, trial.interval_ns)
                 .tagged(stream.tag)
                 .varying(trial.variation, trial.streams.len()),
@@ -129,10 +131,12 @@ impl Lane {
             self.tracker.corrupt(frame.sequence);
             return false;
         }
-        let first_ps = self
-            .received_ps
-            .map_or(received_ps, |(first_ps, _)| first_ps);
-        self.received_ps = Some((first_ps, received_ps));
+        if self.is_switched {
+            let first_ps = self
+                .received_ps
+                .map_or(received_ps, |(first_ps, _)| first_ps);
+            self.received_ps = Some((first_ps, received_ps));
+        }
         let sent_ps = stamped(frame.sent_ps, self.resolution_ps);
         let latency_ps = stamped(received_ps, self.resolution_ps) as i64 - sent_ps as i64;
         self.tracker

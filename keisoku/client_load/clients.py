@@ -7,10 +7,10 @@ import resource
 import time
 from collections.abc import Callable, Sequence
 
+from keisoku.client_load import apache_bench, own_client
+from keisoku.client_load.client_load import ClientLoad
+from keisoku.client_load.client_run import ClientRun, Running
 from keisoku.errors import PlanError
-from keisoku.load import apache_bench, own_client
-from keisoku.load.client_load import ClientLoad
-from keisoku.load.client_run import ClientRun, Running
 
 CLIENTS: dict[str, Callable[[ClientLoad, int], Running]] = {
     own_client.NAME: own_client.OwnClient,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from keisoku.analysis.uncertainty import expanded, standard_error_of_mean
-from keisoku.load.load_run import KIND, LATENCIES, RUNS
+from keisoku.client_load.load_run import KIND, LATENCIES, RUNS
 from keisoku.record.observation import Flag, Observation, ObservedRow
 from keisoku.record.observation_directory import ObservationDirectory
 from keisoku.record.result import Quantity

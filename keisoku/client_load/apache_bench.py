@@ -13,11 +13,11 @@ import threading
 import time
 from pathlib import Path
 
+from keisoku.client_load.client_load import ClientLoad
+from keisoku.client_load.client_run import ClientRun
 from keisoku.errors import EngineError, PlanError
 from keisoku.lab.namespace import within
 from keisoku.lab.program import Program
-from keisoku.load.client_load import ClientLoad
-from keisoku.load.client_run import ClientRun
 
 NAME = "ab"
 AB = Program("ab", "apache2-utils")

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keisoku.client_load.client_load import ClientLoad
 from keisoku.errors import PlanError
 from keisoku.lab.system import SystemLab
-from keisoku.load.client_load import ClientLoad
 from keisoku.path.place import Place
 
 _URL = re.compile(r"http://(?P<host>[^/:@]+)(?::(?P<port>\d+))?(?P<path>/[^@\s]*)?(?:@(?P<namespace>\S+))?")

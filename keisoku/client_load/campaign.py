@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from keisoku.client_load import clients
+from keisoku.client_load.client_load import ClientLoad
+from keisoku.client_load.client_run import ClientRun
 from keisoku.errors import PlanError
-from keisoku.load import clients
-from keisoku.load.client_load import ClientLoad
-from keisoku.load.client_run import ClientRun
 
 
 class Pattern(StrEnum):

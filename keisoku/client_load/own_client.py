@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from keisoku._core import HttpLoad
+from keisoku.client_load.client_load import ClientLoad
+from keisoku.client_load.client_run import ClientRun
 from keisoku.errors import EngineError, PlanError
-from keisoku.load.client_load import ClientLoad
-from keisoku.load.client_run import ClientRun
 
 NAME = "own"
 SLICE_MS = 100

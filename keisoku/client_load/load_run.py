@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from keisoku.load.campaign import Trial
-from keisoku.load.client_run import ClientRun
+from keisoku.client_load.campaign import Trial
+from keisoku.client_load.client_run import ClientRun
 from keisoku.record.observation_directory import ObservationDirectory
 
 KIND = "app-load"
