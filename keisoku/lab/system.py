@@ -1,7 +1,7 @@
 """`SystemLab`: servers with nginx and client hosts around a switch, with lines of known rates.
 
-It makes, holds and removes; load comes from `keisoku/client_load`, limits from `keisoku/shaping`. The switch's own ports have
-no qdisc: lines that have a rate are built behind them, in a namespace of their own (`edge`).
+It makes, holds and removes; load comes from `keisoku/client_load`, limits from `keisoku/shaping`. The switch's own
+ports have no qdisc: lines that have a rate are built behind them, in a namespace of their own (`edge`).
 """
 
 from __future__ import annotations
