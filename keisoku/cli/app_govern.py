@@ -10,7 +10,7 @@ from keisoku.application.govern_run import KIND, carry_out
 from keisoku.application.interval_log import IntervalLog
 from keisoku.application.opening import open_system
 from keisoku.application.run_settings import GovernSettings
-from keisoku.cli.app_analyse import analyse_run
+from keisoku.cli.app_analyse import ANALYSES
 from keisoku.cli.app_options import settings_of, system_options
 from keisoku.cli.observation import new_directory
 from keisoku.cli.options import seconds
@@ -37,4 +37,4 @@ def command(for_: str | None, **given: Any) -> None:
                 if not log.intervals:
                     raise
                 click.echo("interrupted: what was done until now follows", err=True)
-    analyse_run(directory, given["as_json"])
+    ANALYSES.run(directory, given["as_json"])

@@ -10,7 +10,7 @@ from keisoku.application.interval_log import IntervalLog
 from keisoku.application.limit_run import KIND, carry_out
 from keisoku.application.opening import open_system
 from keisoku.application.run_settings import LimitSettings
-from keisoku.cli.app_analyse import analyse_run
+from keisoku.cli.app_analyse import ANALYSES
 from keisoku.cli.app_options import settings_of, system_options
 from keisoku.cli.observation import new_directory
 
@@ -41,4 +41,4 @@ def command(budget: int, blocks: int, sweep: int, repetitions: int, **given: Any
                 if not log.intervals:
                     raise
                 click.echo("interrupted: what was measured until now follows", err=True)
-    analyse_run(directory, given["as_json"])
+    ANALYSES.run(directory, given["as_json"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from keisoku.cli.app_analyse import analyse_run
+from keisoku.cli.app_analyse import ANALYSES
 from keisoku.cli.observation import new_directory
 from keisoku.cli.options import seconds
 from keisoku.client_load import load_run
@@ -56,7 +56,7 @@ def command(targets: tuple[str, ...], out: Path | None, as_json: bool, **given: 
         campaign.run(
             lambda trial, runs: load_run.append(directory, trial, runs), lambda text: click.echo(text, err=True)
         )
-    analyse_run(directory, as_json)
+    ANALYSES.run(directory, as_json)
 
 
 @contextmanager

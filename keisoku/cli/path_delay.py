@@ -10,7 +10,7 @@ import pyarrow as pa
 from keisoku.cli.kept import kept
 from keisoku.cli.observation import new_directory
 from keisoku.cli.options import seconds
-from keisoku.cli.path_analyse import analyse_run
+from keisoku.cli.path_analyse import ANALYSES
 from keisoku.cli.stamp_key import key_option, read_key
 from keisoku.path.delay import KIND, DelaySender, DelaySettings
 from keisoku.path.delay_run import TABLE
@@ -67,4 +67,4 @@ def command(
     with kept(lambda: directory, TABLE):
         DelaySender(place, settings, key).measure(keep=keep)
     assert directory
-    analyse_run(directory, as_json)
+    ANALYSES.run(directory, as_json)

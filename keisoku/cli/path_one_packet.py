@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from keisoku.cli.observation import new_directory
 from keisoku.cli.options import seconds
-from keisoku.cli.path_analyse import analyse_run
+from keisoku.cli.path_analyse import ANALYSES
 from keisoku.errors import EngineError, PlanError
 from keisoku.path import one_packet_run
 from keisoku.path.hop_campaign import HopCampaign
@@ -85,7 +85,7 @@ def command(
         except EngineError as error:
             kept = f"; what was measured is kept in {directory.path}" if campaign.probes else ""
             raise EngineError(f"{error}{kept}") from error
-    analyse_run(directory, as_json)
+    ANALYSES.run(directory, as_json)
     if not path.reached:
         why = path.refusal or "it never answered, nor did anybody behind the last hop shown"
         raise EngineError(f"{place.host}: not measured as far as the host: {why}")

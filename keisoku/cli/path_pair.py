@@ -8,7 +8,7 @@ import click
 
 from keisoku.cli.kept import kept
 from keisoku.cli.observation import new_directory
-from keisoku.cli.path_analyse import analyse_run
+from keisoku.cli.path_analyse import ANALYSES
 from keisoku.path.control import PORT
 from keisoku.path.packet_pair import measure
 from keisoku.path.pair_analysis import KIND
@@ -41,4 +41,4 @@ def command(
         session.keep = run.append
         with kept(lambda: directory, TABLE):
             run.end(measure(session, settings, lambda text: click.echo(f"measuring {text}", err=True), run.know))
-    analyse_run(directory, as_json)
+    ANALYSES.run(directory, as_json)

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-
-import click
-
-from keisoku.cli.observation import publish
-from keisoku.record.observation import Observation
-from keisoku.record.observation_directory import ObservationDirectory
-from keisoku.report.plot import Plot
+from keisoku.cli.analysing import Analyses
 from keisoku.stream import file_run, stream_run
 
-Analysis = Callable[[ObservationDirectory], tuple[Observation, Sequence[Plot]]]
-ANALYSES: dict[str, Analysis] = {
-    **dict.fromkeys(stream_run.KINDS.values(), stream_run.analyse),
-    file_run.KIND: file_run.analyse,
-}
-"""By kind of run: what makes its observation and plots from its directory alone."""
+ANALYSES = Analyses(
+    {
+        **dict.fromkeys(stream_run.KINDS.values(), stream_run.analyse),
+        file_run.KIND: file_run.analyse,
+    }
+)
 
-
-@click.command("analyse")
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output")
-def command(run: Path, as_json: bool) -> None:
-    """Makes result and report of RUN again from its raw data."""
-    analyse_run(ObservationDirectory.open(run, *ANALYSES), as_json)
-
-
-def analyse_run(directory: ObservationDirectory, as_json: bool) -> None:
-    """Writes and prints what the raw data of a directory say."""
-    observation, plots = ANALYSES[directory.kind](directory)
-    publish(observation, directory, plots, as_json)
+command = ANALYSES.command()

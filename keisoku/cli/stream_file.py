@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from keisoku.cli.kept import kept
 from keisoku.cli.observation import new_directory
-from keisoku.cli.stream_analyse import analyse_run
+from keisoku.cli.stream_analyse import ANALYSES
 from keisoku.errors import PlanError
 from keisoku.path.place import Place
 from keisoku.plan.units import bit_rate
@@ -96,4 +96,4 @@ def command(
         directory = new_directory(out, KIND, settings.model_dump(), {"namespace": place.namespace})
         with kept(lambda: directory, TABLE, "keisoku stream analyse"):
             transfer(work, settings, directory, lambda text: click.echo(text, err=True))
-    analyse_run(directory, as_json)
+    ANALYSES.run(directory, as_json)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from keisoku.cli.kept import kept
 from keisoku.cli.observation import new_directory
 from keisoku.cli.options import seconds
-from keisoku.cli.stream_analyse import analyse_run
+from keisoku.cli.stream_analyse import ANALYSES
 from keisoku.errors import PlanError
 from keisoku.path.place import Place
 from keisoku.plan.units import bit_rate
@@ -103,7 +103,7 @@ def carry_out(protocol: str, sizes: Callable[[Place, int], list[int]], options: 
             measure(settings, place, run, lambda said: click.echo(said, err=True))
     finally:
         run.flush()
-    analyse_run(directory, options["as_json"])
+    ANALYSES.run(directory, options["as_json"])
 
 
 def _earlier(settings: StreamSettings) -> dict[str, Any]:

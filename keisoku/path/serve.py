@@ -6,79 +6,25 @@ than it was asked for within the limits of `probe`.
 
 from __future__ import annotations
 
-import contextlib
 import secrets
-import socket
-import threading
-from collections.abc import Callable
 from typing import Any
 
-from keisoku.errors import KeisokuError
-from keisoku.path.control import Control, ControlError
-from keisoku.path.place import Place
+from keisoku.path.control import GREETING, Control, ControlError
+from keisoku.path.one_client_server import OneClientServer
 from keisoku.path.probe import MOST_PACKETS, TOKEN_BYTES
 from keisoku.path.probe_end import MOST_BYTES, ProbeEnd
 from keisoku.path.stamp_noise import stamp_noise
 
 _IDLE_S = 60.0
-_GREETING_S = 5.0
 _MOST_WAIT_S = 30.0
-_CHANGE_S = 1.0
-"""So long a client waits for one that just hung up: that is noticed a little later."""
 
 
-class Server:
-    """Listens from the moment it is made; `serve` answers until `stop`. Raises EngineError if it cannot listen."""
+class Server(OneClientServer):
+    """Sends and receives probes for a client."""
 
-    def __init__(self, place: Place, port: int, told: Callable[[str], None] = lambda _: None) -> None:
-        self._place, self._told = place, told
-        self._listener = place.listen(port)
-        self._busy = threading.Lock()
-        self._stopped = threading.Event()
+    greeting = GREETING
 
-    @property
-    def port(self) -> int:
-        """The TCP port."""
-        return int(self._listener.getsockname()[1])
-
-    def serve(self) -> None:
-        """Answers clients, each on a thread of its own; returns after `stop`."""
-        while not self._stopped.is_set():
-            try:
-                connection, address = self._listener.accept()
-            except OSError:
-                if self._stopped.is_set():
-                    return
-                continue
-            threading.Thread(target=self._attend, args=(connection, address[0]), daemon=True).start()
-
-    def stop(self) -> None:
-        """Ends `serve`; may be called from any thread, or twice."""
-        self._stopped.set()
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def _attend(self, connection: socket.socket, host: str) -> None:
-        control = Control(connection, host)
-        try:
-            control.greet(_GREETING_S)
-            if not self._busy.acquire(timeout=_CHANGE_S):
-                control.send({"error": "measures with another client; try again later"})
-                return
-            try:
-                self._told(f"{host} measures")
-                self._answer(control, connection, host)
-                self._told(f"{host} is done")
-            finally:
-                self._busy.release()
-        except (KeisokuError, OSError) as error:
-            self._told(f"{host}: {error}")
-        finally:
-            control.close()
-
-    def _answer(self, control: Control, connection: socket.socket, host: str) -> None:
-        address = connection.getsockname()[0]
+    def _answer(self, control: Control, address: str, host: str) -> None:
         token = secrets.token_bytes(TOKEN_BYTES)
         end = ProbeEnd(address, token, self._place.path)
         control.send({"token": token.hex(), "udp_port": end.port, "stamps": end.stamps})

@@ -10,7 +10,6 @@ import contextlib
 import secrets
 import select
 import socket
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +17,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from keisoku.errors import EngineError, KeisokuError
+from keisoku.errors import EngineError
 from keisoku.path.control import Control, ControlError
+from keisoku.path.one_client_server import OneClientServer
 from keisoku.path.place import Place
 from keisoku.record.context import host_context
 from keisoku.stream.factor import OF_INTERFACE
@@ -32,14 +32,13 @@ from keisoku.stream.session import GREETING, HELLO, HELLO_MARK, OPENING
 from keisoku.stream.trial import StreamTrial
 
 _IDLE_S = 600.0
-_GREETING_S = 5.0
 _OPENING_S = 6.0
-_CHANGE_S = 1.0
-"""So long a client waits for one that just hung up: that is noticed a little later."""
 
 
-class StreamServer:
-    """Listens from the moment it is made; `serve` answers until `stop`. Raises EngineError if it cannot listen."""
+class StreamServer(OneClientServer):
+    """Sends, receives and verifies for a client."""
+
+    greeting = GREETING
 
     def __init__(
         self,
@@ -52,51 +51,8 @@ class StreamServer:
     ) -> None:
         """`files`: where clients may have files written, nowhere if None; `settable`: whether they may have the MTU and
         offloads of the interface towards them changed while they measure."""
-        self._place, self._told, self._files, self._settable = place, told, files, settable
-        self._listener = place.listen(port)
-        self._busy = threading.Lock()
-        self._stopped = threading.Event()
-
-    @property
-    def port(self) -> int:
-        """The TCP port."""
-        return int(self._listener.getsockname()[1])
-
-    def serve(self) -> None:
-        """Answers clients, each on a thread of its own; returns after `stop`."""
-        while not self._stopped.is_set():
-            try:
-                connection, address = self._listener.accept()
-            except OSError:
-                if self._stopped.is_set():
-                    return
-                continue
-            threading.Thread(target=self._attend, args=(connection, address[0]), daemon=True).start()
-
-    def stop(self) -> None:
-        """Ends `serve`; may be called from any thread, or twice."""
-        self._stopped.set()
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def _attend(self, connection: socket.socket, host: str) -> None:
-        control = Control(connection, host, GREETING)
-        try:
-            control.greet(_GREETING_S)
-            if not self._busy.acquire(timeout=_CHANGE_S):
-                control.send({"error": "measures with another client; try again later"})
-                return
-            try:
-                self._told(f"{host} measures")
-                self._answer(control, connection.getsockname()[0], host)
-                self._told(f"{host} is done")
-            finally:
-                self._busy.release()
-        except (KeisokuError, OSError) as error:
-            self._told(f"{host}: {error}")
-        finally:
-            control.close()
+        super().__init__(place, port, told)
+        self._files, self._settable = files, settable
 
     def _answer(self, control: Control, address: str, host: str) -> None:
         control.send({"host": host_context()})
