@@ -12,3 +12,4 @@ pub mod tcp;
 pub mod tcp_info;
 pub mod udp;
 pub mod usage;
+pub mod waiting;

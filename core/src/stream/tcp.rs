@@ -3,13 +3,14 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::message::Message;
 use super::pace::Pace;
 use super::report::{Received, Sent};
 use super::socket::again;
 use super::usage::Usage;
+use super::waiting::wait;
 
 /// Sends messages until `stop`; `live` counts bytes meanwhile. The socket stays open both ways.
 pub fn send(
@@ -120,22 +121,4 @@ pub fn receive(
     }
     received.cpu_ns = begun.since().1;
     received
-}
-
-/// Sleeps for a part of the time until the next bytes are due; true if it was not yet time.
-pub fn wait(pace: &mut Pace, start: Instant) -> bool {
-    const LONGEST_NS: u64 = 20_000_000;
-    const SHORTEST_NS: u64 = 100_000;
-    match pace.wait_ns(start.elapsed().as_nanos() as u64) {
-        0 => false,
-        // Too short to sleep for: the kernel wakes a thread later than that.
-        short if short < SHORTEST_NS => {
-            std::hint::spin_loop();
-            true
-        }
-        long => {
-            std::thread::sleep(Duration::from_nanos(long.min(LONGEST_NS) - SHORTEST_NS / 2));
-            true
-        }
-    }
 }

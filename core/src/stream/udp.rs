@@ -12,8 +12,8 @@ use super::message::Message;
 use super::pace::Pace;
 use super::report::{Datagrams, Received, Sent};
 use super::socket::{again, get, set};
-use super::tcp::wait;
 use super::usage::Usage;
+use super::waiting::wait;
 use crate::tracking::Tracker;
 
 /// Token and number.
