@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 import keisoku
@@ -27,9 +25,9 @@ from keisoku.report.loss_list import losses
 from keisoku.report.section import parts, plots
 from keisoku.report.summary import conclusion, summary
 from keisoku.report.table import WORDS, line_table, method_table
+from keisoku.report.template import environment
 from keisoku.report.time_plot import time_plot
 
-TEMPLATES = Path(__file__).parent / "templates"
 LONG_TABLE = 24
 """Rows above which a table starts folded."""
 
@@ -56,17 +54,11 @@ def render_html(
     if not runs:
         raise ValueError("a report needs at least one run")
     found = devices(runs)
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["count"] = digits.count
-    environment.filters["rate"] = lambda rate, divisor: digits.significant(rate / divisor, 6)
+    templates = environment()
+    templates.filters["count"] = digits.count
+    templates.filters["rate"] = lambda rate, divisor: digits.significant(rate / divisor, 6)
     balances = {device.name: accounts(device.run.records) for device in found}
-    return environment.get_template("report.html").render(
+    return templates.get_template("report.html").render(
         title=title or ", ".join(device.name for device in found),
         findings=findings,
         words=WORDS,

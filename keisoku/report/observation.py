@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 import keisoku
 from keisoku.record.observation import Observation
 from keisoku.report import digits, statement
-from keisoku.report.html import LONG_TABLE, TEMPLATES
+from keisoku.report.html import LONG_TABLE
 from keisoku.report.observation_table import flag_text, observation_tables
 from keisoku.report.plot import Plot
 from keisoku.report.table import WORDS
+from keisoku.report.template import environment
 
 _COVERAGE = (
     "A figure reads value ± U, with the expanded uncertainty U = 2u: a coverage factor of k = 2, about 95 % if the "
@@ -37,27 +37,24 @@ def render_observation(
     """
     if len({plot.name for plot in plots}) < len(plots):
         raise ValueError("plots of a page need different names")
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("observation.html").render(
-        observation=observation,
-        flags=[(flag, flag_text(flag)) for flag in observation.flags],
-        tables=observation_tables(observation),
-        plots=plots,
-        context=statement.flattened(context),
-        settings=statement.plan_toml(settings),
-        coverage=_COVERAGE,
-        when=_when(context.get("started_at")),
-        version=keisoku.__version__,
-        words=(*WORDS, *observation.groups()),
-        marks=digits.MARKS,
-        long_table=LONG_TABLE,
-        plotly=get_plotlyjs().replace("</script", "<\\/script"),
+    return (
+        environment()
+        .get_template("observation.html")
+        .render(
+            observation=observation,
+            flags=[(flag, flag_text(flag)) for flag in observation.flags],
+            tables=observation_tables(observation),
+            plots=plots,
+            context=statement.flattened(context),
+            settings=statement.plan_toml(settings),
+            coverage=_COVERAGE,
+            when=_when(context.get("started_at")),
+            version=keisoku.__version__,
+            words=(*WORDS, *observation.groups()),
+            marks=digits.MARKS,
+            long_table=LONG_TABLE,
+            plotly=get_plotlyjs().replace("</script", "<\\/script"),
+        )
     )
 
 
