@@ -5,11 +5,10 @@ Never those of a living process, unless forced.
 
 from __future__ import annotations
 
-import os
-
 from keisoku.errors import PlanError
 from keisoku.lab.daemons import end_left, left
 from keisoku.lab.namespace import existing
+from keisoku.lab.owner import lives
 
 
 def clean(force: bool = False) -> list[str]:
@@ -21,7 +20,7 @@ def clean(force: bool = False) -> list[str]:
     """
     removed = []
     for namespace in sorted({made.name: made for made in (*left(), *existing())}.values(), key=lambda made: made.name):
-        if not force and _lives(namespace.owner):
+        if not force and lives(namespace.owner):
             continue
         try:
             end_left(namespace)
@@ -30,13 +29,3 @@ def clean(force: bool = False) -> list[str]:
             raise PlanError("clean", f"{namespace.name} cannot be removed ({error})", "run it as root") from error
         removed.append(namespace.name)
     return removed
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

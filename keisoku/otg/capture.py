@@ -17,6 +17,7 @@ from keisoku._core import Wire
 from keisoku.capture import CapturePort
 from keisoku.engine.port_capture import PortCapture
 from keisoku.errors import EngineError
+from keisoku.lab.owner import lives
 from keisoku.otg.capture_filter import BitFilter, filters
 from keisoku.otg.node import Node
 from keisoku.otg.pcap import received
@@ -59,7 +60,7 @@ def remove_left() -> list[str]:
     removed = []
     for folder in Path(tempfile.gettempdir()).glob("keisoku-otg-*"):
         match = _FOLDER.fullmatch(folder.name)
-        if match is None or Path(f"/proc/{match['owner']}").exists():
+        if match is None or lives(int(match["owner"])):
             continue
         shutil.rmtree(folder, ignore_errors=True)  # another user's stays
         if not folder.exists():

@@ -20,6 +20,7 @@ from pyroute2 import IPRoute, NetlinkError
 from keisoku.engine.ethtool import offloads, set_offload
 from keisoku.errors import EngineError
 from keisoku.lab.namespace import within
+from keisoku.lab.owner import lives
 
 FOLDER = Path("/run")
 _PREFIX = "keisoku-interface-"
@@ -75,7 +76,7 @@ def restore_left(force: bool = False) -> list[str]:
     """Set back what processes left that are gone, with `force` of all; names of the interfaces."""
     restored = []
     for file in sorted(FOLDER.glob(f"{_PREFIX}*.json")):
-        if not force and _lives(int(file.name.removeprefix(_PREFIX).split("-")[0])):
+        if not force and lives(int(file.name.removeprefix(_PREFIX).split("-")[0])):
             continue
         # Where the namespace or the interface is gone, so are its settings.
         with suppress(OSError, ValueError, KeyError, EngineError, NetlinkError):
@@ -89,10 +90,6 @@ def restore_left(force: bool = False) -> list[str]:
 
 def _restore(namespace: str | None, interface: str, before: Mapping[str, int | bool]) -> None:
     _inside(namespace, lambda: _change(interface, before))
-
-
-def _lives(process: int) -> bool:
-    return Path(f"/proc/{process}").exists()
 
 
 def _inside(namespace: str | None, work: Callable[[], _Outcome]) -> _Outcome:
