@@ -84,6 +84,20 @@ def shared_runtime(build: Path, kind: str) -> Iterator[None]:
             half.rename(store)
 
 
+def run_folder(
+    build: Path,
+    module: str,
+    cases: Sequence[str] | None,
+    environment: Mapping[str, str],
+    plusargs: Sequence[str],
+    seed: int,
+) -> Path:
+    """Where a run on `build` keeps its files: another for each set of what makes a run, but for where modules are."""
+    told = sorted((name, value) for name, value in environment.items() if name != "PYTHONPATH")
+    what = repr((cases, told, tuple(plusargs), seed))
+    return build / f"{module}-{hashlib.sha256(what.encode()).hexdigest()[:8]}"
+
+
 def simulate(
     top: str,
     sources: Sequence[str | Path],
@@ -119,7 +133,8 @@ def simulate(
 
     runner = get_runner("verilator")
     kind = hashlib.sha256(repr((root, cocotb.__version__, os.environ.get("WAVES"), arguments)).encode()).hexdigest()[:8]
-    with shared_runtime(build, kind):
+    # Runs on one build go side by side, each in a folder of its own: benches exchange files with their tests.
+    with locked(build.name), shared_runtime(build, kind):
         runner.build(
             sources=list(dict.fromkeys(files)),
             hdl_toplevel=top,
@@ -129,15 +144,17 @@ def simulate(
             timescale=("1ps", "1ps"),
         )
     cases = [testcase] if isinstance(testcase, str) else testcase
+    own = dict(environment or {})
+    folder = run_folder(build, file.stem, cases, own, plusargs, seed)
     results = runner.test(
         test_module=file.stem,
         hdl_toplevel=top,
         build_dir=build,
-        test_dir=build,
-        results_xml=str(build / f"{file.stem}-{'-'.join(cases) if cases else 'all'}.xml"),
+        test_dir=folder,
+        results_xml=str(folder / "results.xml"),
         testcase=cases,
         seed=seed,
-        extra_env=dict(environment or {}),
+        extra_env=own,
         plusargs=list(plusargs),
         test_args=["+verilator+rand+reset+2", f"+verilator+seed+{seed}"],
     )

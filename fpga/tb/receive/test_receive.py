@@ -12,7 +12,7 @@ import pytest
 from cocotb.triggers import ClockCycles, RisingEdge
 from gmii_line import PREAMBLE, Line
 from reference_receiver import Arrival, Counts, frames, judge, signed, with_fcs
-from simulate import FPGA, simulate
+from simulate import FPGA, run_folder, simulate
 
 SOURCES = [
     *(f"rtl/cdc/{name}.sv" for name in ("sync_bit", "async_fifo")),
@@ -479,3 +479,9 @@ def test_receive(run):
     case, environment = RUNS[run]
     environment = {"PYTHONPATH": os.pathsep.join(sys.path), **environment}
     simulate("receive_bench", SOURCES, __file__, testcase=case, environment=environment, arguments=FAST)
+
+
+def test_two_runs_on_one_build_once_shared_their_files():
+    """Beside one another each read the other's line and stamps."""
+    folders = {run_folder(Path("build"), "receive", [case], environment, (), 1) for case, environment in RUNS.values()}
+    assert len(folders) == len(RUNS)
