@@ -1,8 +1,9 @@
-"""A virtual day of the governor: E4's simulated system under a load that changes every minute.
+"""A virtual day of the governor: E4's simulated system under a load that is another one every minute.
 
 Beside what the governor reached stands what the best limit that never changes would have reached (found by trying
 them all), and what the best limit of each load would have. Counts changes of the held limit against changes of the
-load, and the minutes whose state, inferred from the network alone, is the true one for most of them.
+load and the loads under which it changed more than once (oscillation would be many), and the minutes whose state,
+inferred from the network alone, is the true one for most of them.
 Prints a table; judges nothing. Not part of `make bench`: a virtual minute costs about half a second.
 
 Run: python benchmarks/govern_day.py [--minutes 1440] [--limits 33] [--seed 1]
@@ -11,6 +12,7 @@ Run: python benchmarks/govern_day.py [--minutes 1440] [--limits 33] [--seed 1]
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,46 +38,53 @@ SPACE = Candidates(100e6, 10e9)
 
 
 @dataclass
-class Day:
-    """What a day came to; the first minute of each load, in which it is searched, is in it."""
+class Minute:
+    """What one minute of one load came to."""
 
-    total: float = 0.0
-    """Requests."""
-    seconds: int = 0
-    steps: int = 0
-    moves: int = 0
-    """Changes of the limit that is held."""
+    load: int
+    """Index of LOADS."""
+    requests: float = 0.0
     searched: int = 0
     """Intervals spent looking and searching."""
-    right: int = 0
-    judged: int = 0
+    moves: int = 0
+    """Changes of the limit that is held."""
+    hits: int = 0
+    """Intervals whose state was inferred rightly."""
+    held: Limit = None
+    """At its end."""
 
 
-def governed(loads: list[int], seed: int) -> Day:
+def steps(minutes: int, seed: int) -> list[int]:
+    """Loads at random, each another one than the one before."""
+    random = np.random.default_rng(seed)
+    loads = [int(random.integers(len(LOADS)))]
+    while len(loads) < minutes:
+        loads.append((loads[-1] + 1 + int(random.integers(len(LOADS) - 1))) % len(LOADS))
+    return loads
+
+
+def governed(loads: list[int], seed: int) -> Iterator[Minute]:
     """Runs the governor through minutes of loads (indices of LOADS)."""
-    system, day, judge = SimulatedSystem(e4(), seed), Day(), Inference()
+    system, judge = SimulatedSystem(e4(), seed), Inference()
     loop = govern(Objective(Goal.SUM_REQUESTS), SPACE, GovernorSettings(), ("fast",))
     command: Command = next(loop)
     held: Limit = None
-    for minute, load in enumerate(loads):
-        if minute == 0 or load != loads[minute - 1]:
-            system.change(e4().with_connections(LOADS[load]))
-            day.steps += 1
-        hits = 0
+    for load in loads:
+        system.change(e4().with_connections(LOADS[load]))
+        minute = Minute(load)
         for _ in range(MINUTE):
             system.limit({"fast": command.limit})
             at = system.run(1)
             judge.observe(at)
-            hits += system.truth is not None and system.truth.whole is judge.whole.state
-            day.total += at.requests_per_second
-            day.seconds += 1
+            minute.hits += system.truth is not None and system.truth.whole is judge.whole.state
+            minute.requests += at.requests_per_second
             if command.phase is not Phase.HOLD:
-                day.searched += 1
+                minute.searched += 1
             elif command.limit != held:
-                held, day.moves = command.limit, day.moves + 1
+                held, minute.moves = command.limit, minute.moves + 1
             command = loop.send(at)
-        day.right, day.judged = day.right + (hits > MINUTE / 2), day.judged + 1
-    return day
+        minute.held = held
+        yield minute
 
 
 def oracles(loads: list[int], limits: int) -> tuple[Limit, float, float]:
@@ -102,19 +111,23 @@ def main() -> None:
     options.add_argument("--limits", type=int, default=33, help="that the oracles try, and no limit")
     options.add_argument("--seed", type=int, default=1)
     chosen = options.parse_args()
-    loads = np.random.default_rng(chosen.seed).integers(len(LOADS), size=chosen.minutes).tolist()
-    day = governed(loads, chosen.seed)
+    loads = steps(chosen.minutes, chosen.seed)
+    day = list(governed(loads, chosen.seed))
     limit, static, each = oracles(loads, chosen.limits)
-    reached = day.total / day.seconds
+    seconds = MINUTE * len(day)
+    reached = sum(minute.requests for minute in day) / seconds
     name = "none" if limit is None else f"{limit / 1e6:,.0f} Mb/s"
     print("| | requests/s | the governor to it |\n|---|---|---|")
     print(f"| governor | {reached:,.0f} | |")
     print(f"| best limit that never changes ({name}) | {static:,.0f} | {100 * (reached / static - 1):+.1f} % |")
     print(f"| best limit of each load | {each:,.0f} | {100 * (reached / each - 1):+.1f} % |")
+    moves = sum(minute.moves for minute in day)
     print(
-        f"\n{chosen.minutes} minutes, {day.steps} loads one after the other, {day.moves} changes of the held limit,"
-        f" {100 * day.searched / day.seconds:.1f} % of the time spent searching;"
-        f" the state was right in {100 * day.right / day.judged:.1f} % of the minutes."
+        f"\n{len(day)} minutes, another load in each: {moves} changes of the held limit, {moves / len(day):.2f} a load,"
+        f" more than one under {sum(minute.moves > 1 for minute in day)} loads;"
+        f" {100 * sum(minute.searched for minute in day) / seconds:.1f} % of the time spent looking and searching;"
+        f" the state was right in {100 * sum(minute.hits > MINUTE / 2 for minute in day) / len(day):.1f} % of the"
+        " minutes."
     )
 
 

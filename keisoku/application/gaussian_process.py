@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,14 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-LENGTHS = (0.4, 0.8, 1.6)
-"""Distances in natural logarithms of the rate over which the score stays alike: a factor of 1.5 to 5."""
-NOISES = (0.003, 0.03, 0.3, 3.0)
-"""Variance of one evaluation over the variance of the score."""
+LENGTHS = (0.2, 0.4, 0.8, 1.6)
+"""Distances in natural logarithms of the rate over which the score stays alike: a factor of 1.2 to 5."""
+NOISES = (0.0003, 0.003, 0.03, 0.3, 3.0)
+"""Variance of one evaluation over the variance of the score: from 0.5 % of noise on a range of 30 % to more noise than
+score."""
 SHAPING = 0.1
 """Variance, over that of the score, by which no limit may differ from a limit at line rate: shaping itself costs."""
 LEVEL = 4.0
 """The same for the constant of the score, which is not known beforehand."""
+NEGLIGIBLE = 1e-3
+"""Likelihood, beside that of the likeliest hyper-parameters, below which others are left out."""
 _PRIOR_SD, _PRIOR_WEIGHT = 0.05, 1.0
 """Of scores and its weight in evaluations: keeps five equal values from being taken for certainty."""
 
@@ -37,6 +41,8 @@ class Beliefs:
     """Shape (draws, candidates): scores that agree with the evaluations, without the noise of evaluating."""
     noise_sd: float
     """Of one evaluation."""
+    covariance: Floats
+    """Shape (candidates, candidates): of what is not known, the hyper-parameters included."""
 
 
 def _kneed(distance: Floats, length: float) -> Floats:
@@ -66,42 +72,67 @@ def beliefs(at: ArrayLike, scores: ArrayLike, positions: ArrayLike, unlimited: i
         raise ValueError("no evaluations: nothing is known of any limit")
     centre = float(y.mean())
     y = y - centre
-    count = len(y)
     distance = np.abs(x[:, None] - x[None, :])
     extra = np.full(distance.shape, LEVEL)
     extra[unlimited, unlimited] += SHAPING
-    weights, means, variances, noises, ways = [], [], [], [], []
-    for kernel, length in itertools.product(KERNELS, LENGTHS):
-        prior = kernel(distance, length) + extra
-        known = prior[np.ix_(index, index)]
-        cross = prior[:, index]
-        for noise in NOISES:
-            root = np.linalg.cholesky(known + noise * np.eye(count))
-            white = np.linalg.solve(root, y)
-            reach = np.linalg.solve(root, cross.T)
-            squares = _PRIOR_WEIGHT * _PRIOR_SD**2 + float(white @ white)
-            freedom = _PRIOR_WEIGHT + count
-            scale = squares / freedom
-            # The variance of the score is integrated out (conjugate prior), so the grid has two dimensions only.
-            weights.append(-float(np.log(np.diag(root)).sum()) - freedom / 2 * math.log(squares))
-            means.append(reach.T @ white)
-            variances.append(scale * (np.diag(prior) - (reach**2).sum(axis=0)))
-            ways.append((scale, prior, reach))
-            noises.append(scale * noise)
-    chance = np.exp(np.asarray(weights) - max(weights))
-    chance /= chance.sum()
-    mean = np.einsum("h,hc->c", chance, np.asarray(means))
-    spread = np.asarray(variances) + (np.asarray(means) - mean) ** 2
-    sd = np.sqrt(np.maximum(np.einsum("h,hc->c", chance, spread), 0))
+    ways = [
+        way for k, length in itertools.product(KERNELS, LENGTHS) for way in _ways(k(distance, length) + extra, index, y)
+    ]
+    likely = np.asarray([way.likely for way in ways])
+    chance = np.exp(likely - likely.max())
+    # Most pairs are too unlikely to matter, and a whole covariance takes longer than all else.
+    kept = np.flatnonzero(chance > NEGLIGIBLE)
+    chance = chance[kept] / chance[kept].sum()
+    means = np.asarray([ways[i].mean for i in kept])
+    covariances = np.asarray([ways[i].covariance() for i in kept])
+    mean = chance @ means
+    away = means - mean
+    covariance = np.einsum("h,hcd->cd", chance, covariances) + (away.T * chance) @ away
     random = np.random.default_rng(seed)
-    shares = random.multinomial(draws, chance)
-    parts = []
-    for of, (scale, prior, reach), share in zip(means, ways, shares, strict=True):
-        if share:  # most pairs are too unlikely to be drawn from, and a whole covariance takes longer than all else
-            root = _root(scale * (prior - reach.T @ reach))
-            parts.append(of + random.standard_normal((share, len(x))) @ root.T)
+    parts = [
+        of + random.standard_normal((share, len(x))) @ _root(within).T
+        for of, within, share in zip(means, covariances, random.multinomial(draws, chance), strict=True)
+        if share
+    ]
     sampled = np.concatenate(parts) if parts else np.empty((0, len(x)))
-    return Beliefs(mean + centre, sd, sampled + centre, math.sqrt(float(chance @ np.asarray(noises))))
+    noise_sd = math.sqrt(float(chance @ [ways[i].noise_variance for i in kept]))
+    sd = np.sqrt(np.maximum(np.diag(covariance), 0))
+    return Beliefs(mean + centre, sd, sampled + centre, noise_sd, covariance)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """What one pair of hyper-parameters says."""
+
+    likely: float
+    """Logarithm of its marginal likelihood, up to a constant."""
+    mean: Floats
+    noise_variance: float
+    scale: float
+    prior: Floats
+    cross: Floats
+    """Of candidates with the evaluations' principal axes."""
+    spread: Floats
+    """Along these axes, with noise."""
+
+    def covariance(self) -> Floats:
+        """Of the candidates, without the noise of evaluating."""
+        return self.scale * (self.prior - (self.cross / self.spread) @ self.cross.T)
+
+
+def _ways(prior: Floats, index: NDArray[np.int64], y: Floats) -> Iterator[_Way]:
+    """For each noise. One set of principal axes serves them all."""
+    values, axes = np.linalg.eigh(prior[np.ix_(index, index)])
+    along = axes.T @ y
+    cross = prior[:, index] @ axes
+    freedom = _PRIOR_WEIGHT + len(y)
+    for noise in NOISES:
+        spread = np.maximum(values, 0) + noise
+        squares = _PRIOR_WEIGHT * _PRIOR_SD**2 + float(along @ (along / spread))
+        # The variance of the score is integrated out (conjugate prior), so the grid has two dimensions only.
+        likely = -float(np.log(spread).sum()) / 2 - freedom / 2 * math.log(squares)
+        scale = squares / freedom
+        yield _Way(likely, cross @ (along / spread), scale * noise, scale, prior, cross, spread)
 
 
 def _root(covariance: Floats) -> Floats:

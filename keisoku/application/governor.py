@@ -146,7 +146,7 @@ def _search(
 ) -> Generator[Command, Observation, tuple[LimitFound, SeenLoad]]:
     """A whole search, each evaluation one interval after the limit has settled; and the load after it."""
     plan = settings.search
-    search = limit_search(candidates, SearchSettings(plan.budget, plan.first, plan.blocks, plan.seed + number))
+    search = limit_search(candidates, replace(plan, seed=plan.seed + number))
     asked: Evaluation = next(search)
     before: Limit = None
     while True:

@@ -13,7 +13,7 @@ from keisoku.application.interval_log import kept_intervals
 from keisoku.application.limit_curve import CurvePoint, believed, curve
 from keisoku.application.limit_run import KIND, Answer, again, limit_text, searched
 from keisoku.application.run_settings import LimitSettings
-from keisoku.application.search import LimitFound, chance_of_better
+from keisoku.application.search import WORTH, LimitFound, chance_of_better
 from keisoku.errors import KeisokuError
 from keisoku.record.observation import Flag, Observation, ObservedRow
 from keisoku.record.observation_directory import ObservationDirectory
@@ -110,8 +110,8 @@ def _best(name: str, limit: float, gain: tuple[float, float | None], remark: str
 
 
 def _better(known: Beliefs, limit: float, candidates: Candidates) -> str:
-    chance = 100 * chance_of_better(known, candidates.limits.index(limit))
-    return f"the chance that another limit is more than 2 % better is {chance:.2g} %"
+    chance = 100 * chance_of_better(known, candidates.limits.index(limit), WORTH)
+    return f"the chance that another limit is more than {100 * WORTH:g} % better is {chance:.2g} %"
 
 
 def _flags(answer: Answer | None, points: list[CurvePoint], settings: LimitSettings) -> list[Flag]:

@@ -2,7 +2,7 @@
 
 A generator as a method is: it yields an `Evaluation`, is sent the score that was observed, and returns what it found.
 It sets no limit, reads no clock, and never asks for a rate below the candidates' floor. First points are spread out,
-then upper confidence bounds lead (Srinivas et al. 2010); what is found is confirmed against no limit.
+then each evaluation is made where it is worth most (knowledge gradient); what is found is confirmed against no limit.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from keisoku.application.candidate import Candidates, Limit
 from keisoku.application.confirmation import Gain, confirm
 from keisoku.application.evaluation import Evaluation
 from keisoku.application.gaussian_process import Beliefs, beliefs
+from keisoku.application.knowledge_gradient import knowledge_gradient
 from keisoku.errors import PlanError
 
-KAPPA = 2.0
-"""Standard deviations by which the unknown is preferred (upper confidence bound)."""
-WORTH = math.log(1.02)
-"""An improvement below 2 % is not worth another evaluation."""
+SHARE = 0.5
+"""Of the evaluations that are left, as how many the next one is judged: the rest may follow where it leads."""
+WORTH = 0.01
+"""An improvement by a smaller share than this is not worth another evaluation, unless another share is asked for."""
 UNLIKELY = 0.02
 """Chance of such an improvement at which the search ends. Below the usual 5 %, because the chance is what the
 model believes, and a model that has seen a dozen values believes too much."""
@@ -41,6 +42,8 @@ class SearchSettings:
     """Spread over the candidates, no limit and the floor among them; one more where a port's traffic was seen."""
     blocks: int = 5
     """Of four evaluations each, to confirm."""
+    worth: float = WORTH
+    """Share of the figure of merit; improvements below it are left alone."""
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -52,6 +55,8 @@ class SearchSettings:
             )
         if self.blocks < 2:
             raise PlanError("blocks", f"{self.blocks} cannot confirm a gain", "give two or more")
+        if self.worth <= 0:
+            raise PlanError("worth", f"{self.worth:g} is no improvement", "give a share above zero")
 
 
 @dataclass(frozen=True)
@@ -81,12 +86,14 @@ def limit_search(candidates: Candidates, settings: SearchSettings) -> Search:
     while True:
         known = seen.beliefs()
         best = int(np.argmax(known.mean))
-        if chance_of_better(known, best) < UNLIKELY:
-            ended = f"the chance of an improvement above 2 % fell below {100 * UNLIKELY:.0f} %"
+        if chance_of_better(known, best, settings.worth) < UNLIKELY:
+            ended = f"the chance of an improvement above {100 * settings.worth:g} % fell below {100 * UNLIKELY:g} %"
             break
-        if len(seen.scores) >= settings.budget:
+        left = settings.budget - len(seen.scores)
+        if left <= 0:
             break
-        yield from seen.evaluate(int(np.argmax(known.mean + KAPPA * known.sd)), "search")
+        worth = knowledge_gradient(known, max(1.0, SHARE * left))
+        yield from seen.evaluate(int(np.argmax(worth)), "search")
     candidate = candidates.limits[best]
     found = None
     if candidate is not None:
@@ -95,9 +102,9 @@ def limit_search(candidates: Candidates, settings: SearchSettings) -> Search:
     return LimitFound(limit, candidate, found, tuple(seen.evaluations), known.noise_sd, ended)
 
 
-def chance_of_better(known: Beliefs, best: int) -> float:
-    """That some candidate's score lies more than 2 % above that of the candidate `best`."""
-    return float(np.mean(known.draws.max(axis=1) > known.draws[:, best] + WORTH))
+def chance_of_better(known: Beliefs, best: int, by: float) -> float:
+    """That some candidate's figure lies more than this share above that of the candidate `best`."""
+    return float(np.mean(known.draws.max(axis=1) > known.draws[:, best] + math.log1p(by)))
 
 
 def _first(candidates: Candidates, settings: SearchSettings) -> list[int]:

@@ -68,7 +68,7 @@ def test_budget_floor_and_purposes_are_kept():
 def test_search_ends_early_when_nothing_is_left_to_gain():
     found = search(peak, 1, noise=0.001)
     searching = [1 for evaluation, _ in found.evaluations if evaluation.purpose != "confirm"]
-    assert len(searching) < 24 and "2 %" in found.ended
+    assert len(searching) < 24 and "above 1 % fell below 2 %" in found.ended
 
 
 def test_same_seed_asks_the_same():
@@ -146,7 +146,7 @@ def test_candidates_that_cannot_be_are_refused(field):
         Candidates(**{"floor_bps": 1e6, "line_bps": 1e9, **field})
 
 
-@pytest.mark.parametrize("settings", [{"budget": 3}, {"first": 2}, {"blocks": 1}])
+@pytest.mark.parametrize("settings", [{"budget": 3}, {"first": 2}, {"blocks": 1}, {"worth": 0.0}])
 def test_settings_that_cannot_be_are_refused(settings):
     with pytest.raises(PlanError):
         SearchSettings(**settings)
