@@ -29,6 +29,9 @@ PATIENCE = 1.5
 MOST_PATIENT = 5.0
 MEMORY = 64
 """Loads that are remembered, the latest."""
+ELSE = 0.1
+"""Natural logarithm by which a client's rate must differ from what was seen under a limit, for its load to be gone
+before the limit was held."""
 
 
 class Phase(StrEnum):
@@ -71,6 +74,18 @@ class GovernorSettings:
 Governor = Generator[Command, Observation, None]
 
 
+@dataclass(frozen=True)
+class _Searched:
+    """What is remembered of a load."""
+
+    load: SeenLoad
+    """Without a limit."""
+    limit: Limit
+    """That was found best."""
+    under: SeenLoad
+    """The load under it."""
+
+
 def govern(
     objective: Objective, candidates: Candidates, settings: GovernorSettings, ports: Collection[str] = ()
 ) -> Governor:
@@ -96,31 +111,34 @@ def _loop(
     ports: Collection[str],
 ) -> Generator[Command, Observation, None]:
     """Looks, searches if that is worth it, and holds until something changes; over and over."""
-    seen: list[tuple[SeenLoad, Limit]] = []
+    seen: list[_Searched] = []
     held: Limit = None
     alarm, searches = ALARM, 0
     why = "nothing is known of this system yet"
     while True:
         shown = yield from _look(settings, why)
         load = seen_load(shown)
-        known = next((one for one in reversed(seen) if one[0].alike(load)), None)
+        known = next((one for one in reversed(seen) if one.load.alike(load)), None)
+        under = load
         if _content(inference, objective, shown):
             limit, reason = None, f"a limit could only take away: {inference.whole.why}"
             alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
         elif known is None:
             searches += 1
             reach = within_reach(candidates, shown, ports)
-            found, after = yield from _search(objective, reach, settings, searches, why)
+            found, after, under = yield from _search(objective, reach, settings, searches, why)
             if not after.alike(load):
                 why = "the load changed during the search"
                 continue
-            seen = [*seen[1 - MEMORY :], (load, found.limit)]
+            seen = [*seen[1 - MEMORY :], _Searched(load, found.limit, under)]
             limit, reason, alarm = found.limit, _reason(found), ALARM
         else:
-            limit, reason = known[1], "the load is one that was searched before"
+            limit, reason, under = known.limit, "the load is one that was searched before", known.under
             alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
+        # What was expected in vain once is not expected again: it would be looked at for ever.
+        expected = under if limit != held or alarm == ALARM else None
         held = limit
-        why = yield from _hold(objective, settings, limit, reason, alarm)
+        why = yield from _hold(objective, settings, Command(limit, Phase.HOLD, reason), alarm, expected)
 
 
 def _look(settings: GovernorSettings, why: str) -> Generator[Command, Observation, list[Observation]]:
@@ -143,37 +161,50 @@ def _content(inference: Inference, objective: Objective, shown: list[Observation
 
 def _search(
     objective: Objective, candidates: Candidates, settings: GovernorSettings, number: int, why: str
-) -> Generator[Command, Observation, tuple[LimitFound, SeenLoad]]:
-    """A whole search, each evaluation one interval after the limit has settled; and the load after it."""
+) -> Generator[Command, Observation, tuple[LimitFound, SeenLoad, SeenLoad]]:
+    """A whole search, each evaluation one interval after the limit has settled; the load after it, and under the limit
+    that was found."""
     plan = settings.search
     search = limit_search(candidates, replace(plan, seed=plan.seed + number))
     asked: Evaluation = next(search)
     before: Limit = None
+    shown: dict[Limit, list[Observation]] = {}
     while True:
         command = Command(asked.limit, Phase.SEARCH, f"{asked.purpose}: {why}")
         for _ in range(settings.settle if asked.limit != before else 0):
             yield command
         observation = yield command
         before = asked.limit
+        shown.setdefault(before, []).append(observation)
         try:
             asked = search.send(objective.score(observation))
         except StopIteration as end:
             found: LimitFound = end.value
             break
     after = yield from _look(settings, "was the load the same during the search?")
-    return found, seen_load(after)
+    load = seen_load(after)
+    # A limit that is set was confirmed, so it was seen often enough.
+    return found, load, load if found.limit is None else seen_load(shown[found.limit])
 
 
 def _hold(
-    objective: Objective, settings: GovernorSettings, limit: Limit, reason: str, alarm: float
+    objective: Objective, settings: GovernorSettings, command: Command, alarm: float, expected: SeenLoad | None
 ) -> Generator[Command, Observation, str]:
-    """Holds a limit until something has changed; what that was, in words."""
-    command = Command(limit, Phase.HOLD, reason)
+    """Holds a limit until something has changed; what that was, in words.
+
+    If the load changed just before, all that is seen is alike and still nothing that was searched: therefore the first
+    intervals are held against what is expected.
+    """
     for _ in range(settings.settle):
         yield command
     watch: ChangeWatch | None = None
+    first: list[Observation] = []
     while True:
         observation = yield command
+        if expected is not None and len(first) < settings.look:
+            first.append(observation)
+            if len(first) == settings.look and not seen_load(first).alike(expected, ELSE):
+                return "the load is no longer the one that was looked at"
         if watch is None:
             watch = ChangeWatch(["the objective", *(client.name for client in observation.clients)], alarm=alarm)
         if changed := watch.tell([objective.score(observation), *rates(observation)]):

@@ -16,6 +16,9 @@ ALIKE = 0.05
 """Natural logarithm by which rates may differ for two loads to count as the same, however well they are known."""
 SURE = 3.0
 """Standard errors by which they must differ, too."""
+APART = 0.35
+"""Natural logarithm from which on two loads are never the same: a load that changes while it is looked at is so badly
+known that it would be like any."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,14 @@ class SeenLoad:
     rates: tuple[float, ...]
     error: float
 
-    def alike(self, other: SeenLoad) -> bool:
-        """True if nothing tells the two apart. Loads of different numbers of clients never are."""
+    def alike(self, other: SeenLoad, least: float = ALIKE) -> bool:
+        """True if nothing tells the two apart. Loads of different numbers of clients never are.
+
+        `least` is the natural logarithm by which rates may differ however well they are known.
+        """
         if len(self.rates) != len(other.rates):
             return False
-        most = max(ALIKE, SURE * math.hypot(self.error, other.error))
+        most = min(max(least, SURE * math.hypot(self.error, other.error)), APART)
         return float(np.max(np.abs(np.subtract(self.rates, other.rates)), initial=0.0)) < most
 
 

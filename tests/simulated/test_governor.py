@@ -80,6 +80,27 @@ def test_load_steps_are_followed_and_a_known_load_needs_no_search():
     assert len(set(held)) == 1, "it oscillates"
 
 
+@pytest.mark.parametrize("early", [0, 1, 2, 3])
+def test_load_that_changes_as_the_search_ends_is_not_mistaken_for_the_one_that_was_searched(early):
+    """It changes as holding begins, or so many intervals before, while the load is looked at after the search."""
+    system, loop = SimulatedSystem(e4(), 3), govern(Objective(Goal.SUM_REQUESTS), SPACE, GovernorSettings(), ("fast",))
+    command, looked, searched, after = next(loop), 0, False, []
+    while len(after) < 16:
+        searched = searched or command.phase is Phase.SEARCH
+        looked += searched and command.phase is Phase.LOOK
+        if searched and not after and (command.phase is Phase.HOLD or looked == 5 - early):
+            system.change(e4().with_connections(FEW))
+            after = [command]
+        elif after:
+            after.append(command)
+        system.limit({"fast": command.limit})
+        command = loop.send(system.run(1))
+    # A whole look after the change, and what follows is no limit that was found for another load.
+    first = [one.phase for one in after[:12]]
+    assert first.count(Phase.LOOK) >= 4
+    assert after[-1].limit is None or after[-1].phase is Phase.SEARCH
+
+
 def shuffled(random):
     """E4's system under any load: connections and pauses of every client at random."""
 
