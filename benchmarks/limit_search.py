@@ -21,8 +21,8 @@ from keisoku.application.search import SearchSettings, limit_search
 
 NOISE = 0.05
 EVALUATIONS = 24
-FIRST_SEED = 700_000
-"""Of searches and of noise. keisoku's settings were chosen on seeds from 0 and 1000 on: other ones are shown."""
+FIRST_SEED = 920_000
+"""Of searches and of noise. keisoku's settings were chosen on seeds below 700 000: other ones are shown."""
 GOLDEN = (math.sqrt(5) - 1) / 2
 Evaluate = Callable[[Limit], float]
 

@@ -58,7 +58,7 @@ class Command:
 class GovernorSettings:
     """How much a search may cost and how long things take to settle, in intervals."""
 
-    search: SearchSettings = field(default_factory=lambda: SearchSettings(budget=16, first=7, blocks=3))
+    search: SearchSettings = field(default_factory=lambda: SearchSettings(budget=16, first=6, blocks=3))
     settle: int = 1
     """After each change of the limit, intervals in which nothing is learnt."""
     look: int = 3
@@ -181,10 +181,12 @@ def _search(
         except StopIteration as end:
             found: LimitFound = end.value
             break
-    after = yield from _look(settings, "was the load the same during the search?")
-    load = seen_load(after)
-    # A limit that is set was confirmed, so it was seen often enough.
-    return found, load, load if found.limit is None else seen_load(shown[found.limit])
+    if found.gain is None:
+        load = seen_load((yield from _look(settings, "was the load the same during the search?")))
+        return found, load, load
+    # The confirmation went back to no limit in each of its blocks, the last two of which show the load as well as
+    # another look would; and to the candidate.
+    return found, seen_load(shown[None][-4:]), seen_load(shown[found.limit][-4:])
 
 
 def _hold(

@@ -22,7 +22,7 @@ from keisoku.errors import PlanError
 
 SHARE = 0.5
 """Of the evaluations that are left, as how many the next one is judged: the rest may follow where it leads."""
-WORTH = 0.01
+WORTH = 0.005
 """An improvement by a smaller share than this is not worth another evaluation, unless another share is asked for."""
 UNLIKELY = 0.02
 """Chance of such an improvement at which the search ends. Below the usual 5 %, because the chance is what the

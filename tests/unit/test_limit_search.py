@@ -68,7 +68,7 @@ def test_budget_floor_and_purposes_are_kept():
 def test_search_ends_early_when_nothing_is_left_to_gain():
     found = search(peak, 1, noise=0.001)
     searching = [1 for evaluation, _ in found.evaluations if evaluation.purpose != "confirm"]
-    assert len(searching) < 24 and "above 1 % fell below 2 %" in found.ended
+    assert len(searching) < 24 and "above 0.5 % fell below 2 %" in found.ended
 
 
 def test_same_seed_asks_the_same():
