@@ -194,21 +194,21 @@ def _hold(
 ) -> Generator[Command, Observation, str]:
     """Holds a limit until something has changed; what that was, in words.
 
-    If the load changed just before, all that is seen is alike and still nothing that was searched: therefore the first
-    intervals are held against what is expected.
+    If the load changed just before or after this began, all that is seen is alike and still nothing that was searched:
+    therefore it is held against what is expected, some intervals at a time, until the watch has a reference.
     """
     for _ in range(settings.settle):
         yield command
     watch: ChangeWatch | None = None
-    first: list[Observation] = []
+    shown: list[Observation] = []
     while True:
         observation = yield command
-        if expected is not None and len(first) < settings.look:
-            first.append(observation)
-            if len(first) == settings.look and not seen_load(first).alike(expected, ELSE):
-                return "the load is no longer the one that was looked at"
         if watch is None:
             watch = ChangeWatch(["the objective", *(client.name for client in observation.clients)], alarm=alarm)
+        if expected is not None and len(shown) < watch.reference:
+            shown.append(observation)
+            if len(shown) % settings.look == 0 and not seen_load(shown[-settings.look :]).alike(expected, ELSE):
+                return "the load is no longer the one that was looked at"
         if changed := watch.tell([objective.score(observation), *rates(observation)]):
             return f"{changed} is no longer what it was"
 

@@ -80,25 +80,25 @@ def test_load_steps_are_followed_and_a_known_load_needs_no_search():
     assert len(set(held)) == 1, "it oscillates"
 
 
-@pytest.mark.parametrize("early", [0, 1, 2, 3])
-def test_load_that_changes_as_the_search_ends_is_not_mistaken_for_the_one_that_was_searched(early):
-    """It changes as holding begins, or so many intervals before, while the load is looked at after the search."""
+def stepped(at, intervals):
+    """The phases of a governor that searches while the load changes in interval `at`, and its last command."""
     system, loop = SimulatedSystem(e4(), 3), govern(Objective(Goal.SUM_REQUESTS), SPACE, GovernorSettings(), ("fast",))
-    command, looked, searched, after = next(loop), 0, False, []
-    while len(after) < 16:
-        searched = searched or command.phase is Phase.SEARCH
-        looked += searched and command.phase is Phase.LOOK
-        if searched and not after and (command.phase is Phase.HOLD or looked == 5 - early):
+    command, phases = next(loop), []
+    for interval in range(intervals):
+        if interval == at:
             system.change(e4().with_connections(FEW))
-            after = [command]
-        elif after:
-            after.append(command)
+        phases.append(command.phase)
         system.limit({"fast": command.limit})
         command = loop.send(system.run(1))
-    # A whole look after the change, and what follows is no limit that was found for another load.
-    first = [one.phase for one in after[:12]]
-    assert first.count(Phase.LOOK) >= 4
-    assert after[-1].limit is None or after[-1].phase is Phase.SEARCH
+    return phases, command
+
+
+@pytest.mark.parametrize("after", [-6, -3, -1, 0, 1, 2, 4])
+def test_load_that_changes_as_the_search_ends_is_not_mistaken_for_the_one_that_was_searched(after):
+    searched = stepped(None, 60)[0].index(Phase.HOLD)
+    phases, last = stepped(searched + after, searched + after + 20)
+    assert phases[searched + after :].count(Phase.LOOK) >= 4, "what load it is was not looked at"
+    assert last.limit is None or last.phase is not Phase.HOLD, "a limit is held that was found for another load"
 
 
 def shuffled(random):
