@@ -112,6 +112,8 @@ def _loop(
 ) -> Generator[Command, Observation, None]:
     """Looks, searches if that is worth it, and holds until something changes; over and over."""
     seen: list[_Searched] = []
+    current: _Searched | None = None
+    latest: SeenLoad | None = None
     held: Limit = None
     alarm, searches = ALARM, 0
     why = "nothing is known of this system yet"
@@ -130,15 +132,16 @@ def _loop(
             if not after.alike(load):
                 why = "the load changed during the search"
                 continue
-            seen = [*seen[1 - MEMORY :], _Searched(load, found.limit, under)]
+            known = _Searched(load, found.limit, under)
+            seen = [*seen[1 - MEMORY :], known]
             limit, reason, alarm = found.limit, _reason(found), ALARM
         else:
-            limit, reason, under = known.limit, "the load is one that was searched before", known.under
+            limit, reason = known.limit, "the load is one that was searched before"
+            # After an alarm that was none, what was seen last is what there is to expect.
+            under = latest if known is current and latest is not None else known.under
             alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
-        # What was expected in vain once is not expected again: it would be looked at for ever.
-        expected = under if limit != held or alarm == ALARM else None
-        held = limit
-        why = yield from _hold(objective, settings, Command(limit, Phase.HOLD, reason), alarm, expected)
+        held, current = limit, known
+        why, latest = yield from _hold(objective, settings, Command(limit, Phase.HOLD, reason), alarm, under)
 
 
 def _look(settings: GovernorSettings, why: str) -> Generator[Command, Observation, list[Observation]]:
@@ -190,9 +193,9 @@ def _search(
 
 
 def _hold(
-    objective: Objective, settings: GovernorSettings, command: Command, alarm: float, expected: SeenLoad | None
-) -> Generator[Command, Observation, str]:
-    """Holds a limit until something has changed; what that was, in words.
+    objective: Objective, settings: GovernorSettings, command: Command, alarm: float, expected: SeenLoad
+) -> Generator[Command, Observation, tuple[str, SeenLoad | None]]:
+    """Holds a limit until something has changed; what that was, in words, and the load that was seen last.
 
     If the load changed just before or after this began, all that is seen is alike and still nothing that was searched:
     therefore it is held against what is expected, some intervals at a time, until the watch has a reference.
@@ -200,17 +203,19 @@ def _hold(
     for _ in range(settings.settle):
         yield command
     watch: ChangeWatch | None = None
-    shown: list[Observation] = []
+    latest: list[Observation] = []
+    told = 0
     while True:
         observation = yield command
+        latest, told = [*latest, observation][-settings.look :], told + 1
         if watch is None:
             watch = ChangeWatch(["the objective", *(client.name for client in observation.clients)], alarm=alarm)
-        if expected is not None and len(shown) < watch.reference:
-            shown.append(observation)
-            if len(shown) % settings.look == 0 and not seen_load(shown[-settings.look :]).alike(expected, ELSE):
-                return "the load is no longer the one that was looked at"
-        if changed := watch.tell([objective.score(observation), *rates(observation)]):
-            return f"{changed} is no longer what it was"
+        changed = watch.tell([objective.score(observation), *rates(observation)])
+        if not changed and told <= watch.reference and told % settings.look == 0:
+            least = ELSE * alarm / ALARM
+            changed = None if seen_load(latest).alike(expected, least) else "the load"
+        if changed:
+            return f"{changed} is no longer what it was", seen_load(latest) if len(latest) > 1 else None
 
 
 def _reason(found: LimitFound) -> str:

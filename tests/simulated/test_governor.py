@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from keisoku.application.candidate import Candidates
-from keisoku.application.governor import GovernorSettings, Phase, govern
+from keisoku.application.governor import Command, GovernorSettings, Phase, _hold, govern
 from keisoku.application.inference import Inference
 from keisoku.application.objective import Goal, Objective
+from keisoku.application.observation import ClientView, Observation
 from keisoku.application.search import SearchSettings, limit_search
+from keisoku.application.seen_load import SeenLoad, seen_load
 from keisoku.application.simulated_system import SimulatedSystem
 from keisoku.application.system_model import e4
 
@@ -99,6 +101,34 @@ def test_load_that_changes_as_the_search_ends_is_not_mistaken_for_the_one_that_w
     phases, last = stepped(searched + after, searched + after + 20)
     assert phases[searched + after :].count(Phase.LOOK) >= 4, "what load it is was not looked at"
     assert last.limit is None or last.phase is not Phase.HOLD, "a limit is held that was found for another load"
+
+
+def interval(requests):
+    return Observation(1.0, (ClientView("a", 1e9, None, 100 * requests, 0.0, requests, 0, requests, 1.0, 1.0, 0.1),))
+
+
+def held_until_noticed(expected, shown):
+    """Intervals until the governor no longer holds a limit; None if it holds it to the end."""
+    loop = _hold(Objective(), GovernorSettings(), Command(1e8, Phase.HOLD, ""), 10.0, expected)
+    next(loop)
+    for number, requests in enumerate(shown):
+        try:
+            loop.send(interval(requests))
+        except StopIteration:
+            return number
+    return None
+
+
+def test_change_within_the_first_intervals_of_holding_is_noticed():
+    before = seen_load([interval(requests) for requests in (10_000, 10_100, 9_900)])
+    # The first interval settles. The next three scatter so much that they are like any load; all later ones are alike.
+    assert held_until_noticed(before, [10_000, 10_000, *[7_500] * 30]) <= 8
+    assert held_until_noticed(before, [10_000, 10_000, *[9_900, 10_050] * 30]) is None
+
+
+def test_load_that_scatters_is_not_any_load():
+    few, many = SeenLoad((5.0,), 0.0), SeenLoad((8.0,), 2.0)
+    assert not few.alike(many) and many.alike(SeenLoad((8.3,), 0.0))
 
 
 def shuffled(random):
