@@ -6,7 +6,7 @@ load and the loads under which it changed more than once (oscillation would be m
 inferred from the network alone, is the true one for most of them.
 Prints a table; judges nothing. Not part of `make bench`: a virtual minute costs about half a second.
 
-Run: python benchmarks/govern_day.py [--minutes 1440] [--limits 33] [--seed 1]
+Run: python benchmarks/govern_day.py [--minutes 1440] [--limits 97] [--seed 1]
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def main() -> None:
     """Prints the day."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--minutes", type=int, default=1440)
-    options.add_argument("--limits", type=int, default=33, help="that the oracles try, and no limit")
+    options.add_argument("--limits", type=int, default=97, help="that the oracles try, and no limit")
     options.add_argument("--seed", type=int, default=1)
     chosen = options.parse_args()
     loads = steps(chosen.minutes, chosen.seed)
