@@ -101,7 +101,8 @@ class LabSystem:
 
 
 def _governed(port: SystemPort, line_bps: float) -> GovernedPort:
-    watched = WatchedPort(port.name, port.line_bps, port.seen_interface, port.seen_namespace)
+    limited, seen = (port.limit_interface, port.limit_namespace), (port.seen_interface, port.seen_namespace)
+    watched = WatchedPort(port.name, port.line_bps, *seen, before=None if limited == seen else limited)
     place = PortPlace(port.limit_interface, port.limit_namespace, port.address if port.shared else None)
     return GovernedPort(watched, place, line_bps)
 
