@@ -37,6 +37,8 @@ class ClientView:
     passed_bytes: int | None = None
     """Sent by the port where the client is limited, if another one delivers to it (else None): frames that were lost
     behind it are in it, and those to others, where it leads to several."""
+    passed_line_bps: float | None = None
+    """Line rate of that port."""
 
     @property
     def capacity_bps(self) -> float:

@@ -21,7 +21,7 @@ from keisoku.plan.units import duration_ns, quantity
 from keisoku.shaping.port_place import PortPlace
 from keisoku.systems.background import TIMEOUT_S, Background, BackgroundLoad
 from keisoku.systems.network_system import GovernedPort, NetworkSystem
-from keisoku.systems.port_watch import WatchedPort
+from keisoku.systems.port_watch import Before, WatchedPort
 
 NAMES = "system?clients=2&file=1430&load=100,1000&…"
 LOADS = ("load", "udp", "bulk", "with", "keepalive", "timeout", "rate")
@@ -102,7 +102,9 @@ class LabSystem:
 
 def _governed(port: SystemPort, line_bps: float) -> GovernedPort:
     limited, seen = (port.limit_interface, port.limit_namespace), (port.seen_interface, port.seen_namespace)
-    watched = WatchedPort(port.name, port.line_bps, *seen, before=None if limited == seen else limited)
+    watched = WatchedPort(
+        port.name, port.line_bps, *seen, before=None if limited == seen else Before(line_bps, *limited)
+    )
     place = PortPlace(port.limit_interface, port.limit_namespace, port.address if port.shared else None)
     return GovernedPort(watched, place, line_bps)
 

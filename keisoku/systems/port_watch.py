@@ -25,6 +25,15 @@ _MODULUS = 1 << 64
 
 
 @dataclass(frozen=True)
+class Before:
+    """A port in front of the one that delivers."""
+
+    line_bps: float
+    interface: str
+    namespace: Path | None = None
+
+
+@dataclass(frozen=True)
 class WatchedPort:
     """The port that delivers to a client, by its interface and namespace (None: this one), and its line rate."""
 
@@ -32,8 +41,8 @@ class WatchedPort:
     line_bps: float
     interface: str
     namespace: Path | None = None
-    before: tuple[str, Path | None] | None = None
-    """The port at which the client is limited, and its namespace, if that is another one."""
+    before: Before | None = None
+    """Where the client is limited, if that is another port."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class PortWatch:
         self.port = port
         with ExitStack() as stack:
             self._counter = _counter(stack, port.interface, port.namespace)
-            self._before = _counter(stack, *port.before) if port.before else None
+            self._before = _counter(stack, port.before.interface, port.before.namespace) if port.before else None
             self._flows = self._watch()
             self._stack = stack.pop_all()
 
@@ -109,6 +118,7 @@ def view(
             if before.passed_bytes is None or after.passed_bytes is None
             else after.passed_bytes - before.passed_bytes
         ),
+        passed_line_bps=port.before.line_bps if port.before else None,
     )
 
 
