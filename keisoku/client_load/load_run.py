@@ -23,7 +23,7 @@ def append(directory: ObservationDirectory, trial: Trial, runs: Sequence[ClientR
     rows = [
         {
             "trial": trial.number,
-            "pattern": trial.pattern.value,
+            "pattern": trial.pattern,
             "concurrency": trial.concurrency,
             "repetition": trial.repetition,
             "connections": load.connections,

@@ -13,6 +13,7 @@ import pytest
 
 from keisoku.application.opening import open_system
 from keisoku.client_load import clients
+from keisoku.client_load.bulk_servers import bulk_aims
 from keisoku.client_load.client_run import ClientRun
 from keisoku.client_load.load_target import lab_aims
 from keisoku.errors import PlanError
@@ -61,6 +62,25 @@ def test_every_request_is_answered_whole_and_counted(lab: SystemLab, client: str
         assert seen.received_bytes > REQUESTS * FILE_BYTES
         assert sum(count for _, _, count in seen.latencies) == REQUESTS
         assert all(low < high for low, high, _ in seen.latencies)
+
+
+@pytest.mark.parametrize("keep_alive", [False, True])
+def test_wrk_is_answered_whole_and_says_so(lab: SystemLab, keep_alive: bool) -> None:
+    for seen in run(lab, "wrk", seconds=1.0, connections=7, keep_alive=keep_alive):
+        assert seen.completed > 0
+        assert seen.failed == 0
+        assert seen.received_bytes > seen.completed * FILE_BYTES
+        assert sum(count for _, _, count in seen.latencies) == seen.completed
+        assert seen.seconds >= 1.0
+
+
+@pytest.mark.parametrize("client", ["stream", "iperf3"])
+def test_streams_of_all_clients_at_once_stay_below_their_lines(lab: SystemLab, client: str) -> None:
+    with bulk_aims(lab) as aims:
+        unlimited, rated = clients.run([aim.load(seconds=1.0, connections=2) for aim in aims], client)
+    assert unlimited.received_bytes > 0
+    # What waited in the lines' queues and the bucket's burst comes beside the rate.
+    assert 0 < 8 * rated.received_bytes < 100e6 * rated.seconds * 1.02 + 8 * 300_000
 
 
 def test_what_is_asked_for_in_vain_has_failed(lab: SystemLab) -> None:
