@@ -96,7 +96,8 @@ class StreamClient(BulkClient):
         if errors := [str(row["error"]) for row in rows if row["error"]]:
             raise EngineError(f"a stream of {self._load.name} broke: {errors[0]}; measure again")
         longest_ns = max(row["settled_ns"] for row in rows)
-        # Each stream's rate is over its own time; their times differ by how long the last segments took.
+        # As `keisoku stream` has it: each stream's rate is over its own time, so that one that was starved and has
+        # to empty its buffer when all others are done does not make them slow.
         settled = sum(row["settled_bytes"] * longest_ns / max(1, row["settled_ns"]) for row in rows)
         begin_ns = began[0] + round(self._trial.warm_up_s * 1e9)
         return ClientRun(self._load.name, 0, 0, round(settled), begin_ns, begin_ns + max(1, longest_ns))

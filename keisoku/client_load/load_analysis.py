@@ -24,6 +24,8 @@ from keisoku.report.load_plot import bulk_plots, load_plots
 from keisoku.report.plot import Plot
 
 ALL = "all"
+_EVEN = 1.1
+"""Times of streams that ended together differ by less."""
 PERCENTILES = (50.0, 90.0, 99.0)
 Row = Mapping[str, Any]
 Bucket = tuple[int, int, int]
@@ -44,7 +46,7 @@ def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
         kind=KIND,
         title=f"{settings.get('target', 'load')} by {settings.get('client', 'a client')}",
         rows=tuple(rows),
-        flags=tuple(flags(runs, str(settings.get("client", "")))),
+        flags=tuple(uneven(runs) if bulk else flags(runs)),
         remarks=tuple(_remarks(runs, settings)),
     )
     return observation, bulk_plots(rows) if bulk else load_plots(rows)
@@ -93,7 +95,7 @@ def quantile(buckets: Iterable[Bucket], percent: float) -> tuple[float, float] |
     return (low + high) / 2, (high - low) / 2
 
 
-def flags(runs: Sequence[Row], client: str) -> list[Flag]:
+def flags(runs: Sequence[Row]) -> list[Flag]:
     """What changes the meaning of the figures: failures, requests never sent, a client that was the bound itself."""
     found = []
     why: dict[str, int] = {}
@@ -113,6 +115,21 @@ def flags(runs: Sequence[Row], client: str) -> list[Flag]:
         )
         found.append(Flag(name="client-limited", text=text))
     return found
+
+
+def uneven(runs: Sequence[Row]) -> list[Flag]:
+    """Of streams that should have ended together: some still had to empty their buffers when others were done."""
+    trials: dict[int, list[float]] = {}
+    for run in runs:
+        trials.setdefault(int(run["trial"]), []).append(_seconds([run]))
+    late = sum(max(group) > _EVEN * min(group) for group in trials.values())
+    if not late:
+        return []
+    text = (
+        f"In {late:,} of {len(trials):,} runs a client still emptied its buffers when others had long ended: the sum of"
+        " their rates may be more than was ever carried at once. Give a longer --duration."
+    )
+    return [Flag(name="uneven-ends", text=text)]
 
 
 def _row(

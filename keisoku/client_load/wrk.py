@@ -121,8 +121,7 @@ def _drawn(paths: list[tuple[str, float]], seed: int) -> list[str]:
     return [
         f"math.randomseed({seed})",
         f"local files, requests = {{{', '.join(rows)}}}, {{}}",
-        "function init(args)",
-        "  wrk.init(args)",
+        "function init()",
         "  for at, file in ipairs(files) do requests[at] = wrk.format(nil, file[2]) end",
         "end",
         "function request()",

@@ -64,7 +64,8 @@ def _plot(
     groups = list(dict.fromkeys(row.group for row in rows))
     places = [row.at.value for row in rows if row.at]
     axes = {"xaxis": axis(along, places), "yaxis": axis(title)}
-    plot = Plot(name, f"{title} against concurrency.", axes, choices=groups, choice_title="clients")
+    caption = f"{title[0].upper()}{title[1:]}, against {along}."
+    plot = Plot(name, caption, axes, choices=groups, choice_title="clients")
     for group in groups:
         mine = [row for row in rows if row.group == group and figure in row.figures and row.at]
         for number, client in enumerate(dict.fromkeys(_client(row) for row in mine)):

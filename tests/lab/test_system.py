@@ -64,9 +64,11 @@ def test_every_request_is_answered_whole_and_counted(lab: SystemLab, client: str
         assert all(low < high for low, high, _ in seen.latencies)
 
 
-@pytest.mark.parametrize("keep_alive", [False, True])
-def test_wrk_is_answered_whole_and_says_so(lab: SystemLab, keep_alive: bool) -> None:
-    for seen in run(lab, "wrk", seconds=1.0, connections=7, keep_alive=keep_alive):
+@pytest.mark.parametrize(("keep_alive", "files"), [(False, 1), (True, 2)])
+def test_wrk_is_answered_whole_and_says_so(lab: SystemLab, keep_alive: bool, files: int) -> None:
+    paths = tuple((f"/{FILE_BYTES}.bin?{number}", 1.0 + number) for number in range(files))
+    loads = [aim.load(seconds=1.0, connections=7, keep_alive=keep_alive) for aim in lab_aims(lab)]
+    for seen in clients.run([replace(load, paths=paths) for load in loads], "wrk"):
         assert seen.completed > 0
         assert seen.failed == 0
         assert seen.received_bytes > seen.completed * FILE_BYTES

@@ -93,8 +93,11 @@ def test_streams_together_are_set_beside_what_each_does_alone() -> None:
     ]
     found = {(row.group, row.name): row.figures for row in load_analysis.observed(rows, {}, bulk=True)}
     assert list(found)[:2] == [("Alone", "fast, 1 stream"), ("Alone", "client1, 1 stream")]
-    # Each over its own time: who ends later does not make the others slower.
+    # Each over its own time: who ends later does not make the others slower, but that is said.
     assert found["Together", "all, 2 streams"]["received"].value == pytest.approx(8462e6)
+    (flag,) = load_analysis.uneven(rows)
+    assert "In 2 of 6 runs" in flag.text
+    assert not load_analysis.uneven([row for row in rows if row["pattern"] == "alone"])
     share = found["Together", "fast, 1 stream"]["of_alone"]
     assert share.value == pytest.approx(80, rel=1e-3)
     assert share.uncertainty is not None
@@ -135,7 +138,7 @@ def test_rates_of_all_clients_are_of_the_time_that_all_took() -> None:
     assert found["all, 20 connections"]["requests"].value == 1500
     assert found["all, 20 connections"]["received"].value == pytest.approx(1.5e6)
     assert found["all, 20 connections"]["p50"].value == pytest.approx(15e-9)
-    raised = {flag.name: flag.text for flag in load_analysis.flags(rows, "own")}
+    raised = {flag.name: flag.text for flag in load_analysis.flags(rows)}
     assert set(raised) == {"failed-requests", "unsent-requests", "client-limited"}
     assert "12 timed out" in raised["failed-requests"]
 
