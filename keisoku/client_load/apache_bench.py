@@ -19,7 +19,6 @@ NAME = "ab"
 MOST_PER_SECOND = 50_000
 """Requests for which it makes room when only a time is given: it never does as many."""
 TABLE = "percent.csv"
-_RESOLUTION_NS = 1000
 
 
 def invoke(load: ClientLoad) -> Invocation:
@@ -51,7 +50,7 @@ def read(load: ClientLoad, ended: Ended) -> ClientRun:
         received_bytes=round(_figure(said, "Total transferred")),
         began_ns=ended.began_ns,
         ended_ns=ended.began_ns + round(seconds * 1e9),
-        latencies=buckets_of(_percentiles(ended.files.get(TABLE, "")), completed, _RESOLUTION_NS),
+        latencies=buckets_of(_percentiles(ended.files.get(TABLE, "")), completed),
         failures={"failed": failed} if failed else {},
     )
 

@@ -132,7 +132,7 @@ KINDS = {one.name: one for one in (StreamClient, Iperf3Client)}
 
 def _check(load: ClientLoad, name: str) -> None:
     if load.ssh:
-        raise PlanError("with", f"{name} has no clients over ssh", "run keisoku there, or use own, ab or wrk")
+        raise PlanError("with", f"{name} has no clients over ssh", "run keisoku there, or use own, ab, wrk or oha")
     if load.requests is not None or load.per_second is not None or load.seconds is None:
         raise PlanError("with", f"{name} sends bytes for a time, it asks for nothing", "give --duration only")
     if load.connections > MOST_STREAMS or load.seconds > MOST_S:

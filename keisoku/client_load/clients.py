@@ -7,7 +7,7 @@ import resource
 import time
 from collections.abc import Callable, Sequence
 
-from keisoku.client_load import apache_bench, bulk_client, own_client, wrk
+from keisoku.client_load import apache_bench, bulk_client, oha, own_client, wrk
 from keisoku.client_load.client_load import ClientLoad
 from keisoku.client_load.client_run import ClientRun, Running
 from keisoku.client_load.load_program import LoadProgram
@@ -16,7 +16,7 @@ from keisoku.client_load.remote_client import RemoteClient
 from keisoku.client_load.ssh_hosts import SshHosts
 from keisoku.errors import PlanError
 
-PROGRAMS: dict[str, LoadProgram] = {one.name: one for one in (apache_bench.PROGRAM, wrk.PROGRAM)}
+PROGRAMS: dict[str, LoadProgram] = {one.name: one for one in (apache_bench.PROGRAM, wrk.PROGRAM, oha.PROGRAM)}
 BULK = tuple(bulk_client.KINDS)
 """Those that send bytes in TCP streams instead of asking for files."""
 CLIENTS: dict[str, Callable[[ClientLoad, SshHosts], Running]] = {

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from keisoku.errors import EngineError
 
 _LONGEST_NS = 1e18
+RESOLUTION_NS = 1000
+"""In which ab and wrk tell; oha tells more digits than its clock readings are worth."""
 
 
-def buckets_of(
-    points: Sequence[tuple[float, float]], completed: int, resolution_ns: int
-) -> tuple[tuple[int, int, int], ...]:
+def buckets_of(points: Sequence[tuple[float, float]], completed: int) -> tuple[tuple[int, int, int], ...]:
     """Buckets (lower ns, upper ns, count) that hold `completed` requests, from pairs of percent and ns.
 
-    Request number ⌈completed · percent / 100⌉ took what its percentile says, to the resolution; those between two that
+    Request number ⌈completed · percent / 100⌉ took what its percentile says, to a µs; those between two that
     are known took something between them. Those below the lowest known and above the highest are not told. Raises
     EngineError for what are no percentiles.
     """
@@ -32,7 +32,7 @@ def buckets_of(
     before: tuple[int, int] | None = None
     for rank, at_ns in known.items() if completed > 0 else ():
         if before is not None and rank - before[0] > 1:
-            found.append((before[1], max(at_ns, before[1] + resolution_ns), rank - before[0] - 1))
-        found.append((at_ns, at_ns + resolution_ns, 1))
+            found.append((before[1], max(at_ns, before[1] + RESOLUTION_NS), rank - before[0] - 1))
+        found.append((at_ns, at_ns + RESOLUTION_NS, 1))
         before = rank, at_ns
     return tuple(found)

@@ -44,7 +44,9 @@ class RemoteClient:
         )
         self._session = WatchedSession(hosts.command(load.ssh, text), token, f"keisoku of {load.name} at {load.ssh}")
         if not self._session.ready():
-            raise PlanError("with", f"keisoku is not installed at {load.ssh}", "install it there, or use ab or wrk")
+            raise PlanError(
+                "with", f"keisoku is not installed at {load.ssh}", "install it there, or use ab, wrk or oha"
+            )
 
     def begin(self, at_ns: int) -> None:
         """At that time of CLOCK_MONOTONIC."""

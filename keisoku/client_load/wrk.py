@@ -94,7 +94,7 @@ def read(load: ClientLoad, ended: Ended) -> ClientRun:
         received_bytes=found.bytes,
         began_ns=ended.began_ns,
         ended_ns=ended.began_ns + found.duration * 1000,
-        latencies=buckets_of([(percent, 1e3 * us) for percent, us in found.percentiles], in_time, 1000),
+        latencies=buckets_of([(percent, 1e3 * us) for percent, us in found.percentiles], in_time),
         failures=failures,
     )
 

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,16 @@ def test_wrk_is_answered_whole_and_says_so(lab: SystemLab, keep_alive: bool, fil
         assert seen.received_bytes > seen.completed * FILE_BYTES
         assert sum(count for _, _, count in seen.latencies) == seen.completed
         assert seen.seconds >= 1.0
+
+
+@pytest.mark.skipif(Program("oha", "").path is None, reason="oha is not installed (crate oha)")
+@pytest.mark.parametrize("how", [{"requests": REQUESTS}, {"seconds": 1.0, "per_second": 100.0, "keep_alive": True}])
+def test_oha_is_answered_whole_and_says_so(lab: SystemLab, how: dict[str, Any]) -> None:
+    for seen in run(lab, "oha", connections=7, timeout_s=60.0, **how):
+        assert seen.failed == 0
+        assert seen.completed == how.get("requests", seen.completed) > 0
+        assert seen.received_bytes == seen.completed * FILE_BYTES
+        assert sum(count for _, _, count in seen.latencies) == seen.completed
 
 
 @pytest.mark.parametrize("client", ["stream", "iperf3"])

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keisoku.client_load import apache_bench, load_analysis, wrk
+from keisoku.client_load import apache_bench, load_analysis, oha, wrk
 from keisoku.client_load.client_load import ClientLoad
 from keisoku.client_load.client_run import ClientRun
 from keisoku.client_load.clients import PROGRAMS
@@ -41,8 +41,21 @@ Total transferred:      1650000 bytes
 Requests per second:    400.00 [#/sec] (mean)
 """
 AB_TABLE = "Percentage served,Time in ms\n" + "".join(f"{percent},{1 + percent / 10:.3f}\n" for percent in range(101))
-WRK_SAID = {"duration": 2_500_000, "requests": 1000, "bytes": 1_650_000, "connect": 1, "read": 2, "write": 3}
+WRK_SAID: dict[str, Any] = {
+    "duration": 2_500_000,
+    "requests": 1000,
+    "bytes": 1_650_000,
+    "connect": 1,
+    "read": 2,
+    "write": 3,
+}
 WRK_SAID |= {"status": 15, "timeout": 4, "percentiles": [[half / 2, 1000 + 50 * half] for half in range(201)]}
+OHA_SAID: dict[str, Any] = {
+    "summary": {"successRate": 1.0, "total": 2.5, "slowest": 0.02, "fastest": 0.001, "totalData": 1_500_000},
+    "latencyPercentiles": {"p10": 0.002, "p50": 0.005, "p99": 0.011, "p99.9": 0.015},
+    "statusCodeDistribution": {"200": 985, "404": 15},
+    "errorDistribution": {"connection refused": 3, "aborted due to deadline": 10},
+}
 TOKEN = "keisoku-0123"
 
 
@@ -81,18 +94,38 @@ def test_what_wrk_says_is_read() -> None:
         wrk.read(load(), ended(files={wrk.FIGURES: json.dumps({**WRK_SAID, "more": 1})}))
 
 
+def test_what_oha_says_is_read() -> None:
+    seen = oha.read(load(), ended(json.dumps(OHA_SAID)))
+    assert (seen.completed, seen.failed, seen.given_up, seen.received_bytes, seen.seconds) == (
+        985,
+        18,
+        10,
+        1_500_000,
+        2.5,
+    )
+    assert seen.failures == {"refusals": 15, "connection refused": 3}
+    assert sum(count for _, _, count in seen.latencies) == 1000
+    assert load_analysis.quantile(seen.latencies, 99) == (pytest.approx(11e6, abs=1000), 500)
+    nobody = {"total": 1.0, "slowest": None, "fastest": None, "totalData": 0}
+    nothing = {**OHA_SAID, "summary": nobody, "latencyPercentiles": {"p50": None}, "statusCodeDistribution": {}}
+    assert oha.read(load(), ended(json.dumps(nothing))).latencies == ()
+    for bad in ("", "[]", json.dumps({**OHA_SAID, "latencyPercentiles": {"median": 0.1}}), '{"summary": {}}'):
+        with pytest.raises(EngineError, match="did not say its figures"):
+            oha.read(load(), ended(bad))
+
+
 @given(st.integers(0, 10**5), st.lists(st.integers(0, 10**9), min_size=1, max_size=30).map(sorted))
 def test_percentiles_hold_as_many_requests_as_there_were(completed: int, times: list[int]) -> None:
     points = [(100 * at / max(1, len(times) - 1), float(time)) for at, time in enumerate(times)]
     points += [(100.0, float(times[-1]))]
-    found = buckets_of(points, completed, 10)
+    found = buckets_of(points, completed)
     assert all(low < high for low, high, _ in found)
     assert sum(count for _, _, count in found) == completed
     for percent, time in points if completed else ():
         told = load_analysis.quantile(found, percent)
         # Of fewer requests than percentiles several are one, which then has the greatest of their times.
         assert told is not None
-        assert completed < len(points) or abs(told[0] - time) <= max(10, told[1])
+        assert completed < len(points) or abs(told[0] - time) <= max(1000, told[1])
 
 
 @settings(max_examples=50)
@@ -100,6 +133,7 @@ def test_percentiles_hold_as_many_requests_as_there_were(completed: int, times: 
 def test_no_words_make_reading_fail_otherwise_than_said(said: str, table: str, cut: int) -> None:
     texts = {
         "ab": ended((said, AB_SAID + said, AB_SAID[: len(said)])[cut], {apache_bench.TABLE: AB_TABLE[:30] + table}),
+        "oha": ended((said, json.dumps(OHA_SAID)[: len(said) * 20], table)[cut]),
         "wrk": ended(files={wrk.FIGURES: (said, json.dumps(WRK_SAID)[: len(said) * 20], table)[cut]}),
     }
     for name, words in texts.items():
@@ -121,6 +155,9 @@ def test_figures_of_other_kinds_are_refused(changed: dict[str, Any]) -> None:
     text = json.dumps({**WRK_SAID, **changed})
     with contextlib.suppress(EngineError):
         assert wrk.read(load(), ended(files={wrk.FIGURES: text})).completed >= 0
+    summary = OHA_SAID["summary"] | dict(zip(("total", "fastest", "totalData"), changed.values(), strict=False))
+    with contextlib.suppress(EngineError):
+        assert oha.read(load(), ended(json.dumps({**OHA_SAID, "summary": summary}))).completed >= 0
 
 
 @pytest.mark.parametrize(
@@ -130,6 +167,9 @@ def test_figures_of_other_kinds_are_refused(changed: dict[str, Any]) -> None:
         ("wrk", {"per_second": 100.0}, "closed loop"),
         ("ab", {"paths": (("/a", 1.0), ("/b", 1.0))}, "one file"),
         ("wrk", {"requests": 10, "seconds": None}, "for a time"),
+        ("oha", {"requests": 10}, "requests or after a time"),
+        ("oha", {"per_second": 10.0, "poisson": True}, "even gaps"),
+        ("oha", {"paths": (("/a", 1.0), ("/b", 1.0))}, "one file"),
     ],
 )
 def test_a_program_is_not_asked_for_what_it_cannot_do(name: str, how: dict[str, Any], says: str) -> None:
