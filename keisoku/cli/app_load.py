@@ -34,6 +34,7 @@ from keisoku.lab.system_name import find_system, is_system
 @click.option("--keep-alive", is_flag=True, help="many requests on a connection (default: one)")
 @click.option("--requests", type=int, metavar="N", help="of each client, then it ends")
 @click.option("--duration", default=None, metavar="TIME", help="of each run (default: 5s, if no --requests)")
+@click.option("--each-file", is_flag=True, help="one file of a lab after the other, not all by weight")
 @click.option("--offset", "offsets", multiple=True, metavar="CLIENT=TIME", help="begin later than the others")
 @click.option(
     "--pattern",
@@ -118,7 +119,16 @@ def _campaign(aims: Sequence[Aim], given: dict[str, Any]) -> Campaign:
         repetitions=given["repetitions"],
         rest_s=_time("--rest", given["rest"]),
         seed=given["seed"],
+        each_file=_files(aims) if given["each_file"] else (),
     )
+
+
+def _files(aims: Sequence[Aim]) -> tuple[str, ...]:
+    """Of which all clients ask."""
+    files = {path for path, _ in aims[0].paths}
+    if any({path for path, _ in aim.paths} != files for aim in aims):
+        raise PlanError("--each-file", "the clients do not ask for the same files", "leave it away, or load a lab")
+    return tuple(path for path, _ in aims[0].paths)
 
 
 def _pairs(option: str, texts: Sequence[str], aims: Sequence[Aim]) -> dict[str, str]:

@@ -43,11 +43,16 @@ class Trial:
     """Connections of each client that was not given its own number."""
     repetition: int
     loads: tuple[ClientLoad, ...]
+    file: str = ""
+    """Which file is asked for; empty: all of a load's files, by weight."""
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """Every pattern at every concurrency, `repetitions` times, in random order, `rest_s` apart."""
+    """Every pattern at every concurrency, for every file of `each_file` (if none: all by weight).
+
+    All that `repetitions` times, in random order, `rest_s` apart.
+    """
 
     client: str
     loads: tuple[ClientLoad, ...]
@@ -58,6 +63,7 @@ class Campaign:
     repetitions: int = 3
     rest_s: float = 1.0
     seed: int = 1
+    each_file: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         clients.find_client(self.client)
@@ -74,15 +80,17 @@ class Campaign:
         found: list[Trial] = []
         for repetition in range(self.repetitions):
             every = [
-                (pattern, concurrency, loads)
+                (pattern, concurrency, file, loads)
                 for pattern in self.patterns
                 for concurrency in self.concurrencies
+                for file in self.each_file or ("",)
                 for loads in self._groups(pattern, concurrency)
             ]
             order.shuffle(every)
-            for pattern, concurrency, loads in every:
+            for pattern, concurrency, file, group in every:
+                loads = [replace(load, paths=((file, 1.0),)) if file else load for load in group]
                 seeded = tuple(replace(load, seed=self.seed + 1000 * repetition + at) for at, load in enumerate(loads))
-                found.append(Trial(len(found), pattern, concurrency, repetition, seeded))
+                found.append(Trial(len(found), pattern, concurrency, repetition, seeded, file))
         return found
 
     def run(
@@ -99,8 +107,9 @@ class Campaign:
             runs = clients.run(trial.loads, self.client, hosts)
             keep(trial, runs)
             names = ", ".join(f"{run.client} {self._rate(run)}" for run in runs)
+            of = f", {trial.file}" if trial.file else ""
             what = "streams" if self.client in clients.BULK else "connections"
-            say(f"{trial.number + 1}/{len(trials)} {trial.pattern}, {trial.concurrency} {what}: {names}")
+            say(f"{trial.number + 1}/{len(trials)} {trial.pattern}, {trial.concurrency} {what}{of}: {names}")
 
     def _rate(self, run: ClientRun) -> str:
         seconds = max(run.seconds, 1e-9)

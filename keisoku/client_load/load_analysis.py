@@ -60,28 +60,42 @@ def observed(
     `bulk`: streams that ask for nothing. `of_alone`: what a client gets beside others in percent of that.
     """
     found = []
-    alone: dict[tuple[int, str], Quantity] = {}
-    for pattern in sorted({str(run["pattern"]) for run in runs}, key=lambda one: (one != ALONE, one == TOGETHER, one)):
-        for concurrency in sorted({int(run["concurrency"]) for run in runs if run["pattern"] == pattern}):
-            of = [run for run in runs if (run["pattern"], run["concurrency"]) == (pattern, concurrency)]
-            trials: dict[str, list[list[Row]]] = {}
-            for client in dict.fromkeys(str(run["client"]) for run in sorted(of, key=_order)):
-                trials[client] = [[run] for run in of if run["client"] == client]
-            together: dict[int, list[Row]] = {}
-            for run in of:
-                together.setdefault(int(run["trial"]), []).append(run)
-            if any(len(group) > 1 for group in together.values()):
-                trials[ALL] = list(together.values())
-            for client, groups in trials.items():
-                row = _bulk_row(pattern, concurrency, client, groups) if bulk else None
-                row = row or _row(pattern, concurrency, client, groups, latencies)
-                figure = row.figures["received" if bulk else "requests"]
-                if pattern == ALONE:
-                    alone[concurrency, client] = figure
-                elif (own := alone.get((concurrency, client))) and own.value > 0:
-                    row = row.model_copy(update={"figures": {**row.figures, "of_alone": _share(figure, own)}})
-                found.append(row)
+    alone: dict[tuple[str, int, str], Quantity] = {}
+    for (pattern, file, concurrency), of in sorted(_cells(runs).items(), key=lambda cell: _place(*cell[0])):
+        trials: dict[str, list[list[Row]]] = {}
+        for client in dict.fromkeys(str(run["client"]) for run in sorted(of, key=_order)):
+            trials[client] = [[run] for run in of if run["client"] == client]
+        together: dict[int, list[Row]] = {}
+        for run in of:
+            together.setdefault(int(run["trial"]), []).append(run)
+        if any(len(group) > 1 for group in together.values()):
+            trials[ALL] = list(together.values())
+        for client, groups in trials.items():
+            title = ", ".join(filter(None, (_title(pattern), file)))
+            row = _bulk_row(title, concurrency, client, groups) if bulk else None
+            row = row or _row(title, concurrency, client, groups, latencies)
+            figure = row.figures["received" if bulk else "requests"]
+            if pattern == ALONE:
+                alone[file, concurrency, client] = figure
+            elif (own := alone.get((file, concurrency, client))) and own.value > 0:
+                row = row.model_copy(update={"figures": {**row.figures, "of_alone": _share(figure, own)}})
+            found.append(row)
     return found
+
+
+def _cells(runs: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
+    """Runs of one pattern, file ('': all by weight) and concurrency."""
+    cells: dict[tuple[str, str, int], list[Row]] = {}
+    for run in runs:
+        # Runs that an earlier keisoku kept had no files to tell apart.
+        place = (str(run["pattern"]), str(run.get("file") or ""), int(run["concurrency"]))
+        cells.setdefault(place, []).append(run)
+    return cells
+
+
+def _place(pattern: str, file: str, concurrency: int) -> tuple[object, ...]:
+    """Those alone first, all together last; files by size where their names tell it."""
+    return pattern != ALONE, pattern == TOGETHER, pattern, len(file), file, concurrency
 
 
 def quantile(buckets: Iterable[Bucket], percent: float) -> tuple[float, float] | None:
@@ -133,7 +147,7 @@ def uneven(runs: Sequence[Row]) -> list[Flag]:
 
 
 def _row(
-    pattern: str,
+    title: str,
     concurrency: int,
     client: str,
     groups: Sequence[Sequence[Row]],
@@ -159,11 +173,11 @@ def _row(
         name=f"{client}, {connections} connections",
         figures=figures,
         at=Quantity(value=concurrency, unit="", uncertainty=0.0),
-        group=_group(pattern),
+        group=title,
     )
 
 
-def _bulk_row(pattern: str, concurrency: int, client: str, groups: Sequence[Sequence[Row]]) -> ObservedRow:
+def _bulk_row(title: str, concurrency: int, client: str, groups: Sequence[Sequence[Row]]) -> ObservedRow:
     """Bits of all clients together are the sum of their rates, each over its own time."""
     rates = [sum(8 * run["received_bytes"] / _seconds([run]) for run in group) for group in groups]
     streams = sum(run["connections"] for run in groups[0])
@@ -174,11 +188,11 @@ def _bulk_row(pattern: str, concurrency: int, client: str, groups: Sequence[Sequ
             "runs": Quantity(value=len(groups), unit="", uncertainty=0.0),
         },
         at=Quantity(value=concurrency, unit="", uncertainty=0.0),
-        group=_group(pattern),
+        group=title,
     )
 
 
-def _group(pattern: str) -> str:
+def _title(pattern: str) -> str:
     return pattern.capitalize() if pattern in (ALONE, TOGETHER) else pattern
 
 

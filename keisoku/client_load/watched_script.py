@@ -1,6 +1,6 @@
 """The script that runs a load's program at its place, and what it tells: one line for each step, then files. Pure.
 
-The script keeps watch: it reads a byte every two seconds, and when none comes, because the connection or the process
+The script keeps watch: it reads a byte now and then, and when none comes, because the connection or the process
 that asked for the load is gone, it kills the program. It needs a POSIX shell, coreutils, and nothing else.
 """
 
@@ -15,8 +15,8 @@ from keisoku.client_load.invocation import Invocation
 
 ALIVE, GO = b".", b"g"
 """What is written to it: all the time, and to begin."""
-ALIVE_S = 2.0
-SILENCE_S = 6
+ALIVE_S = 1.5
+SILENCE_S = 5
 """Without a byte, after which the program is killed."""
 SAID, COMPLAINED = "said", "complained"
 _FILE = re.compile(rb"file (\S+) +(\d+)")

@@ -20,7 +20,7 @@ import pytest
 from command_line import Child, Ended, start
 
 from keisoku.client_load.load_run import RUNS
-from keisoku.lab.namespace import FOLDER, Namespace
+from keisoku.lab.namespace import Namespace
 from keisoku.lab.program import Program
 from keisoku.lab.system import SystemLab
 from keisoku.lab.system_shape import ServedFile, SystemShape
@@ -138,12 +138,10 @@ def end_all(namespace: str) -> None:
             continue
 
 
-@pytest.mark.parametrize(
-    ("client", "amount"), [("ab", "--requests=200"), ("own", "--requests=200"), ("wrk", "--duration=1s")]
-)
-def test_hosts_load_together_and_tell(hosts: Hosts, client: str, amount: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", ["ab", "own"])
+def test_hosts_load_together_and_tell(hosts: Hosts, client: str, tmp_path: Path) -> None:
     ended = Ended(
-        hosts.start(f"--with={client}", amount, "--repetitions=1", "--timeout=60s", "--json", folder=tmp_path)
+        hosts.start(f"--with={client}", "--requests=200", "--repetitions=1", "--timeout=60s", "--json", folder=tmp_path)
     )
     assert ended.code == 0, ended.stderr
     told = json.loads(ended.stdout)
@@ -152,7 +150,7 @@ def test_hosts_load_together_and_tell(hosts: Hosts, client: str, amount: str, tm
     ]
     assert not [flag for flag in told["flags"] if flag["name"] == "failed-requests"]
     for run in ObservationDirectory.open(tmp_path / "run").rows(RUNS).to_pylist():
-        assert run["completed"] == 200 if amount.startswith("--requests") else run["completed"] > 0
+        assert run["completed"] == 200
         assert run["received_bytes"] >= FILE_BYTES * run["completed"]
     # Nothing of ours stays there: a shell, a program, a connection.
     assert {comm(pid) for pid in pids(hosts.lab.ports[0].namespace_path.name)} <= {"sshd", "timeout", "dd", ""}
@@ -191,4 +189,3 @@ def test_what_ssh_refuses_is_said_in_a_sentence(hosts: Hosts, tmp_path: Path) ->
     ended = Ended(strange.start("--requests=1", folder=tmp_path))
     assert ended.code == 2
     assert "cannot be reached by ssh: Host key verification failed" in ended.stderr
-    assert FOLDER.exists()

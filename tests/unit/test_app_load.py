@@ -58,6 +58,21 @@ def test_every_pattern_and_concurrency_is_run_as_often_as_asked() -> None:
     assert [trial.pattern for trial in trials[:8]] != [trial.pattern for trial in trials[8:16]]
 
 
+def test_each_file_is_a_series_of_its_own() -> None:
+    files = ("/151.bin", "/1430.bin")
+    campaign = Campaign("own", (load(), load("client2")), (ALONE, TOGETHER), (10,), each_file=files, repetitions=2)
+    trials = campaign.trials()
+    assert len(trials) == 2 * 2 * 3
+    assert {(trial.file, trial.loads[0].paths) for trial in trials} == {(file, ((file, 1.0),)) for file in files}
+    rows = [
+        bulk_row(at, trial.pattern, one.name, 100.0 + len(trial.file), 1.0) | {"file": trial.file}
+        for at, trial in enumerate(trials)
+        for one in trial.loads
+    ]
+    groups_ = [row.group for row in load_analysis.observed(rows, {}, bulk=True)]
+    assert list(dict.fromkeys(groups_)) == [f"{who}, {file}" for who in ("Alone", "Together") for file in files]
+
+
 def test_some_clients_may_load_together() -> None:
     names = ["client1", "client2", "client3"]
     assert groups("client3+client1", names) == [("client1", "client3")]
