@@ -82,6 +82,9 @@ class LoadStep(Settings):
     slow_bps: int = Field(default=1_000_000_000, gt=0)
     """Of each slow client's line, a token bucket that counts Ethernet frames; nothing limits the fast one's."""
     servers: int = Field(default=1, ge=1)
+    """Client N sends to server N, in turn if there are fewer."""
+    server_bps: int | None = Field(default=None, gt=0)
+    """Of each server's line; None: nothing limits it."""
     by: Literal["stream", "iperf3"] = "stream"
     duration_s: float = Field(default=2.0, gt=0)
     repetitions: int = Field(default=5, ge=2)

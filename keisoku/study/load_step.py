@@ -27,7 +27,9 @@ SLOW_AT_ONCE = "slow"
 
 def measure_load(step: LoadStep, path: Path) -> Result:
     """Measures and keeps the step. Raises PlanError where there can be no lab."""
-    shape = SystemShape((step.slow_bps,) * step.slow_clients + (None,), servers=step.servers)
+    shape = SystemShape(
+        (step.slow_bps,) * step.slow_clients + (None,), servers=step.servers, server_bps=step.server_bps
+    )
     slow = "+".join(f"client{number}" for number in range(1, step.slow_clients + 1))
     with SystemLab(shape) as lab, bulk_aims(lab) as aims:
         campaign = Campaign(

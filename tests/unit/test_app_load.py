@@ -159,10 +159,11 @@ def test_rates_of_all_clients_are_of_the_time_that_all_took() -> None:
 
 
 def test_a_system_is_read_as_it_is_written() -> None:
-    given_ = pairs("system?servers=2&rates=1G,none&file=151:3,10k&uplink=100M&queue=300k", KEYS)
+    given_ = pairs("system?servers=2&rates=1G,none&file=151:3,10k&uplink=100M&queue=300k&server-rate=50M", KEYS)
     shape = shape_of(given_)
     assert shape.rates_bps == (1_000_000_000, None)
     assert (shape.servers, shape.uplink_bps, shape.queue_bytes) == (2, 100_000_000, 300_000)
+    assert shape.server_bps == 50_000_000
     assert shape.files == (ServedFile(151, 3.0), ServedFile(10_000, 1.0))
     assert shape_of(pairs("system?clients=3&rates=1G", KEYS)).rates_bps == (1_000_000_000,) * 3
     background = load_of({"load": "100,-", "udp": "-,90M", "timeout": "2s"}, 2)
