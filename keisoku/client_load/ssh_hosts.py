@@ -7,8 +7,10 @@ connection: when it or this process is gone, nothing of ours stays there.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import secrets
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -19,6 +21,7 @@ from types import TracebackType
 from typing import Self
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.lab.owner import lives
 from keisoku.lab.program import Program
 
 SCHEME = "ssh://"
@@ -28,6 +31,7 @@ _DESTINATION = re.compile(
 )
 _CONNECT_S = 10
 _PATIENCE_S = 5.0
+_PREFIX = "keisoku-ssh-"
 _OPTIONS = (
     *("-a", "-x", "-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_S}", "-o", "ClearAllForwardings=yes"),
     *(
@@ -52,6 +56,14 @@ def check_destination(text: str) -> str:
     return text
 
 
+def _sweep() -> None:
+    """Removes the folders of runs that were killed: what was in them, sockets, ended with them."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if owner.isdecimal() and not lives(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 class SshHosts:
     """A context manager: a connection opens when it is first wanted, and all close on exit."""
 
@@ -62,7 +74,8 @@ class SshHosts:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix="keisoku-ssh-")
+        _sweep()
+        self._folder = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-")
         return self
 
     def __exit__(

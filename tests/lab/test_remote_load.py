@@ -97,8 +97,9 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
         own.chmod(0o755)
         lab = stack.enter_context(SystemLab(SystemShape((None,) * 3, files=(ServedFile(FILE_BYTES),))))
         for port in lab.ports[:2]:
+            daemon = listen(folder, port.address, Namespace(port.namespace_path.name), programs)
+            stack.callback(daemon.wait)
             stack.callback(end_all, port.namespace_path.name)
-            listen(folder, port.address, Namespace(port.namespace_path.name), programs)
         host_key = (folder / "host.pub").read_text()
         known = "".join(f"[{port.address}]:{PORT} {host_key}" for port in lab.ports[:2])
         (folder / "known").write_text(known)
@@ -110,7 +111,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
         yield Hosts(lab, configuration)
 
 
-def listen(folder: Path, address: str, place: Namespace, programs: Path) -> None:
+def listen(folder: Path, address: str, place: Namespace, programs: Path) -> subprocess.Popen[str]:
     """An sshd at that address, and nowhere else."""
     configuration = folder / f"sshd-{address}"
     configuration.write_text(
@@ -125,7 +126,7 @@ def listen(folder: Path, address: str, place: Namespace, programs: Path) -> None
     for line in daemon.stderr:
         words.append(line)
         if "Server listening" in line:
-            return
+            return daemon
     pytest.fail(f"sshd did not start: {''.join(words)}")
 
 

@@ -7,6 +7,8 @@ import json
 import os
 import select
 import signal
+import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +265,17 @@ def test_another_keisoku_s_run_is_moved_to_this_clock() -> None:
     for bad in ("{}", "[]", "x", told.replace("completed", "complete")):
         with pytest.raises(EngineError, match="the other keisoku"):
             read_remote(bad, 70)
+
+
+def test_folders_of_killed_runs_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended_ = subprocess.Popen(["true"])
+    ended_.wait()
+    for owner in (ended_.pid, os.getpid()):
+        (tmp_path / f"keisoku-ssh-{owner}-x").mkdir()
+    with SshHosts():
+        assert not (tmp_path / f"keisoku-ssh-{ended_.pid}-x").exists()
+    assert [entry.name for entry in tmp_path.iterdir()] == [f"keisoku-ssh-{os.getpid()}-x"]
 
 
 def test_places_of_clients_are_read() -> None:
