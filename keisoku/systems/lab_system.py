@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from keisoku.application.observation import Observation
 from keisoku.application.state import State
-from keisoku.client_load.clients import find_client
+from keisoku.client_load.clients import BULK, find_client
 from keisoku.errors import PlanError
 from keisoku.lab import system_name
 from keisoku.lab.system import SystemLab, SystemPort
@@ -41,6 +41,8 @@ def load_of(given: Mapping[str, str], clients: int) -> Background:
     """The load from what was given: for each key one value for all clients, or one for each; '-' is none."""
     client = given.get("with", "own")
     find_client(client)
+    if client in BULK:
+        raise PlanError("with", f"{client} asks for nothing", "use bulk=1, or with=own")
     if given.get("keepalive", "no") not in ("yes", "no"):
         raise PlanError("keepalive", f"'{given['keepalive']}' is neither yes nor no", "write keepalive=yes")
     return Background(
