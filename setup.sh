@@ -41,16 +41,17 @@ build)
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
     ;;
 test)
-    daemons="openvswitch-switch nginx vsftpd"
+    daemons="openvswitch-switch nginx vsftpd openssh-server"
     # shellcheck disable=SC2086  # one word a package
     new=$(missing $daemons)
     # shellcheck disable=SC2086
     debian "tests that need them are skipped by name" \
-        iproute2 ethtool tshark chromium chromium-driver nftables apache2-utils linuxptp $daemons
+        iproute2 ethtool tshark chromium chromium-driver nftables apache2-utils wrk iperf3 linuxptp openssh-client $daemons
     # Labs run daemons of their own in their namespaces; the host's, which these packages start, are not wanted.
     # shellcheck disable=SC2086
     for daemon in $new; do
         [ -z "$(missing "$daemon")" ] || continue
+        [ "$daemon" != openssh-server ] || daemon=ssh
         invoke-rc.d "$daemon" stop >/dev/null 2>&1 || true
         update-rc.d "$daemon" disable >/dev/null 2>&1 || true
     done

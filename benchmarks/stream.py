@@ -1,5 +1,7 @@
 """TCP by message size on a veth: keisoku beside a plain C send loop, iperf3 and nuttcp, in turns of one run; medians.
 
+Single turns of one and the same sender scatter by a tenth, so ratios of medians have their 95 % interval beside them
+(bootstrap over turns), and only what lies wholly below its goal is called so.
 Run: python benchmarks/stream.py [--quick]. Needs root, gcc, iperf3 and nuttcp. All use cubic, by the route, as nuttcp
 has no option for it, one connection, and are judged by what the receiver read.
 """
@@ -15,8 +17,9 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
+from statistics import geometric_mean, median
 
+import numpy as np
 from pyroute2 import IPRoute
 
 from keisoku.lab.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
@@ -29,8 +32,8 @@ from keisoku.stream.trial import StreamTrial
 
 SIZES = (1024, 4096, 8192, 16_384, 32_768, 61_440, 65_536, 77_824, 98_304, 131_072, 262_144, 524_288, 1_048_576)
 PEERS = ("plain loop", "iperf3", "nuttcp")
-NEAR = 0.95
-"""Of a plain loop's throughput is as good."""
+GOALS = (0.95, 1.0, 1.0)
+"""Shares of the peers' throughput."""
 _PORT = 5511
 _HERE = Path(__file__).parent
 
@@ -122,14 +125,31 @@ def measure(seconds: float, turns: int, sizes: tuple[int, ...]) -> dict[int, dic
     return found
 
 
+def ratios(found: dict[int, dict[str, list[float]]], peer: str) -> tuple[list[float], list[tuple[float, float]]]:
+    """Ours to the peer's by median, size after size and last the geometric mean of all; and their 95 % intervals."""
+    chance = np.random.default_rng(1)
+
+    def medians(of: list[float]) -> np.ndarray:
+        return np.median(chance.choice(of, (4000, len(of))), axis=1)
+
+    sizes = sorted(found)
+    mid = [median(found[size]["keisoku"]) / median(found[size][peer]) for size in sizes]
+    drawn = [medians(found[size]["keisoku"]) / medians(found[size][peer]) for size in sizes]
+    drawn.append(np.exp(np.mean(np.log(drawn), axis=0)))
+    ends = [np.percentile(draws, (2.5, 97.5)) for draws in drawn]
+    return [*mid, geometric_mean(mid)], [(float(low), float(high)) for low, high in ends]
+
+
 def table(found: dict[int, dict[str, list[float]]]) -> str:
-    """Medians in Gb/s, and what is below what it should be."""
-    lines = [f"{'byte':>9} {'keisoku':>9} {'plain':>9} {'iperf3':>9} {'nuttcp':>9}  of plain"]
-    for size in sorted(found):
-        ours, *peers = (median(found[size][name]) for name in ("keisoku", *PEERS))
-        low = [name for name, value, share in zip(PEERS, peers, (NEAR, 1, 1), strict=True) if ours < share * value]
-        values = " ".join(f"{value / 1e9:9.2f}" for value in (ours, *peers))
-        lines.append(f"{size:9} {values} {ours / peers[0]:9.3f}" + (f"  BELOW {', '.join(low)}" if low else ""))
+    """Median in Gb/s, ratios to the peers, and which of them is surely less than it should be."""
+    lines = [f"{'byte':>9} {'Gb/s':>6} " + "".join(f"{'to ' + name:^22}" for name in PEERS)]
+    columns = [ratios(found, name) for name in PEERS]
+    rates = [f"{median(found[size]['keisoku']) / 1e9:.2f}" for size in sorted(found)]
+    for at, (size, rate) in enumerate(zip([*sorted(found), "all"], [*rates, ""], strict=True)):
+        low = [name for name, goal, (_, ends) in zip(PEERS, GOALS, columns, strict=True) if ends[at][1] < goal]
+        cells = [f"{mid[at]:.3f} ({ends[at][0]:.2f}–{ends[at][1]:.2f})" for mid, ends in columns]
+        below = f"  BELOW {', '.join(low)}" if low else ""
+        lines.append(f"{size:>9} {rate:>6} " + "".join(f"{cell:^22}" for cell in cells) + below)
     return "\n".join(lines)
 
 
@@ -137,7 +157,7 @@ def main() -> None:
     """Prints the table."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--quick", action="store_true", help="three turns of fewer sizes")
-    options.add_argument("--turns", type=int, default=7)
+    options.add_argument("--turns", type=int, default=11)
     options.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = options.parse_args()
     sizes = tuple(chosen.sizes[::3] if chosen.quick else chosen.sizes)

@@ -13,7 +13,7 @@ Limit = float | None
 """Bit/s at the switch port; None is no limit at all, which is not the same as a limit at line rate: shaping costs."""
 
 JUST_BELOW = 0.95
-"""Of what a port carries without a limit, a limit that is surely felt."""
+"""Of what is delivered without a limit, a limit that is surely felt."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Candidates:
     floor_bps: float
     line_bps: float
     count: int = 97
-    carried_bps: float | None = None
-    """What the port carries without a limit, if that was seen."""
+    delivered_bps: float | None = None
+    """What comes through the port to the client without a limit, if that was seen."""
 
     def __post_init__(self) -> None:
         if not 0 < self.floor_bps < self.line_bps:
@@ -44,15 +44,15 @@ class Candidates:
 
     @property
     def binding(self) -> int | None:
-        """The rate that just begins to hold back what the port carries; None if that was not seen.
+        """The rate that just begins to hold back what is delivered; None if that was not seen.
 
         A limit there costs nearly nothing and moves what waits from the server to the port, which may be all there is
         to gain, in a peak narrower than any spread of first points.
         """
-        if self.carried_bps is None or not self.floor_bps < JUST_BELOW * self.carried_bps < self.line_bps:
+        if self.delivered_bps is None or not self.floor_bps < JUST_BELOW * self.delivered_bps < self.line_bps:
             return None
         positions = self.positions
-        wanted = math.log(JUST_BELOW * self.carried_bps)
+        wanted = math.log(JUST_BELOW * self.delivered_bps)
         return min(range(self.count), key=lambda index: abs(positions[index] - wanted))
 
     @property

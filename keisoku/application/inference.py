@@ -95,7 +95,7 @@ class Inference:
             self._learn(client, observation.seconds)
         at_server = sum(_at_server(client) for client in observation.clients)
         self.clients = {c.name: self._state(c, observation, at_server) for c in observation.clients}
-        states = [(self.clients[client.name].state, client.completed) for client in observation.clients]
+        states = [(self.clients[client.name].state, _weight(client, observation)) for client in observation.clients]
         state = whole(states)
         self.whole = Inferred(state, self._why(state, observation))
         if state in (State.SERVER_BOUND, State.OVERLOADED):
@@ -108,7 +108,7 @@ class Inference:
         alike = [client for client in observation.clients if self.clients[client.name].state is state]
         if not alike:
             return "no clients"
-        most = max(alike, key=lambda client: client.completed).name
+        most = max(alike, key=lambda client: _weight(client, observation)).name
         others = ", ".join(client.name for client in alike if client.name != most)
         return f"{most}: {self.clients[most].why}" + (f"; likewise {others}" if others else "")
 
@@ -120,6 +120,8 @@ class Inference:
         usual.most_per_s = max(usual.most_per_s, _surely(client, seconds))
 
     def _state(self, client: ClientView, observation: Observation, at_server: float) -> Inferred:
+        if not client.completed and client.sent_bytes:
+            return _by_bytes(client, observation.seconds)
         usual = self._usual[client.name]
         per_s = client.completed / observation.seconds
         full = 8 * client.sent_bytes / observation.seconds / client.capacity_bps
@@ -168,6 +170,30 @@ class Inference:
                 f"{reason}; the server does {per_s:,.0f} requests/s and did {best:,.0f} with fewer connections",
             )
         return Inferred(State.SERVER_BOUND, f"{reason}; the server was never seen doing more with fewer connections")
+
+
+def _by_bytes(client: ClientView, seconds: float) -> Inferred:
+    """Of a client that no request of is seen to end: datagrams, or connections that are kept."""
+    bps = 8 * client.sent_bytes / seconds
+    if bps > FULL * client.capacity_bps:
+        return Inferred(
+            State.NETWORK_BOUND,
+            f"its port carries {bps / client.capacity_bps:.0%} of {client.capacity_bps / 1e6:,.0f} Mb/s",
+        )
+    line_bps = client.passed_line_bps
+    if line_bps and client.passed_bytes and 8 * client.passed_bytes / seconds > FULL * line_bps:
+        return Inferred(
+            State.NETWORK_BOUND,
+            f"the port before its own carries {8 * client.passed_bytes / seconds / line_bps:.0%} of"
+            f" {line_bps / 1e6:,.0f} Mb/s",
+        )
+    state = State.IDLE if bps < LITTLE * client.capacity_bps else State.CLIENT_BOUND
+    return Inferred(state, f"it takes {bps / 1e6:,.1f} Mb/s, and no line before it is full")
+
+
+def _weight(client: ClientView, observation: Observation) -> float:
+    """How much of the whole a client is: requests, or bytes where no request is seen to end."""
+    return client.completed if observation.requests_per_second else client.sent_bytes
 
 
 def _surely(client: ClientView, seconds: float) -> float:

@@ -21,6 +21,7 @@ TABLE = "intervals"
 _PART_INTERVALS, _PART_S = 600, 5.0
 """A part is written after so many intervals or seconds: what is later is lost to `kill -9`."""
 _TYPES = {"str": pa.string(), "float": pa.float64(), "float | None": pa.float64(), "int": pa.int64()}
+_TYPES["int | None"] = _TYPES["int"]
 _VIEW = [(field.name, _TYPES[str(field.type)]) for field in fields(ClientView)]
 _INTERVAL = [
     ("interval", pa.int64()),

@@ -56,7 +56,11 @@ def carry_out(system: System, settings: LimitSettings, log: IntervalLog, say: Sa
         kept = _interval(system, settings.interval_s, asked, used=True)
         log.add(kept)
         score = objective.score(kept.observation)
-        say(f"{asked.purpose}: {limit_text(asked.limit)}: {kept.observation.requests_per_second:,.0f} requests/s")
+        at = kept.observation
+        say(
+            f"{asked.purpose}: {limit_text(asked.limit)}: {at.bits_per_second / 1e6:,.1f} Mb/s,"
+            f" {at.requests_per_second:,.0f} requests/s"
+        )
         try:
             asked = asking.send(score)
         except StopIteration as end:

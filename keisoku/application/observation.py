@@ -34,6 +34,11 @@ class ClientView:
     """Sum, over answers that began, of the time since their request (or their first SYN) was seen."""
     p99_s: float | None
     """99th percentile of the time from first SYN to FIN; None if too few connections ended."""
+    passed_bytes: int | None = None
+    """Sent by the port where the client is limited, if another one delivers to it (else None): frames that were lost
+    behind it are in it, and those to others, where it leads to several."""
+    passed_line_bps: float | None = None
+    """Line rate of that port."""
 
     @property
     def capacity_bps(self) -> float:

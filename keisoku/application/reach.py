@@ -1,6 +1,7 @@
 """Which limits can do anything: a port that carries less than a limit does not feel it. Pure; it sets none.
 
-The narrower the range that is searched, the surer a narrow peak in it is found.
+The narrower the range that is searched, the surer a narrow peak in it is found. What a port carries may be more than is
+delivered in the end: that is waste, and limits in between are the ones that end it.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ def within_reach(candidates: Candidates, shown: Sequence[Observation], ports: Co
 
     All of them if nothing was shown or no port is named.
     """
-    carried = [8 * c.sent_bytes / at.seconds for at in shown for c in at.clients if c.name in ports]
-    if not carried:
+    views = [(client, at.seconds) for at in shown for client in at.clients if client.name in ports]
+    if not views:
         return candidates
-    top = min(max(HEADROOM * max(carried), _LEAST * candidates.floor_bps), candidates.line_bps)
-    return Candidates(candidates.floor_bps, top, candidates.count, max(carried))
+    delivered_bps = max(8 * client.sent_bytes / seconds for client, seconds in views)
+    carried_bps = max(8 * (client.passed_bytes or client.sent_bytes) / seconds for client, seconds in views)
+    top = min(max(HEADROOM * carried_bps, _LEAST * candidates.floor_bps), candidates.line_bps)
+    return Candidates(candidates.floor_bps, top, candidates.count, delivered_bps)

@@ -21,13 +21,13 @@ class State(StrEnum):
 
 
 def whole(clients: Iterable[tuple[State, float]]) -> State:
-    """The state of the system from those of its clients, each with its requests/s.
+    """The state of the system from those of its clients, each with its rate.
 
-    A server that bounds one client bounds them all; else it is the bound of most requests that counts.
+    A server that bounds one client bounds them all; else it is the bound of most that counts.
     """
     weights: dict[State, float] = dict.fromkeys(State, 0.0)
-    for state, per_s in clients:
-        weights[state] += max(per_s, 1e-9)
+    for state, rate in clients:
+        weights[state] += max(rate, 1e-9)
     for state in (State.OVERLOADED, State.SERVER_BOUND):
         if weights[state]:
             return state

@@ -6,7 +6,7 @@ import click
 
 from keisoku.cli.lazy_group import LazyGroup
 
-NAMES = ("load", "limit", "govern", "analyse")
+NAMES = ("load", "limit", "govern", "analyse", "client")
 
 
 @click.group("app", cls=LazyGroup, modules={name: f"keisoku.cli.app_{name}" for name in NAMES})

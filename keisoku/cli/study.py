@@ -30,7 +30,7 @@ from keisoku.study.run import Outcome, carry_out
 def command(name: str | None, out: Path | None, as_json: bool) -> None:
     """Repeats a published experiment and prints the published figures beside ours.
 
-    On simulated devices; e2 and e5 on this host over links of the lab, which needs root.
+    On simulated devices; e2, e5 and e4-bulk on this host over links of the lab, which needs root.
 
     STUDY is an experiment (e1), a part of one (e1-l2), or a study file; without it, lists what there is.
 

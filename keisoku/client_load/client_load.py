@@ -11,7 +11,8 @@ MOST_CONNECTIONS = 100_000
 
 @dataclass(frozen=True)
 class ClientLoad:
-    """Requests of a client in a namespace (path; None: this process's own) to a server (IPv4 address and port).
+    """Requests of a client in a namespace (path; None: this process's own), or on a host that ssh reaches, to a server
+    (IPv4 address and port).
 
     Closed loop: each of `connections` asks again once it was answered. Open loop: `per_second` requests fall due
     whatever happens, at even gaps or as a Poisson process, on at most so many connections. It ends after `requests` or
@@ -24,6 +25,8 @@ class ClientLoad:
     paths: tuple[tuple[str, float], ...]
     """Files and how often each is asked for, relative to the others."""
     namespace: str | None = None
+    ssh: str | None = None
+    """Host of the client, 'ssh://USER@HOST:PORT'; None: this one."""
     connections: int = 1
     per_second: float | None = None
     poisson: bool = False

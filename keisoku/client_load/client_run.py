@@ -37,7 +37,10 @@ class ClientRun:
 
 
 class Running(Protocol):
-    """A load that was started."""
+    """A load that is ready to begin."""
+
+    def begin(self, at_ns: int) -> None:
+        """At that time of CLOCK_MONOTONIC; returns before."""
 
     def finish(self) -> ClientRun:
         """Waits for its end. Raises EngineError if it could not go on."""

@@ -7,44 +7,57 @@ import resource
 import time
 from collections.abc import Callable, Sequence
 
-from keisoku.client_load import apache_bench, own_client
+from keisoku.client_load import apache_bench, bulk_client, oha, own_client, wrk
 from keisoku.client_load.client_load import ClientLoad
 from keisoku.client_load.client_run import ClientRun, Running
+from keisoku.client_load.load_program import LoadProgram
+from keisoku.client_load.program_client import maker
+from keisoku.client_load.remote_client import RemoteClient
+from keisoku.client_load.ssh_hosts import SshHosts
 from keisoku.errors import PlanError
 
-CLIENTS: dict[str, Callable[[ClientLoad, int], Running]] = {
-    own_client.NAME: own_client.OwnClient,
-    apache_bench.NAME: apache_bench.ApacheBench,
+PROGRAMS: dict[str, LoadProgram] = {one.name: one for one in (apache_bench.PROGRAM, wrk.PROGRAM, oha.PROGRAM)}
+BULK = tuple(bulk_client.KINDS)
+"""Those that send bytes in TCP streams instead of asking for files."""
+CLIENTS: dict[str, Callable[[ClientLoad, SshHosts], Running]] = {
+    own_client.NAME: lambda load, hosts: RemoteClient(load, hosts) if load.ssh else own_client.OwnClient(load),
+    **{name: maker(program) for name, program in PROGRAMS.items()},
+    **{name: make for name, make in bulk_client.KINDS.items()},
 }
 HEAD_START_S = 0.2
-"""From starting the clients to the common beginning."""
+"""From when all clients are ready to the common beginning."""
 
 
-def find_client(name: str) -> Callable[[ClientLoad, int], Running]:
+def find_client(name: str) -> Callable[[ClientLoad, SshHosts], Running]:
     """Raises PlanError for one that there is not."""
     if name not in CLIENTS:
         raise PlanError("with", f"there is no client '{name}'", f"choose one of {', '.join(CLIENTS)}")
     return CLIENTS[name]
 
 
-def begin(loads: Sequence[ClientLoad], client: str) -> list[Running]:
-    """Starts all loads, which begin together. Raises what the client raises, after stopping those that were started."""
+def begin(loads: Sequence[ClientLoad], client: str, hosts: SshHosts | None = None) -> list[Running]:
+    """Starts all loads, which begin together, each by its offset later.
+
+    Raises what the client raises, after stopping those that were started.
+    """
     make = find_client(client)
     raise_file_limit(sum(load.connections for load in loads))
-    begin_ns = time.monotonic_ns() + round(HEAD_START_S * 1e9)
     running: list[Running] = []
     try:
         for load in loads:
-            running.append(make(load, begin_ns))
+            running.append(make(load, hosts or SshHosts()))
+        begin_ns = time.monotonic_ns() + round(HEAD_START_S * 1e9)
+        for load, one in zip(loads, running, strict=True):
+            one.begin(begin_ns + round(load.offset_s * 1e9))
     except BaseException:
         end(running)
         raise
     return running
 
 
-def run(loads: Sequence[ClientLoad], client: str) -> list[ClientRun]:
+def run(loads: Sequence[ClientLoad], client: str, hosts: SshHosts | None = None) -> list[ClientRun]:
     """Runs all loads to their end, together."""
-    running = begin(loads, client)
+    running = begin(loads, client, hosts)
     try:
         return [one.finish() for one in running]
     except BaseException:

@@ -7,20 +7,25 @@ requests together; of all clients together, of all their requests.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from keisoku.analysis.uncertainty import expanded, standard_error_of_mean
+from keisoku.client_load.campaign import ALONE, TOGETHER
+from keisoku.client_load.clients import BULK, PROGRAMS
 from keisoku.client_load.load_run import KIND, LATENCIES, RUNS
 from keisoku.record.observation import Flag, Observation, ObservedRow
 from keisoku.record.observation_directory import ObservationDirectory
 from keisoku.record.result import Quantity
-from keisoku.report.load_plot import load_plots
+from keisoku.report.load_plot import bulk_plots, load_plots
 from keisoku.report.plot import Plot
 
 ALL = "all"
+_EVEN = 1.1
+"""Times of streams that ended together differ by less."""
 PERCENTILES = (50.0, 90.0, 99.0)
 Row = Mapping[str, Any]
 Bucket = tuple[int, int, int]
@@ -34,35 +39,63 @@ def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
         for row in part.to_pylist():
             bucket = (row["lower_ns"], row["upper_ns"], row["count"])
             latencies.setdefault((row["trial"], row["client"]), []).append(bucket)
-    rows = observed(runs, latencies)
     settings = directory.settings
+    bulk = settings.get("client") in BULK
+    rows = observed(runs, latencies, bulk)
     observation = Observation(
         kind=KIND,
         title=f"{settings.get('target', 'load')} by {settings.get('client', 'a client')}",
         rows=tuple(rows),
-        flags=tuple(flags(runs, str(settings.get("client", "")))),
+        flags=tuple(uneven(runs) if bulk else flags(runs)),
         remarks=tuple(_remarks(runs, settings)),
     )
-    return observation, load_plots(rows)
+    return observation, bulk_plots(rows) if bulk else load_plots(rows)
 
 
-def observed(runs: Sequence[Row], latencies: Mapping[tuple[int, str], Sequence[Bucket]]) -> list[ObservedRow]:
-    """A row for each pattern, concurrency and client, and one for all clients where several ran together."""
+def observed(
+    runs: Sequence[Row], latencies: Mapping[tuple[int, str], Sequence[Bucket]], bulk: bool = False
+) -> list[ObservedRow]:
+    """A row for each pattern, concurrency and client, and one for all clients where several ran together.
+
+    `bulk`: streams that ask for nothing. `of_alone`: what a client gets beside others in percent of that.
+    """
     found = []
-    for pattern in sorted({str(run["pattern"]) for run in runs}):
-        for concurrency in sorted({int(run["concurrency"]) for run in runs if run["pattern"] == pattern}):
-            of = [run for run in runs if (run["pattern"], run["concurrency"]) == (pattern, concurrency)]
-            trials: dict[str, list[list[Row]]] = {}
-            for client in dict.fromkeys(str(run["client"]) for run in sorted(of, key=_order)):
-                trials[client] = [[run] for run in of if run["client"] == client]
-            together: dict[int, list[Row]] = {}
-            for run in of:
-                together.setdefault(int(run["trial"]), []).append(run)
-            if any(len(group) > 1 for group in together.values()):
-                trials[ALL] = list(together.values())
-            for client, groups in trials.items():
-                found.append(_row(pattern, concurrency, client, groups, latencies))
+    alone: dict[tuple[str, int, str], Quantity] = {}
+    for (pattern, file, concurrency), of in sorted(_cells(runs).items(), key=lambda cell: _place(*cell[0])):
+        trials: dict[str, list[list[Row]]] = {}
+        for client in dict.fromkeys(str(run["client"]) for run in sorted(of, key=_order)):
+            trials[client] = [[run] for run in of if run["client"] == client]
+        together: dict[int, list[Row]] = {}
+        for run in of:
+            together.setdefault(int(run["trial"]), []).append(run)
+        if any(len(group) > 1 for group in together.values()):
+            trials[ALL] = list(together.values())
+        for client, groups in trials.items():
+            title = ", ".join(filter(None, (_title(pattern), file)))
+            row = _bulk_row(title, concurrency, client, groups) if bulk else None
+            row = row or _row(title, concurrency, client, groups, latencies)
+            figure = row.figures["received" if bulk else "requests"]
+            if pattern == ALONE:
+                alone[file, concurrency, client] = figure
+            elif (own := alone.get((file, concurrency, client))) and own.value > 0:
+                row = row.model_copy(update={"figures": {**row.figures, "of_alone": _share(figure, own)}})
+            found.append(row)
     return found
+
+
+def _cells(runs: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
+    """Runs of one pattern, file ('': all by weight) and concurrency."""
+    cells: dict[tuple[str, str, int], list[Row]] = {}
+    for run in runs:
+        # Runs that an earlier keisoku kept had no files to tell apart.
+        place = (str(run["pattern"]), str(run.get("file") or ""), int(run["concurrency"]))
+        cells.setdefault(place, []).append(run)
+    return cells
+
+
+def _place(pattern: str, file: str, concurrency: int) -> tuple[object, ...]:
+    """Those alone first, all together last; files by size where their names tell it."""
+    return pattern != ALONE, pattern == TOGETHER, pattern, len(file), file, concurrency
 
 
 def quantile(buckets: Iterable[Bucket], percent: float) -> tuple[float, float] | None:
@@ -76,7 +109,7 @@ def quantile(buckets: Iterable[Bucket], percent: float) -> tuple[float, float] |
     return (low + high) / 2, (high - low) / 2
 
 
-def flags(runs: Sequence[Row], client: str) -> list[Flag]:
+def flags(runs: Sequence[Row]) -> list[Flag]:
     """What changes the meaning of the figures: failures, requests never sent, a client that was the bound itself."""
     found = []
     why: dict[str, int] = {}
@@ -98,8 +131,23 @@ def flags(runs: Sequence[Row], client: str) -> list[Flag]:
     return found
 
 
+def uneven(runs: Sequence[Row]) -> list[Flag]:
+    """Of streams that should have ended together: some still had to empty their buffers when others were done."""
+    trials: dict[int, list[float]] = {}
+    for run in runs:
+        trials.setdefault(int(run["trial"]), []).append(_seconds([run]))
+    late = sum(max(group) > _EVEN * min(group) for group in trials.values())
+    if not late:
+        return []
+    text = (
+        f"In {late:,} of {len(trials):,} runs a client still emptied its buffers when others had long ended: the sum of"
+        " their rates may be more than was ever carried at once. Give a longer --duration."
+    )
+    return [Flag(name="uneven-ends", text=text)]
+
+
 def _row(
-    pattern: str,
+    title: str,
     concurrency: int,
     client: str,
     groups: Sequence[Sequence[Row]],
@@ -125,8 +173,36 @@ def _row(
         name=f"{client}, {connections} connections",
         figures=figures,
         at=Quantity(value=concurrency, unit="", uncertainty=0.0),
-        group=pattern.capitalize(),
+        group=title,
     )
+
+
+def _bulk_row(title: str, concurrency: int, client: str, groups: Sequence[Sequence[Row]]) -> ObservedRow:
+    """Bits of all clients together are the sum of their rates, each over its own time."""
+    rates = [sum(8 * run["received_bytes"] / _seconds([run]) for run in group) for group in groups]
+    streams = sum(run["connections"] for run in groups[0])
+    return ObservedRow(
+        name=f"{client}, {streams} stream{'s' * (streams > 1)}",
+        figures={
+            "received": _mean(rates, "bit/s"),
+            "runs": Quantity(value=len(groups), unit="", uncertainty=0.0),
+        },
+        at=Quantity(value=concurrency, unit="", uncertainty=0.0),
+        group=title,
+    )
+
+
+def _title(pattern: str) -> str:
+    return pattern.capitalize() if pattern in (ALONE, TOGETHER) else pattern
+
+
+def _share(part: Quantity, whole: Quantity) -> Quantity:
+    """In percent; of two independent means."""
+    share = 100 * part.value / whole.value
+    if part.uncertainty is None or whole.uncertainty is None or not part.value:
+        return Quantity(value=share, unit="%")
+    relative = math.hypot(part.uncertainty / part.value, whole.uncertainty / whole.value)
+    return Quantity(value=share, unit="%", uncertainty=share * relative)
 
 
 def _own(group: Sequence[Row], latencies: Mapping[tuple[int, str], Sequence[Bucket]], percent: float) -> float | None:
@@ -162,8 +238,11 @@ def _remarks(runs: Sequence[Row], settings: Mapping[str, Any]) -> list[str]:
     said = []
     if settings.get("per_second"):
         said.append("Open loop: each request is timed from when it was due, whether a connection was free or not.")
-    if settings.get("client") == "ab":
-        said.append("ab tells hundredths of its requests only: percentiles lie between two of them.")
+    client = str(settings.get("client"))
+    if client in PROGRAMS:
+        said.append(PROGRAMS[client].remark)
+    if client in BULK:
+        said.append("Received is what the servers read; of all clients together it is the sum of their rates.")
     if len({run["repetition"] for run in runs}) < 2:
         said.append("One repetition has no scatter: rates are without an uncertainty.")
     return said

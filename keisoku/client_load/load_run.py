@@ -23,7 +23,8 @@ def append(directory: ObservationDirectory, trial: Trial, runs: Sequence[ClientR
     rows = [
         {
             "trial": trial.number,
-            "pattern": trial.pattern.value,
+            "pattern": trial.pattern,
+            "file": trial.file,
             "concurrency": trial.concurrency,
             "repetition": trial.repetition,
             "connections": load.connections,
@@ -47,6 +48,7 @@ _SCHEMA = pa.schema(
     [
         ("trial", pa.int64()),
         ("pattern", pa.string()),
+        ("file", pa.string()),
         ("concurrency", pa.int64()),
         ("repetition", pa.int64()),
         ("connections", pa.int64()),

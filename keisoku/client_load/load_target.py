@@ -1,4 +1,4 @@
-"""What a load is aimed at, as a user writes it: a system of the lab, or a URL with the namespaces of its clients.
+"""What a load is aimed at, as a user writes it: a system of the lab, or a URL for each client with the client's place.
 
 It names places only; it makes a lab's description, never the lab.
 """
@@ -11,11 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from keisoku.client_load.client_load import ClientLoad
+from keisoku.client_load.ssh_hosts import SCHEME, check_destination
 from keisoku.errors import PlanError
 from keisoku.lab.system import SystemLab
 from keisoku.path.place import Place
+from keisoku.stream.session import PORT as STREAM_PORT
 
-_URL = re.compile(r"http://(?P<host>[^/:@]+)(?::(?P<port>\d+))?(?P<path>/[^@\s]*)?(?:@(?P<namespace>\S+))?")
+_URL = re.compile(
+    r"(?P<kind>http|tcp)://(?P<host>[^/:@\s]+)(?::(?P<port>\d{1,5}))?(?P<path>/[^@\s]*)?(?:@(?P<place>\S+))?"
+)
+HTTP, TCP = "http", "tcp"
+_PORTS = {HTTP: 80, TCP: STREAM_PORT}
 
 
 @dataclass(frozen=True)
@@ -28,11 +34,12 @@ class Aim:
     host: str
     paths: tuple[tuple[str, float], ...]
     compressed: bool = False
+    ssh: str | None = None
 
     def load(self, **how: Any) -> ClientLoad:
         """The load of this client."""
         place = (self.name, self.server, self.host, self.paths, self.namespace)
-        return ClientLoad(*place, compressed=self.compressed, **how)
+        return ClientLoad(*place, compressed=self.compressed, ssh=self.ssh, **how)
 
 
 def lab_aims(lab: SystemLab) -> list[Aim]:
@@ -52,21 +59,25 @@ def lab_aims(lab: SystemLab) -> list[Aim]:
     ]
 
 
-def url_aims(urls: Sequence[str]) -> list[Aim]:
-    """One client for each URL 'http://HOST[:PORT][/PATH][@NAMESPACE]'.
+def url_aims(urls: Sequence[str], kind: str = HTTP) -> list[Aim]:
+    """One client for each URL 'http://HOST[:PORT][/PATH][@PLACE]', or 'tcp://HOST[:PORT][@PLACE]' of streams.
 
-    Raises PlanError for one that is none, EngineError for a host that is not known.
+    A place is a namespace's name or path, or ssh://USER@HOST[:PORT]. Raises PlanError for a URL that is none,
+    EngineError for a host that is not known.
     """
     found = []
     for number, url in enumerate(urls, 1):
         match = _URL.fullmatch(url)
-        if match is None or not 0 < int(match["port"] or 80) < 65536:
-            remedy = "write http://HOST[:PORT]/FILE[@NAMESPACE], or lab:system?…"
-            raise PlanError("target", f"'{url}' is no address to load", remedy)
-        place = Place.parse(f"{match['host']}@{match['namespace']}" if match["namespace"] else match["host"])
+        port = int(match["port"] or _PORTS[kind]) if match else 0
+        if match is None or match["kind"] != kind or not 0 < port < 65536 or (kind == TCP and match["path"]):
+            form = "http://HOST[:PORT]/FILE[@PLACE]" if kind == HTTP else "tcp://HOST[:PORT][@PLACE]"
+            raise PlanError("target", f"'{url}' is no address to load", f"write {form}, or lab:system?…")
+        at = match["place"] or ""
+        ssh = check_destination(at) if at.startswith(SCHEME) else None
+        place = Place.parse(match["host"] if ssh or not at else f"{match['host']}@{at}")
         address = place.resolve()
         if ":" in address:
             raise PlanError("target", f"{match['host']} has an IPv6 address only", "give one of IPv4")
-        server = f"{address}:{match['port'] or 80}"
-        found.append(Aim(f"client{number}", place.path, server, match["host"], ((match["path"] or "/", 1.0),)))
+        paths = ((match["path"] or "/", 1.0),)
+        found.append(Aim(f"client{number}", place.path, f"{address}:{port}", match["host"], paths, ssh=ssh))
     return found

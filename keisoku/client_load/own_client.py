@@ -14,10 +14,16 @@ SLICE_MS = 100
 
 
 class OwnClient:
-    """A running load. Raises EngineError if its threads cannot be started."""
+    """Ready from the start. Raises EngineError if its threads cannot be started."""
 
-    def __init__(self, load: ClientLoad, begin_ns: int) -> None:
+    def __init__(self, load: ClientLoad) -> None:
         load.check()
+        self._own = load
+        self._load: HttpLoad | None = None
+
+    def begin(self, at_ns: int) -> None:
+        """At that time of CLOCK_MONOTONIC; returns before."""
+        load = self._own
         plan = {
             "namespace": load.namespace,
             "server": load.server,
@@ -31,13 +37,12 @@ class OwnClient:
             "requests": load.requests,
             "seconds": load.seconds,
             "timeout_s": load.timeout_s,
-            "begin_ns": begin_ns + round(load.offset_s * 1e9),
+            "begin_ns": at_ns,
             # One loop does more than any of our servers; a second thread would take a processor from them.
             "threads": 1,
             "seed": load.seed,
             "slice_ms": SLICE_MS,
         }
-        self._name = load.name
         try:
             self._load = HttpLoad(json.dumps(plan))
         except ValueError as error:
@@ -47,16 +52,19 @@ class OwnClient:
 
     def finish(self) -> ClientRun:
         """Waits for its end."""
+        name = self._own.name
+        if self._load is None:
+            raise EngineError(f"the load of {name} was stopped before it began")
         try:
             seen = json.loads(self._load.finish())
         except OSError as error:
-            raise EngineError(f"the load of {self._name} could not go on: {error}") from error
+            raise EngineError(f"the load of {name} could not go on: {error}") from error
         failures = {why: count for why, count in seen["failures"].items() if count}
         if seen["refusals"]:
             failures["refusals"] = seen["refusals"]
         latency = seen["latency"]
         return ClientRun(
-            client=self._name,
+            client=name,
             completed=seen["completed"] - seen["refusals"],
             failed=sum(failures.values()),
             received_bytes=seen["bytes"],
@@ -72,4 +80,5 @@ class OwnClient:
 
     def stop(self) -> None:
         """Ends it early."""
-        self._load.stop()
+        if self._load is not None:
+            self._load.stop()

@@ -72,11 +72,14 @@ class SystemLab(Lifetime):
         shape = self.shape
         switch = self._place(f"{prefix}-switch")
         switch.run(partial(line.bridge, "br"))
-        has_edge = shape.uplink_bps is not None or any(shape.rates_bps)
+        has_edge = shape.uplink_bps is not None or shape.server_bps is not None or any(shape.rates_bps)
         edge = self._place(f"{prefix}-edge") if has_edge else None
         for number in range(1, shape.servers + 1):
             server = self._place(f"{prefix}-server{number}")
-            self._plug(switch, f"s{number}", "br", server, _server(number))
+            if edge and shape.server_bps:
+                self._line(switch, edge, number, server, shape.server_bps)
+            else:
+                self._plug(switch, f"s{number}", "br", server, _server(number))
             self.servers.append(server)
         if edge and shape.uplink_bps:
             self._uplink(switch, edge, shape.uplink_bps)
@@ -101,6 +104,17 @@ class SystemLab(Lifetime):
         place.run(partial(line.pair, name, "host", host.path))
         host.run(partial(line.host, "host", address, self.shape.congestion))
         place.run(partial(line.join, name, bridge))
+
+    def _line(self, switch: Namespace, edge: Namespace, number: int, server: Namespace, rate_bps: int) -> None:
+        """A server behind a line with a rate."""
+        name, near, far = f"served{number}", f"v{number}", f"w{number}"
+        edge.run(partial(line.bridge, name))
+        switch.run(partial(line.pair, f"s{number}", near, edge.path))
+        switch.run(partial(line.join, f"s{number}", "br"))
+        edge.run(partial(line.join, near, name))
+        self._plug(edge, far, name, server, _server(number))
+        for port in (near, far):
+            edge.run(partial(line.rated, port, rate_bps, self.shape.queue_bytes))
 
     def _uplink(self, switch: Namespace, edge: Namespace, rate_bps: int) -> None:
         """The switch's port `up`, and behind it the shared line to a second bridge, of which clients are ports."""

@@ -16,6 +16,7 @@ KEYS = (
     "clients",
     "rates",
     "uplink",
+    "server-rate",
     "file",
     "queue",
     "workers",
@@ -61,6 +62,8 @@ def shape_of(given: dict[str, str]) -> SystemShape:
             values[name] = _count(key, given[key])
     if "uplink" in given:
         values["uplink_bps"] = rate_bps("uplink", given["uplink"])
+    if "server-rate" in given:
+        values["server_bps"] = rate_bps("server-rate", given["server-rate"])
     if "file" in given:
         values["files"] = tuple(_file(part) for part in given["file"].split(","))
     if "queue" in given:

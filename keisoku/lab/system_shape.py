@@ -38,6 +38,8 @@ class SystemShape:
     rates_bps: tuple[int | None, ...]
     servers: int = 1
     uplink_bps: int | None = None
+    server_bps: int | None = None
+    """Of each server's own line, in both directions (None: nothing limits it)."""
     files: tuple[ServedFile, ...] = (ServedFile(1430),)
     queue_bytes: int = 150_000
     workers: int = 1
@@ -54,7 +56,7 @@ class SystemShape:
             raise PlanError("clients", f"there cannot be {len(self.rates_bps)}", f"give 1 to {MOST_HOSTS}")
         if not 1 <= self.servers <= MOST_HOSTS:
             raise PlanError("servers", f"there cannot be {self.servers}", f"give 1 to {MOST_HOSTS}")
-        for rate in (*self.rates_bps, self.uplink_bps):
+        for rate in (*self.rates_bps, self.uplink_bps, self.server_bps):
             if rate is not None and not 100_000 <= rate <= 100 * LINE_BPS:
                 raise PlanError("rates", f"a line cannot have {rate} b/s", "give 100k to 1T, or none")
         if not self.files or any(not 0 <= file.size_bytes <= 1 << 30 for file in self.files):

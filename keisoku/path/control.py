@@ -6,6 +6,7 @@ and never trusts a length.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import select
 import socket
@@ -93,6 +94,11 @@ class Control:
         """Send and receive."""
         self.send(message)
         return self.receive(timeout_s)
+
+    def abandon(self) -> None:
+        """Wakes whoever waits for a message, from another thread: it raises ControlError."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Ends the connection; twice is no error."""

@@ -17,7 +17,7 @@ from keisoku.report import digits
 from keisoku.report.table import Head, Table
 from keisoku.report.text import print_table
 
-HEADS = {"p50": "Median", "p99": "99 %", "p99.9": "99.9 %", "p99.99": "99.99 %"}
+HEADS = {"p50": "Median", "p90": "90 %", "p99": "99 %", "p99.9": "99.9 %", "p99.99": "99.99 %"}
 ABBREVIATIONS = frozenset({"adev", "mdev", "tdev", "hdev", "mtie", "rtt", "icmp", "tsc", "ttl", "adr", "pdv"})
 """Words of a figure's name that are written in capitals."""
 SPAN_MAX = 300.0

@@ -16,6 +16,7 @@ from pyroute2 import IPRoute, NetlinkError
 
 from keisoku.errors import EngineError
 from keisoku.lab.namespace import within
+from keisoku.lab.owner import born_at, lives
 from keisoku.shaping import discipline
 
 FOLDER = Path("/run/keisoku-limits")
@@ -35,7 +36,7 @@ class Limited:
 
 def write(entries: Sequence[Limited]) -> Path:
     """A new file of this process, on the disk when it returns. Raises EngineError if it cannot be written."""
-    text = json.dumps({"pid": os.getpid(), "born": _born(os.getpid()), "ports": [vars(entry) for entry in entries]})
+    text = json.dumps({"pid": os.getpid(), "born": born_at(os.getpid()), "ports": [vars(entry) for entry in entries]})
     try:
         FOLDER.mkdir(mode=0o700, exist_ok=True)
         number = 1
@@ -101,15 +102,8 @@ def _lift(port: Limited) -> bool:
 def _lives(path: Path) -> bool:
     with contextlib.suppress(OSError, ValueError, KeyError):
         owner = json.loads(path.read_text())
-        return bool(_born(int(owner["pid"])) == owner["born"] != 0)
+        return lives(int(owner["pid"]), int(owner["born"]))
     return False
-
-
-def _born(process: int) -> int:
-    """When a process began, in clock ticks since boot: a number may pass to another one. 0: there is none."""
-    with contextlib.suppress(OSError, IndexError, ValueError):
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
-    return 0
 
 
 def _inode() -> int:

@@ -20,7 +20,7 @@ from pyroute2 import IPRoute, NetlinkError
 from keisoku.engine.ethtool import offloads, set_offload
 from keisoku.errors import EngineError
 from keisoku.lab.namespace import within
-from keisoku.lab.owner import lives
+from keisoku.lab.owner import born_at, lives
 
 FOLDER = Path("/run")
 _PREFIX = "keisoku-interface-"
@@ -37,7 +37,7 @@ class InterfaceSetting:
 
     def __init__(self, namespace: str | None, peer: str) -> None:
         self._namespace, self._peer = namespace, peer
-        self._file = FOLDER / f"{_PREFIX}{os.getpid()}-{next(_numbers)}.json"
+        self._file = FOLDER / f"{_PREFIX}{os.getpid()}-{born_at(os.getpid())}-{next(_numbers)}.json"
         self._before: dict[str, int | bool] = {}
         self.interface = ""
 
@@ -76,7 +76,8 @@ def restore_left(force: bool = False) -> list[str]:
     """Set back what processes left that are gone, with `force` of all; names of the interfaces."""
     restored = []
     for file in sorted(FOLDER.glob(f"{_PREFIX}*.json")):
-        if not force and lives(int(file.name.removeprefix(_PREFIX).split("-")[0])):
+        process, born, _ = map(int, file.stem.removeprefix(_PREFIX).split("-"))
+        if not force and lives(process, born):
             continue
         # Where the namespace or the interface is gone, so are its settings.
         with suppress(OSError, ValueError, KeyError, EngineError, NetlinkError):

@@ -50,7 +50,7 @@ class Iperf3Server:
 
 
 def client(inside: Inside, address: str, port: int, trial: StreamTrial) -> dict[str, Any]:
-    """What iperf3 says of a trial: `bps` received and its `version`. Raises EngineError if it fails."""
+    """What iperf3 says of a trial: `bps` received in `seconds`, and its `version`. Raises EngineError if it fails."""
     seconds = max(round(trial.duration_s), 1)
     command = [program(), "-c", address, "-p", str(port), "-J", "-t", str(seconds), "-l", str(trial.message_bytes)]
     command += ["-P", str(trial.streams)]
@@ -64,17 +64,27 @@ def client(inside: Inside, address: str, port: int, trial: StreamTrial) -> dict[
         done = inside(lambda: subprocess.run(command, capture_output=True, timeout=seconds + _PATIENCE_S, check=False))
         told = json.loads(done.stdout)
     except (subprocess.TimeoutExpired, ValueError) as error:
-        raise EngineError(f"iperf3 did not answer: {error}; leave --cross-check away") from error
+        raise EngineError(f"iperf3 did not answer: {error}; try it by hand") from error
     if "error" in told:
-        raise EngineError(f"iperf3: {told['error']}; leave --cross-check away")
-    return {"bps": _bps(told["end"], trial), "version": told["start"]["version"].removeprefix("iperf ")}
+        raise EngineError(f"iperf3: {told['error']}; try it by hand")
+    return read(told, trial)
+
+
+def read(told: dict[str, Any], trial: StreamTrial) -> dict[str, Any]:
+    """The figures of its JSON. Raises EngineError if they are not there."""
+    try:
+        bps, took_s = _bps(told["end"], trial), _seconds(told["end"], trial)
+        version = str(told["start"]["version"]).removeprefix("iperf ")
+    except (KeyError, TypeError, ValueError) as error:
+        raise EngineError(f"iperf3 does not say what iperf3 3.12 says ({error})") from error
+    return {"bps": bps, "seconds": took_s, "version": version}
 
 
 def program() -> str:
     """Its path. Raises EngineError where there is none."""
     found = shutil.which("iperf3")
     if found is None:
-        raise EngineError("--cross-check wants iperf3 at both ends; install it (Debian: iperf3)")
+        raise EngineError("iperf3 is wanted at both ends; install it (Debian: iperf3)")
     return found
 
 
@@ -84,6 +94,11 @@ def _bps(end: dict[str, Any], trial: StreamTrial) -> float:
         return float(whole["bits_per_second"]) * (1 - float(whole.get("lost_percent") or 0) / 100)
     received = [end[name] for name in ("sum_received", "sum_received_bidir_reverse") if name in end]
     return sum(float(one["bits_per_second"]) for one in received)
+
+
+def _seconds(end: dict[str, Any], trial: StreamTrial) -> float:
+    whole = end["sum"] if trial.protocol == "udp" else end["sum_received"]
+    return float(whole["seconds"])
 
 
 def _listens(port: int) -> bool:

@@ -5,9 +5,10 @@ It decides no trial and computes nothing.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -50,6 +51,7 @@ class StreamSession:
         except BaseException:
             self.close()
             raise
+        self._sockets: list[socket.socket] = []
         self.facts: dict[str, object] = {}
         """What the kernels made of the last trial's options."""
 
@@ -65,10 +67,20 @@ class StreamSession:
         """Hangs up."""
         self.control.close()
 
-    def measure(self, trial: StreamTrial) -> list[Row]:
-        """Carries out a trial; a row for each stream. Raises EngineError if it cannot be, or the server went away."""
+    def abandon(self) -> None:
+        """Breaks off a trial that another thread carries out, which then raises; closes nothing."""
+        self.control.abandon()
+        for one in list(self._sockets):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def measure(self, trial: StreamTrial, wait: Callable[[], None] = lambda: None) -> list[Row]:
+        """Carries out a trial; a row for each stream. Raises EngineError if it cannot be, or the server went away.
+
+        `wait` is called when all streams are connected, just before they are sent on.
+        """
         opened, _ = self.control.ask({"do": "trial", "trial": trial.model_dump()}, _CONNECT_S)
-        sockets: list[socket.socket] = []
+        sockets = self._sockets = []
         try:
             tokens, ports = [int(token) for token in opened["tokens"]], [int(port) for port in opened["ports"]]
             for flow, _ in trial.flows():
@@ -76,6 +88,7 @@ class StreamSession:
                 self._connect(trial, sockets[flow], ports[flow], tokens[flow], flow)
             ready = self._greeted(trial, sockets, tokens)
             self.facts = {"near": facts(sockets[0], trial), "far": ready.get("facts", {})}
+            wait()
             return self._run(trial, sockets, tokens)
         except (KeyError, IndexError, ValueError, TypeError) as error:
             raise ControlError(f"{self.control.peer} does not answer as this version does: {error}") from error

@@ -84,6 +84,11 @@ def measure(settings: StreamSettings, place: Place, run: StreamRun, told: Told =
     """All that the settings ask for. Raises EngineError or PlanError; what was measured before is in the run."""
     run.know(ended=False)
     setups = settings.setups()
+    with ExitStack() as stack:
+        # Nobody waits minutes for the ceiling to hear then that no server is there.
+        path = Path(settings, place, settings.port, stack)
+        for setup in setups:
+            path.session(setup)
     if settings.ceiling == MEASURED:
         _measure_ceiling(settings, run, told)
     with ExitStack() as stack:

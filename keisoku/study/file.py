@@ -74,6 +74,23 @@ class TransferStep(Settings):
     sink_bps: float | None = Field(default=None, gt=0)
 
 
+class LoadStep(Settings):
+    """E4's slow clients and the fast one, who send TCP in bulk over a switch of the lab, on this host."""
+
+    name: str
+    slow_clients: int = Field(default=4, ge=1)
+    slow_bps: int = Field(default=1_000_000_000, gt=0)
+    """Of each slow client's line, a token bucket that counts Ethernet frames; nothing limits the fast one's."""
+    servers: int = Field(default=1, ge=1)
+    """Client N sends to server N, in turn if there are fewer."""
+    server_bps: int | None = Field(default=None, gt=0)
+    """Of each server's line; None: nothing limits it."""
+    by: Literal["stream", "iperf3"] = "stream"
+    duration_s: float = Field(default=2.0, gt=0)
+    repetitions: int = Field(default=5, ge=2)
+    rest_s: float = Field(default=0.5, ge=0)
+
+
 class SystemStep(Settings):
     """E4's system, simulated, with one client's port limited; what is not given is as it was in E4."""
 
@@ -192,16 +209,18 @@ class Study(Settings):
     path: tuple[PathStep, ...] = ()
     stream: tuple[StreamStep, ...] = ()
     transfer: tuple[TransferStep, ...] = ()
+    load: tuple[LoadStep, ...] = ()
     system: tuple[SystemStep, ...] = ()
     """Steps of other kinds, by name like the first; there is one of any kind at least."""
     table: tuple[Table, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _steps(self) -> Study:
-        kinds = (self.step, self.path, self.stream, self.transfer, self.system)
+        kinds = (self.step, self.path, self.stream, self.transfer, self.load, self.system)
         names = [step.name for kind in kinds for step in kind]
         if not names:
-            raise PlanError("step", "there is none", "add a [[step]], [[path]], [[stream]], [[transfer]] or [[system]]")
+            kinds_ = "[[step]], [[path]], [[stream]], [[transfer]], [[load]] or [[system]]"
+            raise PlanError("step", "there is none", f"add a {kinds_}")
         if len(set(names)) < len(names):
             raise PlanError("step", "two have one name", "rename one")
         for table in self.table:

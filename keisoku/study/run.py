@@ -41,8 +41,12 @@ def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
     results |= {step.name: measure_path(step, directory / f"{study.name}-{step.name}") for step in study.path}
     results |= {step.name: measure_stream(step, directory / f"{study.name}-{step.name}") for step in study.stream}
     results |= {step.name: measure_transfer(step, directory / f"{study.name}-{step.name}") for step in study.transfer}
+    if study.load:
+        from keisoku.study.load_step import measure_load  # what loads is loaded by nothing else
+
+        results |= {one.name: measure_load(one, directory / f"{study.name}-{one.name}") for one in study.load}
     if study.system:
-        from keisoku.study.system_step import measure_system  # what searches and simulates is loaded by nothing else
+        from keisoku.study.system_step import measure_system  # likewise: what searches and simulates
 
         results |= {one.name: measure_system(one, directory / f"{study.name}-{one.name}") for one in study.system}
     return Outcome(study, cells(study, results), runs, [*study.note, *_differences(study)])

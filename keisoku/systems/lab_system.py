@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from keisoku.application.observation import Observation
 from keisoku.application.state import State
-from keisoku.client_load.clients import find_client
+from keisoku.client_load.clients import BULK, find_client
 from keisoku.errors import PlanError
 from keisoku.lab import system_name
 from keisoku.lab.system import SystemLab, SystemPort
@@ -21,7 +21,7 @@ from keisoku.plan.units import duration_ns, quantity
 from keisoku.shaping.port_place import PortPlace
 from keisoku.systems.background import TIMEOUT_S, Background, BackgroundLoad
 from keisoku.systems.network_system import GovernedPort, NetworkSystem
-from keisoku.systems.port_watch import WatchedPort
+from keisoku.systems.port_watch import Before, WatchedPort
 
 NAMES = "system?clients=2&file=1430&load=100,1000&…"
 LOADS = ("load", "udp", "bulk", "with", "keepalive", "timeout", "rate")
@@ -41,6 +41,8 @@ def load_of(given: Mapping[str, str], clients: int) -> Background:
     """The load from what was given: for each key one value for all clients, or one for each; '-' is none."""
     client = given.get("with", "own")
     find_client(client)
+    if client in BULK:
+        raise PlanError("with", f"{client} asks for nothing", "use bulk=1, or with=own")
     if given.get("keepalive", "no") not in ("yes", "no"):
         raise PlanError("keepalive", f"'{given['keepalive']}' is neither yes nor no", "write keepalive=yes")
     return Background(
@@ -101,7 +103,10 @@ class LabSystem:
 
 
 def _governed(port: SystemPort, line_bps: float) -> GovernedPort:
-    watched = WatchedPort(port.name, port.line_bps, port.seen_interface, port.seen_namespace)
+    limited, seen = (port.limit_interface, port.limit_namespace), (port.seen_interface, port.seen_namespace)
+    watched = WatchedPort(
+        port.name, port.line_bps, *seen, before=None if limited == seen else Before(line_bps, *limited)
+    )
     place = PortPlace(port.limit_interface, port.limit_namespace, port.address if port.shared else None)
     return GovernedPort(watched, place, line_bps)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,15 @@ _MODULUS = 1 << 64
 
 
 @dataclass(frozen=True)
+class Before:
+    """A port in front of the one that delivers."""
+
+    line_bps: float
+    interface: str
+    namespace: Path | None = None
+
+
+@dataclass(frozen=True)
 class WatchedPort:
     """The port that delivers to a client, by its interface and namespace (None: this one), and its line rate."""
 
@@ -31,6 +41,8 @@ class WatchedPort:
     line_bps: float
     interface: str
     namespace: Path | None = None
+    before: Before | None = None
+    """Where the client is limited, if that is another port."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,8 @@ class PortReading:
     totals: dict[str, int]
     durations: tuple[tuple[int, int, int], ...]
     """Of connections that completed since the reading before."""
+    passed_bytes: int | None = None
+    """By the port at which the client is limited, if that is another one."""
 
 
 class PortWatch:
@@ -49,12 +63,17 @@ class PortWatch:
 
     def __init__(self, port: WatchedPort) -> None:
         self.port = port
-        # An open file of /sys stays with the namespace in which it was opened.
-        self._counter = inside(port.namespace, lambda: _open(port.interface))
+        with ExitStack() as stack:
+            self._counter = _counter(stack, port.interface, port.namespace)
+            self._before = _counter(stack, port.before.interface, port.before.namespace) if port.before else None
+            self._flows = self._watch()
+            self._stack = stack.pop_all()
+
+    def _watch(self) -> FlowWatch:
+        port = self.port
         try:
-            self._flows = FlowWatch(str(port.namespace) if port.namespace else None, port.interface)
+            return FlowWatch(str(port.namespace) if port.namespace else None, port.interface)
         except RuntimeError as error:
-            os.close(self._counter)
             raise EngineError(f"the flows of {port.interface} cannot be watched: {error}") from error
 
     def read(self) -> PortReading:
@@ -63,15 +82,16 @@ class PortWatch:
         buckets = seen["durations"]
         return PortReading(
             seen["at_ns"],
-            int(os.pread(self._counter, 64, 0)),
+            _count(self._counter),
             seen["totals"],
             tuple(zip(buckets["lower_ns"], buckets["upper_ns"], buckets["counts"], strict=True)),
+            None if self._before is None else _count(self._before),
         )
 
     def close(self) -> None:
         """Takes the programs off."""
         self._flows.close()
-        os.close(self._counter)
+        self._stack.close()
 
 
 def view(
@@ -93,6 +113,12 @@ def view(
         open_connections=max(0.0, (_age_ns(after) - _age_ns(before)) / max(1, after.at_ns - before.at_ns)),
         answering_s=gone["answering_ns"] / 1e9,
         p99_s=None if found is None else found[0] / 1e9,
+        passed_bytes=(
+            None
+            if before.passed_bytes is None or after.passed_bytes is None
+            else after.passed_bytes - before.passed_bytes
+        ),
+        passed_line_bps=port.before.line_bps if port.before else None,
     )
 
 
@@ -101,6 +127,17 @@ def _age_ns(reading: PortReading) -> int:
     totals = reading.totals
     open_ns = (totals["open"] * reading.at_ns - totals["open_since_ns"]) % _MODULUS
     return int(totals["closed_ns"] + open_ns)
+
+
+def _counter(stack: ExitStack, interface: str, namespace: Path | None) -> int:
+    # An open file of /sys stays with the namespace in which it was opened.
+    counter = inside(namespace, lambda: _open(interface))
+    stack.callback(os.close, counter)
+    return counter
+
+
+def _count(counter: int) -> int:
+    return int(os.pread(counter, 64, 0))
 
 
 def _open(interface: str) -> int:

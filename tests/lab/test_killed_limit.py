@@ -81,3 +81,12 @@ def test_a_search_that_hangs_leaves_no_limit(tmp_path: Path) -> None:
         child.kill()
         child.communicate()
         keisoku("clean", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_search_that_is_told_to_end_leaves_nothing(tmp_path: Path, number: int) -> None:
+    child = search(tmp_path)
+    os.kill(child.pid, number)
+    _, said = child.communicate(timeout=PATIENCE_S)
+    assert "interrupted" in said
+    assert not journals(child) and not [path for path in FOLDER.iterdir() if f"-{child.pid}-" in path.name]

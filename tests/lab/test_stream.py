@@ -187,6 +187,13 @@ def test_the_command_measures_its_ceiling_first_and_analyses_again(tmp_path: Pat
     assert "Own ceiling" in (tmp_path / "run" / "report.html").read_text()
 
 
+def test_a_server_that_is_not_there_is_told_before_the_ceiling_is_measured(tmp_path: Path) -> None:
+    with BarePath() as lab:
+        place = f"{TARGET_ADDRESS}@{lab.tester_namespace}"
+        ended = keisoku("stream", "tcp", place, "--sizes", "8192", "--out", "run", cwd=tmp_path)
+    assert ended.code and "keisoku stream serve" in ended.stderr and "bare:" not in ended.stderr
+
+
 @pytest.mark.parametrize("protocol", ["tcp", "udp"])
 def test_iperf3_is_asked_and_gone_afterwards(session: StreamSession, protocol: str) -> None:
     direction = "forward" if protocol == "tcp" else "reverse"

@@ -8,11 +8,13 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from keisoku.application.opening import open_system
 from keisoku.client_load import clients
+from keisoku.client_load.bulk_servers import bulk_aims
 from keisoku.client_load.client_run import ClientRun
 from keisoku.client_load.load_target import lab_aims
 from keisoku.errors import PlanError
@@ -28,6 +30,10 @@ from keisoku.systems.port_watch import PortWatch, WatchedPort
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 REQUESTS = 300
 FILE_BYTES = 3000
+
+
+def needs(program: str, origin: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(Program(program, "").path is None, reason=f"{program} is not installed ({origin})")
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +67,39 @@ def test_every_request_is_answered_whole_and_counted(lab: SystemLab, client: str
         assert seen.received_bytes > REQUESTS * FILE_BYTES
         assert sum(count for _, _, count in seen.latencies) == REQUESTS
         assert all(low < high for low, high, _ in seen.latencies)
+
+
+@needs("wrk", "the Debian package wrk")
+def test_wrk_is_answered_whole_and_says_so(lab: SystemLab) -> None:
+    paths = tuple((f"/{FILE_BYTES}.bin?{number}", 1.0 + number) for number in range(2))
+    loads = [aim.load(seconds=1.0, connections=7, keep_alive=bool(at)) for at, aim in enumerate(lab_aims(lab))]
+    for seen in clients.run([replace(load, paths=paths) for load in loads], "wrk"):
+        assert seen.completed > 0
+        assert seen.failed == 0
+        assert seen.received_bytes > seen.completed * FILE_BYTES
+        assert sum(count for _, _, count in seen.latencies) == seen.completed
+        assert seen.seconds >= 1.0
+
+
+@needs("oha", "the crate oha")
+@pytest.mark.parametrize("how", [{"requests": REQUESTS}, {"seconds": 1.0, "per_second": 100.0, "keep_alive": True}])
+def test_oha_is_answered_whole_and_says_so(lab: SystemLab, how: dict[str, Any]) -> None:
+    for seen in run(lab, "oha", connections=7, timeout_s=60.0, **how):
+        assert seen.failed == 0
+        assert seen.completed == how.get("requests", seen.completed) > 0
+        assert seen.received_bytes == seen.completed * FILE_BYTES
+        assert sum(count for _, _, count in seen.latencies) == seen.completed
+
+
+@pytest.mark.parametrize(
+    "client", ["stream", pytest.param("iperf3", marks=needs("iperf3", "the Debian package iperf3"))]
+)
+def test_streams_of_all_clients_at_once_stay_below_their_lines(lab: SystemLab, client: str) -> None:
+    with bulk_aims(lab) as aims:
+        unlimited, rated = clients.run([aim.load(seconds=1.0, connections=2) for aim in aims], client)
+    assert unlimited.received_bytes > 0
+    # What waited in the lines' queues and the bucket's burst comes beside the rate.
+    assert 0 < 8 * rated.received_bytes < 100e6 * rated.seconds * 1.02 + 8 * 300_000
 
 
 def test_what_is_asked_for_in_vain_has_failed(lab: SystemLab) -> None:

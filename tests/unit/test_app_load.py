@@ -1,4 +1,4 @@
-"""A load's campaign, what ab says, the analysis of rows with known truth, and how targets are written."""
+"""A load's campaign, the analysis of rows with known truth, and how targets are written."""
 
 from __future__ import annotations
 
@@ -10,44 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.client_load import apache_bench, load_analysis
-from keisoku.client_load.campaign import Campaign, Pattern
+from keisoku.client_load import load_analysis
+from keisoku.client_load.campaign import ALONE, TOGETHER, Campaign, groups
 from keisoku.client_load.client_load import ClientLoad
 from keisoku.client_load.load_target import url_aims
-from keisoku.errors import EngineError, PlanError
+from keisoku.errors import PlanError
 from keisoku.lab.system_name import KEYS, pairs, shape_of
 from keisoku.lab.system_shape import ServedFile
+from keisoku.report.load_plot import bulk_plots
 from keisoku.shaping.queue_probe import backlog
 from keisoku.systems.lab_system import load_of, open_system
 from keisoku.systems.port_watch import PortReading, WatchedPort, view
 
-SAID = """Server Software:        nginx/1.22.1
-Document Path:          /1430.bin
-Concurrency Level:      10
-Time taken for tests:   2.500 seconds
-Complete requests:      1000
-Failed requests:        10
-Non-2xx responses:      5
-Total transferred:      1650000 bytes
-Requests per second:    400.00 [#/sec] (mean)
-"""
-TABLE = "Percentage served,Time in ms\n" + "".join(f"{percent},{1 + percent / 10:.3f}\n" for percent in range(101))
-
 
 def load(name: str = "client1", **how: Any) -> ClientLoad:
     return ClientLoad(name, "192.0.2.1:80", "192.0.2.1", (("/", 1.0),), **({"seconds": 1.0} | how))
-
-
-def test_what_ab_says_is_read() -> None:
-    seen = apache_bench.parse("client1", SAID, TABLE, 5)
-    assert (seen.completed, seen.failed, seen.received_bytes) == (985, 15, 1_650_000)
-    assert seen.seconds == 2.5
-    assert sum(count for _, _, count in seen.latencies) == 1000
-    found = load_analysis.quantile(seen.latencies, 50)
-    assert found is not None
-    assert found[0] == pytest.approx(6e6, rel=0.02)
-    with pytest.raises(EngineError, match="Complete requests"):
-        apache_bench.parse("client1", "ab: out of memory", TABLE, 5)
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=200), st.sampled_from([50.0, 90.0, 99.0]))
@@ -66,19 +43,85 @@ def test_every_pattern_and_concurrency_is_run_as_often_as_asked() -> None:
     campaign = Campaign(
         "own",
         (load("client1"), load("client2"), load("fast", connections=1000)),
-        (Pattern.ALONE, Pattern.TOGETHER),
+        (ALONE, TOGETHER),
         (10, 100),
         fixed=frozenset({"fast"}),
         repetitions=3,
     )
     trials = campaign.trials()
     assert [trial.number for trial in trials] == list(range(3 * 2 * (3 + 1)))
-    together = [trial for trial in trials if trial.pattern is Pattern.TOGETHER and trial.concurrency == 100]
+    together = [trial for trial in trials if trial.pattern == TOGETHER and trial.concurrency == 100]
     assert len(together) == 3
     assert [one.connections for one in together[0].loads] == [100, 100, 1000]
     # A repetition is complete before the next begins: a drift hits all alike.
     assert [trial.repetition for trial in trials] == sorted(trial.repetition for trial in trials)
     assert [trial.pattern for trial in trials[:8]] != [trial.pattern for trial in trials[8:16]]
+
+
+def test_each_file_is_a_series_of_its_own() -> None:
+    files = ("/151.bin", "/1430.bin")
+    campaign = Campaign("own", (load(), load("client2")), (ALONE, TOGETHER), (10,), each_file=files, repetitions=2)
+    trials = campaign.trials()
+    assert len(trials) == 2 * 2 * 3
+    assert {(trial.file, trial.loads[0].paths) for trial in trials} == {(file, ((file, 1.0),)) for file in files}
+    rows = [
+        bulk_row(at, trial.pattern, one.name, 100.0 + len(trial.file), 1.0) | {"file": trial.file}
+        for at, trial in enumerate(trials)
+        for one in trial.loads
+    ]
+    groups_ = [row.group for row in load_analysis.observed(rows, {}, bulk=True)]
+    assert list(dict.fromkeys(groups_)) == [f"{who}, {file}" for who in ("Alone", "Together") for file in files]
+
+
+def test_some_clients_may_load_together() -> None:
+    names = ["client1", "client2", "client3"]
+    assert groups("client3+client1", names) == [("client1", "client3")]
+    for bad in ("client4", "client1+client1", "", "client1+"):
+        with pytest.raises(PlanError, match="there is no"):
+            groups(bad, names)
+
+
+def bulk_row(trial: int, pattern: str, client: str, mbps: float, seconds: float) -> dict[str, Any]:
+    return {
+        "trial": trial,
+        "pattern": pattern,
+        "concurrency": 1,
+        "repetition": trial // 3,
+        "connections": 1,
+        "client": client,
+        "received_bytes": round(mbps * 1e6 / 8 * seconds),
+        "began_ns": 10**9,
+        "ended_ns": 10**9 + round(seconds * 1e9),
+    }
+
+
+def test_streams_together_are_set_beside_what_each_does_alone() -> None:
+    rows = [
+        row
+        for repetition, more in enumerate((0.0, 2.0))
+        for row in (
+            bulk_row(3 * repetition, "alone", "client1", 940 + more, 1.0),
+            bulk_row(3 * repetition + 1, "alone", "fast", 9400 + more, 1.0),
+            bulk_row(3 * repetition + 2, "together", "client1", 940 + more, 1.5),
+            bulk_row(3 * repetition + 2, "together", "fast", 7520 + more, 1.0),
+        )
+    ]
+    found = {(row.group, row.name): row.figures for row in load_analysis.observed(rows, {}, bulk=True)}
+    assert list(found)[:2] == [("Alone", "fast, 1 stream"), ("Alone", "client1, 1 stream")]
+    # Each over its own time: who ends later does not make the others slower, but that is said.
+    assert found["Together", "all, 2 streams"]["received"].value == pytest.approx(8462e6)
+    (flag,) = load_analysis.uneven(rows)
+    assert "In 2 of 6 runs" in flag.text
+    assert not load_analysis.uneven([row for row in rows if row["pattern"] == "alone"])
+    share = found["Together", "fast, 1 stream"]["of_alone"]
+    assert share.value == pytest.approx(80, rel=1e-3)
+    assert share.uncertainty is not None
+    assert 0 < share.uncertainty < 0.1
+    assert "of_alone" not in found["Alone", "fast, 1 stream"]
+    assert "of_alone" not in found["Together", "all, 2 streams"]
+    (plot,) = bulk_plots(load_analysis.observed(rows, {}, bulk=True))
+    assert [trace["name"] for trace in plot.traces] == ["Alone", "Together"]
+    assert plot.traces[1]["x"] == ["fast", "client1", "all"]
 
 
 def test_rates_of_all_clients_are_of_the_time_that_all_took() -> None:
@@ -110,16 +153,17 @@ def test_rates_of_all_clients_are_of_the_time_that_all_took() -> None:
     assert found["all, 20 connections"]["requests"].value == 1500
     assert found["all, 20 connections"]["received"].value == pytest.approx(1.5e6)
     assert found["all, 20 connections"]["p50"].value == pytest.approx(15e-9)
-    raised = {flag.name: flag.text for flag in load_analysis.flags(rows, "own")}
+    raised = {flag.name: flag.text for flag in load_analysis.flags(rows)}
     assert set(raised) == {"failed-requests", "unsent-requests", "client-limited"}
     assert "12 timed out" in raised["failed-requests"]
 
 
 def test_a_system_is_read_as_it_is_written() -> None:
-    given_ = pairs("system?servers=2&rates=1G,none&file=151:3,10k&uplink=100M&queue=300k", KEYS)
+    given_ = pairs("system?servers=2&rates=1G,none&file=151:3,10k&uplink=100M&queue=300k&server-rate=50M", KEYS)
     shape = shape_of(given_)
     assert shape.rates_bps == (1_000_000_000, None)
     assert (shape.servers, shape.uplink_bps, shape.queue_bytes) == (2, 100_000_000, 300_000)
+    assert shape.server_bps == 50_000_000
     assert shape.files == (ServedFile(151, 3.0), ServedFile(10_000, 1.0))
     assert shape_of(pairs("system?clients=3&rates=1G", KEYS)).rates_bps == (1_000_000_000,) * 3
     background = load_of({"load": "100,-", "udp": "-,90M", "timeout": "2s"}, 2)
@@ -153,11 +197,6 @@ def test_a_url_that_is_none_is_refused() -> None:
     for url in ("https://192.0.2.7/", "http://192.0.2.7:99999/", "192.0.2.7"):
         with pytest.raises(PlanError, match="no address to load"):
             url_aims([url])
-
-
-def test_ab_is_not_asked_for_what_it_cannot_do() -> None:
-    with pytest.raises(PlanError, match="ab"):
-        apache_bench.ApacheBench(load(per_second=100.0), 0)
 
 
 def test_open_connections_are_the_mean_over_the_interval() -> None:

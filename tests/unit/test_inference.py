@@ -47,6 +47,21 @@ def test_states_by_hand(seen, state, reason):
     assert found.state is state and reason in found.why
 
 
+def test_kept_connections_and_datagrams_are_judged_by_their_bytes():
+    def carried(name, megabits, line_bps, passed):
+        sent, before = round(megabits * 1e6 / 8), round(passed * 1e6 / 8)
+        return ClientView(name, line_bps, None, sent, 0.0, 0, 0, 0, 8.0, 0.0, None, before, 100e6)
+
+    inference = Inference()
+    wasted = Observation(1.0, (carried("a", 19.8, 20e6, 97), carried("b", 21, 75e6, 97)))
+    states = inference.observe(wasted)
+    assert states["a"].state is State.NETWORK_BOUND and "99% of 20 Mb/s" in states["a"].why
+    assert states["b"].state is State.NETWORK_BOUND and "97% of 100 Mb/s" in states["b"].why
+    assert inference.whole.state is State.NETWORK_BOUND and inference.whole.why.startswith("b:")
+    states = inference.observe(Observation(1.0, (carried("a", 0.1, 20e6, 31), carried("b", 30, 75e6, 31))))
+    assert [states[name].state for name in "ab"] == [State.IDLE, State.CLIENT_BOUND]
+
+
 def test_nothing_seen_is_idle_from_the_first_interval():
     assert Inference().observe(Observation(1.0, (view(0, 0, 0),)))["a"].state is State.IDLE
 

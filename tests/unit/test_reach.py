@@ -1,5 +1,7 @@
 """Which limits can do anything."""
 
+from dataclasses import replace
+
 import pytest
 
 from keisoku.application.candidate import Candidates
@@ -41,6 +43,14 @@ def test_limit_that_just_binds_is_tried_first():
     first = [next(search).limit] + [search.send(0.0).limit for _ in range(5)]
     assert found.limits[found.binding] in first and None in first
     assert SPACE.binding is None and within_reach(SPACE, shown(a=1), ["a"]).binding is None
+
+
+def test_a_port_that_carries_more_than_is_delivered_is_searched_up_to_what_it_carries():
+    (seen,) = shown(a=20)
+    wasted = Observation(1.0, (replace(seen.clients[0], passed_bytes=round(95e6 / 8)),))
+    found = within_reach(SPACE, [wasted], ["a"])
+    assert found.line_bps == pytest.approx(1.5 * 95e6)
+    assert found.limits[found.binding] == pytest.approx(19e6, rel=0.03)
 
 
 def test_nothing_shown_leaves_all():

@@ -56,7 +56,7 @@ def test_what_a_search_advises_stands_beside():
 
 
 def test_systems_of_e4s_study_are_what_the_tables_say():
-    (study,) = find_studies("e4")
+    (study,) = find_studies("e4-limit")
     steps = {step.name: step for step in study.system}
     assert len(model(steps["8-slow"]).clients) == 9
     assert {client.connections for client in model(steps["slow-300"]).clients} == {1000, 300}
@@ -66,7 +66,7 @@ def test_systems_of_e4s_study_are_what_the_tables_say():
 
 
 def outcome(best):
-    (study,) = find_studies("e4")
+    (study,) = find_studies("e4-limit")
     said = {
         "gain": Quantity(value=9.5, unit="%"),
         **({"best_limit": Quantity(value=best, unit="Mb/s")} if best else {}),
@@ -93,7 +93,7 @@ def test_open_tables_show_ours_alone():
 
 
 def test_step_is_swept_searched_and_kept(tmp_path):
-    (study,) = find_studies("e4")
+    (study,) = find_studies("e4-limit")
     step = study.system[0].model_copy(update={"floor_bps": 4.2e8, "limits": 4})
     result = measure_system(step, tmp_path / "step")
     found = result.rows[0].figures

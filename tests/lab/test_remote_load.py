@@ -1,0 +1,192 @@
+"""Load from hosts that ssh reaches: a real sshd in the namespaces of a lab's clients, with keys that are thrown away.
+
+keisoku runs in the namespace of a third one. No daemon of this host is asked or started.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from command_line import Child, Ended, start
+
+from keisoku.client_load.load_run import RUNS
+from keisoku.lab.namespace import Namespace
+from keisoku.lab.program import Program
+from keisoku.lab.system import SystemLab
+from keisoku.lab.system_shape import ServedFile, SystemShape
+from keisoku.record.observation_directory import ObservationDirectory
+
+SSHD = Program("sshd", "openssh-server")
+SSH = Program("ssh", "openssh-client")
+PORT = 2222
+FILE_BYTES = 3000
+PATIENCE_S = 60
+SEPARATION = Path("/run/sshd")
+ROOT = Path(__file__).parents[2]
+
+
+def missing() -> str:
+    """Why there can be no sshd here; empty if there can."""
+    for program in (SSHD, SSH):
+        if program.path is None:
+            return f"{program.name} is not installed (Debian package {program.package})"
+    shadow = Path("/etc/shadow").read_text().splitlines() if os.access("/etc/shadow", os.R_OK) else []
+    locked = any(line.startswith("root:!") for line in shadow)
+    return "sshd without PAM lets nobody in whose account is locked, and root's is" if locked else ""
+
+
+pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+
+@dataclass
+class Hosts:
+    """A lab whose first two clients are reached by ssh from the third."""
+
+    lab: SystemLab
+    configuration: Path
+
+    def start(self, *arguments: str, folder: Path) -> Child:
+        """`keisoku app load` with both hosts as clients of the lab's server."""
+        targets = [
+            f"http://{self.lab.addresses[0]}/{FILE_BYTES}.bin@ssh://root@{port.address}:{PORT}"
+            for port in self.lab.ports[:2]
+        ]
+        prefix = ["ip", "netns", "exec", self.lab.ports[2].namespace_path.name]
+        more = ["--ssh-config", str(self.configuration), "--out", "run"]
+        return start("app", "load", *targets, *arguments, *more, cwd=folder, prefix=prefix)
+
+    def running(self, name: str) -> list[int]:
+        """Processes of that name at the first host."""
+        return [pid for pid in pids(self.lab.ports[0].namespace_path.name) if comm(pid) == name]
+
+
+def pids(namespace: str) -> list[int]:
+    return [int(pid) for pid in Program("ip", "iproute2").run("netns", "pids", namespace).split()]
+
+
+def comm(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    folder = tmp_path_factory.mktemp("ssh")
+    with ExitStack() as stack:
+        for key in ("host", "mine"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True)
+        if not SEPARATION.exists():
+            SEPARATION.mkdir(mode=0o755)
+            stack.callback(SEPARATION.rmdir)
+        programs = folder / "bin"
+        programs.mkdir()
+        own = programs / "keisoku"
+        own.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m keisoku "$@"\n')
+        own.chmod(0o755)
+        lab = stack.enter_context(SystemLab(SystemShape((None,) * 3, files=(ServedFile(FILE_BYTES),))))
+        for port in lab.ports[:2]:
+            daemon = listen(folder, port.address, Namespace(port.namespace_path.name), programs)
+            stack.callback(daemon.wait)
+            stack.callback(end_all, port.namespace_path.name)
+        host_key = (folder / "host.pub").read_text()
+        known = "".join(f"[{port.address}]:{PORT} {host_key}" for port in lab.ports[:2])
+        (folder / "known").write_text(known)
+        configuration = folder / "ssh_config"
+        configuration.write_text(
+            f"Host *\n  IdentityFile {folder}/mine\n  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known\n"
+            "  GlobalKnownHostsFile none\n"
+        )
+        yield Hosts(lab, configuration)
+
+
+def listen(folder: Path, address: str, place: Namespace, programs: Path) -> subprocess.Popen[str]:
+    """An sshd at that address, and nowhere else."""
+    configuration = folder / f"sshd-{address}"
+    configuration.write_text(
+        f"ListenAddress {address}:{PORT}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/mine.pub\nUsePAM no\n"
+        "StrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPidFile none\n"
+        f"PermitRootLogin prohibit-password\nSetEnv PATH={programs}:/usr/bin:/bin\n"
+    )
+    command = [SSHD.path or "", "-D", "-e", "-f", str(configuration)]
+    daemon = place.run(lambda: subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+    assert daemon.stderr
+    words = []
+    for line in daemon.stderr:
+        words.append(line)
+        if "Server listening" in line:
+            return daemon
+    pytest.fail(f"sshd did not start: {''.join(words)}")
+
+
+def end_all(namespace: str) -> None:
+    """Of processes in a namespace of this test's own lab."""
+    for pid in pids(namespace):
+        try:
+            os.kill(pid, 9)
+        except ProcessLookupError:
+            continue
+
+
+@pytest.mark.parametrize("client", ["ab", "own"])
+def test_hosts_load_together_and_tell(hosts: Hosts, client: str, tmp_path: Path) -> None:
+    ended = Ended(
+        hosts.start(f"--with={client}", "--requests=200", "--repetitions=1", "--timeout=60s", "--json", folder=tmp_path)
+    )
+    assert ended.code == 0, ended.stderr
+    told = json.loads(ended.stdout)
+    assert [row["name"] for row in told["rows"]] == [
+        f"{who} connections" for who in ("client1, 10", "client2, 10", "all, 20")
+    ]
+    assert not [flag for flag in told["flags"] if flag["name"] == "failed-requests"]
+    for run in ObservationDirectory.open(tmp_path / "run").rows(RUNS).to_pylist():
+        assert run["completed"] == 200
+        assert run["received_bytes"] >= FILE_BYTES * run["completed"]
+    # Nothing of ours stays there: a shell, a program, a connection.
+    assert {comm(pid) for pid in pids(hosts.lab.ports[0].namespace_path.name)} <= {"sshd", "timeout", "dd", ""}
+
+
+@pytest.mark.parametrize("how", ["killed", "cut"])
+def test_a_load_dies_with_its_connection(hosts: Hosts, how: str, tmp_path: Path) -> None:
+    child = hosts.start("--with=ab", "--duration=10min", "--repetitions=1", folder=tmp_path)
+    until_s = time.monotonic() + PATIENCE_S
+    while not (found := hosts.running("ab")):
+        assert child.poll() is None, child.communicate()
+        assert time.monotonic() < until_s, "the load never began"
+        time.sleep(0.05)
+    process = os.pidfd_open(found[0])
+    place = Namespace(hosts.lab.ports[2].namespace_path.name)
+    try:
+        if how == "killed":
+            child.kill()
+        else:
+            place.run(lambda: Program("ip", "iproute2").run("link", "set", "host", "down"))
+        assert select.select([process], [], [], PATIENCE_S)[0], "the load goes on though nobody asks for it"
+        _, complaint = child.communicate(timeout=PATIENCE_S)
+        assert how == "killed" or ("lost" in complaint and child.returncode == 2)
+    finally:
+        os.close(process)
+        child.kill()
+        if how == "cut":
+            place.run(lambda: Program("ip", "iproute2").run("link", "set", "host", "up"))
+            route = ("route", "replace", "198.18.0.0/16", "dev", "host", "src", hosts.lab.ports[2].address)
+            place.run(lambda: Program("ip", "iproute2").run(*route))
+
+
+def test_what_ssh_refuses_is_said_in_a_sentence(hosts: Hosts, tmp_path: Path) -> None:
+    hosts.configuration.with_name("strange").write_text("Host *\n  IdentityFile none\n  UserKnownHostsFile none\n")
+    strange = Hosts(hosts.lab, hosts.configuration.with_name("strange"))
+    ended = Ended(strange.start("--requests=1", folder=tmp_path))
+    assert ended.code == 2
+    assert "cannot be reached by ssh: Host key verification failed" in ended.stderr
