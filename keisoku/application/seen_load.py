@@ -12,6 +12,8 @@ from keisoku.application.observation import Observation
 
 FEW = 100
 """Requests in an interval whose coming and going says little: a logarithm would make one after none a great change."""
+FRAME_BYTES = 1514
+"""Counts as a request where none is seen to end: datagrams, or connections that are kept."""
 ALIKE = 0.05
 """Natural logarithm by which rates may differ for two loads to count as the same, however well they are known."""
 SURE = 3.0
@@ -48,4 +50,5 @@ def seen_load(observations: Sequence[Observation]) -> SeenLoad:
 
 def rates(observation: Observation) -> list[float]:
     """Each client's requests/s, in natural logarithms, so far as there are enough of them to tell."""
-    return [math.log((client.completed + FEW) / observation.seconds) for client in observation.clients]
+    amounts = [client.completed or client.sent_bytes / FRAME_BYTES for client in observation.clients]
+    return [math.log((amount + FEW) / observation.seconds) for amount in amounts]

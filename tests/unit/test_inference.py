@@ -178,3 +178,13 @@ def test_load_is_recognised_as_well_as_it_is_known():
     assert not load(10_000, 10_100, 9_900).alike(load(12_000, 12_100, 11_900))
     assert load(10_000, 12_000, 8_000).alike(load(11_000, 12_100, 11_900)), "too unsteady to tell"
     assert load(0, 1, 0).alike(load(2, 0, 1)), "a request more or less is no other load"
+
+
+def test_loads_of_datagrams_are_told_apart_by_their_bytes():
+    def load(*megabits):
+        views = (ClientView("a", 1e9, None, round(m * 1e6 / 8), 0.0, 0, 0, 0, 0.0, 0.0, None) for m in megabits)
+        return seen_load([Observation(1.0, (one,)) for one in views])
+
+    assert load(90, 91, 89).alike(load(90, 90, 92))
+    assert not load(90, 91, 89).alike(load(45, 46, 44))
+    assert load(0, 0.1, 0).alike(load(0.1, 0, 0.1))
