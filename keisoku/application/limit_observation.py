@@ -110,7 +110,7 @@ def _best(name: str, limit: float, gain: tuple[float, float | None], remark: str
 
 
 def _better(known: Beliefs, limit: float, candidates: Candidates) -> str:
-    chance = 100 * chance_of_better(known, candidates.limits.index(limit), WORTH)
+    chance = 100 * chance_of_better(known, candidates.limits.index(limit))
     return f"the chance that another limit is more than {100 * WORTH:g} % better is {chance:.2g} %"
 
 

@@ -23,7 +23,7 @@ from keisoku.errors import PlanError
 SHARE = 0.5
 """Of the evaluations that are left, as how many the next one is judged: the rest may follow where it leads."""
 WORTH = 0.005
-"""An improvement by a smaller share than this is not worth another evaluation, unless another share is asked for."""
+"""An improvement by a smaller share than this is not worth another evaluation."""
 UNLIKELY = 0.02
 """Chance of such an improvement at which the search ends. Below the usual 5 %, because the chance is what the
 model believes, and a model that has seen a dozen values believes too much."""
@@ -42,8 +42,6 @@ class SearchSettings:
     """Spread over the candidates, no limit and the floor among them; one more where a port's traffic was seen."""
     blocks: int = 5
     """Of four evaluations each, to confirm."""
-    worth: float = WORTH
-    """Share of the figure of merit; improvements below it are left alone."""
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -55,8 +53,6 @@ class SearchSettings:
             )
         if self.blocks < 2:
             raise PlanError("blocks", f"{self.blocks} cannot confirm a gain", "give two or more")
-        if self.worth <= 0:
-            raise PlanError("worth", f"{self.worth:g} is no improvement", "give a share above zero")
 
 
 @dataclass(frozen=True)
@@ -86,8 +82,8 @@ def limit_search(candidates: Candidates, settings: SearchSettings) -> Search:
     while True:
         known = seen.beliefs()
         best = int(np.argmax(known.mean))
-        if chance_of_better(known, best, settings.worth) < UNLIKELY:
-            ended = f"the chance of an improvement above {100 * settings.worth:g} % fell below {100 * UNLIKELY:g} %"
+        if chance_of_better(known, best) < UNLIKELY:
+            ended = f"the chance of an improvement above {100 * WORTH:g} % fell below {100 * UNLIKELY:g} %"
             break
         left = settings.budget - len(seen.scores)
         if left <= 0:
@@ -102,9 +98,9 @@ def limit_search(candidates: Candidates, settings: SearchSettings) -> Search:
     return LimitFound(limit, candidate, found, tuple(seen.evaluations), known.noise_sd, ended)
 
 
-def chance_of_better(known: Beliefs, best: int, by: float) -> float:
-    """That some candidate's figure lies more than this share above that of the candidate `best`."""
-    return float(np.mean(known.draws.max(axis=1) > known.draws[:, best] + math.log1p(by)))
+def chance_of_better(known: Beliefs, best: int) -> float:
+    """That some candidate's figure lies more than `WORTH` above that of the candidate `best`."""
+    return float(np.mean(known.draws.max(axis=1) > known.draws[:, best] + math.log1p(WORTH)))
 
 
 def _first(candidates: Candidates, settings: SearchSettings) -> list[int]:

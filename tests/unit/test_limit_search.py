@@ -146,7 +146,7 @@ def test_candidates_that_cannot_be_are_refused(field):
         Candidates(**{"floor_bps": 1e6, "line_bps": 1e9, **field})
 
 
-@pytest.mark.parametrize("settings", [{"budget": 3}, {"first": 2}, {"blocks": 1}, {"worth": 0.0}])
+@pytest.mark.parametrize("settings", [{"budget": 3}, {"first": 2}, {"blocks": 1}])
 def test_settings_that_cannot_be_are_refused(settings):
     with pytest.raises(PlanError):
         SearchSettings(**settings)
