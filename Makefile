@@ -47,6 +47,7 @@ lint: $(BUILT)
 soak: $(BUILT)
 	@./setup.sh test
 	cargo test --release --locked --quiet -- --ignored
+	$(PY) -m pytest --quiet --numprocesses 2 --hypothesis-profile random tests/unit tests/otg
 	$(PY) tests/soak.py $(SOAK)
 
 bench: $(BUILT)

@@ -91,7 +91,9 @@ def test_ntp_begins_in_1900_and_its_second_era_in_2036() -> None:
 def test_an_error_estimate_is_never_too_small_and_its_multiplier_never_zero(error_s: float, synchronised: bool) -> None:
     estimate = ErrorEstimate.of(error_s, synchronised)
     assert 1 <= estimate.multiplier <= 255 and estimate.error_s >= error_s * (1 - 1e-12)
-    assert estimate.error_s <= max(error_s * 1.02, 2.0**-32) and ErrorEstimate.from_word(estimate.word()) == estimate
+    # Rounded up to 1 of 128 steps or more, and to the unit of the smallest scale.
+    assert estimate.error_s <= error_s * (1 + 1 / 128) + 2.0**-32
+    assert ErrorEstimate.from_word(estimate.word()) == estimate
 
 
 def test_tlvs_come_back_with_the_flags_of_rfc_8972() -> None:
