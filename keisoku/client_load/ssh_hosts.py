@@ -32,19 +32,16 @@ _DESTINATION = re.compile(
 _CONNECT_S = 10
 _PATIENCE_S = 5.0
 _PREFIX = "keisoku-ssh-"
-_OPTIONS = (
-    *("-a", "-x", "-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_S}", "-o", "ClearAllForwardings=yes"),
-    *(
-        "-o",
-        "PermitLocalCommand=no",
-        "-o",
-        "ServerAliveInterval=2",
-        "-o",
-        "ServerAliveCountMax=2",
-        "-o",
-        "LogLevel=ERROR",
-    ),
+_SETTINGS = (
+    "BatchMode=yes",
+    f"ConnectTimeout={_CONNECT_S}",
+    "ClearAllForwardings=yes",
+    "PermitLocalCommand=no",
+    "ServerAliveInterval=2",
+    "ServerAliveCountMax=2",
+    "LogLevel=ERROR",
 )
+_OPTIONS = ("-a", "-x", "-T", *(f"-o{setting}" for setting in _SETTINGS))
 
 
 def check_destination(text: str) -> str:
