@@ -33,16 +33,20 @@ _PRIOR_SD, _PRIOR_WEIGHT = 0.05, 1.0
 
 @dataclass(frozen=True)
 class Beliefs:
-    """The score at each candidate: means and standard deviations, and draws to ask joint questions of."""
+    """The score at each candidate: means and covariance, and draws to ask joint questions of."""
 
     mean: Floats
-    sd: Floats
     draws: Floats
     """Shape (draws, candidates): scores that agree with the evaluations, without the noise of evaluating."""
     noise_sd: float
     """Of one evaluation."""
     covariance: Floats
     """Shape (candidates, candidates): of what is not known, the hyper-parameters included."""
+
+    @property
+    def sd(self) -> Floats:
+        """Standard deviations of the candidates."""
+        return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0)), dtype=np.float64)
 
 
 def _kneed(distance: Floats, length: float) -> Floats:
@@ -96,8 +100,7 @@ def beliefs(at: ArrayLike, scores: ArrayLike, positions: ArrayLike, unlimited: i
     ]
     sampled = np.concatenate(parts) if parts else np.empty((0, len(x)))
     noise_sd = math.sqrt(float(chance @ [ways[i].noise_variance for i in kept]))
-    sd = np.sqrt(np.maximum(np.diag(covariance), 0))
-    return Beliefs(mean + centre, sd, sampled + centre, noise_sd, covariance)
+    return Beliefs(mean + centre, sampled + centre, noise_sd, covariance)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from keisoku.application.search import SearchSettings, limit_search
 
 def independent(mean, sd, noise_sd):
     covariance = np.diag(np.square(sd))
-    return Beliefs(np.asarray(mean), np.asarray(sd), np.empty((0, len(mean))), noise_sd, covariance)
+    return Beliefs(np.asarray(mean), np.empty((0, len(mean))), noise_sd, covariance)
 
 
 @pytest.mark.parametrize("times", [1, 4])
