@@ -27,17 +27,17 @@ from pathlib import Path
 
 import numpy as np
 
-from keisoku.application.candidate import Limit
-from keisoku.application.interval_log import IntervalLog
-from keisoku.application.limit_run import KIND, carry_out, limit_text
-from keisoku.application.objective import Goal, Objective
-from keisoku.application.observation import Observation
-from keisoku.application.opening import open_system
-from keisoku.application.run_settings import LimitSettings
-from keisoku.application.search import LimitFound
-from keisoku.application.system import System
-from keisoku.lab import available
-from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.lab.available import available
+from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.system.interval_log import IntervalLog
+from keisoku.system.objective import Goal, Objective
+from keisoku.system.observation import Observation
+from keisoku.system.opening import open_system
+from keisoku.system.search.candidate import Limit
+from keisoku.system.search.run import KIND, carry_out, limit_text
+from keisoku.system.search.search import LimitFound
+from keisoku.system.settings import LimitSettings
+from keisoku.system.system import System
 
 MEGA = 1e6
 OTHERS = 0.6

@@ -30,7 +30,7 @@ import throughput
 import wire
 from peers.compiled import compiled
 
-from keisoku.lab import available
+from keisoku.lab.available import available
 
 PARTS = (
     "throughput",

@@ -18,7 +18,7 @@ from typing import Any
 from keisoku.clock import frequency
 from keisoku.clock.host_clocks import host_clocks
 from keisoku.clock.reading import Reading
-from keisoku.clock.reference_local import brackets
+from keisoku.clock.reference.local import brackets
 
 ROOT = Path(__file__).parents[1]
 TURNS = 10

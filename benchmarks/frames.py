@@ -11,12 +11,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from keisoku.engine.opening import on_lab
+from keisoku.device.engine.opening import on_lab
+from keisoku.device.plan.plan import parse
+from keisoku.device.record.frames import ENTRY, FrameWriter
+from keisoku.device.record.trial import NS_PER_S, Phases, Trial
 from keisoku.errors import EngineError
-from keisoku.lab import Lab
-from keisoku.plan.plan import parse
-from keisoku.record.frames import ENTRY, FrameWriter
-from keisoku.record.trial import NS_PER_S, Phases, Trial
+from keisoku.lab.device.lab import Lab
 
 FRAMES_PER_SECOND = 500_000.0
 

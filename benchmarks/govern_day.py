@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from keisoku.application.candidate import Candidates, Limit
-from keisoku.application.governor import Command, GovernorSettings, Phase, govern
-from keisoku.application.inference import Inference
-from keisoku.application.objective import Goal, Objective
-from keisoku.application.simulated_system import SimulatedSystem
-from keisoku.application.system_model import e4
+from keisoku.system.govern.governor import Command, GovernorSettings, Phase, govern
+from keisoku.system.govern.inference import Inference
+from keisoku.system.objective import Goal, Objective
+from keisoku.system.search.candidate import Candidates, Limit
+from keisoku.system.simulated.model import e4
+from keisoku.system.simulated.system import SimulatedSystem
 
 LOADS: tuple[dict[str, int], ...] = (
     {},

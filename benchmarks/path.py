@@ -19,15 +19,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from keisoku.lab import CrossTraffic, Hop, PathLab
-from keisoku.path.hop_campaign import HopCampaign
-from keisoku.path.hop_probe import HopProbe
-from keisoku.path.hop_socket import HopSockets
-from keisoku.path.one_packet import HOP, analyse
-from keisoku.path.one_packet_settings import OnePacketSettings
-from keisoku.path.path_fit import fit_path
-from keisoku.path.place import Place
-from keisoku.record.observation import Observation
+from keisoku.host.place import Place
+from keisoku.lab.path.cross_traffic import CrossTraffic
+from keisoku.lab.path.hop import Hop
+from keisoku.lab.path.lab import PathLab
+from keisoku.path.one_packet.analysis import HOP, analyse
+from keisoku.path.one_packet.campaign import HopCampaign
+from keisoku.path.one_packet.fit import fit_path
+from keisoku.path.one_packet.probe import HopProbe
+from keisoku.path.one_packet.settings import OnePacketSettings
+from keisoku.path.one_packet.sockets import HopSockets
+from keisoku.run.observation import Observation
 
 M = 1_000_000
 PORT = 33435

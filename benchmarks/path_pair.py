@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from path import off
 
-from keisoku.lab.cross_traffic import CrossTraffic
-from keisoku.lab.hop import Hop
-from keisoku.lab.path import PathLab
-from keisoku.path.packet_pair import measure
-from keisoku.path.pair_analysis import analyse
-from keisoku.path.pair_settings import PacketPairSettings
-from keisoku.path.place import Place
-from keisoku.path.serve import Server
-from keisoku.path.session import Session
-from keisoku.record.observation import Observation
+from keisoku.host.place import Place
+from keisoku.lab.path.cross_traffic import CrossTraffic
+from keisoku.lab.path.hop import Hop
+from keisoku.lab.path.lab import PathLab
+from keisoku.path.packet_pair.analysis import analyse
+from keisoku.path.packet_pair.settings import PacketPairSettings
+from keisoku.path.packet_pair.stages import measure
+from keisoku.path.train.serve import Server
+from keisoku.path.train.session import Session
+from keisoku.run.observation import Observation
 
 GIGABIT, FAST, SLOW = 1_000_000_000, 100_000_000, 10_000_000
 REPETITIONS = 5

@@ -18,16 +18,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from keisoku.calibration.bias import Bias
-from keisoku.engine import Capabilities
-from keisoku.engine.simulated import SimulatedEngine
-from keisoku.method import begin
-from keisoku.plan.device import parse_device
-from keisoku.plan.plan import parse
-from keisoku.record.counts import Buckets, Ranges, Sent, Tracked
-from keisoku.record.result import Result
-from keisoku.record.trial import NS_PER_S, Facts, Receiver, StreamFacts, Transmitter, Trial, TrialRecord
-from keisoku.record.validity import reasons
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.simulated import SimulatedEngine
+from keisoku.device.method.table import begin
+from keisoku.device.plan.plan import parse
+from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.counts import Buckets, Ranges, Sent, Tracked
+from keisoku.device.record.trial import NS_PER_S, Facts, Receiver, StreamFacts, Transmitter, Trial, TrialRecord
+from keisoku.device.record.validity import reasons
+from keisoku.run.result import Result
+from keisoku.simulated_device.device import parse_device
 
 SCALE = 100
 LINE_BITS_PER_SECOND = 1e10

@@ -22,12 +22,12 @@ from statistics import geometric_mean, median
 import numpy as np
 from pyroute2 import IPRoute
 
-from keisoku.lab.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
-from keisoku.lab.namespace import Namespace
-from keisoku.path.place import Place
+from keisoku.host.namespace import Namespace
+from keisoku.host.place import Place
+from keisoku.lab.path.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
 from keisoku.stream.iperf3 import Iperf3Server
+from keisoku.stream.measure import bare_server
 from keisoku.stream.session import StreamSession
-from keisoku.stream.stream_campaign import bare_server
 from keisoku.stream.trial import StreamTrial
 
 SIZES = (1024, 4096, 8192, 16_384, 32_768, 61_440, 65_536, 77_824, 98_304, 131_072, 262_144, 524_288, 1_048_576)

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING
 __version__ = version("keisoku")
 
 if TYPE_CHECKING:
+    from keisoku.analysis.quantity import Quantity
     from keisoku.api.measure import load, measure, resume
     from keisoku.api.measured import Measured
+    from keisoku.device.plan.plan import Plan
     from keisoku.errors import EngineError, KeisokuError, PlanError
-    from keisoku.plan.plan import Plan
-    from keisoku.record.result import Quantity, Result
+    from keisoku.run.result import Result
 
 _HOMES = {
     "measure": "keisoku.api.measure",
     "resume": "keisoku.api.measure",
     "load": "keisoku.api.measure",
     "Measured": "keisoku.api.measured",
-    "Plan": "keisoku.plan.plan",
-    "Quantity": "keisoku.record.result",
-    "Result": "keisoku.record.result",
+    "Plan": "keisoku.device.plan.plan",
+    "Quantity": "keisoku.run.result",
+    "Result": "keisoku.run.result",
     "EngineError": "keisoku.errors",
     "KeisokuError": "keisoku.errors",
     "PlanError": "keisoku.errors",

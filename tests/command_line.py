@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from keisoku.lab.namespace import existing
+from keisoku.host.namespace import existing
 
 KEISOKU = [sys.executable, "-m", "keisoku"]
 NO_CAPABILITIES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]

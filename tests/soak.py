@@ -17,15 +17,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from keisoku.calibration.bias import Bias
-from keisoku.engine import Engine, FrameSink, Progress
-from keisoku.engine.opening import on_lab
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.engine import Engine, FrameSink, Progress
+from keisoku.device.engine.opening import on_lab
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.record.trial import NS_PER_S, Facts, Trial
+from keisoku.device.record.validity import reasons
 from keisoku.errors import EngineError, PlanError
-from keisoku.lab import Lab, available
-from keisoku.method.setting import Setting
-from keisoku.plan.plan import Plan, parse
-from keisoku.record.trial import NS_PER_S, Facts, Trial
-from keisoku.record.validity import reasons
+from keisoku.lab.available import available
+from keisoku.lab.device.lab import Lab
 
 SHARE = 0.9
 """Of the highest load without loss: the search's trials are short, and a virtual machine's host has other guests."""

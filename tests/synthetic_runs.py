@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from one_stream import facts_of
 
 from keisoku.analysis.line import fit_line
-from keisoku.analysis.percentile import latency_percentile, packet_delay_variation
-from keisoku.analysis.rates import maximum_frames_per_second
-from keisoku.record.counts import Buckets, Gap, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
-from keisoku.record.result import Line, Quantity, Result, Row
-from keisoku.record.run import Run
-from keisoku.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.percentile import latency_percentile, packet_delay_variation
+from keisoku.device.record.counts import Buckets, Gap, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
+from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.frame.rates import maximum_frames_per_second
+from keisoku.run.result import Line, Result, Row
+from keisoku.run.run import Run
 
 SIZES = [64, 128, 256, 512, 1024, 1280, 1518]
 LINK = 10e9

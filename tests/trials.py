@@ -1,7 +1,7 @@
 """Trials of tests: the one maker of their records, and trials that are repeated while the tester was disturbed.
 
 A host with other guests stops any thread for 20 to 100 ms at any moment. What a test then does again is decided by what
-the tester says of itself alone (`record/validity.py`, how late its threads woke), never by what the device did.
+the tester says of itself alone (`device/record/validity.py`, how late its threads woke), never by what the device did.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from itertools import count
 
 import pytest
 
-from keisoku.engine import Engine, FrameSink
-from keisoku.method import Method
-from keisoku.record.result import Result
-from keisoku.record.trial import Facts, Trial, TrialRecord
-from keisoku.record.validity import disturbed, reasons
+from keisoku.device.engine.engine import Engine, FrameSink
+from keisoku.device.method.table import Method
+from keisoku.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.device.record.validity import disturbed, reasons
+from keisoku.run.result import Result
 
 ATTEMPTS = 30
 """Where stalls are so frequent that three trials of four are spoiled, one in 5000 is given up."""

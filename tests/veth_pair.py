@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyroute2 import IPRoute
 
-from keisoku.lab.namespace import Namespace, within
+from keisoku.host.namespace import Namespace, within
 
 _numbers = itertools.count(9_000)
 

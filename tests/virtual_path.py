@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from keisoku.path.hop_wire import HopPacket, HopReply
+from keisoku.path.one_packet.wire import HopPacket, HopReply
 
 NS_PER_S = 1_000_000_000
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from keisoku.engine.opening import open_engine
-from keisoku.plan.plan import Plan
-from keisoku.record.trial import NS_PER_S, Facts, Phases, Trial
+from keisoku.device.engine.opening import open_engine
+from keisoku.device.plan.plan import Plan
+from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
 from peers.pair import End
 
 BEYOND_ANY_PORT_FPS = 10e6

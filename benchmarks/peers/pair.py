@@ -15,9 +15,9 @@ from pathlib import Path
 
 from pyroute2 import IPRoute
 
-from keisoku.lab import Lab
-from keisoku.lab.interface import quiet_defaults, whole_frames
-from keisoku.lab.namespace import Namespace, within
+from keisoku.host.namespace import Namespace, within
+from keisoku.lab.device.interface import quiet_defaults, whole_frames
+from keisoku.lab.device.lab import Lab
 
 _UDP_PORTS = bytes.fromhex("c0200007")
 

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Rows that wait for the reader at most: 1 GiB.
 const LIMIT: usize = 1 << 25;
 
-/// As `keisoku/record/frames.py` reads it. Times are ns since the first frame was due.
+/// As `keisoku/device/record/frames.py` reads it. Times are ns since the first frame was due.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {

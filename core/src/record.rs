@@ -1,6 +1,6 @@
 //! One trial: what was asked (`Trial`), what the senders did (`Sent`), what came of it (`Record`).
 //!
-//! These types are the seam to Python (`keisoku/record/trial.py` mirrors them); counts and
+//! These types are the seam to Python (`keisoku/device/record/trial.py` mirrors them); counts and
 //! intentions only, nothing derived.
 
 use serde::{Deserialize, Serialize};

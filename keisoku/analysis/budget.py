@@ -9,8 +9,8 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 
+from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.analysis.uncertainty import combine, expanded, standard_error_of_mean
-from keisoku.record.result import Contribution, Quantity
 
 
 def normal(source: str, standard: float, kind: str = "A", sensitivity: float = 1.0) -> Contribution:

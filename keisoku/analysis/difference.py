@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from keisoku.record.result import Quantity
+from keisoku.analysis.quantity import Quantity
 
 Better = Literal["higher", "lower", "neither"]
 Verdict = Literal["lower", "higher", "equal", "cannot be told apart"]

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.errors import PlanError
-from keisoku.plan.plan import Plan, parse
-from keisoku.plan.procedure import PROCEDURES
 
 _WAITS = "waits_s"
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from keisoku.api.asking import plan_of
 from keisoku.api.measured import Measured
-from keisoku.engine import Progress
+from keisoku.device.engine.engine import Progress
+from keisoku.device.measurement import carry_out
+from keisoku.device.plan.plan import Plan
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.runner import Observer
 from keisoku.errors import PlanError
-from keisoku.measurement import carry_out
-from keisoku.plan.criterion import parse as parse_criterion
-from keisoku.plan.plan import Plan
-from keisoku.record.directory import RunDirectory
-from keisoku.record.trial import Trial, TrialRecord
-from keisoku.runner import Observer
+from keisoku.run.criterion import parse as parse_criterion
+from keisoku.run.directory import RunDirectory
 
 
 def measure(

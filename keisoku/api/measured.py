@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.record.trial import TrialRecord
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.plan.criterion import Verdict
-from keisoku.record.directory import RunDirectory
-from keisoku.record.result import Quantity, Result
-from keisoku.record.run import Run
-from keisoku.record.trial import TrialRecord
+from keisoku.run.criterion import Verdict
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
+from keisoku.run.run import Run
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from keisoku.record.tables import TableName
+    from keisoku.device.record.tables import TableName
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,11 +77,11 @@ class Measured:
         return rows[0].figures[name]
 
     def arrow(self, table: TableName = "figures") -> pyarrow.Table:
-        """A table of `keisoku/record/tables.py`: 'figures', 'trials', 'streams', 'lost', 'latencies' or 'frames'.
+        """One of 'figures', 'trials', 'streams', 'lost', 'latencies' or 'frames'.
 
         Raises PlanError for 'frames' if the run kept none.
         """
-        from keisoku.record.tables import table as make  # Arrow takes a while to load
+        from keisoku.device.record.tables import table as make  # Arrow takes a while to load
 
         return make(self.run, table)
 
@@ -94,7 +95,7 @@ class Measured:
 
     def query(self, sql: str) -> pyarrow.Table:
         """What DuckDB answers from the tables trials, streams and, if the run kept them, frames. Raises PlanError."""
-        from keisoku.record.query import arrow
+        from keisoku.device.record.query import arrow
 
         return arrow(self.directory, sql)
 

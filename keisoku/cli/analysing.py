@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from keisoku.cli.observation import publish
-from keisoku.record.observation import Observation
-from keisoku.record.observation_directory import ObservationDirectory
 from keisoku.report.plot import Plot
+from keisoku.run.observation import Observation
+from keisoku.run.observation_directory import ObservationDirectory
 
 Analysis = Callable[[ObservationDirectory], tuple[Observation, Sequence[Plot]]]
 

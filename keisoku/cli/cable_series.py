@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from keisoku.calibration.cable_series import CableSeries, cable_series
+from keisoku.analysis.quantity import Quantity
 from keisoku.cli.columns import columns
-from keisoku.record.directory import RunDirectory
-from keisoku.record.result import Quantity
+from keisoku.device.calibration.cable_series import CableSeries, cable_series
 from keisoku.report import digits
+from keisoku.run.directory import RunDirectory
 
 
 @click.command("cable-series")

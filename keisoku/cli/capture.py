@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from keisoku.capture import Capture, CapturePort
 from keisoku.cli.options import seconds
+from keisoku.device.capture.capture import Capture
+from keisoku.device.capture.port import CapturePort
 
 
 @click.command("capture")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from keisoku.lab import clean
-from keisoku.shaping import journal
+from keisoku.lab.clean import clean
 from keisoku.stream.interface_setting import restore_left
+from keisoku.system.shaping import journal
 
 
 @click.command("clean")

@@ -15,14 +15,9 @@ from typing import Any
 import click
 from rich.console import Console
 
-from keisoku.analysis.comparable import check_traffic, check_valid, common_methods, invalid_rows, result_of
-from keisoku.analysis.comparison import compare, figures_by_key, judge, regressions
 from keisoku.analysis.difference import Margin
+from keisoku.device.report.device import devices
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.plan.criterion import figure_units
-from keisoku.plan.units import quantity
-from keisoku.record.directory import RunDirectory
-from keisoku.record.run import Run
 from keisoku.report.comparison import (
     changes_only,
     figure_name,
@@ -32,9 +27,14 @@ from keisoku.report.comparison import (
     regression,
     side_by_side,
 )
-from keisoku.report.device import devices
 from keisoku.report.finding import Finding, print_findings
 from keisoku.report.html import render_html
+from keisoku.run.comparable import check_traffic, check_valid, common_methods, invalid_rows, result_of
+from keisoku.run.comparison import compare, figures_by_key, judge, regressions
+from keisoku.run.criterion import figure_units
+from keisoku.run.directory import RunDirectory
+from keisoku.run.run import Run
+from keisoku.units import quantity
 
 _MARGIN = re.compile(r"(?:([\w.]+)=)?(.+)")
 

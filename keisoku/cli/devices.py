@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from keisoku.cli.columns import columns
-from keisoku.plan.device import list_devices
+from keisoku.simulated_device.device import list_devices
 
 
 @click.command("devices")

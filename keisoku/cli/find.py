@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from keisoku.capture import Found, Sighting, find
 from keisoku.cli.columns import columns
+from keisoku.device.capture.find import Found, Sighting, find
 
 _NS_PER_S = 1_000_000_000
 

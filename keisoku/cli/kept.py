@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from keisoku.errors import EngineError
-from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.run.observation_directory import ObservationDirectory
 
 
 @contextmanager

@@ -34,6 +34,16 @@ NAMES = (
     "clean",
 )
 
+_HOMES = {
+    "app": "system.group",
+    "clock": "clock.group",
+    "fpga": "fpga.group",
+    "lab": "lab.group",
+    "path": "path.group",
+    "stream": "stream.group",
+}
+"""Modules that are not named after their command."""
+
 
 class Commands(LazyGroup):
     """Those with a module each, and one for each procedure."""
@@ -55,7 +65,7 @@ class Commands(LazyGroup):
 
 @click.group(
     cls=Commands,
-    modules={name: f"keisoku.cli.{name.replace('-', '_')}" for name in NAMES},
+    modules={name: f"keisoku.cli.{_HOMES.get(name, name.replace('-', '_'))}" for name in NAMES},
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__)

@@ -11,15 +11,15 @@ from rich.console import Console
 from keisoku.cli.exit_code import MEASURED, MISSED
 from keisoku.cli.progress import Display
 from keisoku.cli.standard_output import told
-from keisoku.measurement import carry_out
-from keisoku.plan.criterion import Verdict
-from keisoku.plan.plan import Plan
-from keisoku.record.directory import RunDirectory
-from keisoku.record.result import Result
+from keisoku.device.measurement import carry_out
+from keisoku.device.plan.plan import Plan
 from keisoku.report import digits
 from keisoku.report.csv import write_csv
 from keisoku.report.html import render_html
 from keisoku.report.text import print_results
+from keisoku.run.criterion import Verdict
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
 
 
 def measure(

@@ -12,15 +12,15 @@ from typing import Any
 import click
 from rich.console import Console
 
-from keisoku.calibration.store import interval_rate
 from keisoku.cli.standard_output import told
 from keisoku.clock import rated
-from keisoku.record.context import host_context
-from keisoku.record.observation import Observation
-from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.clock.interval_clock import interval_rate
+from keisoku.host.context import host_context
 from keisoku.report.observation import render_observation
 from keisoku.report.observation_table import print_observation
 from keisoku.report.plot import Plot
+from keisoku.run.observation import Observation
+from keisoku.run.observation_directory import ObservationDirectory
 
 
 def new_directory(

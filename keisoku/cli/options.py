@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from keisoku.plan.plan import Plan, parse
-from keisoku.plan.units import duration_ns, length_m, rate
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.units import duration_ns, length_m, rate
 
 F = Callable[..., Any]
 

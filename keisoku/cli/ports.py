@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from keisoku.cli.columns import columns
-from keisoku.engine.port import Port, list_ports
+from keisoku.device.engine.port import Port, list_ports
 
 
 @click.command("ports")

@@ -15,10 +15,10 @@ from pydantic.fields import FieldInfo
 
 from keisoku.cli.measure import measure
 from keisoku.cli.options import fps, measuring, plan_of, seconds
+from keisoku.device.plan.procedure import PROCEDURES, Procedure
+from keisoku.device.plan.settings import Settings
 from keisoku.errors import PlanError
-from keisoku.plan.procedure import PROCEDURES, Procedure
-from keisoku.plan.settings import Settings
-from keisoku.plan.units import length_m
+from keisoku.units import length_m
 
 _UNITS = {"_s": "TIME", "_fps": "RATE", "_percent": "PERCENT", "_bytes": "BYTES", "_m": "LENGTH"}
 """Suffixes of settings, which options go without, and what is shown instead."""

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from keisoku.cli.interruption import check
-from keisoku.engine import Progress
-from keisoku.record.trial import Trial, TrialRecord
+from keisoku.device.engine.engine import Progress
+from keisoku.device.record.trial import Trial, TrialRecord
 
 
 class Display:

@@ -23,7 +23,7 @@ def command(run: Path, sql: str, form: str) -> None:
     keisoku query RUN "select stream, count(*) from frames where lost group by stream"
     keisoku query RUN "select quantile_cont(latency_ns, 0.999) from frames where trial = 4"
     """
-    from keisoku.record.query import query  # DuckDB takes a while to load
+    from keisoku.device.record.query import query  # DuckDB takes a while to load
 
     answer = query(run, sql)
     if form == "json":

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import click
 
-from keisoku.capture import replay
 from keisoku.cli.exit_code import FAILED, MEASURED
 from keisoku.cli.options import capture_options, fps
-from keisoku.engine.opening import open_ports
-from keisoku.engine.playback import Played, play
-from keisoku.engine.port_capture import PortCapture
+from keisoku.device.capture.replay import replay
+from keisoku.device.engine.opening import open_ports
+from keisoku.device.engine.playback import Played, play
+from keisoku.device.engine.port_capture import PortCapture
 from keisoku.errors import PlanError
 
 _FCS_BYTES = 4

@@ -8,10 +8,10 @@ import click
 
 from keisoku.cli.measure import shown
 from keisoku.errors import KeisokuError
-from keisoku.plan.criterion import parse as parse_criterion
-from keisoku.record.directory import RunDirectory
 from keisoku.report.csv import write_csv
 from keisoku.report.html import render_html
+from keisoku.run.criterion import parse as parse_criterion
+from keisoku.run.directory import RunDirectory
 
 
 @click.command("report")

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from keisoku.cli.measure import measure
+from keisoku.device.plan.plan import read
 from keisoku.errors import PlanError
-from keisoku.plan.plan import read
-from keisoku.record.directory import RunDirectory
+from keisoku.run.directory import RunDirectory
 
 
 @click.command("run")

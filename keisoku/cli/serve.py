@@ -54,7 +54,8 @@ def command(
     A port's location is xdp:INTERFACE, packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT, sim:DEVICE#PORT, or
     fpga:LINK#PORT of an instrument.
     """
-    from keisoku.lab import available, clean
+    from keisoku.lab.available import available
+    from keisoku.lab.clean import clean
     from keisoku.otg.capture import remove_left
     from keisoku.otg.controller import Controller  # what serves takes a second to load
     from keisoku.otg.privilege import give_up_root, hand_over

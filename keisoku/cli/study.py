@@ -18,8 +18,8 @@ from keisoku.cli.progress import Display
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.report.finding import print_findings
 from keisoku.report.html import render_html
-from keisoku.report.study import study_findings, study_json, write_study_csv
 from keisoku.study.file import find_studies, shipped
+from keisoku.study.report import study_findings, study_json, write_study_csv
 from keisoku.study.run import Outcome, carry_out
 
 

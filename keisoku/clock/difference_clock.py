@@ -11,9 +11,9 @@ from collections import deque
 from dataclasses import dataclass
 
 from keisoku.analysis import budget
+from keisoku.analysis.quantity import Quantity
 from keisoku.clock.rate import OSCILLATOR, WANDER, Part, Rate
 from keisoku.clock.reading import Reading
-from keisoku.record.result import Quantity
 
 WINDOW = 64
 """Readings of which the time of day is made."""

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.analysis.line import fit_line
+from keisoku.clock.cost.resolution import common_step
 from keisoku.clock.reading import Reading, narrowest
-from keisoku.clock.resolution import common_step
 
 READINGS_FOR_A_LINE = 20
 END_SHARE = 0.1

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.clock.host_clocks import HostClocks
-from keisoku.record.observation import Flag
-from keisoku.record.result import Quantity
+from keisoku.run.observation import Flag
 
 
 def changes(looks: Sequence[HostClocks]) -> list[Flag]:

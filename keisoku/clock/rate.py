@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keisoku.analysis import budget
-from keisoku.record.result import Contribution, Quantity
+from keisoku.analysis.quantity import Contribution, Quantity
 
 OSCILLATOR = 1e-4
 """± 100 ppm: what Ethernet allows an oscillator (IEEE 802.3, 22.2.2.1), and more than PCs' ± 20 to 50 ppm (E2)."""

@@ -9,9 +9,9 @@ import math
 
 from pydantic import TypeAdapter
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.clock.rate import Rate
-from keisoku.record.observation import Interval, Observation, ObservedRow
-from keisoku.record.result import Quantity
+from keisoku.run.observation import Interval, Observation, ObservedRow
 
 _TIMES = frozenset({"ns", "s", "ns/byte"})
 UNITS = _TIMES | {"bit/s", "byte/s", "frames/s", "packets/s", "Hz"}

@@ -6,7 +6,7 @@ It opens the model and drives nothing.
 from __future__ import annotations
 
 from keisoku.fpga.sim import Model, Surroundings
-from keisoku.plan.device import Cable, Device, find_device
+from keisoku.simulated_device.device import Cable, Device, find_device
 
 PHY_TX_NS = (200.0, 204.0)
 """From a port's GMII to its cable; the two differ, as PHYs do."""

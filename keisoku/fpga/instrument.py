@@ -22,7 +22,7 @@ from keisoku.fpga.register import Field, Register
 from keisoku.fpga.registers import REGISTERS, PortRegisters
 from keisoku.fpga.ring import Ring
 from keisoku.fpga.sim import Model
-from keisoku.plan.device import Device
+from keisoku.simulated_device.device import Device
 
 BINS = 2048
 _BITS_PER_SECOND = {0: 10_000_000, 1: 100_000_000, 2: 1_000_000_000}

@@ -15,7 +15,7 @@ import numpy as np
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.fpga.sim_build import build_library
-from keisoku.plan.device import Device, Forwarding, Loss, Pair
+from keisoku.simulated_device.device import Device, Forwarding, Loss, Pair
 
 PICOSECONDS_PER_NS = 1000
 _CUT_HEADER_BYTES = 14

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyroute2 import IPRoute, NetlinkError
 
-from keisoku.lab.namespace import FOLDER, apart
+from keisoku.host.namespace import FOLDER, apart
 
 _NEEDED = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
 

@@ -6,9 +6,9 @@ Never those of a living process, unless forced.
 from __future__ import annotations
 
 from keisoku.errors import PlanError
+from keisoku.host.namespace import existing
+from keisoku.host.owner import lives
 from keisoku.lab.daemons import end_left, left
-from keisoku.lab.namespace import existing
-from keisoku.lab.owner import lives
 
 
 def clean(force: bool = False) -> list[str]:

@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from keisoku.errors import EngineError
-from keisoku.lab.namespace import NAME, Namespace
-from keisoku.lab.program import Program
+from keisoku.host.namespace import NAME, Namespace
+from keisoku.host.program import Program
 
 FOLDER = Path("/run")
 """Where the directories are: in memory, and root's, so nobody can put a name there before us."""

@@ -17,10 +17,10 @@ from typing import Self
 from pyroute2 import NetlinkError
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.host.namespace import Namespace, uninterrupted
 from keisoku.lab.available import available
 from keisoku.lab.clean import clean
-from keisoku.lab.interface import quiet_defaults
-from keisoku.lab.namespace import Namespace, uninterrupted
+from keisoku.lab.device.interface import quiet_defaults
 
 _counter = itertools.count(1)
 

@@ -14,25 +14,25 @@ from contextlib import ExitStack
 from pyroute2 import IPRoute
 
 from keisoku._core import Neighbours
-from keisoku.engine import Engine
-from keisoku.engine.fpga_port import FpgaAddress
-from keisoku.engine.opening import host_port, lab_port
-from keisoku.engine.port import HEADER_AND_FCS_BYTES, PortAddress, check, resolve_mac
-from keisoku.engine.port import Port as HostPort
-from keisoku.engine.port_capture import PortCapture
-from keisoku.engine.simulated import MAX_FRAME_BYTES, SimulatedEngine, routes_between
-from keisoku.engine.traffic import Route, Traffic, Way
-from keisoku.engine.wired import Port, WiredEngine
+from keisoku.device.engine.engine import Engine
+from keisoku.device.engine.fpga.port import FpgaAddress
+from keisoku.device.engine.opening import host_port, lab_port
+from keisoku.device.engine.port import HEADER_AND_FCS_BYTES, PortAddress, check, resolve_mac
+from keisoku.device.engine.port import Port as HostPort
+from keisoku.device.engine.port_capture import PortCapture
+from keisoku.device.engine.simulated import MAX_FRAME_BYTES, SimulatedEngine, routes_between
+from keisoku.device.engine.traffic import Route, Traffic, Way
+from keisoku.device.engine.wired import Port, WiredEngine
+from keisoku.device.plan.content import Content
 from keisoku.errors import EngineError, PlanError
-from keisoku.lab import Lab
-from keisoku.lab.catalogue import find_device as find_lab_device
-from keisoku.lab.namespace import within
+from keisoku.host.namespace import within
+from keisoku.lab.device.catalogue import find_device as find_lab_device
+from keisoku.lab.device.lab import Lab
 from keisoku.otg import configuration
 from keisoku.otg.device import Address, Interface
 from keisoku.otg.load import DRAIN_NS
 from keisoku.otg.location import DevicePort, parse, together
-from keisoku.plan.content import Content
-from keisoku.plan.device import find_device
+from keisoku.simulated_device.device import find_device
 
 Pairs = Sequence[tuple[int, int]]
 _ANY = Content(headers="ethernet")

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keisoku._core import Wire
-from keisoku.capture import CapturePort
-from keisoku.engine.port_capture import PortCapture
+from keisoku.device.capture.port import CapturePort
+from keisoku.device.engine.port_capture import PortCapture
 from keisoku.errors import EngineError
-from keisoku.lab.owner import lives
+from keisoku.host.owner import lives
 from keisoku.otg.capture_filter import BitFilter, filters
 from keisoku.otg.node import Node
 from keisoku.otg.pcap import received

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from keisoku import __version__
-from keisoku.calibration.store import bias
-from keisoku.engine import Engine
+from keisoku.device.calibration.store import bias
+from keisoku.device.engine.engine import Engine
+from keisoku.device.measurement import RUNS
+from keisoku.device.record.validity import INTERRUPTED, reasons
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.headers import Ends
 from keisoku.frame.variants import frames
-from keisoku.measurement import RUNS
 from keisoku.otg.access import Ownership
 from keisoku.otg.bench import Bench, open_bench
 from keisoku.otg.capture import TrafficCapture
@@ -30,7 +31,6 @@ from keisoku.otg.load import trial
 from keisoku.otg.metrics import TagWish, flow_metrics, port_metrics
 from keisoku.otg.node import Node
 from keisoku.otg.session import Session
-from keisoku.record.validity import INTERRUPTED, reasons
 from keisoku.service.document import RunStatus
 from keisoku.service.runs import Runs
 from keisoku.service.traffic import EndedTraffic, Last

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
+from keisoku.device.record.trial import Bursts
 from keisoku.otg.device import Address, Interface
 from keisoku.otg.header import Packet, packet
 from keisoku.otg.node import Node
 from keisoku.otg.rate import Timing, frames_per_second, timing
 from keisoku.otg.size import frame_bytes
 from keisoku.otg.tag import TagClass, classes
-from keisoku.record.trial import Bursts
 
 LatencyMode = Literal["store_forward", "cut_through"]
 

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keisoku.engine import Engine
-from keisoku.engine.fpga import FpgaEngine
-from keisoku.engine.fpga_hosts import FpgaHosts
-from keisoku.engine.fpga_load import MOST_BYTES
-from keisoku.engine.fpga_port import PORTS, FpgaAddress
-from keisoku.engine.port import HEADER_AND_FCS_BYTES
-from keisoku.engine.port_capture import PortCapture
-from keisoku.engine.traffic import Traffic
+from keisoku.device.engine.engine import Engine
+from keisoku.device.engine.fpga.engine import FpgaEngine
+from keisoku.device.engine.fpga.hosts import FpgaHosts
+from keisoku.device.engine.fpga.load import MOST_BYTES
+from keisoku.device.engine.fpga.port import PORTS, FpgaAddress
+from keisoku.device.engine.port import HEADER_AND_FCS_BYTES
+from keisoku.device.engine.port_capture import PortCapture
+from keisoku.device.engine.traffic import Traffic
+from keisoku.device.plan.content import Content
 from keisoku.errors import PlanError
 from keisoku.fpga.cable import bare_cable
 from keisoku.fpga.instrument import Instrument
 from keisoku.otg.bench import Bench, Pairs
 from keisoku.otg.device import Address, Interface
-from keisoku.plan.content import Content
 
 _MODEL_SEED = 0
 _MODEL_DRAIN_NS = 100_000

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from keisoku.analysis.rates import NS_PER_S
+from keisoku.device.record import trial as record
 from keisoku.errors import EngineError
+from keisoku.frame.rates import NS_PER_S
 from keisoku.otg.flow import End, Flow
 from keisoku.otg.header import Packet
 from keisoku.otg.rate import CONTINUOUS_NS
 from keisoku.otg.tag import TagClass, TagKey
-from keisoku.record import trial as record
 
 DRAIN_NS = NS_PER_S // 2
 """How long frames may be under way after the last was sent, before a flow counts as stopped."""

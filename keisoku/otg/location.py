@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from keisoku.engine.fpga_port import FpgaAddress, is_fpga
-from keisoku.engine.port import PortAddress
+from keisoku.device.engine.fpga.port import FpgaAddress, is_fpga
+from keisoku.device.engine.port import PortAddress
 from keisoku.errors import PlanError
 
 _OF_DEVICE = re.compile(r"(?P<kind>sim|lab):(?P<name>[^#]+)#(?P<number>[1-9]\d{0,3})")

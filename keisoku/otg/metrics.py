@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keisoku.analysis.rates import frame_time_ns
-from keisoku.engine import Progress
+from keisoku.device.engine.engine import Progress
+from keisoku.device.record.trial import Facts, StreamFacts
+from keisoku.frame.rates import frame_time_ns
 from keisoku.otg.flow import Flow
 from keisoku.otg.session import Session
 from keisoku.otg.tag import TagKey
-from keisoku.record.trial import Facts, StreamFacts
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keisoku.analysis.rates import NS_PER_S, OVERHEAD_BYTES
+from keisoku.device.record.trial import Bursts, Constant, Pacing
+from keisoku.frame.rates import NS_PER_S, OVERHEAD_BYTES
 from keisoku.otg.node import Node
-from keisoku.record.trial import Bursts, Constant, Pacing
 
 _UNITS = {"bps": 1, "kbps": 1_000, "mbps": 1_000_000, "gbps": 1_000_000_000}
 _LEAST_GAP_BYTES = 12

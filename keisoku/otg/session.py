@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Literal
 
-from keisoku.engine import Progress, StreamProgress
+from keisoku.device.engine.engine import Progress, StreamProgress
+from keisoku.device.record.trial import Facts, Trial
 from keisoku.errors import PlanError
 from keisoku.otg.configuration import Configuration
 from keisoku.otg.flow import Flow
 from keisoku.otg.load import Load
 from keisoku.otg.tag import TagKey
-from keisoku.record.trial import Facts, Trial
 
 _STATE = "traffic.flow_transmit"
 _RATE_S = 1.0

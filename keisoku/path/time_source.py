@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keisoku._core import ReceivedPacket, SentPacket
-from keisoku.path.probe import Rows
+from keisoku.path.train.probe import Rows
 
 Source = Literal["kernel", "user-tsc", "user-gettimeofday", "hardware"]
 SOURCES: tuple[Source, ...] = ("user-gettimeofday", "user-tsc", "kernel", "hardware")

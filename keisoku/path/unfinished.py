@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keisoku.record.observation import Flag
+from keisoku.run.observation import Flag
 
 UNFINISHED = "unfinished"
 

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from keisoku.analysis.budget import standard_uncertainty
+from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.analysis.uncertainty import expanded
-from keisoku.record.result import Contribution, Quantity, Result
 from keisoku.report import digits
 from keisoku.report.table import COLUMNS, Head, Table
+from keisoku.run.result import Result
 
 DIGITS = 3
 FEW = 3

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keisoku.record.run import Run
+from keisoku.device.report.device import devices
+from keisoku.device.report.section import parts, plots
+from keisoku.device.report.summary import conclusion, summary
+from keisoku.device.report.time_plot import time_plot
 from keisoku.report import digits
-from keisoku.report.device import devices
 from keisoku.report.html import Criterion
-from keisoku.report.section import parts, plots
-from keisoku.report.summary import conclusion, summary
 from keisoku.report.svg import svg
 from keisoku.report.table import WORDS, line_table, method_table
 from keisoku.report.template import environment
-from keisoku.report.time_plot import time_plot
+from keisoku.run.run import Run
 
 
 def cell(run: Run, criteria: Sequence[tuple[str, bool, str]] = ()) -> str:

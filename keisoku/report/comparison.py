@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from keisoku.analysis.comparison import Judged, Key, Ranking
 from keisoku.analysis.difference import Change, verdict, without_rounding
-from keisoku.plan.procedure import PROCEDURES
-from keisoku.record.result import Line, Quantity
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.report import digits
 from keisoku.report.finding import Finding
 from keisoku.report.table import COLUMNS, Head, Table
+from keisoku.run.comparison import Judged, Key, Ranking
+from keisoku.run.result import Line
 
 RULE = (
     "< : told apart, because value ± expanded uncertainty (k = 2) of the figures do not overlap; "

@@ -9,12 +9,13 @@ import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from keisoku.record.result import Quantity, Result
-from keisoku.record.run import Run
-from keisoku.record.trial import TrialRecord
-from keisoku.report.accounting import account
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.record.trial import TrialRecord
+from keisoku.device.report.accounting import account
+from keisoku.device.report.device import Device
 from keisoku.report.budget import Entry, entries
-from keisoku.report.device import Device
+from keisoku.run.result import Result
+from keisoku.run.run import Run
 
 UNITS = {
     "ns": "ns",

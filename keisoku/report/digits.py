@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
-from keisoku.record.result import Quantity
+from keisoku.analysis.quantity import Quantity
 
 SCALES: dict[str, tuple[tuple[int, str], ...]] = {
     "ns": ((0, "ns"), (3, "µs"), (6, "ms"), (9, "s")),

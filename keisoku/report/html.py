@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 from plotly.offline import get_plotlyjs
 
 import keisoku
-from keisoku.plan.procedure import PROCEDURES
-from keisoku.record.run import Run
-from keisoku.record.trial import NS_PER_S
+from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.record.trial import NS_PER_S
+from keisoku.device.report.accounting import accounts
+from keisoku.device.report.device import Device, devices
+from keisoku.device.report.loss_list import losses
+from keisoku.device.report.section import parts, plots
+from keisoku.device.report.summary import conclusion, summary
+from keisoku.device.report.time_plot import time_plot
 from keisoku.report import digits, statement
-from keisoku.report.accounting import accounts
 from keisoku.report.budget import budget_tables
-from keisoku.report.device import Device, devices
 from keisoku.report.finding import Finding
-from keisoku.report.loss_list import losses
-from keisoku.report.section import parts, plots
-from keisoku.report.summary import conclusion, summary
 from keisoku.report.table import WORDS, line_table, method_table
 from keisoku.report.template import environment
-from keisoku.report.time_plot import time_plot
+from keisoku.run.run import Run
 
 LONG_TABLE = 24
 """Rows above which a table starts folded."""

@@ -13,13 +13,13 @@ from typing import Any
 from plotly.offline import get_plotlyjs
 
 import keisoku
-from keisoku.record.observation import Observation
 from keisoku.report import digits, statement
 from keisoku.report.html import LONG_TABLE
 from keisoku.report.observation_table import flag_text, observation_tables
 from keisoku.report.plot import Plot
 from keisoku.report.table import WORDS
 from keisoku.report.template import environment
+from keisoku.run.observation import Observation
 
 _COVERAGE = (
     "A figure reads value ± U, with the expanded uncertainty U = 2u: a coverage factor of k = 2, about 95 % if the "

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from keisoku.record.observation import Flag, Interval, Observation, ObservedRow
-from keisoku.record.result import Quantity
+from keisoku.analysis.quantity import Quantity
 from keisoku.report import digits
 from keisoku.report.table import Head, Table
 from keisoku.report.text import print_table
+from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
 
 HEADS = {"p50": "Median", "p90": "90 %", "p99": "99 %", "p99.9": "99.9 %", "p99.99": "99.99 %"}
 ABBREVIATIONS = frozenset({"adev", "mdev", "tdev", "hdev", "mtie", "rtt", "icmp", "tsc", "ttl", "adr", "pdv"})

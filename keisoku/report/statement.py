@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import tomlkit
 
-from keisoku.plan.procedure import PROCEDURES
-from keisoku.report.device import Device
+from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.report.device import Device
 
 COVERAGE = (
     "A figure reads value ± U, with the expanded uncertainty U = 2u: a coverage factor of k = 2, about 95 % "

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keisoku.plan.procedure import PROCEDURES
-from keisoku.record.result import Line, Quantity, Result
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.report import digits
+from keisoku.run.result import Line, Result
 
 COLUMNS = {
     "start": "From",

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from keisoku.plan.procedure import PROCEDURES
-from keisoku.record.result import Result
+from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.report.digits import MARKS
 from keisoku.report.table import WORDS, Table, line_table, method_table
+from keisoku.run.result import Result
 
 
 def print_results(results: Sequence[Result], console: Console) -> None:

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from keisoku.record.counts import Gap, Latency
-from keisoku.record.result import Quantity
-from keisoku.record.trial import Facts, Trial
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.record.counts import Gap, Latency
+from keisoku.device.record.trial import Facts, Trial
 
 
 class _Document(BaseModel):

@@ -9,13 +9,13 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel
 
 from keisoku import __version__
+from keisoku.device.plan.plan import Plan
+from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.record.trial import TrialRecord
 from keisoku.errors import PlanError
-from keisoku.plan.plan import Plan
-from keisoku.plan.procedure import PROCEDURES
-from keisoku.record.context import host_context
-from keisoku.record.result import Result
-from keisoku.record.trial import TrialRecord
+from keisoku.host.context import host_context
 from keisoku.report.html import render_html
+from keisoku.run.result import Result
 from keisoku.service.document import (
     FlowAccounts,
     FlowHistograms,

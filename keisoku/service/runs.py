@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from keisoku.engine import Progress
+from keisoku.device.engine.engine import Progress
+from keisoku.device.measurement import RUNS, Measurement, carry_out, free_directory
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.errors import EngineError, KeisokuError, PlanError
-from keisoku.measurement import RUNS, Measurement, carry_out, free_directory
-from keisoku.plan.plan import Plan, parse
-from keisoku.record.directory import RunDirectory
-from keisoku.record.trial import Trial, TrialRecord
+from keisoku.run.directory import RunDirectory
 from keisoku.service.document import Judged, RunStatus
 
 MOST_KEPT = 256

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from keisoku.calibration.bias import Bias
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.method.stream_figures import stream_figures
+from keisoku.device.record.counts import Tracked
+from keisoku.device.record.total import all_tracked
+from keisoku.device.record.trial import NS_PER_S, Facts, StreamFacts, Trial, TrialRecord
 from keisoku.errors import PlanError
-from keisoku.method.stream_figures import stream_figures
-from keisoku.record.counts import Tracked
-from keisoku.record.result import Quantity, Result, Row
-from keisoku.record.run import Run
-from keisoku.record.total import all_tracked
-from keisoku.record.trial import NS_PER_S, Facts, StreamFacts, Trial, TrialRecord
+from keisoku.run.result import Result, Row
+from keisoku.run.run import Run
 from keisoku.service.document import (
     FlowAccount,
     FlowAccounts,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keisoku.record.result import Quantity
+from keisoku.analysis.quantity import Quantity
 from keisoku.stream.campaign import Cell
 from keisoku.stream.confidence import half_width
 from keisoku.stream.outcome import CellOutcome

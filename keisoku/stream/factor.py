@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from keisoku.errors import PlanError
-from keisoku.plan.units import bit_rate
 from keisoku.stream.trial import MOST_SEGMENTS, StreamTrial
+from keisoku.units import bit_rate
 
 _SWITCH = {"on": True, "off": False}
 _OF_TRIAL: dict[str, tuple[str, Callable[[str], Any]]] = {

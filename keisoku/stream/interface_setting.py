@@ -17,10 +17,10 @@ from typing import Self, TypeVar
 
 from pyroute2 import IPRoute, NetlinkError
 
-from keisoku.engine.ethtool import offloads, set_offload
 from keisoku.errors import EngineError
-from keisoku.lab.namespace import within
-from keisoku.lab.owner import born_at, lives
+from keisoku.host.ethtool import offloads, set_offload
+from keisoku.host.namespace import within
+from keisoku.host.owner import born_at, lives
 
 FOLDER = Path("/run")
 _PREFIX = "keisoku-interface-"

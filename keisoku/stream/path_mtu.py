@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from keisoku.errors import EngineError
-from keisoku.path.place import Place
+from keisoku.host.place import Place
 
 _IP_MTU, _IPV6_MTU = 14, 24
 _HEADERS = {socket.AF_INET: 28, socket.AF_INET6: 48}

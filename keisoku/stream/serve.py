@@ -18,14 +18,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from keisoku.errors import EngineError
-from keisoku.path.control import Control, ControlError
-from keisoku.path.one_client_server import OneClientServer
-from keisoku.path.place import Place
-from keisoku.record.context import host_context
+from keisoku.host.context import host_context
+from keisoku.host.place import Place
+from keisoku.host.two_ended.control import Control, ControlError
+from keisoku.host.two_ended.one_client_server import OneClientServer
 from keisoku.stream.factor import OF_INTERFACE
-from keisoku.stream.file_end import FileEnd, answer
-from keisoku.stream.flow_end import flow_end
-from keisoku.stream.flow_socket import close_all, facts, new_socket
+from keisoku.stream.file.end import FileEnd, answer
+from keisoku.stream.flow.end import flow_end
+from keisoku.stream.flow.socket import close_all, facts, new_socket
 from keisoku.stream.interface_setting import InterfaceSetting
 from keisoku.stream.iperf3 import Iperf3Server
 from keisoku.stream.session import GREETING, HELLO, HELLO_MARK, OPENING

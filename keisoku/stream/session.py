@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from keisoku.errors import EngineError
-from keisoku.path.control import Control, ControlError
-from keisoku.path.place import Place
-from keisoku.stream.flow_end import PATIENCE_S, flow_end, offered
-from keisoku.stream.flow_report import Row, join
-from keisoku.stream.flow_socket import close_all, facts, new_socket
+from keisoku.host.place import Place
+from keisoku.host.two_ended.control import Control, ControlError
+from keisoku.stream.flow.end import PATIENCE_S, flow_end, offered
+from keisoku.stream.flow.report import Row, join
+from keisoku.stream.flow.socket import close_all, facts, new_socket
 from keisoku.stream.trial import StreamTrial
 
 PORT = 8621

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from keisoku.analysis.comparison import overall_figures
+from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.record.result import Quantity, Result, Row
+from keisoku.run.comparison import overall_figures
+from keisoku.run.result import Result, Row
 from keisoku.study.file import Column, Study, Table, TableRow
 
 _FACTOR = {("ns", "µs"): 1e-3, ("ns", "ms"): 1e-6, ("frames/s", "kframes/s"): 1e-3}

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
+from keisoku.device.plan.plan import Plan, plan_error
+from keisoku.device.plan.settings import Settings
 from keisoku.errors import PlanError
-from keisoku.plan.plan import Plan, plan_error
-from keisoku.plan.settings import Settings
 
 
 class Step(Settings):

@@ -8,17 +8,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from keisoku.client_load import load_run
-from keisoku.client_load.bulk_servers import bulk_aims
-from keisoku.client_load.campaign import ALONE, TOGETHER, Campaign
-from keisoku.client_load.load_analysis import analyse
-from keisoku.lab.system import SystemLab
-from keisoku.lab.system_shape import SystemShape
-from keisoku.record.context import host_context
-from keisoku.record.observation_directory import ObservationDirectory
-from keisoku.record.result import Quantity, Result, Row
+from keisoku.analysis.quantity import Quantity
+from keisoku.host.context import host_context
+from keisoku.lab.system.lab import SystemLab
+from keisoku.lab.system.shape import SystemShape
+from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.result import Result, Row
 from keisoku.study.file import LoadStep
 from keisoku.study.stream_step import as_result, most_bps, publish_quietly
+from keisoku.system.load import run as load_run
+from keisoku.system.load.analysis import analyse
+from keisoku.system.load.bulk_servers import bulk_aims
+from keisoku.system.load.campaign import ALONE, TOGETHER, Campaign
 
 MTU = 1500
 SLOW_AT_ONCE = "slow"

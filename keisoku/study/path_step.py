@@ -11,20 +11,21 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from keisoku.lab.hop import Hop
-from keisoku.lab.path import PathLab
-from keisoku.lab.path_truth import DirectionTruth
-from keisoku.path.place import Place
-from keisoku.path.serve import Server
-from keisoku.path.session import Session
-from keisoku.path.source_comparison import KIND, SourceComparisonSettings
-from keisoku.path.source_run import analyse, measure
-from keisoku.path.train_run import TrainRun
-from keisoku.record.context import host_context
-from keisoku.record.observation import Observation
-from keisoku.record.observation_directory import ObservationDirectory
-from keisoku.record.result import Quantity, Result, Row
+from keisoku.analysis.quantity import Quantity
+from keisoku.host.context import host_context
+from keisoku.host.place import Place
+from keisoku.lab.path.hop import Hop
+from keisoku.lab.path.lab import PathLab
+from keisoku.lab.path.truth import DirectionTruth
+from keisoku.path.sources.analysis import KIND, SourceComparisonSettings
+from keisoku.path.sources.run import analyse, measure
+from keisoku.path.train.run import TrainRun
+from keisoku.path.train.serve import Server
+from keisoku.path.train.session import Session
 from keisoku.report.observation import render_observation
+from keisoku.run.observation import Observation
+from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.result import Result, Row
 from keisoku.study.file import PathStep
 
 _QUEUE_BYTES = 600_000

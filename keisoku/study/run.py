@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from keisoku.calibration.store import bias_for
-from keisoku.engine.opening import open_engine
-from keisoku.record.context import host_context
-from keisoku.record.directory import RunDirectory
-from keisoku.record.run import Run
+from keisoku.device.calibration.store import bias_for
+from keisoku.device.engine.opening import open_engine
+from keisoku.device.runner import Observer, run
+from keisoku.host.context import host_context
 from keisoku.report.csv import write_csv
-from keisoku.runner import Observer, run
+from keisoku.run.directory import RunDirectory
+from keisoku.run.run import Run
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import Step, Study
 from keisoku.study.path_step import measure_path

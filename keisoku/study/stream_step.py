@@ -11,20 +11,21 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from keisoku.lab.bare_path import TARGET_ADDRESS
-from keisoku.lab.hop import Hop
-from keisoku.lab.path import PathLab
-from keisoku.path.place import Place
-from keisoku.record.context import host_context
-from keisoku.record.observation import Observation
-from keisoku.record.observation_directory import ObservationDirectory
-from keisoku.record.result import Quantity, Result, Row
+from keisoku.analysis.quantity import Quantity
+from keisoku.host.context import host_context
+from keisoku.host.place import Place
+from keisoku.lab.path.bare_path import TARGET_ADDRESS
+from keisoku.lab.path.hop import Hop
+from keisoku.lab.path.lab import PathLab
 from keisoku.report.observation import render_observation
 from keisoku.report.plot import Plot
+from keisoku.run.observation import Observation
+from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.result import Result, Row
+from keisoku.stream.measure import bare_server, measure
+from keisoku.stream.run import KINDS, StreamRun, analyse
 from keisoku.stream.serve import StreamServer
 from keisoku.stream.settings import NONE, StreamSettings
-from keisoku.stream.stream_campaign import bare_server, measure
-from keisoku.stream.stream_run import KINDS, StreamRun, analyse
 from keisoku.study.file import StreamStep
 
 _BUCKET_S, _QUEUE_S = 0.002, 0.02

@@ -13,21 +13,22 @@ from pathlib import Path
 
 import numpy as np
 
-from keisoku.application import limit_observation
-from keisoku.application.interval_log import IntervalLog, kept_intervals
-from keisoku.application.limit_curve import CurvePoint, curve
-from keisoku.application.limit_run import KIND, Answer, carry_out
-from keisoku.application.objective import Goal
-from keisoku.application.run_settings import LimitSettings
-from keisoku.application.search import LimitFound
-from keisoku.application.system_file import Timetable
-from keisoku.application.system_model import SystemModel, e4
-from keisoku.application.virtual_system import VirtualSystem
-from keisoku.record.context import host_context
-from keisoku.record.observation_directory import ObservationDirectory
-from keisoku.record.result import Quantity, Result, Row
+from keisoku.analysis.quantity import Quantity
+from keisoku.host.context import host_context
 from keisoku.report.observation import render_observation
+from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.result import Result, Row
 from keisoku.study.file import SystemStep
+from keisoku.system.interval_log import IntervalLog, kept_intervals
+from keisoku.system.objective import Goal
+from keisoku.system.search import analysis as limit_observation
+from keisoku.system.search.limit_curve import CurvePoint, curve
+from keisoku.system.search.run import KIND, Answer, carry_out
+from keisoku.system.search.search import LimitFound
+from keisoku.system.settings import LimitSettings
+from keisoku.system.simulated.file import Timetable
+from keisoku.system.simulated.model import SystemModel, e4
+from keisoku.system.simulated.virtual import VirtualSystem
 
 LEAST_GAIN = 1.0
 """Percent over no limit below which a curve counts as having no inner maximum."""

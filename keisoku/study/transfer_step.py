@@ -11,17 +11,18 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from keisoku.lab.bare_path import TARGET_ADDRESS, BarePath
-from keisoku.lab.ftp_server import FtpServer
-from keisoku.lab.namespace import Namespace
-from keisoku.path.place import Place
-from keisoku.record.context import host_context
-from keisoku.record.observation import Observation
-from keisoku.record.observation_directory import ObservationDirectory
-from keisoku.record.result import Quantity, Result, Row
-from keisoku.stream.file_run import KIND, analyse
-from keisoku.stream.file_settings import FileSettings
-from keisoku.stream.file_transfer import FileTransfer, transfer
+from keisoku.analysis.quantity import Quantity
+from keisoku.host.context import host_context
+from keisoku.host.namespace import Namespace
+from keisoku.host.place import Place
+from keisoku.lab.path.bare_path import TARGET_ADDRESS, BarePath
+from keisoku.lab.system.ftp_server import FtpServer
+from keisoku.run.observation import Observation
+from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.result import Result, Row
+from keisoku.stream.file.run import KIND, analyse
+from keisoku.stream.file.settings import FileSettings
+from keisoku.stream.file.transfer import FileTransfer, transfer
 from keisoku.stream.message import random_bytes
 from keisoku.stream.serve import StreamServer
 from keisoku.stream.session import StreamSession

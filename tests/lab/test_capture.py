@@ -20,10 +20,15 @@ from lab_frames import Tap, headers, signed
 from scapy.utils import RawPcapNgReader
 
 from keisoku._core import Wire
-from keisoku.capture import Capture, CapturePort, find, replay
+from keisoku.device.capture.capture import Capture
+from keisoku.device.capture.find import find
+from keisoku.device.capture.port import CapturePort
+from keisoku.device.capture.replay import replay
+from keisoku.device.record.trial import Facts
 from keisoku.errors import EngineError, PlanError
-from keisoku.lab import Faults, Lab, LabPort
-from keisoku.record.trial import Facts
+from keisoku.lab.device.faults import Faults
+from keisoku.lab.device.lab import Lab
+from keisoku.lab.device.port import LabPort
 
 pytestmark = pytest.mark.lab
 

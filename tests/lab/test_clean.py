@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
-from keisoku.lab import Lab, clean
-from keisoku.lab.namespace import Namespace, existing
+from keisoku.host.namespace import Namespace, existing
+from keisoku.lab.clean import clean
+from keisoku.lab.device.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

@@ -14,12 +14,12 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
-from keisoku.engine.port import PortAddress, check, list_ports, resolve_mac
+from keisoku.device.engine.port import PortAddress, check, list_ports, resolve_mac
 from keisoku.errors import EngineError, PlanError
-from keisoku.lab import Lab, find_device
-from keisoku.lab.catalogue import FAMILIES
-from keisoku.lab.faults import Faults
-from keisoku.lab.namespace import within
+from keisoku.host.namespace import within
+from keisoku.lab.device.catalogue import FAMILIES, find_device
+from keisoku.lab.device.faults import Faults
+from keisoku.lab.device.lab import Lab
 
 pytestmark = pytest.mark.lab
 

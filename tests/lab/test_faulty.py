@@ -8,7 +8,8 @@ import pytest
 from lab_frames import headers, identity, signed
 
 from keisoku.errors import PlanError
-from keisoku.lab import Applied, Faults, Lab
+from keisoku.lab.device.faults import Applied, Faults
+from keisoku.lab.device.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

@@ -12,9 +12,9 @@ from lab_frames import identity
 from lab_trials import patient_trial
 from scapy.utils import RawPcapReader
 
-from keisoku.engine.opening import on_lab
-from keisoku.lab import Lab
-from keisoku.plan.plan import parse
+from keisoku.device.engine.opening import on_lab
+from keisoku.device.plan.plan import parse
+from keisoku.lab.device.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")]
 

@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 
 from keisoku._core import Hiccups, Wire
-from keisoku.engine.port_counters import read_counters
+from keisoku.device.engine.port_counters import read_counters
+from keisoku.device.record.interference import Interference, PortCounters
+from keisoku.device.record.trial import Facts
+from keisoku.device.record.validity import STRAYS, disturbed, port_drops
 from keisoku.errors import EngineError
-from keisoku.lab import Lab, LabPort
-from keisoku.lab.namespace import within
-from keisoku.record.interference import Interference, PortCounters
-from keisoku.record.trial import Facts
-from keisoku.record.validity import STRAYS, disturbed, port_drops
+from keisoku.host.namespace import within
+from keisoku.lab.device.lab import Lab
+from keisoku.lab.device.port import LabPort
 
 pytestmark = [
     pytest.mark.lab,

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from command_line import Child, keisoku, start
 
-from keisoku.lab.namespace import FOLDER, Namespace
-from keisoku.shaping import journal
+from keisoku.host.namespace import FOLDER, Namespace
+from keisoku.system.shaping import journal
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 PATIENCE_S = 60

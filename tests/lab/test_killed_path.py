@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from command_line import keisoku, start
 
-from keisoku.lab.hop import Hop
-from keisoku.lab.path import PathLab
-from keisoku.path.place import Place
-from keisoku.path.reflector import Reflector
-from keisoku.path.serve import Server
+from keisoku.host.place import Place
+from keisoku.lab.path.hop import Hop
+from keisoku.lab.path.lab import PathLab
+from keisoku.path.stamp.reflector import Reflector
+from keisoku.path.train.serve import Server
 
 pytestmark = pytest.mark.lab
 PATIENCE_S = 60

@@ -8,9 +8,10 @@ import pytest
 from command_line import keisoku, namespaces_of
 from lab_trials import plan_for, trial
 
-from keisoku.engine.opening import on_lab
-from keisoku.lab import Faults, Lab
-from keisoku.record.trial import Facts
+from keisoku.device.engine.opening import on_lab
+from keisoku.device.record.trial import Facts
+from keisoku.lab.device.faults import Faults
+from keisoku.lab.device.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 RATE = 4000

@@ -18,8 +18,9 @@ from scapy.layers.l2 import Ether
 
 from keisoku._core import Neighbours, Wire
 from keisoku.errors import EngineError
-from keisoku.lab import Lab, LabPort
-from keisoku.lab.namespace import within
+from keisoku.host.namespace import within
+from keisoku.lab.device.lab import Lab
+from keisoku.lab.device.port import LabPort
 
 pytestmark = pytest.mark.lab
 

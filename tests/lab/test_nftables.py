@@ -10,9 +10,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
-from keisoku.lab import Lab
-from keisoku.lab.namespace import within
-from keisoku.lab.nftables import NFT
+from keisoku.host.namespace import within
+from keisoku.lab.device.lab import Lab
+from keisoku.lab.device.nftables import NFT
 
 pytestmark = [pytest.mark.lab, needs(NFT)]
 

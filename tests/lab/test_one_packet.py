@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from command_line import Ended, start
 
-from keisoku.lab import Hop, PathLab
-from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.lab.path.hop import Hop
+from keisoku.lab.path.lab import PathLab
+from keisoku.run.observation_directory import ObservationDirectory
 
 pytestmark = pytest.mark.lab
 

@@ -21,7 +21,7 @@ import snappi
 from otg_server import set_traffic, two_ports, udp_flow, until, until_stopped
 from pyroute2 import IPRoute
 
-from keisoku.lab.namespace import Namespace, existing
+from keisoku.host.namespace import Namespace, existing
 from keisoku.otg.privilege import LABS, PORTS
 
 pytestmark = pytest.mark.lab

@@ -17,9 +17,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from keisoku.errors import EngineError
-from keisoku.lab import Lab, clean, daemons
-from keisoku.lab.namespace import Namespace, existing
-from keisoku.lab.vswitch import PROGRAMS
+from keisoku.host.namespace import Namespace, existing
+from keisoku.lab import daemons
+from keisoku.lab.clean import clean
+from keisoku.lab.device.lab import Lab
+from keisoku.lab.device.vswitch import PROGRAMS
 
 pytestmark = [pytest.mark.lab, needs(*PROGRAMS)]
 OFCTL = next(program for program in PROGRAMS if program.name == "ovs-ofctl")
@@ -223,7 +225,7 @@ def test_a_process_that_is_none_of_ours_is_not_ended() -> None:
 
 
 def test_nothing_is_left_of_a_switch_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keisoku.lab.vswitch.Vswitch.set_flows", refuse)
+    monkeypatch.setattr("keisoku.lab.device.vswitch.Vswitch.set_flows", refuse)
     before = namespaces_of(os.getpid())
     with pytest.raises(EngineError, match="as if it had refused"):
         Lab("ovs?flows=1").__enter__()

@@ -15,23 +15,23 @@ import pytest
 from command_line import keisoku
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.lab.cross_traffic import CrossTraffic
-from keisoku.lab.hop import Hop
-from keisoku.lab.path import PathLab
-from keisoku.path.control import GREETING, ControlError
-from keisoku.path.delay import DelaySender, DelaySettings
-from keisoku.path.packet_pair import measure
-from keisoku.path.pair_analysis import analyse
-from keisoku.path.pair_flags import COARSE
-from keisoku.path.pair_settings import PacketPairSettings
-from keisoku.path.place import Place
-from keisoku.path.serve import Server
-from keisoku.path.session import Session
-from keisoku.path.source_comparison import PAIRS, SourceComparisonSettings
-from keisoku.path.source_comparison import analyse as compare
-from keisoku.path.source_run import measure as measure_sources
+from keisoku.host.place import Place
+from keisoku.host.two_ended.control import GREETING, ControlError
+from keisoku.lab.path.cross_traffic import CrossTraffic
+from keisoku.lab.path.hop import Hop
+from keisoku.lab.path.lab import PathLab
+from keisoku.path.packet_pair.analysis import analyse
+from keisoku.path.packet_pair.flags import COARSE
+from keisoku.path.packet_pair.settings import PacketPairSettings
+from keisoku.path.packet_pair.stages import measure
+from keisoku.path.sources.analysis import PAIRS, SourceComparisonSettings
+from keisoku.path.sources.analysis import analyse as compare
+from keisoku.path.sources.run import measure as measure_sources
+from keisoku.path.stamp.sender import DelaySender, DelaySettings
 from keisoku.path.time_source import Source
-from keisoku.record.observation import Observation
+from keisoku.path.train.serve import Server
+from keisoku.path.train.session import Session
+from keisoku.run.observation import Observation
 
 pytestmark = pytest.mark.lab
 GIGABIT, FAST, SLOW = 1_000_000_000, 100_000_000, 10_000_000

@@ -24,9 +24,12 @@ from path_probes import (
     stamped_pair,
 )
 
-from keisoku.lab import CrossTraffic, Hop, PathLab, PathTruth, clean
-from keisoku.lab.namespace import existing
-from keisoku.lab.path_truth import BucketTruth, DirectionTruth
+from keisoku.host.namespace import existing
+from keisoku.lab.clean import clean
+from keisoku.lab.path.cross_traffic import CrossTraffic
+from keisoku.lab.path.hop import Hop
+from keisoku.lab.path.lab import PathLab
+from keisoku.lab.path.truth import BucketTruth, DirectionTruth, PathTruth
 
 pytestmark = pytest.mark.lab
 

@@ -19,17 +19,16 @@ from click.testing import CliRunner
 from veth_pair import VethPair, veth_pair
 
 from keisoku import _core
-from keisoku.calibration import store
 from keisoku.cli.main import keisoku
 from keisoku.clock.frequency import hard_bounds
 from keisoku.clock.host_clocks import host_clocks
-from keisoku.clock.opening import open_reference
-from keisoku.clock.ptp_target import target
 from keisoku.clock.reading import Reading
-from keisoku.clock.reference import parse
-from keisoku.clock.reference_local import bracket
-from keisoku.clock.reference_ptp import PtpClient
-from keisoku.lab.namespace import within
+from keisoku.clock.reference.kinds import parse
+from keisoku.clock.reference.local import bracket
+from keisoku.clock.reference.opening import open_reference
+from keisoku.clock.reference.ptp.reference import PtpClient
+from keisoku.clock.reference.ptp.target import target
+from keisoku.host.namespace import within
 
 pytestmark = [
     pytest.mark.lab,
@@ -130,7 +129,7 @@ def _found(pair: VethPair, *arguments: str) -> dict[str, Any]:
 
 @calibrates
 def test_calibrate_and_stability_take_it(pair: VethPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "folder", lambda: tmp_path / "state")
+    monkeypatch.setattr(interval_clock, "calibration_folder", lambda: tmp_path / "state")
     reference = ("--reference", f"ptp:{pair.far_address},domain={DOMAIN}")
     out = tmp_path / "calibrated"
     found = _found(pair, "calibrate", *reference, "--duration", "1s", "--pause", "16ms", "--out", str(out))

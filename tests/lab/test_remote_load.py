@@ -19,12 +19,12 @@ from pathlib import Path
 import pytest
 from command_line import Child, Ended, start
 
-from keisoku.client_load.load_run import RUNS
-from keisoku.lab.namespace import Namespace
-from keisoku.lab.program import Program
-from keisoku.lab.system import SystemLab
-from keisoku.lab.system_shape import ServedFile, SystemShape
-from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.host.namespace import Namespace
+from keisoku.host.program import Program
+from keisoku.lab.system.lab import SystemLab
+from keisoku.lab.system.shape import ServedFile, SystemShape
+from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.system.load.run import RUNS
 
 SSHD = Program("sshd", "openssh-server")
 SSH = Program("ssh", "openssh-client")

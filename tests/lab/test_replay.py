@@ -13,12 +13,12 @@ from command_line import keisoku
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapWriter
 
-from keisoku.capture import Replay, replay
-from keisoku.engine.opening import lab_port
-from keisoku.engine.playback import Played, play
-from keisoku.engine.port_capture import PortCapture
+from keisoku.device.capture.replay import Replay, replay
+from keisoku.device.engine.opening import lab_port
+from keisoku.device.engine.playback import Played, play
+from keisoku.device.engine.port_capture import PortCapture
 from keisoku.errors import PlanError
-from keisoku.lab import Lab
+from keisoku.lab.device.lab import Lab
 
 pytestmark = pytest.mark.lab
 

@@ -8,15 +8,16 @@ import pytest
 from lab_passages import needs
 from trials import drive, never, of_no_use
 
-from keisoku.calibration.bias import Bias
-from keisoku.engine.opening import open_engine
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.opening import open_engine
+from keisoku.device.method.table import begin
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.record.trial import TrialRecord
 from keisoku.errors import PlanError
-from keisoku.lab.lab import RESET_S
-from keisoku.lab.vswitch import PROGRAMS
-from keisoku.method import begin
-from keisoku.plan.plan import Plan, parse
-from keisoku.record.result import Quantity, Result, Row
-from keisoku.record.trial import TrialRecord
+from keisoku.lab.device.lab import RESET_S
+from keisoku.lab.device.vswitch import PROGRAMS
+from keisoku.run.result import Result, Row
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 PHASES = {"learning_wait_s": 0.02, "drain_s": 0.1, "rest_s": 0.0}

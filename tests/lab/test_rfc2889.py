@@ -11,15 +11,15 @@ import pytest
 from pyroute2 import IPRoute
 from trials import drive, of_no_use
 
-from keisoku.calibration.bias import Bias
-from keisoku.engine.opening import on_lab
-from keisoku.lab import Lab
-from keisoku.lab.namespace import within
-from keisoku.lab.program import Program
-from keisoku.method import begin
-from keisoku.plan.plan import parse
-from keisoku.record.result import Result, Row
-from keisoku.record.trial import Facts, Trial, TrialRecord
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.opening import on_lab
+from keisoku.device.method.table import begin
+from keisoku.device.plan.plan import parse
+from keisoku.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.host.namespace import within
+from keisoku.host.program import Program
+from keisoku.lab.device.lab import Lab
+from keisoku.run.result import Result, Row
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 PHASES = {"learning_wait_s": 0.02, "drain_s": 0.1, "rest_s": 0.0}

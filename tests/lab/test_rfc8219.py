@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from trials import drive, incomplete
 
-from keisoku.calibration.bias import Bias
-from keisoku.engine.opening import on_lab
-from keisoku.lab import Faults, Lab
-from keisoku.method import begin
-from keisoku.plan.plan import Plan, parse
-from keisoku.record.result import Result
-from keisoku.record.trial import TrialRecord
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.opening import on_lab
+from keisoku.device.method.table import begin
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.record.trial import TrialRecord
+from keisoku.lab.device.faults import Faults
+from keisoku.lab.device.lab import Lab
+from keisoku.run.result import Result
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

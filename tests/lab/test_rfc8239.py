@@ -12,14 +12,14 @@ import pytest
 from pyroute2 import IPRoute
 from trials import Spoiled, drive, incomplete, later_than
 
-from keisoku.calibration.bias import Bias
-from keisoku.engine.opening import on_lab
-from keisoku.lab import Lab
-from keisoku.lab.namespace import within
-from keisoku.method import begin
-from keisoku.plan.plan import parse
-from keisoku.record.result import Result
-from keisoku.record.trial import Facts, Trial, TrialRecord
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.opening import on_lab
+from keisoku.device.method.table import begin
+from keisoku.device.plan.plan import parse
+from keisoku.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.host.namespace import within
+from keisoku.lab.device.lab import Lab
+from keisoku.run.result import Result
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

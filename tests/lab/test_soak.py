@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from soak import inexact, long_trial, soak_plan
 
-from keisoku.engine.opening import on_lab
-from keisoku.lab import Lab
-from keisoku.record.frames import CORRUPT, DUPLICATE, ENTRY
+from keisoku.device.engine.opening import on_lab
+from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY
+from keisoku.lab.device.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

@@ -14,10 +14,10 @@ from veth_pair import VethPair, veth_pair
 
 from keisoku._core import StampedSocket
 from keisoku.errors import EngineError
-from keisoku.path.delay import DelaySender, DelaySettings
-from keisoku.path.delay_analysis import analyse
-from keisoku.path.place import Place
-from keisoku.path.reflector import Reflector
+from keisoku.host.place import Place
+from keisoku.path.stamp.analysis import analyse
+from keisoku.path.stamp.reflector import Reflector
+from keisoku.path.stamp.sender import DelaySender, DelaySettings
 
 pytestmark = pytest.mark.lab
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from lab_trials import plan_for, trial
 
-from keisoku.engine.opening import lab_port, on_lab
-from keisoku.engine.wired import WiredEngine
+from keisoku.device.engine.opening import lab_port, on_lab
+from keisoku.device.engine.wired import WiredEngine
 from keisoku.errors import EngineError
-from keisoku.lab import Lab
+from keisoku.lab.device.lab import Lab
 
 pytestmark = pytest.mark.lab
 

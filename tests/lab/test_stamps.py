@@ -8,10 +8,10 @@ import struct
 import pytest
 
 from keisoku._core import Wire, clock_costs
-from keisoku.engine.port import list_ports
-from keisoku.engine.stamps import StampOffer, choose
-from keisoku.lab import Lab
-from keisoku.record.trial import Facts
+from keisoku.device.engine.port import list_ports
+from keisoku.device.engine.stamps import StampOffer, choose
+from keisoku.device.record.trial import Facts
+from keisoku.lab.device.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

@@ -17,25 +17,25 @@ import pytest
 from command_line import keisoku
 
 from keisoku.errors import EngineError
-from keisoku.lab import ftp_server
-from keisoku.lab.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
-from keisoku.lab.ftp_server import FtpServer
-from keisoku.lab.hop import Hop
-from keisoku.lab.namespace import Namespace
-from keisoku.lab.path import PathLab
-from keisoku.path.control import ControlError
-from keisoku.path.place import Place
-from keisoku.path.serve import Server
-from keisoku.record.observation import Observation
-from keisoku.record.observation_directory import ObservationDirectory
-from keisoku.stream.file_run import KIND, analyse
-from keisoku.stream.file_settings import FileSettings
-from keisoku.stream.file_transfer import FileTransfer, transfer
+from keisoku.host.namespace import Namespace
+from keisoku.host.place import Place
+from keisoku.host.two_ended.control import ControlError
+from keisoku.lab.path.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
+from keisoku.lab.path.hop import Hop
+from keisoku.lab.path.lab import PathLab
+from keisoku.lab.system import ftp_server
+from keisoku.lab.system.ftp_server import FtpServer
+from keisoku.path.train.serve import Server
+from keisoku.run.observation import Observation
+from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.stream.file.run import KIND, analyse
+from keisoku.stream.file.settings import FileSettings
+from keisoku.stream.file.transfer import FileTransfer, transfer
 from keisoku.stream.interface_setting import FOLDER, InterfaceSetting, restore_left
 from keisoku.stream.iperf3 import client
+from keisoku.stream.measure import bare_server
 from keisoku.stream.serve import StreamServer
 from keisoku.stream.session import StreamSession
-from keisoku.stream.stream_campaign import bare_server
 from keisoku.stream.trial import StreamTrial
 
 pytestmark = pytest.mark.lab

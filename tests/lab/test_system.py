@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from keisoku.application.opening import open_system
-from keisoku.client_load import clients
-from keisoku.client_load.bulk_servers import bulk_aims
-from keisoku.client_load.client_run import ClientRun
-from keisoku.client_load.load_target import lab_aims
 from keisoku.errors import PlanError
-from keisoku.lab.namespace import Namespace
-from keisoku.lab.program import Program
-from keisoku.lab.system import SystemLab, SystemPort
-from keisoku.lab.system_shape import ServedFile, SystemShape
-from keisoku.shaping import journal
-from keisoku.shaping.port_limits import PortLimits
-from keisoku.shaping.port_place import PortPlace
-from keisoku.systems.port_watch import PortWatch, WatchedPort
+from keisoku.host.namespace import Namespace
+from keisoku.host.program import Program
+from keisoku.lab.system.lab import SystemLab, SystemPort
+from keisoku.lab.system.shape import ServedFile, SystemShape
+from keisoku.system.load import clients
+from keisoku.system.load.bulk_servers import bulk_aims
+from keisoku.system.load.client_run import ClientRun
+from keisoku.system.load.target import lab_aims
+from keisoku.system.network.port_watch import PortWatch, WatchedPort
+from keisoku.system.opening import open_system
+from keisoku.system.shaping import journal
+from keisoku.system.shaping.port_limits import PortLimits
+from keisoku.system.shaping.port_place import PortPlace
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 REQUESTS = 300

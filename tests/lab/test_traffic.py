@@ -9,7 +9,7 @@ import pytest
 from lab_trials import FRAMES, carry_out, plan_for
 from trials import incomplete, later_than
 
-from keisoku.record.trial import Facts, Trial
+from keisoku.device.record.trial import Facts, Trial
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 CALM = later_than(10_000_000)

@@ -8,12 +8,13 @@ from collections.abc import Callable
 import pytest
 from lab_frames import Tap, headers, signed
 
-from keisoku.engine.opening import on_lab
+from keisoku.device.engine.opening import on_lab
+from keisoku.device.plan.plan import parse
+from keisoku.device.record.counts import Ranges
+from keisoku.device.record.trial import Facts, Phases, Trial
 from keisoku.frame.payload import SIGNATURE_BYTES
-from keisoku.lab import Applied, Faults, Lab
-from keisoku.plan.plan import parse
-from keisoku.record.counts import Ranges
-from keisoku.record.trial import Facts, Phases, Trial
+from keisoku.lab.device.faults import Applied, Faults
+from keisoku.lab.device.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

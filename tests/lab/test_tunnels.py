@@ -7,8 +7,9 @@ from lab_passages import MakeTap, assert_like, dropped, needs, payload, stack
 from scapy.layers.inet import UDP
 from scapy.layers.l2 import ARP, Ether
 
-from keisoku.engine.port import resolve_mac
-from keisoku.lab import Lab, find_device
+from keisoku.device.engine.port import resolve_mac
+from keisoku.lab.device.catalogue import find_device
+from keisoku.lab.device.lab import Lab
 
 pytestmark = pytest.mark.lab
 

@@ -13,10 +13,10 @@ import pytest
 import snappi
 from otg_server import set_traffic, two_ports, udp_flow, until_stopped
 
+from keisoku.device.record.trial import TrialRecord
 from keisoku.otg.controller import Controller
 from keisoku.otg.server import Listening, Server
-from keisoku.record.result import Result
-from keisoku.record.trial import TrialRecord
+from keisoku.run.result import Result
 from keisoku.service.openapi import openapi
 from keisoku.service.operation import BASE, OPERATIONS
 from keisoku.service.runs import plan_from_afar

@@ -7,12 +7,12 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from keisoku.application.interval_log import kept_intervals
-from keisoku.application.limit_run import again
-from keisoku.application.run_settings import LimitSettings
 from keisoku.cli.main import keisoku
 from keisoku.errors import KeisokuError
-from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.system.interval_log import kept_intervals
+from keisoku.system.search.run import again
+from keisoku.system.settings import LimitSettings
 
 E4 = ["--system", "sim:e4", "--objective", "sum_requests", "--floor", "100M"]
 
@@ -114,5 +114,5 @@ def test_what_cannot_be_is_refused_before_anything_is_set(words, problem, tmp_pa
 
 
 def test_other_commands_do_not_load_what_searches():
-    code = "import sys, keisoku.cli.main; print('keisoku.application.search' in sys.modules)"
+    code = "import sys, keisoku.cli.main; print('keisoku.system.search.search' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"

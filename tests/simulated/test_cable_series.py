@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 from simulated_trials import carry_out, plan
 
-from keisoku.calibration.cable_series import LIGHT_M_PER_S, cable_series
 from keisoku.cli.main import keisoku
+from keisoku.device.calibration.cable_series import LIGHT_M_PER_S, cable_series
 from keisoku.errors import PlanError
-from keisoku.plan.device import find_device
-from keisoku.record.run import Run
+from keisoku.run.run import Run
+from keisoku.simulated_device.device import find_device
 
 LENGTHS_M = (0.20, 1.04, 5.05, 10.04, 15.09, 25.25)
 NS_PER_M, CONSTANT_NS = 4.72284, 459.913

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from simulated_trials import carry_out, device, plan
 
-from keisoku.analysis.behaviour import Behaviour, Sample, behaviour
 from keisoku.analysis.change_points import noise, penalty, pieces
-from keisoku.engine.simulated import SimulatedEngine, routes_between
-from keisoku.engine.traffic import Traffic
-from keisoku.plan.device import find_device
-from keisoku.plan.plan import Plan
-from keisoku.record.result import Result, Row
+from keisoku.device.analysis.behaviour import Behaviour, Sample, behaviour
+from keisoku.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.device.engine.traffic import Traffic
+from keisoku.device.plan.plan import Plan
+from keisoku.run.result import Result, Row
+from keisoku.simulated_device.device import find_device
 
 LINE = 1e9 / ((1518 + 20) * 8)
 

@@ -7,12 +7,12 @@ from math import sqrt
 
 import pytest
 
-from keisoku.engine import Engine
-from keisoku.engine.simulated import SimulatedEngine
+from keisoku.device.engine.engine import Engine
+from keisoku.device.engine.simulated import SimulatedEngine
+from keisoku.device.plan.content import Content
+from keisoku.device.record.trial import Bursts, Facts, Flow, Phases, Trial
 from keisoku.errors import EngineError, PlanError
-from keisoku.plan.content import Content
-from keisoku.plan.device import Device, find_device, parse_device
-from keisoku.record.trial import Bursts, Facts, Flow, Phases, Trial
+from keisoku.simulated_device.device import Device, find_device, parse_device
 
 GIGABIT = 1e9
 PLAIN = "forwarding = { ns_per_byte = 8.0, constant_ns = 811.0 }\n"

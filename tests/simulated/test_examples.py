@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from notebook import outputs
 
-from keisoku.plan.plan import read
+from keisoku.device.plan.plan import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(path for path in EXAMPLES.glob("*.py") if path.name != "demo.py")

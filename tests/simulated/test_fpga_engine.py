@@ -12,24 +12,24 @@ import numpy as np
 import pytest
 from fpga_tester import FakeTester, Fates
 
-from keisoku.calibration.bias import Bias
 from keisoku.cli.progress import Display
-from keisoku.engine.fpga import FpgaEngine
-from keisoku.engine.fpga_hosts import FpgaHosts, mac
-from keisoku.engine.fpga_load import loads
-from keisoku.engine.simulated import routes_between
-from keisoku.engine.traffic import Traffic
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.fpga.engine import FpgaEngine
+from keisoku.device.engine.fpga.hosts import FpgaHosts, mac
+from keisoku.device.engine.fpga.load import loads
+from keisoku.device.engine.simulated import routes_between
+from keisoku.device.engine.traffic import Traffic
+from keisoku.device.plan.content import Content
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, REORDERED
+from keisoku.device.record.trial import Bursts, Facts, Flow, Gaps, Phases, Poisson, Trial
+from keisoku.device.record.validity import reasons
+from keisoku.device.runner import run
 from keisoku.errors import EngineError, PlanError
 from keisoku.fpga.events import Event
 from keisoku.fpga.neighbour import Party, ask
-from keisoku.plan.content import Content
-from keisoku.plan.plan import Plan, parse
-from keisoku.record.directory import RunDirectory
-from keisoku.record.frames import CORRUPT, DUPLICATE, ENTRY, REORDERED
-from keisoku.record.result import Result
-from keisoku.record.trial import Bursts, Facts, Flow, Gaps, Phases, Poisson, Trial
-from keisoku.record.validity import reasons
-from keisoku.runner import run
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
 
 LINE_64 = 1e9 / (8 * 84)
 
@@ -372,7 +372,7 @@ def _told(router: Party) -> bytes:
 
 
 def test_more_gaps_than_a_list_holds_become_bitmaps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keisoku.engine.fpga_facts.MOST_GAPS", 3)
+    monkeypatch.setattr("keisoku.device.engine.fpga.facts.MOST_GAPS", 3)
     numbers = frozenset({5, 6, 9, 100, 2000})
     own = facts_of(engine_on(FakeTester(Fates(lost=numbers))), trial_of()).streams[0].tracked
     assert own.lost_kept_as == "bitmap"

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from keisoku.application.candidate import Candidates
-from keisoku.application.governor import Command, GovernorSettings, Phase, _hold, govern
-from keisoku.application.inference import Inference
-from keisoku.application.objective import Goal, Objective
-from keisoku.application.observation import ClientView, Observation
-from keisoku.application.search import SearchSettings, limit_search
-from keisoku.application.seen_load import SeenLoad, seen_load
-from keisoku.application.simulated_system import SimulatedSystem
-from keisoku.application.system_model import e4
+from keisoku.system.govern.governor import Command, GovernorSettings, Phase, _hold, govern
+from keisoku.system.govern.inference import Inference
+from keisoku.system.govern.seen_load import SeenLoad, seen_load
+from keisoku.system.objective import Goal, Objective
+from keisoku.system.observation import ClientView, Observation
+from keisoku.system.search.candidate import Candidates
+from keisoku.system.search.search import SearchSettings, limit_search
+from keisoku.system.simulated.model import e4
+from keisoku.system.simulated.system import SimulatedSystem
 
 SPACE = Candidates(100e6, 10e9)
 FEW = {"slow2": 0, "slow3": 0, "slow4": 0}

@@ -4,8 +4,8 @@ import pytest
 from one_stream import facts_of
 from simulated_trials import carry_out, device, plan
 
-from keisoku.plan.device import list_devices
-from keisoku.record.trial import Facts, Trial
+from keisoku.device.record.trial import Facts, Trial
+from keisoku.simulated_device.device import list_devices
 
 LINE_64 = 1e9 / (84 * 8)
 

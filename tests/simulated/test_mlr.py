@@ -7,14 +7,14 @@ import pytest
 from one_stream import facts_of
 from simulated_trials import carry_out, device, plan
 
-from keisoku.calibration.bias import Bias
-from keisoku.engine.simulated import SimulatedEngine
-from keisoku.method import begin
-from keisoku.method.controller import mlrsearch
-from keisoku.method.search_goal import Answer, Goal, Question
-from keisoku.plan.mlr_settings import PRESETS
-from keisoku.record.result import Result
-from keisoku.record.trial import Facts, Trial, TrialRecord
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.simulated import SimulatedEngine
+from keisoku.device.method.controller import mlrsearch
+from keisoku.device.method.search_goal import Answer, Goal, Question
+from keisoku.device.method.table import begin
+from keisoku.device.plan.mlr_settings import PRESETS
+from keisoku.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.run.result import Result
 
 SLOW = "link_bits_per_second = 1e6\n"
 LINE = 1e6 / (84 * 8)

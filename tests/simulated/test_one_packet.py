@@ -6,12 +6,12 @@ import pytest
 from virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, whole
 
 from keisoku.errors import EngineError
-from keisoku.path.hop_campaign import HopCampaign
-from keisoku.path.hop_probe import HopProbe
-from keisoku.path.one_packet import HOP, analyse
-from keisoku.path.one_packet_settings import OnePacketSettings
-from keisoku.path.path_fit import PathFit, fit_path
-from keisoku.record.observation import Observation
+from keisoku.path.one_packet.analysis import HOP, analyse
+from keisoku.path.one_packet.campaign import HopCampaign
+from keisoku.path.one_packet.fit import PathFit, fit_path
+from keisoku.path.one_packet.probe import HopProbe
+from keisoku.path.one_packet.settings import OnePacketSettings
+from keisoku.run.observation import Observation
 
 M = 1e6
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from simulated_trials import carry_out, device, plan
 
-from keisoku.plan.device import find_device
-from keisoku.record.result import Quantity, Result, Row
-from keisoku.record.run import Run
-from keisoku.record.trial import Facts, Trial
-from keisoku.report import render_html
-from keisoku.report.device import devices
-from keisoku.report.port_map_plot import port_map_plot
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.record.trial import Facts, Trial
+from keisoku.device.report.device import devices
+from keisoku.device.report.port_map_plot import port_map_plot
+from keisoku.report.html import render_html
+from keisoku.run.result import Result, Row
+from keisoku.run.run import Run
+from keisoku.simulated_device.device import find_device
 
 TABLE_4_3 = [  # way, slope, constant, largest frame, % dropped above it; E1
     ("1 to 2", 7.98324, 1796.28, 13_514, 98),

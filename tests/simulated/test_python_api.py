@@ -11,8 +11,8 @@ import pytest
 
 import keisoku as ks
 from keisoku.api.asking import plan_of
-from keisoku.plan.plan import Plan
-from keisoku.plan.procedure import PROCEDURES
+from keisoku.device.plan.plan import Plan
+from keisoku.device.plan.procedure import PROCEDURES
 
 LEAKY = "[loss]\nratio = 0.01\n"
 

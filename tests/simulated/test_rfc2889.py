@@ -9,14 +9,14 @@ import pytest
 from simulated_trials import carry_out, device, plan
 from trials import record_of
 
-from keisoku.calibration.bias import Bias
-from keisoku.engine import Capabilities
-from keisoku.engine.simulated import SimulatedEngine
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.simulated import SimulatedEngine
+from keisoku.device.method.table import begin
+from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.trial import Flow, TrialRecord
 from keisoku.errors import PlanError
-from keisoku.method import begin
-from keisoku.plan.procedure import PROCEDURES
-from keisoku.record.result import Result, Row
-from keisoku.record.trial import Flow, TrialRecord
+from keisoku.run.result import Result, Row
 
 LINE = 1e9 / 672
 """Frames of 64 byte a second at 1 Gb/s."""
@@ -327,9 +327,9 @@ def test_loss_at_one_port_is_seen_there() -> None:
 
 def test_an_unknown_destination_is_flooded_to_all_other_ports_and_a_known_one_is_not() -> None:
     own = plan("broadcast", ports=["1", "2", "3", "4"], phases=PHASES, frame_bytes=[64])
-    from keisoku.engine.simulated import routes_between
-    from keisoku.engine.traffic import Traffic
-    from keisoku.method import Setting
+    from keisoku.device.engine.simulated import routes_between
+    from keisoku.device.engine.traffic import Traffic
+    from keisoku.device.method.setting import Setting
 
     traffic = Traffic(routes_between(own.pairs()), own.contents(), own.seed)
     engine = SimulatedEngine(device(TABLE.format(100)), [1, 2, 3, 4], traffic)
@@ -350,9 +350,9 @@ def test_an_unknown_destination_is_flooded_to_all_other_ports_and_a_known_one_is
 def test_a_frame_follows_its_address_not_the_plan() -> None:
     """The tester's third port says that it has the second one's address."""
     own = plan("broadcast", ports=["1", "2", "3"], phases=PHASES, frame_bytes=[64])
-    from keisoku.engine.simulated import routes_between
-    from keisoku.engine.traffic import Traffic
-    from keisoku.method import Setting
+    from keisoku.device.engine.simulated import routes_between
+    from keisoku.device.engine.traffic import Traffic
+    from keisoku.device.method.setting import Setting
 
     traffic = Traffic(routes_between(own.pairs()), own.contents(), own.seed)
     engine = SimulatedEngine(device(TABLE.format(100)), [1, 2, 3], traffic)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from simulated_trials import carry_out, device, plan
 
+from keisoku.device.plan.plan import parse
 from keisoku.errors import PlanError
-from keisoku.plan.plan import parse
-from keisoku.plan.units import frame_sizes
+from keisoku.units import frame_sizes
 
 CONSTANT = "[forwarding]\nns_per_byte = 0\nconstant_ns = 10_000\n"
 UNIFORM = CONSTANT + '[jitter]\ndistribution = "uniform"\nspread_ns = 1000\n'

@@ -9,14 +9,14 @@ import pytest
 from simulated_trials import carry_out, device, plan
 from trials import drive
 
-from keisoku.calibration.bias import Bias
-from keisoku.engine.simulated import SimulatedEngine, routes_between
-from keisoku.engine.traffic import Traffic
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.device.engine.traffic import Traffic
+from keisoku.device.method.table import begin
+from keisoku.device.record.counts import Buckets, Latency, Sent
+from keisoku.device.record.trial import Facts, Transmitter, Trial, TrialRecord
 from keisoku.errors import PlanError
-from keisoku.method import begin
-from keisoku.record.counts import Buckets, Latency, Sent
-from keisoku.record.result import Result, Row
-from keisoku.record.trial import Facts, Transmitter, Trial, TrialRecord
+from keisoku.run.result import Result, Row
 
 LINE_512 = 1e9 / (532 * 8)
 NOTHING_SENT: dict[str, Any] = {

@@ -4,8 +4,8 @@ import pytest
 from one_stream import facts_of
 from simulated_trials import carry_out, device, plan
 
-from keisoku.record.result import Result
-from keisoku.record.trial import Facts, Trial, TrialRecord
+from keisoku.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.run.result import Result
 
 NO_WAITS = {"learning": False, "drain_s": 2, "rest_s": 0}
 SLOW = "link_bits_per_second = 1e6\n"

@@ -11,13 +11,14 @@ import pytest
 from click.testing import CliRunner
 from simulated_trials import carry_out
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.cli.main import keisoku as group
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.plan.device import find_device
-from keisoku.record.result import Quantity, Result, Row
-from keisoku.report.study import study_findings
+from keisoku.run.result import Result, Row
+from keisoku.simulated_device.device import find_device
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import Study, find_studies, parse_study, shipped
+from keisoku.study.report import study_findings
 from keisoku.study.run import Outcome
 
 TABLE_4_1 = {

@@ -10,17 +10,17 @@ from statistics import mean, stdev
 
 import pytest
 
-from keisoku.engine.opening import open_engine
-from keisoku.engine.simulated import SimulatedEngine, routes_between
-from keisoku.engine.traffic import LEAST_FRAME_BYTES, Traffic
+from keisoku.device.engine.opening import open_engine
+from keisoku.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.device.engine.traffic import LEAST_FRAME_BYTES, Traffic
+from keisoku.device.plan.content import Content
+from keisoku.device.plan.pattern import Pattern, pairs
+from keisoku.device.plan.plan import parse
+from keisoku.device.record.trial import Bursts, Facts, Gaps, Phases, Poisson, StreamFacts, Trial
 from keisoku.errors import PlanError
 from keisoku.frame.headers import Ends, Headers
 from keisoku.frame.stack import parse as parse_stack
-from keisoku.plan.content import Content
-from keisoku.plan.device import Device, find_device, parse_device
-from keisoku.plan.pattern import Pattern, pairs
-from keisoku.plan.plan import parse
-from keisoku.record.trial import Bursts, Facts, Gaps, Phases, Poisson, StreamFacts, Trial
+from keisoku.simulated_device.device import Device, find_device, parse_device
 
 PLAIN = "ports = 8\nforwarding = { ns_per_byte = 8.0, constant_ns = 811.0 }\n"
 WIRE_64_NS = 672
@@ -313,8 +313,8 @@ def test_the_smallest_frames_of_short_names_are_what_scapy_builds(name: str) -> 
 
 def test_a_simulated_run_of_a_short_name_does_not_wait_for_scapy() -> None:
     program = (
-        "import sys\nfrom keisoku.engine.opening import open_engine\nfrom keisoku.plan.plan import parse\n"
-        "from keisoku.record.trial import Trial\n"
+        "import sys\nfrom keisoku.device.engine.opening import open_engine\nfrom keisoku.device.plan.plan import parse\n"
+        "from keisoku.device.record.trial import Trial\n"
         "plan = parse({'methods': ['throughput'], 'dut': 'sim:gs908e', 'headers': 'ipv6', 'frame_bytes': [84]})\n"
         "trial = Trial(purpose='test', frame_bytes=84, frames_per_second=1e3, duration_ns=10**7)\n"
         "with open_engine(plan) as engine:\n    engine.start(trial, 1, 1)\n    engine.finish()\n"

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.client_load import load_analysis
-from keisoku.client_load.campaign import ALONE, TOGETHER, Campaign, groups
-from keisoku.client_load.client_load import ClientLoad
-from keisoku.client_load.load_target import url_aims
 from keisoku.errors import PlanError
-from keisoku.lab.system_name import KEYS, pairs, shape_of
-from keisoku.lab.system_shape import ServedFile
-from keisoku.report.load_plot import bulk_plots
-from keisoku.shaping.queue_probe import backlog
-from keisoku.systems.lab_system import load_of, open_system
-from keisoku.systems.port_watch import PortReading, WatchedPort, view
+from keisoku.lab.system.name import KEYS, pairs, shape_of
+from keisoku.lab.system.shape import ServedFile
+from keisoku.system.load import analysis as load_analysis
+from keisoku.system.load.campaign import ALONE, TOGETHER, Campaign, groups
+from keisoku.system.load.client_load import ClientLoad
+from keisoku.system.load.plot import bulk_plots
+from keisoku.system.load.target import url_aims
+from keisoku.system.network.lab_system import load_of, open_system
+from keisoku.system.network.port_watch import PortReading, WatchedPort, view
+from keisoku.system.shaping.queue_probe import backlog
 
 
 def load(name: str = "client1", **how: Any) -> ClientLoad:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.calibration.bias import Bias, Calibration, Point, newest, read
+from keisoku.device.calibration.bias import Bias, Calibration, Point, newest, read
 from keisoku.errors import PlanError
 
 HERE = {"host": "here", "engine": "xdp"}

@@ -11,17 +11,19 @@ import pytest
 from simulated_trials import carry_out, device, plan
 
 from keisoku.analysis import budget
-from keisoku.calibration.bias import CABLE, CABLE_NS_PER_M, Bias, Calibration, Point
-from keisoku.calibration.clocks import Relation
+from keisoku.analysis.quantity import Quantity
 from keisoku.clock.rate import stated
-from keisoku.engine import Capabilities
-from keisoku.method import begin
-from keisoku.plan.device import find_device
-from keisoku.record.result import Quantity, Result
-from keisoku.record.run import Run
-from keisoku.record.trial import TrialRecord
-from keisoku.report import render_html, write_csv
+from keisoku.clock.relation import Relation
+from keisoku.device.calibration.bias import CABLE, CABLE_NS_PER_M, Bias, Calibration, Point
+from keisoku.device.method.table import begin
+from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.trial import TrialRecord
 from keisoku.report.budget import budget_tables, entries
+from keisoku.report.csv import write_csv
+from keisoku.report.html import render_html
+from keisoku.run.result import Result
+from keisoku.run.run import Run
+from keisoku.simulated_device.device import find_device
 
 NOISY = "forwarding = { constant_ns = 800 }\njitter = { distribution = 'normal', spread_ns = 50 }\n"
 POINTS = tuple(

@@ -14,8 +14,9 @@ from lab_frames import signature
 from scapy.layers.l2 import Ether
 from scapy.utils import RawPcapNgWriter, RawPcapWriter
 
-from keisoku.capture import CapturePort, find, replay
-from keisoku.capture.find import parse_ranges
+from keisoku.device.capture.find import find, parse_ranges
+from keisoku.device.capture.port import CapturePort
+from keisoku.device.capture.replay import replay
 from keisoku.errors import EngineError, PlanError
 
 START_NS = 1_763_000_000_123_456_789

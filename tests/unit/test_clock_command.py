@@ -16,14 +16,15 @@ from click.testing import CliRunner, Result
 from ntp_responder import NtpResponder
 
 from keisoku import _core
-from keisoku.calibration import store
 from keisoku.cli.main import keisoku
-from keisoku.clock import calibration, readings_table
+from keisoku.clock import interval_clock
+from keisoku.clock.calibration import analysis as calibration
+from keisoku.clock.calibration import table as readings_table
 from keisoku.clock.host_clocks import host_clocks
-from keisoku.clock.reference_http import DateServer
+from keisoku.clock.reference.http import DateServer
 from keisoku.errors import EngineError, KeisokuError, PlanError
-from keisoku.record.observation import Observation
-from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.run.observation import Observation
+from keisoku.run.observation_directory import ObservationDirectory
 
 HOST = host_clocks()
 COUNTER = _core.clock_counter(HOST.clock_source)
@@ -34,7 +35,7 @@ KERNELS_OWN = pytest.mark.skipif(not FREE, reason="this kernel keeps time by som
 
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "folder", lambda: tmp_path / "state")
+    monkeypatch.setattr(interval_clock, "calibration_folder", lambda: tmp_path / "state")
 
 
 def run(*arguments: str) -> Result:
@@ -124,7 +125,7 @@ def test_a_real_ntp_exchange_finds_the_servers_rate_and_it_enters_later_budgets(
     slack = frequency["uncertainty"] + own * 200e-6
     assert abs(frequency["value"] - own / (1 + 900e-6)) <= slack
     assert fast["unit"] == "ppb"
-    rate = store.interval_rate()
+    rate = interval_clock.interval_rate()
     if "calibration kept" in result.stderr:
         assert f"against ntp:{server.target}" in rate.statement
         assert not any("not calibrated" in part.source for part in rate.parts)
@@ -143,7 +144,7 @@ def _ticks_per_second() -> float:
 
 @calibrates
 def test_a_server_that_falls_silent_or_refuses_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("keisoku.clock.reference_ntp.PATIENCE_S", 0.02)
+    monkeypatch.setattr("keisoku.clock.reference.ntp.PATIENCE_S", 0.02)
     arguments = ("--duration", "60s", "--pause", "1ms", "--out", str(tmp_path / "run"))
     with NtpResponder(answers=3) as server, pytest.raises(EngineError, match="no answer to 5 requests"):
         found(run("calibrate", "--reference", f"ntp:{server.target}", *arguments))
@@ -183,7 +184,7 @@ def dated() -> Iterator[tuple[type[_Dated], str]]:
 def test_the_edge_of_a_servers_second_is_found(
     dated: tuple[type[_Dated], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keisoku.clock.reference_http.REQUESTS_MOST", 10)  # some seconds; bounds hold at any time
+    monkeypatch.setattr("keisoku.clock.reference.http.REQUESTS_MOST", 10)  # some seconds; bounds hold at any time
     handler, url = dated
     handler.ahead_s = 0.4375
     server = DateServer(url)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.clock import tally
-from keisoku.clock.cost import CostRecord, CrossCore, SourceCost, Stalls, Steps, observation
-from keisoku.clock.resolution import common_step, resolution
-from keisoku.record.observation import ObservedRow
-from keisoku.report.cost_plot import cost_plot
+from keisoku.clock.cost import tally
+from keisoku.clock.cost.analysis import CostRecord, CrossCore, SourceCost, Stalls, Steps, observation
+from keisoku.clock.cost.plot import cost_plot
+from keisoku.clock.cost.resolution import common_step, resolution
+from keisoku.run.observation import ObservedRow
 
 
 def record(**more: object) -> CostRecord:

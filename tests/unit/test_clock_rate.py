@@ -8,13 +8,13 @@ import pytest
 
 from keisoku import _core
 from keisoku.analysis import budget
-from keisoku.calibration import oscillator, store
-from keisoku.calibration.bias import Bias, Calibration, Point
+from keisoku.analysis.quantity import Quantity
+from keisoku.clock import interval_clock, oscillator
 from keisoku.clock.frequency import Frequency
 from keisoku.clock.host_changes import changes
 from keisoku.clock.host_clocks import STA_UNSYNC, HostClocks, Steering, host_clocks
 from keisoku.clock.rate import OSCILLATOR, SECOND, WANDER, Rate, stated
-from keisoku.record.result import Quantity
+from keisoku.device.calibration.bias import Bias, Calibration, Point
 
 POINTS = (Point(frame_bytes=64, frames_per_second=1e5, bias_ns=400, repeat_ns=3, spread_ns=40),)
 CALIBRATION = Calibration(made_at="2026-01-01", valid_for={}, points=POINTS)
@@ -96,16 +96,16 @@ def test_the_newest_of_this_machine_is_used_and_broken_files_are_passed_over(tmp
 
 
 def test_a_run_on_this_machine_uses_what_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "folder", lambda: tmp_path)
-    before = store.interval_rate()
+    monkeypatch.setattr(interval_clock, "calibration_folder", lambda: tmp_path)
+    before = interval_clock.interval_rate()
     assert "not calibrated" in before.statement
     name = "TSC"
-    monkeypatch.setattr(store, "counter", lambda host: (name, True))
-    kept = oscillator.made(Frequency(2.6e9, 1.0), "ntp:here", store.oscillator_valid_for(name))
-    oscillator.keep(store.oscillator_folder(), kept)
-    monkeypatch.setattr(store.frequency, "best", lambda readings: Frequency(2.6e9, 26.0))
-    monkeypatch.setattr(store, "brackets", lambda *_: [])
-    rate = store.interval_rate()
+    monkeypatch.setattr(interval_clock, "counter", lambda host: (name, True))
+    kept = oscillator.made(Frequency(2.6e9, 1.0), "ntp:here", interval_clock.oscillator_valid_for(name))
+    oscillator.keep(interval_clock.oscillator_folder(), kept)
+    monkeypatch.setattr(interval_clock.frequency, "best", lambda readings: Frequency(2.6e9, 26.0))
+    monkeypatch.setattr(interval_clock, "brackets", lambda *_: [])
+    rate = interval_clock.interval_rate()
     assert rate.fast == 0 and "against ntp:here" in rate.statement
 
 
@@ -114,12 +114,12 @@ def test_the_counter_serves_as_a_clock_for_intervals(tmp_path: Path, monkeypatch
     own = _core.clock_counter(found.clock_source)
     if own is None:
         pytest.skip("this processor has no counter that promises one rate")
-    monkeypatch.setattr(store, "folder", lambda: tmp_path)
-    free = store.difference_clock()
+    monkeypatch.setattr(interval_clock, "calibration_folder", lambda: tmp_path)
+    free = interval_clock.difference_clock()
     assert free.relative_error == pytest.approx(OSCILLATOR / 3**0.5)
-    kept = oscillator.made(Frequency(1e9 / free.period_ns, 10.0), "phc:0", store.oscillator_valid_for(own[0]))
-    oscillator.keep(store.oscillator_folder(), kept)
-    clock = store.difference_clock()
+    kept = oscillator.made(Frequency(1e9 / free.period_ns, 10.0), "phc:0", interval_clock.oscillator_valid_for(own[0]))
+    oscillator.keep(interval_clock.oscillator_folder(), kept)
+    clock = interval_clock.difference_clock()
     assert clock.period_ns == pytest.approx(free.period_ns) and clock.relative_error < 1e-6
     begin, end = _core.clock_ticks(), _core.clock_ticks()
     assert clock.interval(begin, end).ns >= 0
@@ -164,4 +164,4 @@ def test_this_hosts_clocks_can_be_read() -> None:
     found = host_clocks()
     assert found.clock_source and found.realtime_ns[0] <= found.realtime_ns[1]
     assert found.steering.tick_us == pytest.approx(10_000, rel=0.2)
-    assert isinstance(store.interval_rate(), Rate)
+    assert isinstance(interval_clock.interval_rate(), Rate)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.cli.observation import new_directory, publish
 from keisoku.clock.rate import Part, Rate, stated
 from keisoku.clock.rated import CONTEXT, of_context, rated, to_context
-from keisoku.record.observation import Interval, Observation, ObservedRow
-from keisoku.record.observation_directory import ObservationDirectory
-from keisoku.record.result import Quantity
+from keisoku.run.observation import Interval, Observation, ObservedRow
+from keisoku.run.observation_directory import ObservationDirectory
 
 FAST = Rate("CLOCK_MONOTONIC", 100e-6, (Part("clock: rate", standard=1e-3), Part("wander", half_width=3e-3)), "said")
 OBSERVATION = Observation(

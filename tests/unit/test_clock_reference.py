@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from ntp_responder import NtpResponder
 
-from keisoku.calibration import clocks
-from keisoku.clock import reference_ntp
+from keisoku.clock import relation as clocks
 from keisoku.clock.host_clocks import STA_UNSYNC, HostClocks, Steering
 from keisoku.clock.reading import Reading
-from keisoku.clock.reference import Chosen, automatic, flags, is_real, parse
-from keisoku.clock.reference_local import against_ticks, bracket, nearest_second, of_pulse
-from keisoku.clock.reference_ntp import NtpClient
+from keisoku.clock.reference import ntp as reference_ntp
+from keisoku.clock.reference.kinds import Chosen, automatic, flags, is_real, parse
+from keisoku.clock.reference.local import against_ticks, bracket, nearest_second, of_pulse
+from keisoku.clock.reference.ntp import NtpClient
 from keisoku.errors import EngineError, PlanError
 
 FREE = HostClocks(0, "tsc", Steering(0.0, STA_UNSYNC, 0, 10_000), (0, 0), (0, 0))

@@ -9,9 +9,9 @@ import time
 import pytest
 
 from keisoku.analysis.uncertainty import combine
-from keisoku.calibration import phc
-from keisoku.calibration.bias import Bias, Calibration, Point
-from keisoku.calibration.clocks import SAME_CLOCK, Reading, Relation, between, read_side_by_side, relate
+from keisoku.clock.reference import phc
+from keisoku.clock.relation import SAME_CLOCK, Reading, Relation, between, read_side_by_side, relate
+from keisoku.device.calibration.bias import Bias, Calibration, Point
 from keisoku.errors import EngineError
 
 START_NS = 1_760_000_000_000_000_000

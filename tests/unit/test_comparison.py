@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_runs import host_run, router_run, sweep_run
 
-from keisoku.analysis.comparable import check_traffic, check_valid, common_methods, result_of
-from keisoku.analysis.comparison import Key, better, compare, figures_by_key, judge, regressions
 from keisoku.analysis.difference import Better, Margin, change, difference, ranked, verdict
+from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.record.result import Quantity, Result, Row
-from keisoku.record.run import Run
 from keisoku.report.comparison import figure_name, ranking_text, side_by_side
+from keisoku.run.comparable import check_traffic, check_valid, common_methods, result_of
+from keisoku.run.comparison import Key, better, compare, figures_by_key, judge, regressions
+from keisoku.run.result import Result, Row
+from keisoku.run.run import Run
 
 
 def ns(value: float, uncertainty: float | None = 0.0) -> Quantity:

@@ -1,8 +1,9 @@
 import pytest
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.plan.criterion import parse
-from keisoku.record.result import Quantity, Result, Row
+from keisoku.run.criterion import parse
+from keisoku.run.result import Result, Row
 
 ROWS = [
     Row(frame_bytes=64, figures={"throughput": Quantity(value=6e5, unit="frames/s")}),

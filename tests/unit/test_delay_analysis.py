@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from keisoku.path.delay import DelaySettings
-from keisoku.path.delay_analysis import analyse, delays_of
+from keisoku.path.stamp.analysis import analyse, delays_of
+from keisoku.path.stamp.sender import DelaySettings
 
 SETTINGS = DelaySettings(host="far")
 _EPOCH_NS = 1_795_000_000_000_000_000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.record.result import Quantity
+from keisoku.analysis.quantity import Quantity
 from keisoku.report.digits import SCALES, THIN_SPACE, column, count, digits, text
 
 POWERS = {name: power for scales in SCALES.values() for power, name in scales}

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from keisoku.application.equilibrium import solve
-from keisoku.application.sweep import limit_sweep
-from keisoku.application.system_model import ClientModel, ServerModel, SystemModel
 from keisoku.errors import PlanError
+from keisoku.system.search.sweep import limit_sweep
+from keisoku.system.simulated.equilibrium import solve
+from keisoku.system.simulated.model import ClientModel, ServerModel, SystemModel
 
 
 def exact(customers, demands, pause_s):

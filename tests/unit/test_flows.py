@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from trials import record_of
 
-from keisoku.engine.simulated import SimulatedEngine, routes_between
-from keisoku.engine.traffic import Traffic
-from keisoku.plan.content import Content
-from keisoku.plan.device import parse_device
-from keisoku.plan.pattern import pairs
-from keisoku.record.trial import Bursts, Flow, Trial
+from keisoku.device.engine.simulated import SimulatedEngine, routes_between
+from keisoku.device.engine.traffic import Traffic
+from keisoku.device.plan.content import Content
+from keisoku.device.plan.pattern import pairs
+from keisoku.device.record.trial import Bursts, Flow, Trial
+from keisoku.simulated_device.device import parse_device
 
 TRIAL = Trial(
     purpose="test",

@@ -5,7 +5,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from keisoku.engine.fpga_port import FpgaAddress
+from keisoku.device.engine.fpga.port import FpgaAddress
 from keisoku.errors import EngineError
 from keisoku.fpga.mpsse import MpsseWire, open_adapter
 from keisoku.fpga.transport import open_transport

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from keisoku.application.candidate import Candidates
-from keisoku.application.confirmation import gain
-from keisoku.application.gaussian_process import beliefs
-from keisoku.application.objective import Goal, Objective
-from keisoku.application.observation import ClientView, Observation
-from keisoku.application.search import SearchSettings, limit_search
 from keisoku.errors import PlanError
+from keisoku.system.objective import Goal, Objective
+from keisoku.system.observation import ClientView, Observation
+from keisoku.system.search.candidate import Candidates
+from keisoku.system.search.confirmation import gain
+from keisoku.system.search.gaussian_process import beliefs
+from keisoku.system.search.search import SearchSettings, limit_search
 
 SPACE = Candidates(10e6, 1e9)
 

@@ -16,21 +16,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keisoku.client_load import apache_bench, load_analysis, oha, wrk
-from keisoku.client_load.client_load import ClientLoad
-from keisoku.client_load.client_run import ClientRun
-from keisoku.client_load.clients import PROGRAMS
-from keisoku.client_load.invocation import Ended, Invocation
-from keisoku.client_load.load_target import TCP, url_aims
-from keisoku.client_load.percentiles import buckets_of
-from keisoku.client_load.program_client import ProgramClient
-from keisoku.client_load.remote_client import read as read_remote
-from keisoku.client_load.ssh_hosts import SshHosts
-from keisoku.client_load.watched_script import Telling, script
-from keisoku.client_load.watched_session import WatchedSession
 from keisoku.errors import EngineError, PlanError
 from keisoku.stream import iperf3
 from keisoku.stream.trial import StreamTrial
+from keisoku.system.load import analysis as load_analysis
+from keisoku.system.load import apache_bench, oha, wrk
+from keisoku.system.load.client_load import ClientLoad
+from keisoku.system.load.client_run import ClientRun
+from keisoku.system.load.clients import PROGRAMS
+from keisoku.system.load.invocation import Ended, Invocation
+from keisoku.system.load.percentiles import buckets_of
+from keisoku.system.load.program_client import ProgramClient
+from keisoku.system.load.remote_client import read as read_remote
+from keisoku.system.load.ssh_hosts import SshHosts
+from keisoku.system.load.target import TCP, url_aims
+from keisoku.system.load.watched_script import Telling, script
+from keisoku.system.load.watched_session import WatchedSession
 
 AB_SAID = """Server Software:        nginx/1.22.1
 Document Path:          /1430.bin

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.record.result import Quantity, Result, Row
+from keisoku.run.result import Result, Row
 from keisoku.study.cell import cells
 from keisoku.study.file import find_studies, parse_study
 from keisoku.study.load_step import with_truth

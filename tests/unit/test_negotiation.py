@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from keisoku.calibration import store
-from keisoku.calibration.clocks import SAME_CLOCK, Reading
-from keisoku.engine.opening import host_port
-from keisoku.engine.port import Port, PortAddress
-from keisoku.engine.port_capture import next_free
-from keisoku.engine.stamps import StampOffer
+from keisoku.clock.relation import SAME_CLOCK, Reading
+from keisoku.device.calibration import store
+from keisoku.device.engine.opening import host_port
+from keisoku.device.engine.port import Port, PortAddress
+from keisoku.device.engine.port_capture import next_free
+from keisoku.device.engine.stamps import StampOffer
 from keisoku.errors import PlanError
 
 HARDWARE = StampOffer(rx_hardware_socket=True, tx_hardware_socket=True, rx_software=True, phc_index=3)

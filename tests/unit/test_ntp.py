@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.clock import ntp
 from keisoku.clock.reading import Reading, Translation
-from keisoku.clock.reference_ntp import exchange
+from keisoku.clock.reference import ntp_packet as ntp
+from keisoku.clock.reference.ntp import exchange
 from keisoku.errors import EngineError
 
 NOW = 1_795_000_000_123_456_789

@@ -14,14 +14,14 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.record.observation import Flag, Interval, Observation, ObservedRow
-from keisoku.record.observation_directory import ObservationDirectory
-from keisoku.record.result import Quantity
 from keisoku.report import digits
 from keisoku.report.observation import render_observation
 from keisoku.report.observation_table import observation_tables, print_observation
 from keisoku.report.plot import Plot, axis
+from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
+from keisoku.run.observation_directory import ObservationDirectory
 
 SETTINGS = {"host": "192.0.2.1", "sizes": [64, 1500], "left_out": None}
 OBSERVATION = Observation(
@@ -102,7 +102,7 @@ def test_what_was_appended_survives_kill_9(tmp_path: Path) -> None:
 import os, signal, sys
 from pathlib import Path
 import pyarrow as pa
-from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.run.observation_directory import ObservationDirectory
 directory = ObservationDirectory.create(Path(sys.argv[1]), "path-one-packet", {}, {})
 for part in range(4):
     rows = range(10 * part, 10 * part + 10)

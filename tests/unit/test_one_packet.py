@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from virtual_path import Limiter, rfc792, rfc1812, whole
 
-from keisoku.path.hop_minimum import hop_samples
-from keisoku.path.hop_probe import HopProbe, by_source, from_row
-from keisoku.path.hop_quantile import refine
-from keisoku.path.hop_segment import Span, fit_hop, lows, rate
-from keisoku.path.hop_sizes import probe_sizes
-from keisoku.path.hop_slope import fit_slopes, identifiable, theil_sen
-from keisoku.path.hop_train import dispersions
-from keisoku.path.icmp_limit import IcmpLimit
-from keisoku.path.one_packet_sources import repetitions, source_rows
-from keisoku.path.quoting import classify
+from keisoku.path.one_packet.icmp_limit import IcmpLimit
+from keisoku.path.one_packet.minimum import hop_samples
+from keisoku.path.one_packet.probe import HopProbe, by_source, from_row
+from keisoku.path.one_packet.quantile import refine
+from keisoku.path.one_packet.quoting import classify
+from keisoku.path.one_packet.segment import Span, fit_hop, lows, rate
+from keisoku.path.one_packet.sizes import probe_sizes
+from keisoku.path.one_packet.slope import fit_slopes, identifiable, theil_sen
+from keisoku.path.one_packet.sources import repetitions, source_rows
+from keisoku.path.one_packet.train import dispersions
 
 Floats = NDArray[np.float64]
 SIZES = np.array(probe_sizes(1500), dtype=np.float64)

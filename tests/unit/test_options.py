@@ -7,7 +7,7 @@ from typing import Any
 
 from keisoku.cli import procedures
 from keisoku.cli.options import plan_of
-from keisoku.plan.plan import Plan, parse
+from keisoku.device.plan.plan import Plan, parse
 
 command = procedures.command("loss")
 

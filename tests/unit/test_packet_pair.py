@@ -8,18 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_path import Link, SyntheticPath
 
-from keisoku.path.bucket import find_bucket
-from keisoku.path.coalescence import find_coalescence
-from keisoku.path.dispersion import dispersions
-from keisoku.path.minimum_sum import Capacity, agree, capacity
-from keisoku.path.modes import local_modes
-from keisoku.path.packet_pair import DIRECTIONS, best_length, clock_share
-from keisoku.path.pair_analysis import analyse, way_of
-from keisoku.path.pair_settings import PacketPairSettings
-from keisoku.path.serialisation import ip_links, serialisation
-from keisoku.path.skew import skew, without_skew
-from keisoku.record.observation import Observation
-from keisoku.report.pair_plot import pair_plots
+from keisoku.path.packet_pair.analysis import analyse, way_of
+from keisoku.path.packet_pair.bucket import find_bucket
+from keisoku.path.packet_pair.coalescence import find_coalescence
+from keisoku.path.packet_pair.minimum_sum import Capacity, agree, capacity
+from keisoku.path.packet_pair.modes import local_modes
+from keisoku.path.packet_pair.plot import pair_plots
+from keisoku.path.packet_pair.serialisation import ip_links, serialisation
+from keisoku.path.packet_pair.settings import PacketPairSettings
+from keisoku.path.packet_pair.stages import DIRECTIONS, best_length, clock_share
+from keisoku.path.train.dispersion import dispersions
+from keisoku.path.train.skew import skew, without_skew
+from keisoku.run.observation import Observation
 
 GIGABIT, FAST = 1e9, 1e8
 SETTINGS = PacketPairSettings(host="far")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.path.source_comparison import ONE_PACKET, PAIRS
-from keisoku.record.observation import Observation, ObservedRow
-from keisoku.record.result import Quantity
-from keisoku.report.study import study_findings
+from keisoku.path.sources.analysis import ONE_PACKET, PAIRS
+from keisoku.run.observation import Observation, ObservedRow
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import Column, Table, TableRow, find_studies, parse_study
 from keisoku.study.path_step import as_result
+from keisoku.study.report import study_findings
 from keisoku.study.run import Outcome
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from power_law_clocks import power_law_phase
 
-from keisoku.clock.phase_file import read_log, read_phase
-from keisoku.clock.phase_log import PhaseLog, Readings, from_phase, phase_log
+from keisoku.clock.stability.phase_file import read_log, read_phase
+from keisoku.clock.stability.phase_log import PhaseLog, Readings, from_phase, phase_log
 from keisoku.errors import PlanError
 
 TICKS_PER_S = 2_596_141_815

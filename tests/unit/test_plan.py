@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import tomlkit
 
-from keisoku.engine import Capabilities
+from keisoku.device.method import deviations
+from keisoku.device.plan.plan import parse, read
+from keisoku.device.record.capabilities import Capabilities
 from keisoku.errors import PlanError
-from keisoku.method import deviations
-from keisoku.plan.plan import parse, read
 
 SOURCE = {"methods": ["throughput"], "dut": "sim:gs908e"}
 PORT = Capabilities(

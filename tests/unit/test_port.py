@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.engine import port
-from keisoku.engine.port import Port, PortAddress, check, list_ports, resolve_mac
+from keisoku.device.engine import port
+from keisoku.device.engine.port import Port, PortAddress, check, list_ports, resolve_mac
 from keisoku.errors import EngineError, PlanError
 
 

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from keisoku.cli.main import keisoku
-from keisoku.plan.procedure import PROCEDURES
+from keisoku.device.plan.procedure import PROCEDURES
 
 
 def test_every_procedure_has_its_row_in_the_documentation() -> None:

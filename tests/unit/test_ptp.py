@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.contrib.ptp_v2 import PTP
 
-from keisoku.clock.ptp import (
+from keisoku.clock.reference.ptp.message import (
     EVERY_PORT,
     Announced,
     Arrival,

@@ -8,21 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisoku.clock.ptp import (
-    NO_FLAGS,
-    SCALE,
-    Announced,
-    Arrival,
-    Contract,
-    Flag,
-    Kind,
-    Message,
-    Moment,
-    PortIdentity,
-    Term,
-)
-from keisoku.clock.ptp_contract import DURATION_S, WANTED, Contracts, log_period, rest_s
-from keisoku.clock.ptp_exchange import (
+from keisoku.clock.reading import Reading
+from keisoku.clock.reference.kinds import Chosen, parse
+from keisoku.clock.reference.ptp.contract import DURATION_S, WANTED, Contracts, log_period, rest_s
+from keisoku.clock.reference.ptp.exchange import (
     RUNS_FAST_MOST,
     TOO_LARGE,
     ahead_ns,
@@ -35,9 +24,20 @@ from keisoku.clock.ptp_exchange import (
     timescale,
     utc_ns,
 )
-from keisoku.clock.ptp_target import PtpTarget, target
-from keisoku.clock.reading import Reading
-from keisoku.clock.reference import Chosen, parse
+from keisoku.clock.reference.ptp.message import (
+    NO_FLAGS,
+    SCALE,
+    Announced,
+    Arrival,
+    Contract,
+    Flag,
+    Kind,
+    Message,
+    Moment,
+    PortIdentity,
+    Term,
+)
+from keisoku.clock.reference.ptp.target import PtpTarget, target
 from keisoku.errors import PlanError
 
 MASTER, OURS = PortIdentity(b"m" * 8, 1), PortIdentity(b"o" * 8, 1)

@@ -11,11 +11,11 @@ from one_stream import facts_of
 from synthetic_runs import host_run
 
 from keisoku.cli.main import keisoku
+from keisoku.device.plan.plan import parse
+from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, FrameWriter
+from keisoku.device.record.query import query
 from keisoku.errors import EngineError, PlanError
-from keisoku.plan.plan import parse
-from keisoku.record.directory import RunDirectory
-from keisoku.record.frames import CORRUPT, DUPLICATE, ENTRY, FrameWriter
-from keisoku.record.query import query
+from keisoku.run.directory import RunDirectory
 
 
 @pytest.fixture

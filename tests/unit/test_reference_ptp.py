@@ -10,15 +10,15 @@ from itertools import count
 import pytest
 from ptp_responder import MASTER, PtpResponder
 
-from keisoku.clock import reference_ptp
 from keisoku.clock.frequency import hard_bounds
-from keisoku.clock.ptp import NO_FLAGS, Arrival, Contract, Flag, Kind, Message, Moment, PortIdentity
-from keisoku.clock.ptp_exchange import TOO_LARGE
-from keisoku.clock.ptp_port import Ports
-from keisoku.clock.ptp_target import target
 from keisoku.clock.reading import Reading
-from keisoku.clock.reference_local import bracket
-from keisoku.clock.reference_ptp import PtpClient
+from keisoku.clock.reference.local import bracket
+from keisoku.clock.reference.ptp import reference as reference_ptp
+from keisoku.clock.reference.ptp.exchange import TOO_LARGE
+from keisoku.clock.reference.ptp.message import NO_FLAGS, Arrival, Contract, Flag, Kind, Message, Moment, PortIdentity
+from keisoku.clock.reference.ptp.port import Ports
+from keisoku.clock.reference.ptp.reference import PtpClient
+from keisoku.clock.reference.ptp.target import target
 from keisoku.errors import EngineError
 
 AHEAD = 10**12

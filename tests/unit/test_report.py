@@ -15,19 +15,22 @@ from one_stream import facts_of
 from rich.console import Console
 from synthetic_runs import SIZES, host_run, router_run, sweep_run
 
-from keisoku.record.result import Quantity, Result, Row
-from keisoku.record.run import Run
-from keisoku.report import print_results, render_html, write_csv
-from keisoku.report.accounting import account
-from keisoku.report.device import Device, devices
-from keisoku.report.histogram_plot import histogram_plot
-from keisoku.report.loss_list import RANGES_SHOWN, losses
-from keisoku.report.loss_plot import loss_plot
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.report.accounting import account
+from keisoku.device.report.device import Device, devices
+from keisoku.device.report.histogram_plot import histogram_plot
+from keisoku.device.report.loss_list import RANGES_SHOWN, losses
+from keisoku.device.report.loss_plot import loss_plot
+from keisoku.device.report.size_plots import latency_plot, throughput_plot
+from keisoku.device.report.time_plot import time_plot
+from keisoku.report.csv import write_csv
+from keisoku.report.html import render_html
 from keisoku.report.plot import Plot, hover
-from keisoku.report.size_plots import latency_plot, throughput_plot
 from keisoku.report.statement import plan_toml
 from keisoku.report.table import method_table
-from keisoku.report.time_plot import time_plot
+from keisoku.report.text import print_results
+from keisoku.run.result import Result, Row
+from keisoku.run.run import Run
 
 
 class Page(HTMLParser):

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from keisoku.cli import procedures
 from keisoku.cli.main import keisoku
-from keisoku.plan.plan import Plan
+from keisoku.device.plan.plan import Plan
 
 
 def plan_of_command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Plan:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keisoku.path.probe import ROW, TrainPlan
-from keisoku.path.source_comparison import PAIRS, SourceComparisonSettings, analyse
-from keisoku.path.train_log import TrainLog
+from keisoku.path.sources.analysis import PAIRS, SourceComparisonSettings, analyse
+from keisoku.path.train.log import TrainLog
+from keisoku.path.train.probe import ROW, TrainPlan
 
 _EPOCH_NS = 1_795_000_000_000_000_000
 _GAP_NS, _TRUE_NS, _USER_NS = 120_000, 100.0, 700.0

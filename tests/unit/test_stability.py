@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from power_law_clocks import power_law_phase
 from rich.console import Console
 
-from keisoku.clock.phase_log import PhaseLog, from_phase
-from keisoku.clock.stability import CLOCK_GROUP, TAU_GROUP, Clock, stability
-from keisoku.record.observation import Observation, ObservedRow
+from keisoku.clock.stability.analysis import CLOCK_GROUP, TAU_GROUP, Clock, stability
+from keisoku.clock.stability.phase_log import PhaseLog, from_phase
+from keisoku.clock.stability.plot import LOGGED, POINTS_MAX, STEADY, drift_plot, stability_plots
 from keisoku.report.observation import render_observation
 from keisoku.report.observation_table import print_observation
-from keisoku.report.stability_plot import LOGGED, POINTS_MAX, STEADY, drift_plot, stability_plots
+from keisoku.run.observation import Observation, ObservedRow
 
 CLOCK = Clock("crystal", "caesium", 1.0)
 

@@ -22,10 +22,10 @@ from keisoku import _core
 from keisoku.cli.main import keisoku
 from keisoku.clock.host_clocks import clock_source
 from keisoku.clock.reading import Reading
-from keisoku.clock.stability_log import TABLE, Logger, host_flags, logged, place
-from keisoku.clock.stability_run import observed
+from keisoku.clock.stability.log import TABLE, Logger, host_flags, logged, place
+from keisoku.clock.stability.run import observed
 from keisoku.errors import EngineError, PlanError
-from keisoku.record.observation_directory import ObservationDirectory
+from keisoku.run.observation_directory import ObservationDirectory
 
 
 def test_a_log_holds_a_reading_for_every_interval(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from scapy.contrib.stamp import (
     STAMPTestTLV,
 )
 
-from keisoku.path.stamp_packet import (
+from keisoku.path.stamp.packet import (
     AUTHENTICATED_BYTES,
     BASE_BYTES,
     ErrorEstimate,

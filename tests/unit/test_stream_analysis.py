@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import PlanError
-from keisoku.record.observation import Observation
-from keisoku.record.observation_directory import ObservationDirectory
-from keisoku.stream.bottleneck import find_bottleneck, hindrance
+from keisoku.run.observation import Observation
+from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.stream.analysis import analyse
 from keisoku.stream.campaign import Cell
 from keisoku.stream.factor import apply, named, of_interface, parse_factors
-from keisoku.stream.file_run import observe
-from keisoku.stream.file_settings import NETWORK, SINK, SOURCE, WHOLE, FileSettings
-from keisoku.stream.flow_report import SCHEMA, join, table
+from keisoku.stream.file.bottleneck import find_bottleneck, hindrance
+from keisoku.stream.file.run import observe
+from keisoku.stream.file.settings import NETWORK, SINK, SOURCE, WHOLE, FileSettings
+from keisoku.stream.flow.report import SCHEMA, join, table
 from keisoku.stream.outcome import cell_outcomes
+from keisoku.stream.run import KINDS, StreamRun
+from keisoku.stream.run import analyse as analyse_run
 from keisoku.stream.settings import StreamSettings
-from keisoku.stream.stream_analysis import analyse
-from keisoku.stream.stream_run import KINDS, StreamRun
-from keisoku.stream.stream_run import analyse as analyse_run
 from keisoku.stream.trial import StreamTrial
 
 SECOND = 1_000_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from keisoku.record.observation import Flag, Observation, ObservedRow
-from keisoku.record.result import Quantity
+from keisoku.analysis.quantity import Quantity
+from keisoku.run.observation import Flag, Observation, ObservedRow
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import find_studies
 from keisoku.study.stream_step import as_result, most_bps

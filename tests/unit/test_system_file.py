@@ -2,10 +2,10 @@
 
 import pytest
 
-from keisoku.application.opening import open_system
-from keisoku.application.system_file import LoadChange, Timetable, builtin, read_system
-from keisoku.application.system_model import e4
 from keisoku.errors import PlanError
+from keisoku.system.opening import open_system
+from keisoku.system.simulated.file import LoadChange, Timetable, builtin, read_system
+from keisoku.system.simulated.model import e4
 
 FILE = """
 title = "two clients"

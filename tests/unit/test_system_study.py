@@ -5,16 +5,17 @@ import math
 
 import pytest
 
-from keisoku.application.confirmation import gain
-from keisoku.application.limit_curve import CurvePoint
-from keisoku.application.search import LimitFound
+from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.record.result import Quantity, Result, Row
-from keisoku.report.study import study_findings, study_json
+from keisoku.run.result import Result, Row
 from keisoku.study.cell import cells
 from keisoku.study.file import find_studies, parse_study
+from keisoku.study.report import study_findings, study_json
 from keisoku.study.run import Outcome
 from keisoku.study.system_step import figures, measure_system, model
+from keisoku.system.search.confirmation import gain
+from keisoku.system.search.limit_curve import CurvePoint
+from keisoku.system.search.search import LimitFound
 
 
 def point(limit, fast, slow):

@@ -1,7 +1,7 @@
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.plan.units import duration_ns, frame_sizes, rate
+from keisoku.units import duration_ns, frame_sizes, rate
 
 
 @pytest.mark.parametrize(

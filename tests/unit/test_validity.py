@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from one_stream import facts_of
 
-from keisoku.record.counts import Buckets, Ranges, Sent, Tracked
-from keisoku.record.trial import Facts, Trial
-from keisoku.record.validity import reasons
+from keisoku.device.record.counts import Buckets, Ranges, Sent, Tracked
+from keisoku.device.record.trial import Facts, Trial
+from keisoku.device.record.validity import reasons
 
 TRIAL = Trial(purpose="test", frame_bytes=64, frames_per_second=10_000, duration_ns=10_000_000_000)
 NONE = Ranges(count=0, ranges=[], complete=True)

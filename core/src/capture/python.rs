@@ -1,4 +1,4 @@
-//! `keisoku._core.Capture` and the two readers of capture files, for `keisoku/capture/`.
+//! `keisoku._core.Capture` and the two readers of capture files, for `keisoku/device/capture/`.
 //!
 //! Turns JSON and bytes into types; every decision is below it.
 

@@ -1,6 +1,6 @@
 //! By how much a source moves from one read to the next: its resolution as it is, and whether it ever goes back.
 //!
-//! Reads are back to back on one thread. What the steps mean is for analysis (`keisoku/clock/resolution.py`).
+//! Reads are back to back on one thread. What the steps mean is for analysis (`keisoku/clock/cost/resolution.py`).
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What a simulated device is, as it comes from Python (`keisoku/plan/device.py` explains each
+//! What a simulated device is, as it comes from Python (`keisoku/simulated_device/device.py` explains each
 //! field to users and refuses wrong values with a sentence; here they are only read).
 
 use std::collections::BTreeMap;

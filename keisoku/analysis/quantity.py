@@ -1,0 +1,43 @@
+"""A figure: value, unit, uncertainty, and what the uncertainty consists of. It never formats itself."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Contribution(_Model):
+    """One line of an error budget (GUM, JCGM 100:2008, 4 and 5); made by `keisoku/analysis/budget.py`."""
+
+    source: str
+    kind: Literal["A", "B"]
+    """Found by statistics of repeated observations (A), or otherwise (B)."""
+    distribution: Literal["normal", "rectangular", "triangular"]
+    value: float
+    """Standard deviation, or half the width, in the unit of the source."""
+    divisor: float
+    """Turns `value` into a standard uncertainty."""
+    sensitivity: float
+    """Change of the figure by a change of the source."""
+    uncertainty: float
+    """Standard uncertainty (k = 1) of the figure from this source alone, in the figure's unit."""
+
+
+class Quantity(_Model):
+    """A figure. `uncertainty` is expanded (k = 2) in the same unit; None: not known, said so when shown."""
+
+    value: float
+    unit: str
+    uncertainty: float | None = None
+    budget: tuple[Contribution, ...] = ()
+    """What `uncertainty` consists of, where it was put together from parts."""
+
+    @model_serializer(mode="wrap")
+    def _without_empty_budget(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = handler(self)
+        return values if self.budget else {key: value for key, value in values.items() if key != "budget"}

@@ -1,0 +1,118 @@
+"""`keisoku lab`: keeps a device under test in network namespaces for other tools to use."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import click
+
+from keisoku.cli import interruption
+from keisoku.cli.lab.path import keep_path
+from keisoku.cli.lab.system import keep_system
+from keisoku.errors import PlanError
+from keisoku.lab.device.catalogue import find_device
+from keisoku.lab.device.faults import Faults
+from keisoku.lab.device.lab import Lab
+from keisoku.lab.path.name import is_path
+from keisoku.lab.system.name import is_system
+
+_FAULTS = "of `faulty`: sequence numbers, such as 5,17"
+
+
+@click.command("lab")
+@click.argument("device")
+@click.option("--ports", type=click.IntRange(2, 32), default=2, show_default=True)
+@click.option("--mtu", type=int, default=1500, show_default=True)
+@click.option("--drop", metavar="FRAMES", help=_FAULTS)
+@click.option("--duplicate", metavar="FRAMES", help=_FAULTS)
+@click.option("--swap", metavar="FRAMES", help=f"{_FAULTS}; each changes places with the next")
+@click.option("--corrupt", metavar="FRAMES", help=f"{_FAULTS}; a bit of the transmit time is flipped")
+def command(
+    device: str, ports: int, mtu: int, drop: str | None, duplicate: str | None, swap: str | None, corrupt: str | None
+) -> None:
+    """Builds DEVICE, prints its ports, and keeps it until Ctrl-C; everything is removed then.
+
+    Where the device changes headers, it also prints what to send from port 1 to 2 and back, and what then arrives.
+
+    \b
+    cable, bridge, router, faulty
+    nat, firewall?rules=25, vxlan, srv6
+    ovs, ovs?flows=10000, ovs-mpls?action=push|pop|swap, ovs-vxlan
+
+    \b
+    path?hops=HOP,HOP,...   routers between links that serialise; a HOP is
+      100M                  100 Mb/s in both directions
+      100M/10M              10 Mb/s back to the tester
+      100M+100M             a second store-and-forward line hidden in the hop
+      10M~15000             a token bucket of the kernel (burst in bytes) instead of a link
+    with &NAME=VALUE, where one value is for all hops and a list has one for each:
+      delay, jitter (1ms)   queue, mtu, overhead (bytes)   loss (0.01)   bucket (tbf, htb)
+      icmp (default, unlimited, silent)   silent=2 (router 2)   target (answers, drops, resets)
+      cross=HOP:KIND:SHARE[:forward|reverse[:BYTES-BYTES...]], KIND constant, poisson or tcp
+      seed=1
+
+    \b
+    system?NAME=VALUE&...   servers (nginx) and clients around a switch, with any of
+      servers=1             clients=2      rates=1G,none (of each client's line)      uplink=100M (shared line)
+      file=151:3,1430:1 (sizes and how often)      queue=150k      workers, connections, backlog (nginx)
+      congestion=cubic      gzip=6 (compress every answer anew)
+
+    \b
+    keisoku lab bridge
+    keisoku lab 'firewall?rules=25'
+    keisoku lab 'path?hops=100M,50M,10M/2M,100M&delay=1ms&cross=3:poisson:0.4'
+    keisoku lab 'system?rates=1G,1G,none&file=1430'
+    keisoku lab faulty --drop 5,17 --swap 100
+    keisoku throughput --tx xdp:t1@keisoku-PID-tester --rx xdp:t2@keisoku-PID-tester
+    """
+    faults = None
+    if is_path(device):
+        if any((drop, duplicate, swap, corrupt)):
+            raise PlanError("device", "path applies no faults", "choose the device faulty")
+        keep_path(device)
+        return
+    if is_system(device):
+        if any((drop, duplicate, swap, corrupt)):
+            raise PlanError("device", "a system applies no faults", "choose the device faulty")
+        keep_system(device)
+        return
+    found = find_device(device)
+    if found.family == "faulty":
+        faults = Faults(
+            drop=_sequences("--drop", drop),
+            duplicate=_sequences("--duplicate", duplicate),
+            swap=_sequences("--swap", swap),
+            corrupt=tuple((sequence, SENT_TIME_BYTE) for sequence in _sequences("--corrupt", corrupt)),
+        )
+    elif any((drop, duplicate, swap, corrupt)):
+        raise PlanError("device", f"{found.family} applies no faults", "choose the device faulty")
+    with Lab(found, ports=ports, mtu=mtu, faults=faults) as lab:
+        for port in lab.ports:
+            click.echo(f"{port.interface}  {port.mac}  {port.ipv4}  {port.ipv6}  in {port.namespace_path}")
+        if found.most_ports == 2:
+            _print_passage(lab, 1, 2)
+            _print_passage(lab, 2, 1)
+        with suppress(KeyboardInterrupt):
+            click.echo("ready; Ctrl-C removes it")
+            interruption.wait()
+    click.echo("removed")
+
+
+SENT_TIME_BYTE = 3
+"""The last byte of the transmit time, counted from the end of a frame (docs/signature)."""
+
+
+def _print_passage(lab: Lab, tx: int, rx: int) -> None:
+    passage = lab.passage(tx, rx)
+    for kind, sent in passage.sent.items():
+        if sent != passage.arrives[kind]:
+            click.echo(f"{tx} to {rx}, {kind}, {passage.growth_bytes:+d} byte")
+            click.echo(f"  send     {sent}")
+            click.echo(f"  arrives  {passage.arrives[kind]}")
+
+
+def _sequences(field: str, text: str | None) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise PlanError(field, f"'{text}' is not a list of sequence numbers", "write for example 5,17") from None

@@ -1,0 +1,1 @@
+"""The counter's frequency, calibrated against a reference."""

@@ -1,0 +1,199 @@
+"""Calibrating the counter: readings against a reference while the kernel's clocks are watched, and what they say.
+
+`measure` reads and computes nothing; `observation` computes from what was kept and reads nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from keisoku.analysis import budget
+from keisoku.analysis.quantity import Contribution, Quantity
+from keisoku.clock import frequency
+from keisoku.clock.difference_clock import DifferenceClock
+from keisoku.clock.frequency import Fit, Frequency
+from keisoku.clock.host_changes import changes
+from keisoku.clock.host_clocks import HostClocks
+from keisoku.clock.reading import Reading
+from keisoku.clock.reference.kinds import Reference
+from keisoku.errors import EngineError
+from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
+
+KIND = "clock-calibration"
+LOOK_EVERY_S = 1.0
+SPOILING = frozenset({"clock-source-switched", "suspended", "time-stepped", "not-one-rate"})
+"""Flags after which a frequency is not kept for later runs."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was read. `kernel`: readings of CLOCK_MONOTONIC_RAW at the beginning and at the end."""
+
+    readings: tuple[Reading, ...]
+    looks: tuple[HostClocks, ...]
+    kernel: tuple[Reading, ...]
+
+
+def measure(
+    reference: Reference,
+    duration_s: float,
+    look: Callable[[], HostClocks],
+    kernel: Callable[[], list[Reading]],
+    now_s: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Measured:
+    """Reads for `duration_s`, at least twice. Raises EngineError if the reference stops answering."""
+    readings: list[Reading] = []
+    looks, of_kernel = [look()], list(kernel())
+    begun_s = looked_s = now_s()
+    while True:
+        readings += reference.read()
+        elapsed_s = now_s() - begun_s
+        if now_s() - looked_s >= LOOK_EVERY_S:
+            looks.append(look())
+            looked_s = now_s()
+        if elapsed_s >= duration_s and len(readings) >= 2:
+            break
+        sleep(min(reference.pause_s, max(0.0, duration_s - elapsed_s)))
+    return Measured(tuple(readings), (*looks, look()), (*of_kernel, *kernel()))
+
+
+def observation(measured: Measured, counter: str, described: str, said: Sequence[Flag], *, real: bool) -> Observation:
+    """Frequency by every estimator, its bounds, the kernel's own figure beside it, and what happened meanwhile.
+
+    Raises EngineError if readings are too few or one of the clocks went back.
+    """
+    flags = [*said, *changes(measured.looks)]
+    try:
+        two, fit = _estimates(measured.readings)
+        bounds = frequency.hard_bounds(measured.readings)
+    except ValueError as error:
+        raise EngineError(f"the counter cannot be calibrated: {error}") from error
+    rows = [_row("two points", two, "√2·σ/T of the narrowest readings near both ends")]
+    if fit is not None:
+        rows.append(_row("least squares", fit.frequency, f"{len(fit.at_s)} readings"))
+    if bounds is not None:
+        rows.append(_bounds_row(bounds))
+    else:
+        text = "no single line goes through all readings: the rate changed, or one of the clocks was stepped"
+        flags.append(Flag(name="not-one-rate", text=text))
+    best = two if fit is None else fit.frequency
+    rows.append(_readings_row(measured.readings, best, fit))
+    rows += _kernel_rows(measured.kernel, best, real)
+    clock = difference_clock(measured.readings, best)
+    remarks = [
+        f"reference: {described}",
+        "difference clock: never stepped; what it was taught of the rate lets an interval be uncertain by"
+        f" {clock.relative_error * 1e9:.3g} ppb (k = 1) besides what an oscillator may wander",
+    ]
+    if real:
+        remarks.append("the reference's own rate is not part of the uncertainty: nothing here tells it")
+    return Observation(
+        kind=KIND,
+        title=f"{counter} against {described}",
+        rows=tuple(rows),
+        flags=tuple(flags),
+        remarks=tuple(remarks),
+    )
+
+
+def best_frequency(measured: Measured) -> Frequency:
+    """What is kept of a calibration."""
+    return frequency.best(measured.readings)
+
+
+def residuals(measured: Measured) -> Fit | None:
+    """For a plot; None where there are too few readings for a line."""
+    return _estimates(measured.readings)[1]
+
+
+def difference_clock(readings: Sequence[Reading], start: Frequency) -> DifferenceClock:
+    """A difference clock that was taught these readings."""
+    clock = DifferenceClock(readings[0], 1e9 / start.hz)
+    for reading in readings[1:]:
+        clock.take(reading)
+    return clock
+
+
+def _estimates(readings: Sequence[Reading]) -> tuple[Frequency, Fit | None]:
+    if len(readings) < frequency.READINGS_FOR_A_LINE:
+        return frequency.two_point(readings), None
+    fit = frequency.least_squares(readings)
+    return frequency.two_point(readings, frequency.read_error_ns(fit)), fit
+
+
+def _row(name: str, found: Frequency, remark: str) -> ObservedRow:
+    return ObservedRow(
+        name=name,
+        group="Frequency by",
+        figures={
+            "frequency": budget.figure(found.hz, "Hz", _parts(found)),
+            "relative_uncertainty": _in_words(2e9 * found.relative),
+        },
+        remark=remark,
+    )
+
+
+def _parts(found: Frequency) -> list[Contribution]:
+    parts = [budget.normal("readings: scatter", found.scatter_hz)]
+    if found.ways_hz:
+        parts.append(budget.normal("readings: ways that may have changed", found.ways_hz, kind="B"))
+    return parts
+
+
+def _in_words(ppb: float) -> Quantity:
+    """An uncertainty of its own has none: two digits, as the figure's."""
+    return Quantity(value=float(f"{ppb:.2g}"), unit="ppb", uncertainty=0.0)
+
+
+def _bounds_row(bounds: tuple[float, float]) -> ObservedRow:
+    middle = (bounds[0] + bounds[1]) / 2
+    return ObservedRow(
+        name="hard bounds",
+        group="Frequency by",
+        figures={
+            "frequency": Quantity(value=middle, unit="Hz", uncertainty=(bounds[1] - bounds[0]) / 2),
+            "relative_uncertainty": _in_words((bounds[1] - bounds[0]) / 2 / middle * 1e9),
+        },
+        intervals={"frequency": Interval(lower=bounds[0], upper=bounds[1], confidence=1.0)},
+        remark="any line through all brackets; nothing is assumed of where in them a clock was read",
+    )
+
+
+def _readings_row(readings: Sequence[Reading], best: Frequency, fit: Fit | None) -> ObservedRow:
+    widths = sorted(reading.width / best.hz * 1e9 for reading in readings)
+    span_ns = readings[-1].reference_ns - readings[0].reference_ns
+    figures = {
+        "readings": Quantity(value=len(readings), unit="readings", uncertainty=0.0),
+        "over": Quantity(value=span_ns, unit="ns", uncertainty=0.0),
+        "narrowest_bracket": Quantity(value=widths[0], unit="ns", uncertainty=0.0),
+        "median_bracket": Quantity(value=widths[len(widths) // 2], unit="ns", uncertainty=0.0),
+    }
+    if fit is not None:
+        figures["residual"] = Quantity(value=frequency.read_error_ns(fit), unit="ns")
+    return ObservedRow(name="all", group="Readings", figures=figures)
+
+
+def _kernel_rows(kernel: Sequence[Reading], best: Frequency, real: bool) -> list[ObservedRow]:
+    """By how much CLOCK_MONOTONIC_RAW, which nobody steers, runs fast against the reference."""
+    if not real:
+        return []
+    try:
+        own = frequency.two_point(kernel)
+    except ValueError:
+        return []
+    fast = best.hz / own.hz - 1
+    parts = [
+        budget.normal("frequency of the counter", best.relative * 1e9),
+        budget.normal("readings of CLOCK_MONOTONIC_RAW", own.relative * 1e9),
+    ]
+    return [
+        ObservedRow(
+            name="CLOCK_MONOTONIC_RAW",
+            group="Clock",
+            figures={"runs_fast_by": budget.figure(fast * 1e9, "ppb", parts)},
+            remark="against the reference",
+        )
+    ]

@@ -1,0 +1,1 @@
+"""What reading each time source costs and resolves."""

@@ -1,0 +1,108 @@
+"""The counter's frequency as it was calibrated, kept for later runs, and the rate of the interval clock that follows.
+
+Kept as small JSON files of the machine they hold for. A kernel's own rate changes with every boot, the counter's does
+not: so the counter is what is kept, and the kernel's clock is compared with it when a run begins.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from keisoku.clock.frequency import Frequency
+from keisoku.clock.host_clocks import Steering
+from keisoku.clock.rate import OSCILLATOR, SLEW, WANDER, Part, Rate, stated
+from keisoku.host.state_file import written
+
+_ABOUT = 1.1
+"""Uncertainties that differ by less are alike."""
+
+
+class OscillatorCalibration(BaseModel):
+    """One calibration and what it is valid for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    made_at: str
+    valid_for: dict[str, str]
+    """Host, processor and counter."""
+    reference: str
+    ticks_per_s: float
+    standard_ticks_per_s: float
+    """k = 1."""
+
+
+def keep(folder: Path, calibration: OscillatorCalibration) -> Path:
+    """Stores it; where. Raises KeisokuError if the disk does not take it."""
+    path = folder / f"{calibration.made_at.replace(':', '')}.json"
+    return written(path, calibration)
+
+
+def is_worth_keeping(frequency: Frequency) -> bool:
+    """True if it says more than what any oscillator promises."""
+    return frequency.relative < OSCILLATOR / math.sqrt(3)
+
+
+def best(folder: Path, valid_for: dict[str, str]) -> OscillatorCalibration | None:
+    """The newest of those that leave about the least uncertain on this machine; what cannot be read is passed over.
+
+    What an oscillator may wander is part of that, so of two good ones the newer is taken.
+    """
+    found = [calibration for calibration in map(_read, folder.glob("*.json")) if calibration is not None]
+    fitting = [calibration for calibration in found if calibration.valid_for == valid_for]
+    least = min(map(_uncertainty, fitting), default=0.0)
+    good = [calibration for calibration in fitting if _uncertainty(calibration) <= _ABOUT * least]
+    return max(good, key=lambda calibration: calibration.made_at, default=None)
+
+
+def made(frequency: Frequency, reference: str, valid_for: dict[str, str]) -> OscillatorCalibration:
+    """One that was measured now."""
+    return OscillatorCalibration(
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        valid_for=valid_for,
+        reference=reference,
+        ticks_per_s=frequency.hz,
+        standard_ticks_per_s=frequency.standard_hz,
+    )
+
+
+def interval_rate(
+    calibration: OscillatorCalibration | None, of_clock: Frequency | None, steering: Steering, clock: str
+) -> Rate:
+    """Of a kernel clock whose second has `of_clock` ticks now, by what is known of the counter.
+
+    Without a calibration, or without a counter to hold against the clock, it is the oscillator's own.
+    """
+    steered = (Part("clock: steered by the kernel while it is disciplined", half_width=SLEW),)
+    if calibration is None or of_clock is None:
+        own = stated(clock)
+        if not steering.synchronised:
+            return own
+        return Rate(clock, 0.0, (*own.parts, *steered), own.statement)
+    parts = (
+        Part(
+            f"clock: rate, calibrated {calibration.made_at} against {calibration.reference}",
+            standard=calibration.standard_ticks_per_s / calibration.ticks_per_s,
+        ),
+        Part(f"clock: {clock} against the counter", standard=of_clock.relative),
+        Part("clock: what the oscillator may have wandered since", half_width=WANDER),
+    )
+    return Rate(
+        clock,
+        calibration.ticks_per_s / of_clock.hz - 1,
+        (*parts, *steered) if steering.synchronised else parts,
+        f"clock: rate calibrated {calibration.made_at} against {calibration.reference}",
+    )
+
+
+def _uncertainty(calibration: OscillatorCalibration) -> float:
+    return math.hypot(calibration.standard_ticks_per_s / calibration.ticks_per_s, WANDER / math.sqrt(3))
+
+
+def _read(path: Path) -> OscillatorCalibration | None:
+    try:
+        return OscillatorCalibration.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None

@@ -1,0 +1,1 @@
+"""References that a clock is compared with."""

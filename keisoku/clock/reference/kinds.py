@@ -1,0 +1,128 @@
+"""What a counter can be compared with: which references there are, which one is meant, which ones are circular.
+
+A reference reads; estimators are elsewhere (`frequency.py`). None of them ever sets a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from keisoku.clock.host_clocks import HostClocks
+from keisoku.clock.reading import Reading
+from keisoku.clock.reference.ptp import target as ptp_target
+from keisoku.errors import PlanError
+from keisoku.run.observation import Flag
+
+FORMS = "phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic or raw"
+KERNEL = ("realtime", "monotonic", "raw")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A reference by its kind and what it names: ('ntp', '10.0.0.1')."""
+
+    kind: str
+    target: str = ""
+
+    @property
+    def name(self) -> str:
+        """As the user would write it."""
+        return f"{self.kind}:{self.target}" if self.target else self.kind
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An opened reference."""
+
+    name: str
+    described: str
+    """For people: whose time it is and how it is read."""
+    read: Callable[[], list[Reading]]
+    """One or more readings that belong together. Raises EngineError if the reference does not answer."""
+    pause_s: float
+    """Between two calls of `read`."""
+    is_real: bool
+    """False: what it says of the counter's rate says nothing of the second."""
+    at_least_s: float = 0.0
+    """Shorter runs cannot tell a rate."""
+    facts: dict[str, object] = field(default_factory=dict)
+    close: Callable[[], None] = lambda: None
+
+
+def parse(text: str) -> Chosen:
+    """`--reference`. Raises PlanError for anything else."""
+    kind, _, target = text.strip().partition(":")
+    kind = kind.lower()
+    if kind == "https":
+        kind, target = "http", f"https:{target}"
+    elif kind == "http" and target.startswith("//"):
+        target = f"http:{target}"
+    if kind == "auto" or kind in KERNEL:
+        if target:
+            raise PlanError("--reference", f"{kind} takes nothing after a colon, got {text!r}", f"use {FORMS}")
+        return Chosen(kind)
+    if kind in ("phc", "pps"):
+        target = target or "0"
+        if not target.isdigit():
+            raise PlanError("--reference", f"{text!r} names no device", f"give its number: {kind}:0 is /dev/{kind}0")
+        return Chosen(kind, target)
+    if kind == "ptp":
+        ptp_target.target(target)
+        return Chosen(kind, target)
+    if kind in ("ntp", "http"):
+        if not target:
+            raise PlanError("--reference", f"{kind} needs a server", f"give one: {kind}:HOST")
+        return Chosen(kind, target)
+    raise PlanError("--reference", f"there is no reference {text!r}", f"use auto, {FORMS}")
+
+
+def automatic(host: HostClocks, kept_time: bool, devices: Path = Path("/dev")) -> Chosen:
+    """The best real reference that needs no server: a hardware clock, a pulse, a clock that is not the counter.
+
+    `kept_time`: the kernel keeps time by the counter itself. Raises PlanError if there is none.
+    """
+    for kind, prefix in (("phc", "ptp"), ("pps", "pps")):
+        numbers = sorted(int(path.name[3:]) for path in devices.glob(f"{prefix}[0-9]*") if path.name[3:].isdigit())
+        if numbers:
+            return Chosen(kind, str(numbers[0]))
+    if host.steering.synchronised:
+        return Chosen("realtime")
+    if not kept_time:
+        return Chosen("raw")
+    raise PlanError(
+        "--reference",
+        "this machine has no hardware clock (/dev/ptp*) and no pulse (/dev/pps*), and its kernel keeps time by the"
+        f" counter itself (clock source {host.clock_source}, not disciplined)",
+        "give ptp:HOST, ntp:HOST or http:URL; 'raw' compares the counter with itself and shows read noise only",
+    )
+
+
+def flags(chosen: Chosen, host: HostClocks, kept_time: bool) -> Iterator[Flag]:
+    """What must be said of figures against this reference."""
+    if chosen.kind not in KERNEL:
+        return
+    steered = chosen.kind != "raw"
+    if kept_time and (not steered or not host.steering.synchronised):
+        yield Flag(
+            name="circular",
+            text=f"CLOCK_{_clock(chosen)} is made from the counter itself (clock source {host.clock_source}): the"
+            " scatter is of reads, and the frequency only the kernel's own figure for it",
+        )
+    if steered:
+        yield Flag(
+            name="disciplined-clock",
+            text="relative to the disciplined clock, not to the second: the kernel steers it by"
+            f" {host.steering.frequency_ppb:+.1f} ppb, status {host.steering.status:#06x}"
+            f" ({'synchronised' if host.steering.synchronised else 'not synchronised'})",
+        )
+
+
+def is_real(chosen: Chosen, kept_time: bool) -> bool:
+    """True if its second does not come from the counter, nor from somebody's steering."""
+    return chosen.kind not in KERNEL or (chosen.kind == "raw" and not kept_time)
+
+
+def _clock(chosen: Chosen) -> str:
+    return {"raw": "MONOTONIC_RAW"}.get(chosen.kind, chosen.kind.upper())

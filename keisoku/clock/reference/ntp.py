@@ -1,0 +1,156 @@
+"""An NTP server as a reference: one exchange after another, stamped by the kernel on both ways where it can.
+
+A stamp by the kernel is later than the call that sends and earlier than the one that receives, so the bracket is
+narrower and as hard. It is a client only (RFC 5905, mode 3): it never sets a clock and asks no faster than it was told.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import time
+
+from keisoku import _core
+from keisoku._core import StampedSocket
+from keisoku.clock.reading import Reading, Translation
+from keisoku.clock.reference import ntp_packet as ntp
+from keisoku.clock.reference.kinds import Chosen, Reference
+from keisoku.clock.reference.local import bracket
+from keisoku.errors import EngineError
+
+RUNS_FAST_MOST = 1e-3
+"""An oscillator's 100 ppm on both sides, and twice what a kernel lets NTP steer."""
+PATIENCE_S = 1.0
+LOST_MOST = 5
+"""Requests without an answer, one after another, until it is said that nobody answers."""
+
+
+class NtpClient:
+    """Exchanges with one server. Raises EngineError if its name is not known or nobody answers."""
+
+    def __init__(self, target: str) -> None:
+        """`target`: HOST, HOST:PORT or [IPV6]:PORT."""
+        self.target = target
+        host, port = _address(target)
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0][4]
+        except OSError as error:
+            raise EngineError(f"ntp:{target}: no such host: {error.strerror}") from error
+        address = str(found[0])
+        anywhere = "::" if ":" in address else "0.0.0.0"
+        if len(found) == 4 and found[3]:  # a link-local address and its interface
+            address = f"{address.partition('%')[0]}%{found[3]}"
+        self.last: ntp.Answer | None = None
+        self.stamped_by_kernel = True
+        try:
+            self._socket = StampedSocket("udp", (anywhere, 0), connect=(address, int(found[1])))
+        except EngineError as error:
+            raise EngineError(f"ntp:{target}: cannot be reached: {error}") from error
+
+    def reading(self) -> Reading:
+        """One exchange that was answered."""
+        for _ in range(LOST_MOST):
+            found = self._exchange()
+            if found is not None:
+                return found
+        raise EngineError(f"ntp:{self.target}: no answer to {LOST_MOST} requests within {PATIENCE_S:g} s each")
+
+    def _exchange(self) -> Reading | None:
+        cookie = secrets.randbits(64) | 1
+        self._drain()
+        first = bracket()
+        before = _core.clock_ticks()
+        # The stamp is waited for with the answer, so that a host without any loses no time.
+        (sent,) = self._socket.send([(ntp.request(cookie), None, None)], 0)
+        if sent.error:
+            raise EngineError(f"ntp:{self.target}: cannot be reached: {sent.error}")
+        answered = self._receive(cookie)
+        if answered is None:
+            return None
+        answer, after, received_ns = answered
+        last = bracket()
+        # It is there before the answer is, or never comes.
+        sent_ns = sent.kernel_ns or next((stamp for id, stamp, _ in self._socket.late_stamps() if id == sent.id), None)
+        try:
+            translation = Translation(first, last)
+        except ValueError:
+            return None
+        self.stamped_by_kernel &= sent_ns is not None and received_ns is not None
+        self.last = answer
+        return exchange(before, after, sent_ns, received_ns, answer, translation)
+
+    def _receive(self, cookie: int) -> tuple[ntp.Answer, int, int | None] | None:
+        """The answer, ticks when it was here, and the kernel's stamp of it."""
+        until_ns = time.monotonic_ns() + round(PATIENCE_S * 1e9)
+        while time.monotonic_ns() < until_ns:
+            packets, refusals = self._socket.receive(until_ns)
+            after = _core.clock_ticks()
+            for packet in packets:
+                found = ntp.answer(packet.data, cookie, time.time_ns())
+                if found is not None:
+                    return found, after, packet.kernel_ns
+            if refusals:
+                code = f"ICMP type {refusals[0].icmp_type} code {refusals[0].icmp_code}"
+                raise EngineError(f"ntp:{self.target}: cannot be reached: it, or a router, refuses with {code}")
+        return None
+
+    def _drain(self) -> None:
+        """Forgets answers and stamps that came too late."""
+        while any(self._socket.receive(0)):
+            pass
+        self._socket.late_stamps()
+
+
+def exchange(
+    before: int, after: int, sent_ns: int | None, received_ns: int | None, answer: ntp.Answer, clock: Translation
+) -> Reading:
+    """The reading that an exchange makes: the server's middle of T2 and T3 within what is left of T1 to T4.
+
+    Ticks around the calls bound it in any case; stamps of the kernel, on CLOCK_REALTIME, narrow it.
+    """
+    if sent_ns is not None:
+        before = max(before, clock.ticks(sent_ns)[0])
+    if received_ns is not None:
+        after = min(after, clock.ticks(received_ns)[1])
+    # The server held it from T2 to T3, whose middle is `reference_ns`: half of that is no part of the way. By its own
+    # clock, which may run as fast as clocks may.
+    held = (answer.transmitted_ns - answer.received_ns) * clock.ticks_per_ns * (1 - RUNS_FAST_MOST)
+    inside = int(min(max(held, 0.0), max(after - before, 0)) / 2)
+    return Reading(before + inside, (answer.received_ns + answer.transmitted_ns) // 2, after - inside)
+
+
+def ntp_server(chosen: Chosen, pause_s: float) -> Reference:
+    """Asks once, to know that somebody answers."""
+    client = NtpClient(chosen.target)
+    client.reading()
+    answer = client.last
+    assert answer is not None
+    stamps = "kernel's stamps" if client.stamped_by_kernel else "stamps around system calls"
+    return Reference(
+        name=chosen.name,
+        described=f"NTP server {chosen.target}, stratum {answer.stratum}, by {stamps}",
+        read=lambda: [client.reading()],
+        pause_s=pause_s,
+        is_real=True,
+        facts={
+            "stratum": answer.stratum,
+            "root_delay_ns": answer.root_delay_ns,
+            "root_dispersion_ns": answer.root_dispersion_ns,
+            "leap": answer.leap,
+            "kernel_stamps": client.stamped_by_kernel,
+        },
+    )
+
+
+def _address(target: str) -> tuple[str, int]:
+    """HOST, HOST:PORT or [IPV6]:PORT; an address with several colons and no brackets is IPv6 without a port."""
+    if target.startswith("["):
+        host, _, port = target[1:].partition("]")
+        port = port.removeprefix(":")
+    elif target.count(":") == 1:
+        host, _, port = target.partition(":")
+    else:
+        host, port = target, ""
+    if port and not (port.isdigit() and int(port) < 65536):
+        raise EngineError(f"ntp:{target}: {port!r} is no port; write ntp:HOST:PORT")
+    return host, int(port) if port else ntp.PORT

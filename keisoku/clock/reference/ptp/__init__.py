@@ -1,0 +1,1 @@
+"""A PTP master as a reference."""

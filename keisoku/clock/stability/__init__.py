@@ -1,0 +1,1 @@
+"""How stable a clock is: its log, and deviations from ADEV to MTIE."""

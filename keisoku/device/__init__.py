@@ -1,0 +1,1 @@
+"""What a network device does to every frame: plans, methods, engines, records, calibration."""

@@ -1,0 +1,1 @@
+"""Statistics over trials. Does no I/O."""

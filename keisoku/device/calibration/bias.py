@@ -1,0 +1,200 @@
+"""What the tester itself adds to a latency, and how well that is known.
+
+A bias comes from trials on a bare cable (`device/method/calibrate.py`), is kept as a small JSON file and is
+subtracted from results, never from records. Between calibrated sizes and loads it interpolates;
+outside it takes the nearest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from keisoku.analysis import budget
+from keisoku.analysis.quantity import Contribution, Quantity
+from keisoku.clock.rate import SECOND, Rate
+from keisoku.clock.relation import SAME_CLOCK, Relation
+from keisoku.errors import PlanError
+
+Number = TypeVar("Number", int, float)
+CABLE = "cables: length against the calibration's"
+CABLE_NS_PER_M = 4.72284
+"""E1's cables: 71 % of the speed of light."""
+
+
+class Point(BaseModel):
+    """The tester on a cable at one size and load; all in ns."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    frame_bytes: int
+    frames_per_second: float
+    bias_ns: float
+    """Mean over the trials of the mean latency."""
+    repeat_ns: float
+    """Standard deviation of a trial's mean from trial to trial (type A)."""
+    spread_ns: float
+    """Half the width of the central 68 % of single frames' latencies."""
+
+
+class Calibration(BaseModel):
+    """All points of one calibration and what they are valid for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    made_at: str
+    valid_for: dict[str, str]
+    """Host, kernel, engines and drivers: a calibration is used only where all of these agree."""
+    points: tuple[Point, ...]
+    length_m: float | None = None
+    """Of the cable, where it was given."""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """To subtract, and what makes it uncertain: for a mean and, with more, for a single frame's latency."""
+
+    bias_ns: float
+    of_mean: tuple[Contribution, ...]
+    of_frame: tuple[Contribution, ...]
+
+    @property
+    def mean_ns(self) -> float:
+        """Standard uncertainty (k = 1) of a mean."""
+        return budget.standard_uncertainty(self.of_mean)
+
+    @property
+    def frame_ns(self) -> float:
+        """Standard uncertainty (k = 1) of a single frame's latency."""
+        return budget.standard_uncertainty(self.of_frame)
+
+
+@dataclass(frozen=True)
+class Bias:
+    """Corrections for any size and load. With no calibration nothing is subtracted."""
+
+    calibration: Calibration | None = None
+    exact: bool = False
+    """Simulated time: no bias, and no uncertainty but that of `resolution_ns`."""
+    resolution_ns: float = 0.0
+    """Simulated stamps are rounded to multiples of it; of real ones the calibration's scatter tells."""
+    clocks: Relation = SAME_CLOCK
+    """Of the receiving port's stamps to the sending port's; what is not known of it adds to every uncertainty."""
+    cable_tolerance_m: float = 0.0
+    """By how much the cables may be longer or shorter than the calibration's, together."""
+    mean_error_ns: float = 0.0
+    """Bound of what steps of the stamps leave in a mean, the calibration's as well."""
+    rate: Rate = SECOND
+    """Of the clock that both stamps are on: a share of every interval."""
+
+    def at(self, frame_bytes: int, fps: float) -> Correction | None:
+        """None if the tester was not calibrated."""
+        if self.exact:
+            exact = _exact(self.resolution_ns)
+            return Correction(0.0, exact, exact)
+        if self.calibration is None:
+            return None
+        sizes = sorted({point.frame_bytes for point in self.calibration.points})
+        low, high, share = _neighbours(sizes, frame_bytes)
+        first, second = self._at_size(low, fps), self._at_size(high, fps)
+        bias, repeat, grid, spread = (a + (b - a) * share for a, b in zip(first, second, strict=True))
+        mean: tuple[Contribution, ...] = (
+            budget.normal("calibration: repeatability of the bias", repeat),
+            # Between two loads the true bias may lie anywhere between theirs: a rectangle (GUM 4.3.7).
+            budget.rectangular("calibration: bias between two loads", grid),
+            self._of_clocks(),
+            budget.rectangular(CABLE, self.cable_tolerance_m, sensitivity=CABLE_NS_PER_M),
+        )
+        if self.mean_error_ns:
+            # Of the difference of two means, so twice as wide.
+            mean += (budget.triangular("stamps: what their steps leave in both means", 2 * self.mean_error_ns),)
+        return Correction(bias, mean, (*mean, budget.normal("tester: scatter of single frames", spread)))
+
+    def corrected(
+        self,
+        value_ns: float,
+        frame_bytes: int,
+        fps: float,
+        *,
+        single_frame: bool,
+        repeatability: Contribution | None = None,
+    ) -> Quantity:
+        """A latency with the bias subtracted, its budget, and the expanded uncertainty (k = 2) of that.
+
+        `repeatability` is what the measurement's own repetitions say; simulated time repeats itself exactly.
+        """
+        correction = self.at(frame_bytes, fps)
+        if correction is None:
+            return Quantity(value=value_ns, unit="ns")
+        contributions = correction.of_frame if single_frame else correction.of_mean
+        if self.exact:
+            return budget.figure(value_ns - correction.bias_ns, "ns", contributions)
+        if repeatability is not None:
+            contributions = (repeatability, *contributions)
+        latency_ns = self.rate.corrected(value_ns - correction.bias_ns)
+        return budget.figure(latency_ns, "ns", (*contributions, *self.rate.contributions(latency_ns)))
+
+    def _of_clocks(self) -> Contribution:
+        if self.clocks.same_clock:
+            return budget.rectangular("one clock: its resolution is in the calibration's scatter", 0.0)
+        return budget.normal("clocks: their relation", self.clocks.uncertainty_ns(), kind="B")
+
+    def _at_size(self, frame_bytes: int, fps: float) -> tuple[float, float, float, float]:
+        """Bias, its repeatability, half its change between two loads, and the spread of single frames, in ns."""
+        assert self.calibration is not None
+        points = sorted(
+            (point for point in self.calibration.points if point.frame_bytes == frame_bytes),
+            key=lambda point: point.frames_per_second,
+        )
+        rates = [point.frames_per_second for point in points]
+        low, high, share = _neighbours(rates, fps)
+        a, b = points[rates.index(low)], points[rates.index(high)]
+        bias = a.bias_ns + (b.bias_ns - a.bias_ns) * share
+        half = abs(b.bias_ns - a.bias_ns) / 2
+        return bias, max(a.repeat_ns, b.repeat_ns), half, max(a.spread_ns, b.spread_ns)
+
+
+def _exact(resolution_ns: float) -> tuple[Contribution, ...]:
+    """Of simulated time: nothing is uncertain in it but the rounding of both stamps."""
+    return (
+        budget.triangular("simulated clock: resolution of both stamps", resolution_ns),
+        budget.normal("simulated tester: bias", 0.0, kind="B"),
+        budget.normal("simulated ports: one clock", 0.0, kind="B"),
+        budget.rectangular(CABLE, 0.0, sensitivity=CABLE_NS_PER_M),
+    )
+
+
+def read(path: Path) -> Calibration:
+    """Raises PlanError if the file cannot be read or is no calibration."""
+    try:
+        return Calibration.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError, json.JSONDecodeError) as error:
+        raise PlanError(
+            "calibration",
+            f"{path} is not a readable calibration file",
+            "make one with 'keisoku calibrate', or use --calibration none",
+        ) from error
+
+
+def newest(directory: Path, valid_for: dict[str, str]) -> Calibration | None:
+    """The newest calibration in `directory` that is valid for this host and these ports."""
+    found = [calibration for calibration in map(_readable, directory.glob("*.json")) if calibration is not None]
+    fitting = [calibration for calibration in found if calibration.valid_for == valid_for]
+    return max(fitting, key=lambda calibration: calibration.made_at, default=None)
+
+
+def _readable(path: Path) -> Calibration | None:
+    try:
+        return read(path)
+    except PlanError:
+        return None
+
+
+def _neighbours(grid: Sequence[Number], value: float) -> tuple[Number, Number, float]:
+    """The grid values around `value` and how far it lies between them (0 outside)."""
+    low = max((point for point in grid if point <= value), default=grid[0])
+    high = min((point for point in grid if point >= value), default=grid[-1])
+    return low, high, (value - low) / (high - low) if high > low else 0.0

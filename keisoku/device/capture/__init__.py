@@ -1,0 +1,1 @@
+"""Captures of ports in pcapng files: made, searched for test frames, and read to be sent again."""

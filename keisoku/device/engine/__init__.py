@@ -1,0 +1,1 @@
+"""Engines: what carries out a trial."""

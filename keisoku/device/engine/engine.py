@@ -1,0 +1,97 @@
+"""The seam between methods and machines, at the level of a trial.
+
+An FPGA cannot be driven frame by frame, so an engine is told of a whole trial and returns facts.
+Time passes only inside engines. Nothing here knows which engines there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.trial import Facts, Trial
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StreamProgress(_Model):
+    """A look at one flow of a trial whose flows are switched one by one."""
+
+    state: Literal["waiting", "going", "paused", "ended"]
+    """Ended: its last frame has left or is about to."""
+    offered_frames: int
+    received_frames: int
+    """Every arrival."""
+    forwarded_frames: int
+
+
+class Progress(_Model):
+    """A look at the running trial."""
+
+    offered_frames: int
+    forwarded_frames: int
+    finished: bool
+    elapsed_s: float
+    """Engine time that has passed, the trial's phases included."""
+    expected_s: float
+    """Engine time that the whole trial takes."""
+    streams: tuple[StreamProgress, ...] = ()
+    """In the order of the trial's flows; empty where they are not switched one by one, and before the load begins."""
+
+
+class FrameSink(Protocol):
+    """Takes a row for each arrival while a trial runs (`keisoku/device/record/frames.py`)."""
+
+    def append(self, entries: bytes) -> None:
+        """Rows in the core's layout; called from a thread of the engine's."""
+        ...
+
+
+class Engine(Protocol):
+    """Carries out one trial at a time. The calls may come from different threads."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this engine can do on its ports."""
+        ...
+
+    def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
+        """Begins a trial and returns at once; the engine carries out the trial's phases as well.
+
+        `stream` (16 bits) is the number of its first stream and tells its frames from those of other trials.
+        `frames` is given a row for each arrival. Raises PlanError for what
+        the engine cannot do, EngineError if a port fails.
+        """
+        ...
+
+    def wait(self, seconds: float) -> Progress:
+        """Live counters, after at most `seconds` of the host's time; at once when the trial is over."""
+        ...
+
+    def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
+        """Has flows of the running trial go, pause or end, by index; false if the trial is over.
+
+        Takes up to 0.1 s where frames are prepared in advance. Raises EngineError if its trials switch no flows.
+        """
+        ...
+
+    def stop(self) -> None:
+        """Ends the load early; the facts then say `interrupted`."""
+        ...
+
+    def finish(self) -> tuple[Facts, float]:
+        """Waits for the end; returns the facts and the engine seconds the trial took, phases included."""
+        ...
+
+    def close(self) -> None:
+        """Stops what runs and leaves the host as it was found. May be called twice."""
+        ...
+
+    def context(self) -> dict[str, object]:
+        """What a record must say of ports and devices; JSON values only."""
+        ...

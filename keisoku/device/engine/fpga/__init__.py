@@ -1,0 +1,1 @@
+"""The engine on the FPGA instrument, a board or its Verilated model."""

@@ -1,0 +1,88 @@
+"""Rows of single frames, and differences of consecutive ones, from what an instrument tells frame by frame.
+
+Pure. It never makes up a frame that was not told: what the instrument had no room for is an error of the trial.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from keisoku.device.record.counts import Buckets, Variation
+from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, REORDERED
+from keisoku.errors import EngineError
+from keisoku.fpga.events import Event, EventKind
+from keisoku.fpga.reading import Counted
+
+STEP_NS = 8
+"""Two stamps of 7.8 ns in each latency: a difference of two latencies is known to a step."""
+_FLAGS = {EventKind.DUPLICATED: DUPLICATE, EventKind.REORDERED: REORDERED, EventKind.LATE: REORDERED}
+
+
+def rows(events: Sequence[Event], stream: int, port: int, relative: Callable[[int], int]) -> bytes:
+    """The entries of frames and corrupt arrivals among a port's events, in their order (`device/record/frames.py`).
+
+    `relative` makes a time of the trial of one of the instrument's. Times are to 16 ns, their difference, the latency,
+    to 8 ns. A frame's verdict, if it has one, is told just before it.
+    """
+    found: list[tuple[int, int, int, int, int, int]] = []
+    verdict: Event | None = None
+    for event in events:
+        if event.kind is EventKind.CORRUPT:
+            found.append((event.first, 0, 0, stream, port, CORRUPT))
+        elif event.kind is EventKind.FRAME:
+            received_ns = relative(event.time_ns)
+            is_told = verdict is not None and (verdict.first, verdict.time_ns) == (event.first, event.time_ns)
+            flags = _FLAGS[verdict.kind] if verdict is not None and is_told else 0
+            found.append((event.first, received_ns - event.latency_ns, received_ns, stream, port, flags))
+        elif event.kind in _FLAGS:
+            verdict = event
+    return np.array(found, ENTRY).tobytes()
+
+
+def check_all_told(events: Sequence[Event], counted: Counted, every: int) -> None:
+    """Raises EngineError if fewer frames were told than one in `every` of those that arrived whole."""
+    arrived = counted.forwarded_frames + counted.duplicated_frames + counted.late_frames
+    told = sum(event.kind is EventKind.FRAME for event in events)
+    missing = -(-arrived // every) - told
+    if missing > 0:
+        raise EngineError(
+            f"frames: the instrument had no room to tell of {missing} frames; give a larger --frames-every"
+        )
+
+
+def variation(events: Sequence[Event]) -> Variation | None:
+    """Latency of each frame less that of the one sent before it, if both arrived; None if there is no such pair.
+
+    Of a frame that arrived again the first arrival counts. Differences lie in buckets of 8 ns, the stamps' step.
+    """
+    latencies: dict[int, int] = {}
+    for event in events:
+        if event.kind is EventKind.FRAME:
+            latencies.setdefault(event.first, event.latency_ns)
+    found = [late - latencies[number - 1] for number, late in latencies.items() if number - 1 in latencies]
+    if not found:
+        return None
+    places = Counter(_bucket(one) for one in found)
+    bounds = sorted(places)
+    return Variation(
+        count=len(found),
+        min_ns=min(found),
+        max_ns=max(found),
+        mean_ns=sum(found) / len(found),
+        histogram=Buckets(
+            lower_ns=[lower for lower, _ in bounds],
+            upper_ns=[upper for _, upper in bounds],
+            counts=[places[bound] for bound in bounds],
+        ),
+    )
+
+
+def _bucket(difference_ns: int) -> tuple[int, int]:
+    """Rounded towards zero on both sides, so that the one about zero is from -8 to 8."""
+    lower = abs(difference_ns) // STEP_NS * STEP_NS
+    if lower == 0:
+        return -STEP_NS, STEP_NS
+    return (lower, lower + STEP_NS) if difference_ns > 0 else (-lower - STEP_NS, -lower)

@@ -1,0 +1,207 @@
+"""Tester ports: their URIs, what the host has, and whether one may be used as a plan wants.
+
+It reads and never sets: no interface is changed here, and no frame is sent but the kernel's own ARP or
+neighbour solicitation in `resolve_mac`.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Self, TypeVar, cast
+
+from pyroute2 import IPRoute
+
+from keisoku.device.engine.stamps import StampOffer, offered
+from keisoku.errors import EngineError, PlanError
+from keisoku.host import ethtool
+from keisoku.host.namespace import FOLDER, within
+from keisoku.host.xdp_features import xdp_features
+
+HEADER_AND_FCS_BYTES = 18
+"""A frame of `frame_bytes` needs an MTU of so much less (Ethernet header 14, FCS 4)."""
+
+_CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21, "CAP_BPF": 39}
+_NEEDS = {"packet": ("CAP_NET_RAW", "CAP_NET_ADMIN"), "xdp": ("CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF")}
+_URI = re.compile(r"(?P<engine>xdp|packet):(?P<interface>[^\s/:@]{1,15})(?:@(?P<namespace>\S+))?")
+_RESOLVE_S = 3.0
+_NEIGHBOUR_VALID = 0x02 | 0x04 | 0x08 | 0x10 | 0x80  # reachable, stale, delay, probe, permanent
+_NEIGHBOUR_FAILED = 0x20
+_USE = 0x01
+
+_Outcome = TypeVar("_Outcome")
+
+
+@dataclass(frozen=True)
+class PortAddress:
+    """`xdp:eth1`, `packet:eth2`, or with the name or path of a namespace `xdp:eth1@NAMESPACE`."""
+
+    engine: Literal["xdp", "packet"]
+    interface: str
+    namespace: str | None = None
+
+    @classmethod
+    def parse(cls, text: str, field: str = "port") -> Self:
+        """Raises PlanError naming `field` if `text` is no such URI."""
+        match = _URI.fullmatch(text)
+        if not match:
+            remedy = "write xdp:INTERFACE or packet:INTERFACE, with @NAMESPACE if it is in one"
+            raise PlanError(field, f"{text!r} names no port", remedy)
+        return cls(cast(Literal["xdp", "packet"], match["engine"]), match["interface"], match["namespace"])
+
+    @property
+    def namespace_path(self) -> Path | None:
+        """None: the namespace of this process."""
+        if self.namespace is None:
+            return None
+        return FOLDER / self.namespace  # an absolute path stays as it is
+
+    def __str__(self) -> str:
+        return f"{self.engine}:{self.interface}" + (f"@{self.namespace}" if self.namespace else "")
+
+
+@dataclass(frozen=True)
+class Port:
+    """What the kernel tells of an interface. `speed_mbps` and `xdp` are None where it tells nothing."""
+
+    name: str
+    driver: str | None
+    mac: str
+    mtu: int
+    speed_mbps: int | None
+    up: bool
+    carrier: bool
+    default_route: bool
+    xdp: tuple[str, ...] | None
+    offloads: dict[str, bool]
+    stamps: StampOffer = field(default_factory=StampOffer)
+
+
+def list_ports(namespace: Path | None = None) -> list[Port]:
+    """All interfaces with an Ethernet address but loopback, by name."""
+    return _inside(namespace, _read_ports)
+
+
+def check(address: PortAddress, frame_sizes: Iterable[int], force: bool = False, field: str = "port") -> Port:
+    """Return the port if frames of these sizes (bytes with FCS) may be sent and received there.
+
+    Raises PlanError naming `field` if it does not exist, carries the default route (unless `force`), is
+    down, has no carrier, is too small for a frame, or if this process lacks the privilege.
+    """
+    path = address.namespace_path
+    if path is not None and not path.exists():
+        raise PlanError(field, f"there is no namespace {address.namespace}", f"see the names in {FOLDER}")
+    missing = _missing(address)
+    if missing:
+        raise PlanError(field, f"{address} needs {' and '.join(missing)}", "run as root or grant them by setcap")
+    ports = {port.name: port for port in list_ports(path)}
+    port = ports.get(address.interface)
+    if port is None:
+        exist = ", ".join(ports) or "none"
+        raise PlanError(field, f"there is no port {address.interface}", f"choose one that exists: {exist}")
+    if port.default_route and not force:
+        problem = f"{port.name} carries the default route, and test traffic would cut this host off"
+        raise PlanError(field, problem, "choose another port, or give --force")
+    if not port.up:
+        remedy = f"put it up with `ip link set {port.name} up`"
+        raise PlanError(field, f"{port.name} is down", remedy)
+    if not port.carrier:
+        raise PlanError(field, f"{port.name} has no carrier", "plug it in and see that the other side is up")
+    largest = max(frame_sizes, default=0)
+    if largest > port.mtu + HEADER_AND_FCS_BYTES:
+        fits = port.mtu + HEADER_AND_FCS_BYTES
+        problem = f"frames of {largest} bytes do not pass {port.name}, whose MTU of {port.mtu} allows {fits}"
+        needed = largest - HEADER_AND_FCS_BYTES
+        raise PlanError(field, problem, f"take smaller frames or `ip link set {port.name} mtu {needed}`")
+    return port
+
+
+def resolve_mac(interface: str, namespace: Path | None, ip: str) -> str:
+    """The MAC address that answers for `ip` at `interface`, asked by the kernel if it does not know.
+
+    Raises EngineError if nobody answers within 3 s.
+    """
+    return _inside(namespace, lambda: _resolve(interface, ip))
+
+
+def _inside(namespace: Path | None, work: Callable[[], _Outcome]) -> _Outcome:
+    return work() if namespace is None else within(namespace, work)
+
+
+def _read_ports() -> list[Port]:
+    with IPRoute() as ip:
+        routed = _default_routes(ip)
+        ports = []
+        for link in ip.get_links():
+            loopback = link["flags"] & 0x8
+            mac = link.get("address")
+            if loopback or not mac:
+                continue
+            name, index = str(link.get("ifname")), int(link["index"])
+            features = xdp_features(index)
+            ports.append(
+                Port(
+                    name=name,
+                    driver=ethtool.driver(name),
+                    mac=mac,
+                    mtu=int(link.get("mtu")),
+                    speed_mbps=_speed(name),
+                    up=bool(link["flags"] & 0x1),
+                    carrier=bool(link.get("carrier")),
+                    default_route=index in routed,
+                    xdp=None if features is None else features.xdp,
+                    offloads=ethtool.offloads(name),
+                    stamps=offered(ethtool.timestamping(name), features),
+                )
+            )
+    return sorted(ports, key=lambda port: port.name)
+
+
+def _default_routes(ip: IPRoute) -> set[int]:
+    """Indices of the interfaces over which a default route of either family leads."""
+    indices: set[int] = set()
+    for family in (socket.AF_INET, socket.AF_INET6):
+        for route in ip.get_routes(family=family):
+            if route["dst_len"] != 0 or route["type"] != 1:
+                continue
+            hops = [route.get("oif"), *(hop["oif"] for hop in route.get("multipath") or ())]
+            indices.update(int(index) for index in hops if index)
+    return indices
+
+
+def _speed(name: str) -> int | None:
+    try:
+        speed = int((Path("/sys/class/net") / name / "speed").read_text())
+    except (OSError, ValueError):
+        return None
+    return speed if speed > 0 else None
+
+
+def _missing(address: PortAddress) -> list[str]:
+    lines = Path("/proc/thread-self/status").read_text().splitlines()
+    effective = next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff"))
+    needed = [*_NEEDS[address.engine], *(["CAP_SYS_ADMIN"] if address.namespace else [])]
+    return [name for name in needed if not effective >> _CAPABILITIES[name] & 1]
+
+
+def _resolve(interface: str, address: str) -> str:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with IPRoute() as ip:
+        indices = ip.link_lookup(ifname=interface)
+        if not indices:
+            raise EngineError(f"there is no interface {interface} to resolve {address} at")
+        deadline = time.monotonic() + _RESOLVE_S
+        # NTF_USE has the kernel ask as if a packet were to be sent, but there is none.
+        ip.neigh("replace", family=family, dst=address, ifindex=indices[0], flags=_USE, state=0)
+        while time.monotonic() < deadline:
+            for entry in ip.get_neighbours(family=family, dst=address, ifindex=indices[0]):
+                if entry["state"] & _NEIGHBOUR_VALID and entry.get("lladdr"):
+                    return str(entry.get("lladdr"))
+                if entry["state"] & _NEIGHBOUR_FAILED:
+                    deadline = 0
+            time.sleep(0.01)
+    raise EngineError(f"nobody at {interface} answers for {address}; is the device's port up and addressed?")

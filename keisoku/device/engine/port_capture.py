@@ -1,0 +1,81 @@
+"""The capture of an engine's ports beside its trials: evidence, from which nothing is ever computed.
+
+It never writes over a file, and says at the end what it holds and what it lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from keisoku._core import Wire
+from keisoku.device.capture.capture import Capture
+from keisoku.device.capture.port import CapturePort
+from keisoku.errors import PlanError
+
+WHOLE_FRAMES_BYTES = 65_535
+"""What a port's program keeps of each frame where nothing is to be cut: the most that a frame can have."""
+Tell: TypeAlias = Callable[[str], None]
+"""Takes a line for the user."""
+
+
+class PortCapture:
+    """A new pcapng file of all ports of a wire; `snap_bytes` of each frame are kept (0: all).
+
+    The file is made at once, so that what cannot be written is refused before the first frame. Raises PlanError if
+    there is one of that name, or if it cannot be made.
+    """
+
+    def __init__(self, path: Path, snap_bytes: int, tell: Tell) -> None:
+        self.path, self.snap_bytes = path, snap_bytes
+        self._tell = tell
+        self._capture: Capture | None = None
+        try:
+            path.open("xb").close()
+        except FileExistsError:
+            raise PlanError("capture", f"{path} exists, and nothing is overwritten", "name another file") from None
+        except OSError as error:
+            raise PlanError("capture", f"cannot write {path}: {error.strerror}", "name another file") from error
+
+    @property
+    def kept_bytes(self) -> int:
+        """For `capture_bytes` of the ports' places."""
+        return self.snap_bytes or WHOLE_FRAMES_BYTES
+
+    def begin(self, wire: Wire, ports: Sequence[CapturePort]) -> None:
+        """Captures from now on; only between trials, and once. Raises EngineError if a port cannot be captured."""
+        if self._capture is None:
+            capture = Capture(ports, self.path, rings=wire.capture_rings(), snap_bytes=self.snap_bytes)
+            self._capture = capture.__enter__()
+
+    def close(self) -> None:
+        """Completes the file and tells how many frames it holds and lost; before the ports are closed.
+
+        A file in which nothing was begun is removed. Raises EngineError if it could not be written.
+        """
+        capture, self._capture = self._capture, None
+        if capture is None:
+            if self.path.exists() and self.path.stat().st_size == 0:
+                self.path.unlink()
+            return
+        capture.close()
+        held = [
+            f"{port.interface} {counts.written} frames"
+            + (f" and {counts.dropped} LOST BY THE CAPTURE" if counts.dropped else "")
+            for port, counts in zip(capture.ports, capture.counts, strict=True)
+        ]
+        self._tell(f"capture: {self.path}: {', '.join(held)}")
+
+    def context(self) -> dict[str, object]:
+        """Where it is, for a record."""
+        return {"file": str(self.path.absolute()), "snap_bytes": self.snap_bytes}
+
+
+def next_free(path: Path) -> Path:
+    """`path`, or with the first number behind its stem that makes it new: a resumed run adds a file of its own."""
+    free, number = path, 1
+    while free.exists():
+        number += 1
+        free = path.with_stem(f"{path.stem}-{number}")
+    return free

@@ -1,0 +1,196 @@
+"""The engine whose devices and whose time are computed: a trial is a function of plan and seed.
+
+The device is modelled in `core/src/simulated`; this file hands over the trial and reads back the
+facts. It never waits for anything but the computation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import Literal
+
+from keisoku._core import Simulation
+from keisoku.device.engine.engine import FrameSink, Progress
+from keisoku.device.engine.stream_progress import progress_of
+from keisoku.device.engine.traffic import Route, Traffic, Way
+from keisoku.device.plan.content import SHORT_NAMES, Content
+from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.trial import NS_PER_S, Facts, Trial
+from keisoku.errors import EngineError, PlanError
+from keisoku.frame.addresses import macs
+from keisoku.simulated_device.device import Device
+
+_STAMP = "virtual time, exact"
+MAX_FRAME_BYTES = 16_384
+"""FCS included; what devices do with them is theirs to say."""
+
+
+def routes_between(pairs: Iterable[tuple[int, int]]) -> list[Route]:
+    """Routes of a simulated device, whose ends have locally administered addresses; `pairs` are of port indices."""
+    return [Route(one, other, _way(one, other), _way(other, one)) for one, other in pairs]
+
+
+class SimulatedEngine:
+    """A tester on some ports of a simulated device.
+
+    `ports` are the device's, numbered from 1; `traffic` counts them from 0 in this order, and is one stream from
+    the first to the second if absent. `receive_clock_ppm` is how much faster the tester's receiving clock runs than
+    its sending one. Raises PlanError for a port that the device does not have.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        ports: Sequence[int] = (1, 2),
+        traffic: Traffic | None = None,
+        receive_clock_ppm: float = 0.0,
+    ) -> None:
+        for place, port in enumerate(ports):
+            if not 1 <= port <= device.ports:
+                raise PlanError("ports", f"{device.name} has no port {port}", f"use 1 to {device.ports}")
+            if port in ports[:place]:
+                raise PlanError("ports", f"port {port} is given twice", "use another port")
+        self._device = device
+        self._ports = list(ports)
+        self._traffic = traffic or Traffic(routes_between([(0, 1)]), [Content()])
+        self._receive_clock_ppm = receive_clock_ppm
+        self._simulation = Simulation(device.model_json(), self._ports, receive_clock_ppm)
+        self._trial: Trial | None = None
+        self._intended_frames = 0
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Frames above the device's own limit may be sent: it drops them."""
+        return Capabilities(
+            engine="simulated",
+            link_bits_per_second=self._device.link_bits_per_second,
+            min_frame_bytes=self._traffic.least_frame_bytes,
+            max_frame_bytes=MAX_FRAME_BYTES,
+            simulated=True,
+            exact=True,
+            transmit_stamp=_STAMP,
+            receive_stamp=_STAMP,
+            resolution_ns=self._device.resolution_ns,
+            switches=True,
+            resets=None if self._device.reset is None else "on command",
+        )
+
+    def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
+        """Begins computing a trial; `stream` is the number of its first one.
+
+        Raises PlanError for a size or rate that no tester could send, or for fields that cannot be varied.
+        """
+        if frames is not None:
+            raise PlanError("frames", "a simulated device keeps no row for each frame", "leave out --frames")
+        if not 0 < trial.frames_per_second < inf:
+            raise PlanError("rate", f"{trial.frames_per_second:g} frames/s is no rate", "use a positive number")
+        if trial.duration_ns <= 0:
+            raise PlanError("duration", f"{trial.duration_ns} ns is too short", "use a positive number")
+        if trial.reset_after_ns is not None and self._device.reset is None:
+            raise PlanError("dut", f"{self._device.name} cannot be reset", "give its file a [reset]")
+        streams = self._traffic.streams(trial)
+        least = self._traffic.least_frame_bytes
+        for size in sorted({size for one in streams for size in one.frame_bytes}):
+            if not least <= size <= MAX_FRAME_BYTES:
+                raise PlanError("frame size", f"{size} byte cannot be sent", f"use {least} to {MAX_FRAME_BYTES}")
+        if any(content.modify or content.headers not in SHORT_NAMES for content in self._traffic.contents):
+            # Nobody sends these frames, but what no tester could send is refused here as well.
+            self._traffic.tables(trial)
+        try:
+            self._simulation.start(trial.load(streams, stream, seed), self._addresses(trial))
+        except ValueError as error:
+            raise PlanError("trial", str(error), "correct its rate or its duration") from error
+        except RuntimeError as error:
+            raise EngineError(str(error)) from error
+        self._intended_frames = sum(one.frames for one in streams)
+        self._trial = trial
+
+    def _addresses(self, trial: Trial) -> str | None:
+        """What the core must know where the device looks at addresses: those in the frames, and those learned before.
+
+        A device without a table knows every address: it only looks whether a frame is for all.
+        """
+        content = self._traffic.contents[0]
+        modify = [text for flow in trial.flows for text in flow.modify or content.modify]
+        modify += [text for content in self._traffic.contents for text in content.modify if not trial.flows]
+        table = self._device.address_table
+        if table is None and not any(text.strip().startswith("Ether.dst") for text in modify):
+            return None
+        learned = self._traffic.receiving if trial.phases.learning else []
+        found = (macs(frames) for frames in self._traffic.tables(trial))
+        return json.dumps(
+            {
+                "streams": [{"sources": sources, "destinations": destinations} for sources, destinations in found],
+                "known": [(int(_mac(port).replace(":", ""), 16), port) for port in learned],
+            }
+        )
+
+    def wait(self, seconds: float) -> Progress:
+        """In virtual time; computing goes on meanwhile."""
+        if self._trial is None:
+            raise EngineError("no trial was started")
+        offered, forwarded, finished = self._simulation.wait(seconds)
+        expected_s = _phases_s(self._trial) + self._trial.duration_ns / NS_PER_S
+        return Progress(
+            offered_frames=offered,
+            forwarded_frames=forwarded,
+            finished=finished,
+            elapsed_s=expected_s if finished else expected_s * min(1.0, offered / self._intended_frames),
+            expected_s=expected_s,
+            streams=progress_of(self._simulation.streams()),
+        )
+
+    def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
+        """Within a few ms of computing; while no flow goes, virtual time stands still."""
+        if self._trial is None or not self._trial.switches:
+            raise EngineError("no trial runs whose flows can be switched")
+        return self._simulation.switch(list(flows), state)
+
+    def stop(self) -> None:
+        """Ends the trial within a millisecond or two of computing."""
+        self._simulation.stop()
+
+    def finish(self) -> tuple[Facts, float]:
+        """Facts, and the virtual seconds that the trial and its phases took."""
+        if self._trial is None:
+            raise EngineError("no trial was started")
+        trial = self._trial
+        try:
+            facts = Facts.model_validate_json(self._simulation.finish()).set_apart(self._traffic.streams_beside)
+        except RuntimeError as error:
+            raise EngineError(str(error)) from error
+        ended_early = facts.interrupted or facts.stopped_for_loss
+        load_ns = facts.sent.last_sent_ns if ended_early else trial.duration_ns
+        return facts, _phases_s(trial) + load_ns / NS_PER_S
+
+    def close(self) -> None:
+        """Nothing is left behind but a computation, which is stopped."""
+        self._simulation.stop()
+
+    def context(self) -> dict[str, object]:
+        """The whole device model, so that a record can be computed again."""
+        return {
+            "device": f"simulated {self._device.title}",
+            "engine": "simulated",
+            "link_bits_per_second": self._device.link_bits_per_second,
+            "model": self._device.model_dump(mode="json", by_alias=True),
+            "ports": self._ports,
+            "traffic": self._traffic.summary(),
+            "receive_clock_ppm": self._receive_clock_ppm,
+        }
+
+
+def _phases_s(trial: Trial) -> float:
+    phases = trial.phases
+    learning_ns = phases.learning_wait_ns if phases.learning else 0
+    return (learning_ns + phases.drain_ns + phases.rest_ns) / NS_PER_S
+
+
+def _way(one: int, other: int) -> Way:
+    return Way(_mac(one), _mac(other), _mac(other))
+
+
+def _mac(port: int) -> str:
+    return f"02:00:00:00:{port >> 8:02x}:{port & 0xFF:02x}"

@@ -1,0 +1,123 @@
+"""Which stamps a port's driver offers, and which of them a trial uses, with the reason.
+
+Pure: facts come from `ethtool` and `xdp_features`. It never promises a stamp that the engine cannot take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from keisoku.errors import PlanError
+from keisoku.host.ethtool import Timestamping
+from keisoku.host.xdp_features import XdpFeatures
+
+# include/uapi/linux/net_tstamp.h
+_TX_HARDWARE, _TX_SOFTWARE, _RX_HARDWARE, _RX_SOFTWARE = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_SOFTWARE, _RAW_HARDWARE = 1 << 4, 1 << 6
+_TX_ON, _FILTER_ALL = 1 << 1, 1 << 1
+
+Wanted: TypeAlias = Literal["best", "software", "hardware"]
+
+
+@dataclass(frozen=True)
+class StampOffer:
+    """What a driver offers for every frame, not only for PTP's own messages."""
+
+    rx_hardware_xdp: bool = False
+    """To an XDP program, as receive metadata."""
+    tx_hardware_xsk: bool = False
+    """To an AF_XDP socket, at transmit completion."""
+    launch_time: bool = False
+    """Frames of an AF_XDP socket leave at a time given with each."""
+    rx_hardware_socket: bool = False
+    tx_hardware_socket: bool = False
+    rx_software: bool = False
+    tx_software: bool = False
+    phc_index: int | None = None
+    """Number of the PTP hardware clock of the hardware stamps, /dev/ptpN."""
+    rx_hardware_ptp_only: bool = False
+    """The hardware stamps some frames, but not all."""
+
+    def text(self) -> str:
+        """For a column: 'software (rx, tx)' or 'hardware (rx, tx, XDP rx) on ptp0; software (rx, tx)'."""
+        hardware = {
+            "rx": self.rx_hardware_socket,
+            "tx": self.tx_hardware_socket,
+            "XDP rx": self.rx_hardware_xdp,
+            "AF_XDP tx": self.tx_hardware_xsk,
+            "launch time": self.launch_time,
+        }
+        software = {"rx": self.rx_software, "tx": self.tx_software}
+        kinds = [
+            f"{kind} ({', '.join(name for name, offered in names.items() if offered)})"
+            for kind, names in (("hardware", hardware), ("software", software))
+            if any(names.values())
+        ]
+        if kinds and any(hardware.values()) and self.phc_index is not None:
+            kinds[0] += f" on ptp{self.phc_index}"
+        return "; ".join(kinds) or "the tester only"
+
+
+@dataclass(frozen=True)
+class StampChoice:
+    """Who stamps the frames of a port that sends and of a port that receives."""
+
+    transmit: Literal["program", "user space"]
+    receive: Literal["program", "kernel", "hardware"]
+    reason: str
+    """Why not by hardware, or what its stamps still need; one clause."""
+
+    @property
+    def same_clock(self) -> bool:
+        """True if both are on CLOCK_MONOTONIC, or differ from it by a constant that the kernel knows."""
+        return self.receive != "hardware"
+
+
+def offered(timestamping: Timestamping | None, features: XdpFeatures | None) -> StampOffer:
+    """The offer in the kernel's answers; nothing is offered where it does not answer."""
+    known = timestamping or Timestamping(0, 0, 0, None)
+    xdp = features or XdpFeatures()
+
+    def can(*bits: int) -> bool:
+        return all(known.capabilities & bit for bit in bits)
+
+    receives = can(_RX_HARDWARE, _RAW_HARDWARE) and known.phc_index is not None
+    every_frame = bool(known.receive_filters & _FILTER_ALL)
+    return StampOffer(
+        rx_hardware_xdp="timestamp" in xdp.receive_metadata and receives and every_frame,
+        tx_hardware_xsk="transmit timestamp" in xdp.socket,
+        launch_time="launch time" in xdp.socket,
+        rx_hardware_socket=receives and every_frame,
+        tx_hardware_socket=can(_TX_HARDWARE, _RAW_HARDWARE) and bool(known.transmit_types & _TX_ON),
+        rx_software=can(_RX_SOFTWARE, _SOFTWARE),
+        tx_software=can(_TX_SOFTWARE, _SOFTWARE),
+        phc_index=known.phc_index,
+        rx_hardware_ptp_only=receives and not every_frame,
+    )
+
+
+def choose(offer: StampOffer, engine: Literal["xdp", "packet"], wanted: Wanted = "best") -> StampChoice:
+    """The stamps that a port of this engine uses.
+
+    Frames carry their transmit stamp, so it is always taken before they are handed on. Raises PlanError naming
+    'stamps' if hardware is wanted and the driver or the engine cannot.
+    """
+    if wanted == "software":
+        refusal = "software stamps were asked for"
+    elif engine == "xdp" and offer.rx_hardware_xdp:
+        refusal = "the driver stamps for XDP programs, but this tester cannot bind its program to a device"
+    elif offer.rx_hardware_ptp_only:
+        refusal = "the hardware stamps PTP messages only"
+    elif not offer.rx_hardware_socket:
+        refusal = "the driver offers no hardware stamps"
+    elif engine == "xdp":
+        refusal = "the driver offers hardware stamps to sockets only, not to XDP programs"
+    else:
+        return StampChoice("user space", "hardware", f"brought from ptp{offer.phc_index} to CLOCK_MONOTONIC")
+    if wanted == "hardware":
+        remedy = "use packet:INTERFACE" if offer.rx_hardware_socket else "use a port whose hardware stamps every frame"
+        raise PlanError("stamps", refusal, f"{remedy}, or leave out the wish for hardware stamps")
+    if engine == "xdp":
+        return StampChoice("program", "program", refusal)
+    return StampChoice("user space", "kernel", refusal)

@@ -1,0 +1,280 @@
+"""How the ports of a tester share a trial's load: routes between ports, and what each route carries.
+
+Turns a trial into the streams and frames that a core carries out. It knows addresses because it was
+told; it opens nothing and sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil
+
+from keisoku.device.plan.content import Content
+from keisoku.device.record.trial import NS_PER_S, Flow, Stream, Trial
+from keisoku.errors import PlanError
+from keisoku.frame.headers import Ends, Headers
+from keisoku.frame.modifying import Kind, Modifying, kind
+from keisoku.frame.stack import parse
+from keisoku.frame.variants import Frames, frames
+
+FIRST_SOURCE_PORT = 49_152
+"""Streams of one content differ by their source port, from here on (RFC 6335 §6: dynamic ports)."""
+_SOURCE_PORTS = 16_384
+_LEARNED = 256
+"""Of a content whose destination varies, so many frames are shown to the DUT before the load: it must resolve them."""
+_UNADDRESSED = "198.18.1.2", "198.18.1.1"
+"""Of a host and of the device at its port, where frames need no true addresses (RFC 2544 appendix C.2.2.1)."""
+LEAST_FRAME_BYTES = {"ethernet": 64, "ipv4": 64, "ipv6": 84}
+"""Of the short names, so that a simulated run need not wait a second for Scapy to tell."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """What leads a frame from one port to another."""
+
+    source_mac: str
+    next_hop_mac: str
+    receiver_mac: str
+    ips: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    """Source and destination by 'ipv4' and 'ipv6', as far as they are known."""
+    stacks: Mapping[str, str] = field(default_factory=dict)
+    """For short names of headers, the whole stacks that this device forwards; empty: any stack will do."""
+    device_ip: str | None = None
+    """The device's own IPv4 address at the sending port, if it has one that answers."""
+
+    def ends(self, content: Content) -> Ends:
+        """The addresses that the content's headers leave open."""
+        source, destination = self.ips.get(content.ip_version or "", (None, None))
+        return Ends(self.source_mac, self.next_hop_mac, source, destination, self.receiver_mac)
+
+    def headers(self, named: str) -> str:
+        """The stack to send. Raises PlanError for a short name that the device does not forward."""
+        if named in self.stacks or not self.stacks or "(" in named:
+            return self.stacks.get(named, named)
+        raise PlanError(
+            "headers", f"the device forwards no plain {named} frames", f"use {' or '.join(sorted(self.stacks))}"
+        )
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way of frames from one port of the tester to another; ports are indices."""
+
+    transmit: int
+    receive: int
+    way: Way
+    back: Way
+    """For learning frames that the receiving port sends."""
+    growth_bytes: int = 0
+    """How much longer the device makes a frame on this way."""
+
+
+@dataclass(frozen=True)
+class _Lot:
+    """One content on one route: what a stream or some are made of."""
+
+    route: Route
+    content: Content
+    share: float
+    """Of its port's load, for each of its streams."""
+    flow: Flow | None = None
+    kind: Kind | None = None
+    """Of frames that go beside the test frames (RFC 2544 §11)."""
+
+    def frames_per_second(self, trial: Trial) -> float:
+        if self.kind is None or self.kind.share is not None:
+            return trial.frames_per_second * self.share
+        return 1 / self.kind.period_s
+
+    def frames(self, trial: Trial) -> int:
+        if self.flow is not None:
+            return trial.frames_in(self.flow)
+        if self.kind is None or self.kind.share is not None:
+            return max(1, round(trial.frames * self.share))
+        # §11.2 and §11.3: the first of them is the first frame of the trial.
+        return ceil(trial.duration_ns / NS_PER_S / self.kind.period_s)
+
+
+class Traffic:
+    """Every content on every route, or the flows that a trial names. The load of a trial is that of a port.
+
+    Raises PlanError for headers that a device does not forward.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        contents: Sequence[Content],
+        seed: int = 0,
+        modifiers: Sequence[Modifying] = (),
+    ) -> None:
+        self.routes, self.contents, self.seed = list(routes), list(contents), seed
+        self._beside = [_beside(route, name) for route in self._first_routes() for name in modifiers]
+        self._made: dict[tuple[int, int, int, Content, tuple[int, ...], int], list[Frames]] = {}
+        self.least_frame_bytes = max(_least(route.way, content) for route in self.routes for content in self.contents)
+
+    @cached_property
+    def transmitting(self) -> list[int]:
+        """Ports that send, in order."""
+        return sorted({route.transmit for route in self.routes})
+
+    @cached_property
+    def receiving(self) -> list[int]:
+        """Ports that frames are meant for, in order."""
+        return sorted({route.receive for route in self.routes})
+
+    @property
+    def streams_beside(self) -> int:
+        """How many streams at the end of a trial's are no test frames."""
+        return len(self._beside)
+
+    def streams(self, trial: Trial) -> list[Stream]:
+        """The trial's streams, test frames first; each has a table of its own of the same number."""
+        defect = next((flow.defect for flow in trial.flows if flow.defect), None)
+        if defect is not None:
+            raise PlanError("errors", f"this engine sends no {defect} frames", "leave them out")
+        found: list[Stream] = []
+        for lot in self._lots(trial.flows):
+            flow = lot.flow
+            for _ in range(lot.content.streams):
+                found.append(
+                    Stream(
+                        transmit=lot.route.transmit,
+                        receive=lot.route.receive,
+                        table=len(found),
+                        frame_bytes=_sizes(lot.content, trial.frame_bytes),
+                        frames_per_second=lot.frames_per_second(trial),
+                        pacing=lot.content.pacing,
+                        frames=lot.frames(trial),
+                        start_ns=0 if flow is None else flow.start_ns,
+                        tag=_tag(trial, lot),
+                        growth_bytes=lot.route.growth_bytes,
+                    )
+                )
+        return found
+
+    def tables(self, trial: Trial) -> list[Frames]:
+        """The frames of each stream. Raises PlanError for headers, modifiers or sizes that cannot be."""
+        lots = self._lots(trial.flows)
+        return [table for number in range(len(lots)) for table in self._frames(number, lots, trial.frame_bytes)]
+
+    def learning(self) -> list[tuple[int, bytes]]:
+        """Frames by which a DUT learns who is where (RFC 2544 §23 b), each with the port that sends it.
+
+        First those of the receiving ends, so that the DUT knows where to send what comes along the routes.
+        """
+        named = self.contents[0].headers
+        back: dict[tuple[int, bytes], None] = {}
+        for route in self.routes:
+            short = named if named in route.back.stacks else next(iter(route.back.stacks), "ethernet")
+            headers = Headers(parse(route.back.headers(short)), route.back.ends(Content(headers=short)))
+            back[route.receive, headers.frame(headers.least_frame_bytes)] = None
+        lots = self._lots(())
+        forward = {
+            (lot.route.transmit, frames.frame(variant))
+            for number, lot in enumerate(lots)
+            if lot.kind is None
+            for frames in self._frames(number, lots, self.least_frame_bytes)[:1]
+            for variant in range(min(frames.count, _LEARNED) if _leads_elsewhere(lot.content) else 1)
+        }
+        return [*back, *sorted(forward)]
+
+    def summary(self) -> dict[str, object]:
+        """What a record must say of it; JSON values only."""
+        return {
+            "routes": [f"{route.transmit + 1} to {route.receive + 1}" for route in self.routes],
+            "contents": [content.model_dump(mode="json") for content in self.contents],
+            "beside": [lot.content.model_dump(mode="json") for lot in self._beside],
+        }
+
+    def _lots(self, flows: Sequence[Flow]) -> list[_Lot]:
+        """Each flow; without any, each content on each route; and what goes beside."""
+        if flows:
+            own = [_Lot(self._route(flow), _content(self.contents[0], flow), flow.share, flow) for flow in flows]
+            return own + self._beside
+        routes = {port: sum(route.transmit == port for route in self.routes) for port in self.transmitting}
+        weights = sum(content.weight for content in self.contents)
+        return [
+            _Lot(route, content, content.weight / weights / content.streams / routes[route.transmit])
+            for route in self.routes
+            for content in self.contents
+        ] + self._beside
+
+    def _first_routes(self) -> list[Route]:
+        """One of each transmitting port."""
+        return [next(route for route in self.routes if route.transmit == port) for port in self.transmitting]
+
+    def _route(self, flow: Flow) -> Route:
+        return next(route for route in self.routes if (route.transmit, route.receive) == (flow.transmit, flow.receive))
+
+    def _frames(self, number: int, lots: Sequence[_Lot], frame_bytes: int) -> list[Frames]:
+        lot = lots[number]
+        sizes = _sizes(lot.content, frame_bytes)
+        beside = sum(other.route.transmit == lot.route.transmit for other in lots)
+        key = (number, lot.route.transmit, lot.route.receive, lot.content, sizes, beside)
+        if key not in self._made:
+            self._made[key] = _split(lot.route, lot.content, sizes, self.seed + number, beside)
+        return self._made[key]
+
+
+def _beside(route: Route, name: Modifying) -> _Lot:
+    """Frames that go beside the port's test frames. A query for a device without an address is refused."""
+    ips = route.way.ips
+    source, device = ips.get("ipv4", (None, None))[0] or _UNADDRESSED[0], route.way.device_ip
+    if name == "management" and device is None and ips:
+        problem = "the device has no address to be asked at"
+        raise PlanError("modifiers", problem, "leave management out, or use a router (lab:router, or --gateway)")
+    made = kind(name, source, device or _UNADDRESSED[1])
+    sizes = None if made.frame_bytes is None else (made.frame_bytes,)
+    content = Content(headers=made.headers, frame_bytes=sizes, modify=made.modify)
+    # Of all frames; what is left of them is the load of the trial.
+    share = 0.0 if made.share is None else made.share / (1 - made.share)
+    return _Lot(route, content, share, kind=made)
+
+
+def _tag(trial: Trial, lot: _Lot) -> int | None:
+    """The tagged frame's number in its stream, which has a share of the frames that the trial counts."""
+    if trial.tag is None or lot.kind is not None:
+        return None
+    return trial.tag if lot.flow is not None else round(trial.tag * lot.share)
+
+
+def _least(way: Way, content: Content) -> int:
+    headers = way.headers(content.headers)
+    return LEAST_FRAME_BYTES.get(headers) or Headers(parse(headers), way.ends(content)).least_frame_bytes
+
+
+def _leads_elsewhere(content: Content) -> bool:
+    """Whether a modifier changes a frame's destination."""
+    return any(modifier.partition("=")[0].strip().endswith(".dst") for modifier in content.modify)
+
+
+def _content(content: Content, flow: Flow) -> Content:
+    """What a flow says itself, and the plan's content for the rest."""
+    own = flow.model_dump(include={"frame_bytes", "pacing", "headers", "modify"}, exclude_none=True)
+    return Content.model_validate(content.model_dump(exclude={"streams"}) | own)
+
+
+def _sizes(content: Content, frame_bytes: int) -> tuple[int, ...]:
+    return content.frame_bytes or (frame_bytes,)
+
+
+def _split(route: Route, content: Content, sizes: tuple[int, ...], seed: int, beside: int) -> list[Frames]:
+    """The frames of each of a content's streams on a route."""
+    headers, count, ends = route.way.headers(content.headers), content.streams, route.way.ends(content)
+    if count == 1:
+        return [frames(headers, sizes, ends, content.modify, seed, streams=beside)]
+    layer = next((name for name in ("UDP", "TCP") if f"{name}(" in parse(headers).text), None)
+    if layer is None:
+        return [frames(headers, sizes, ends, content.modify, seed, streams=beside)] * count
+    if len(sizes) > 1 or content.modify:
+        problem = f"{count} streams of one content differ by their source port only"
+        raise PlanError("streams", problem, "leave out the mix and the modifiers, or write a [[stream]] for each")
+    own = f"{layer}.sport=increment({FIRST_SOURCE_PORT}, count={min(count, _SOURCE_PORTS)})"
+    whole = frames(headers, sizes, ends, (own,), seed, streams=beside)
+    one = whole.lengths[:1]
+    return [
+        Frames(whole.frame(stream), one, whole.checked_from, whole.stack, whole.room_bytes) for stream in range(count)
+    ]

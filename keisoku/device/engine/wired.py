@@ -1,0 +1,386 @@
+"""The engine for real ports: ports of this host, with a device between them.
+
+Carries out a trial with the phases of RFC 2544 §23 on the core's `Wire`; the ports stay open from
+trial to trial. It never decides what is measured and never touches an interface it was not given.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from pyroute2 import NetlinkError
+
+from keisoku._core import Wire
+from keisoku.device.capture.port import CapturePort
+from keisoku.device.engine.engine import FrameSink, Progress
+from keisoku.device.engine.port_capture import PortCapture
+from keisoku.device.engine.port_counters import read_counters
+from keisoku.device.engine.stamps import StampChoice
+from keisoku.device.engine.stream_progress import progress_of
+from keisoku.device.engine.traffic import Traffic
+from keisoku.device.engine.trial_thread import TrialThread
+from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.interference import PortCounters
+from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
+from keisoku.errors import EngineError, PlanError
+from keisoku.frame.rates import maximum_frames_per_second
+
+WARM_UP_S = 0.2
+"""Before the first trial the path carries all it can for so long: memory that was never used before makes
+the first hundred thousand frames slow (measured: 100 ms of lag in the first trial of a run, none after this)."""
+_WARM_UP_STREAM = 0
+_BEYOND_ANY_PORT_FPS = 100e6
+LEARNING_FRAMES = 10
+"""In each direction: enough for a bridge to learn and for a router to resolve the next hop."""
+_STAMPS = {"xdp": "CLOCK_MONOTONIC in BPF", "packet": "CLOCK_MONOTONIC at the packet socket"}
+
+
+@dataclass(frozen=True)
+class Port:
+    """One end of the tester, ready to be opened."""
+
+    engine: Literal["xdp", "packet"]
+    interface: str
+    namespace: Path | None
+    mac: str
+    mtu_bytes: int
+    peer: tuple[str, Path] | None = None
+    """The lab device's end of the veth, and its namespace."""
+    stamps: StampChoice | None = None
+    """Who stamps its frames, and why; None: the engine's software."""
+    phc: int | None = None
+    """Number of the hardware clock that stamps what it receives, /dev/ptpN; None: software does."""
+
+    def counters(self) -> PortCounters:
+        """The kernel's counters of it. Raises EngineError if it is gone."""
+        return read_counters(self.engine, self.interface, self.namespace, self.peer)
+
+    def place(self, capture_bytes: int = 0) -> dict[str, object]:
+        """As `core/src/port/open.rs` reads it; `capture_bytes` of each frame are kept for a capture."""
+        namespace = None if self.namespace is None else str(self.namespace)
+        return {
+            "engine": self.engine,
+            "interface": self.interface,
+            "namespace": namespace,
+            "capture_bytes": capture_bytes,
+            "phc": self.phc,
+        }
+
+    @property
+    def receive_stamp(self) -> str:
+        """Which clock and which point; calibrations are told apart by it."""
+        if self.phc is None:
+            return _STAMPS[self.engine]
+        return f"hardware clock ptp{self.phc} at the port, brought to CLOCK_MONOTONIC"
+
+    def captured(self, transmits: bool, receives: bool) -> CapturePort:
+        """As it appears in a capture."""
+        duties = [duty for duty, has in (("transmits", transmits), ("receives", receives)) if has]
+        return CapturePort(self.interface, self.namespace, " and ".join(duties))
+
+
+_REFUSED = "hardware refused: "
+"""How a receiver says so (`core/src/stamping/received.rs`)."""
+_TAKE_S = 0.05
+"""How often rows of frames are taken from the core, which keeps 33 million."""
+
+
+class WiredEngine:
+    """Streams between ports of this host, and a capture of all of them if there is to be one.
+
+    Raises EngineError if a port cannot be opened.
+    """
+
+    def __init__(
+        self,
+        ports: Sequence[Port],
+        traffic: Traffic,
+        link_bits_per_second: float | None,
+        context: dict[str, object],
+        capture: PortCapture | None = None,
+        resets: Literal["by hand"] | Callable[[], None] | None = None,
+        warm_up: bool = True,
+    ) -> None:
+        """`resets` is what resets the device, if the engine can have that done, or who. Without `warm_up` nothing is
+        sent before the first trial's own frames, whose first may then be late."""
+        self._ports, self._traffic, self._context = ports, traffic, context
+        self._resets = resets
+        self._link_bits_per_second = link_bits_per_second
+        self._capture = capture
+        places = [port.place(capture.kept_bytes if capture else 0) for port in ports]
+        self._wire = Wire(json.dumps(places), traffic.transmitting, traffic.receiving)
+        self._running: _Running | None = None
+        self._warm = not warm_up
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The largest frame is what every port's MTU allows: Ethernet header and FCS are not in it."""
+        senders = [self._ports[port].engine for port in self._traffic.transmitting]
+        receivers = [self._ports[port] for port in self._traffic.receiving]
+        engines = list(dict.fromkeys(senders + [port.engine for port in receivers]))
+        return Capabilities(
+            engine="-".join(engines),
+            link_bits_per_second=self._link_bits_per_second,
+            min_frame_bytes=self._traffic.least_frame_bytes,
+            max_frame_bytes=min(port.mtu_bytes for port in self._ports) + 18,
+            simulated=False,
+            transmit_stamp=", ".join(_STAMPS[engine] for engine in dict.fromkeys(senders)),
+            receive_stamp=", ".join(dict.fromkeys(port.receive_stamp for port in receivers)),
+            switches=True,
+            resets="on command" if callable(self._resets) else self._resets,
+        )
+
+    def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
+        """Begins the trial's phases on a thread of their own; `stream` is the number of its first one."""
+        if self._running is not None:
+            raise EngineError("a trial is running: finish it first")
+        reset = self._resets if callable(self._resets) else None
+        if trial.reset_after_ns is not None and reset is None:
+            raise PlanError("dut", "the engine cannot reset the device in a trial", "reset it by hand, or use a lab")
+        load = self._load(trial, stream, seed)
+        warm_up = None if self._warm else self._load(self._warm_up(), _WARM_UP_STREAM, 0)
+        self._warm = True
+        self._running = _Running(
+            self._ports,
+            self._wire,
+            trial,
+            load,
+            self._traffic.learning(),
+            warm_up,
+            frames,
+            self._begin_capture,
+            reset,
+            self._traffic.streams_beside,
+        )
+        self._running.start()
+
+    def wait(self, seconds: float) -> Progress:
+        """Live counts; the elapsed time is that of the whole trial, waits included."""
+        running = self._started()
+        running.join(seconds)
+        # Before the load the wire carries learning frames and the warm-up, which are nobody's counts.
+        offered, forwarded, _ = self._wire.progress() if running.loading.is_set() else (0, 0, False)
+        return Progress(
+            offered_frames=offered,
+            forwarded_frames=forwarded,
+            finished=not running.is_alive(),
+            elapsed_s=time.monotonic() - running.began_s,
+            expected_s=running.expected_s,
+            streams=progress_of(self._wire.streams()) if running.loading.is_set() else (),
+        )
+
+    def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
+        """Within 0.1 s: departures are written so long ahead."""
+        if self._running is None or not self._running.switches:
+            raise EngineError("no trial runs whose flows can be switched")
+        return self._running.switch(flows, state)
+
+    def stop(self) -> None:
+        """Ends the trial, in whichever phase it is."""
+        if self._running is not None:
+            self._running.stop()
+
+    def finish(self) -> tuple[Facts, float]:
+        """Facts and the seconds that all phases took. Raises EngineError if a port failed."""
+        running = self._started()
+        running.join()
+        self._running = None
+        return running.outcome(), time.monotonic() - running.began_s
+
+    def close(self) -> None:
+        """Stops what runs, completes the capture, detaches programs, closes sockets."""
+        self.stop()
+        if self._running is not None:
+            self._running.join()
+        try:
+            if self._capture is not None:
+                self._capture.close()
+        finally:
+            self._wire.close()
+
+    def context(self) -> dict[str, object]:
+        """Ports, and what the caller knows of the device between them."""
+        ends = [
+            {
+                "engine": port.engine,
+                "interface": port.interface,
+                "mac": port.mac,
+                "mtu_bytes": port.mtu_bytes,
+                "transmits": number in self._traffic.transmitting,
+                "receives": number in self._traffic.receiving,
+                "stamps": None if port.stamps is None else asdict(port.stamps),
+                "phc": port.phc,
+            }
+            for number, port in enumerate(self._ports)
+        ]
+        own = {
+            "engine": self.capabilities.engine,
+            "link_bits_per_second": self._link_bits_per_second,
+            "ports": ends,
+            "traffic": self._traffic.summary(),
+            "capture": None if self._capture is None else self._capture.context(),
+        }
+        return self._context | own
+
+    def _started(self) -> _Running:
+        if self._running is None:
+            raise EngineError("no trial was started")
+        return self._running
+
+    def _begin_capture(self) -> None:
+        if self._capture is not None:
+            sending, receiving = self._traffic.transmitting, self._traffic.receiving
+            ports = enumerate(self._ports)
+            self._capture.begin(
+                self._wire, [port.captured(number in sending, number in receiving) for number, port in ports]
+            )
+
+    def _load(self, trial: Trial, first_stream: int, seed: int) -> _Load:
+        tables = self._traffic.tables(trial)
+        return _Load(
+            trial.load(self._traffic.streams(trial), first_stream, seed),
+            [(table.bytes_, table.lengths.tobytes(), table.checked_from, True, table.room_bytes) for table in tables],
+        )
+
+    def _warm_up(self) -> Trial:
+        speed = self._link_bits_per_second
+        least = self._traffic.least_frame_bytes
+        return Trial(
+            purpose="warm-up",
+            frame_bytes=least,
+            frames_per_second=_BEYOND_ANY_PORT_FPS if speed is None else maximum_frames_per_second(speed, least),
+            duration_ns=round(WARM_UP_S * NS_PER_S),
+            phases=Phases(learning=False, learning_wait_ns=0, drain_ns=NS_PER_S // 100, rest_ns=0),
+        )
+
+
+@dataclass(frozen=True)
+class _Load:
+    """What the core is given."""
+
+    trial: str
+    tables: list[tuple[bytes, bytes, int, bool, int]]
+
+
+class _Running(TrialThread):
+    """One trial and its phases."""
+
+    def __init__(
+        self,
+        ports: Sequence[Port],
+        wire: Wire,
+        trial: Trial,
+        load: _Load,
+        learning: list[tuple[int, bytes]],
+        warm_up: _Load | None,
+        frames: FrameSink | None,
+        begin_capture: Callable[[], None],
+        reset: Callable[[], None] | None,
+        streams_beside: int,
+    ) -> None:
+        super().__init__()
+        self._ports, self._wire, self._trial, self._load = ports, wire, trial, load
+        self._learning, self._warm_up, self._frames = learning, warm_up, frames
+        self._begin_capture = begin_capture
+        self._reset, self._streams_beside = reset, streams_beside
+        self.loading = threading.Event()
+        self.switches = bool(trial.switches)
+        phases = trial.phases
+        learning_ns = phases.learning_wait_ns if phases.learning else 0
+        self.expected_s = (learning_ns + trial.duration_ns + phases.drain_ns + phases.rest_ns) / NS_PER_S
+        self.began_s = time.monotonic()
+
+    def carry_out(self) -> None:
+        """RFC 2544 §23 b to e; a)'s routing updates have no meaning for a static lab."""
+        self._learn()
+        if self._warm_up is not None:
+            self._carry(self._warm_up, threading.Event(), None)
+        # Not before: a file full of the warm-up's frames would be no evidence of anything.
+        self._begin_capture()
+        if not self.stopped.is_set():
+            before = [port.counters() for port in self._ports]
+            facts = json.loads(self._carry_and_reset())
+            after = [port.counters() for port in self._ports]
+            changes = {number: after[number].since(before[number]) for number in range(len(before))}
+            self._facts = Facts.model_validate(facts | {"counters": changes}).set_apart(self._streams_beside)
+            self._check_stamps(self._facts)
+        self.stopped.wait(self._trial.phases.rest_ns / NS_PER_S)
+
+    def switch(self, flows: Sequence[int], state: str) -> bool:
+        """False if the load is over; before it begins this waits for it."""
+        while not self.loading.wait(_TAKE_S):
+            if not self.is_alive():
+                return False
+        return self._wire.switch(list(flows), state)
+
+    def stop(self) -> None:
+        """Cuts every phase short."""
+        self.stopped.set()
+        self._wire.stop()
+
+    def _learn(self) -> None:
+        if not self._trial.phases.learning:
+            return
+        frames = Counter(port for port, _ in self._learning)
+        for port, frame in self._learning:
+            self._wire.learn(port, frame, max(1, LEARNING_FRAMES // frames[port]))
+        self.stopped.wait(self._trial.phases.learning_wait_ns / NS_PER_S)
+
+    def _check_stamps(self, facts: Facts) -> None:
+        """Calibrations rely on the stamps that were chosen: what a driver refuses after all is never passed off."""
+        for receiver in facts.receivers:
+            if self._ports[receiver.port].phc is not None and _REFUSED in receiver.stamp:
+                reason = receiver.stamp.partition(_REFUSED)[2]
+                name = self._ports[receiver.port].interface
+                raise EngineError(f"{name}: the driver refused hardware stamps: {reason}; give --stamps software")
+
+    def _carry_and_reset(self) -> str:
+        """The load, and the reset that the trial asks for in the middle of it."""
+        after_ns, errors = self._trial.reset_after_ns, list[EngineError]()
+        if after_ns is None or self._reset is None:
+            return self._carry(self._load, self.loading, self._frames)
+        over, reset = threading.Event(), self._reset
+
+        def later() -> None:
+            self.loading.wait()
+            if over.wait(after_ns / NS_PER_S):
+                return
+            try:
+                reset()
+            except (EngineError, OSError, NetlinkError) as error:
+                errors.append(EngineError(f"the device could not be reset: {error}"))
+
+        thread = threading.Thread(target=later, name="keisoku-reset", daemon=True)
+        thread.start()
+        try:
+            return self._carry(self._load, self.loading, self._frames)
+        finally:
+            self.loading.set()
+            over.set()
+            thread.join()
+            if errors:
+                raise errors[0]
+
+    def _carry(self, load: _Load, begun: threading.Event, frames: FrameSink | None) -> str:
+        self._wire.start(load.trial, load.tables, frames is not None)
+        begun.set()
+        if self.stopped.is_set():  # it came while the load was about to begin
+            self._wire.stop()
+        if frames is None:
+            return self._wire.finish()
+        while not self._wire.progress()[2]:
+            frames.append(self._wire.take_frames()[0])
+            time.sleep(_TAKE_S)
+        facts = self._wire.finish()
+        entries, lost = self._wire.take_frames()
+        frames.append(entries)
+        if lost:
+            raise EngineError(f"frames: {lost} rows came faster than they could be written; lower the rate")
+        return facts

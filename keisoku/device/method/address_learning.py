@@ -1,0 +1,81 @@
+"""RFC 2889 §5.8: address learning rate, by binary search with a constant number of addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.method import rfc2889
+from keisoku.device.method.address_trial import NO_PAUSE_BEFORE, Seen, address_trial, least_learning_fps
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN
+from keisoku.device.method.setting import Setting
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.record.validity import TOLERANCE
+from keisoku.run.result import Result, Row
+
+ADDRESSES = 1024
+"""Offered if the caching capacity is not known."""
+
+
+def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """A row with the 'learning_rate' (addresses/s), whose uncertainty is the width of the search's last bracket, and
+    a row for each iteration with 'tried', 'offered', 'forwarded' (%) and 'flooded'.
+
+    Raises PlanError if the device would forget addresses during a trial.
+    """
+    plan, settings = setting.plan, setting.plan.address_learning
+    addresses = settings.addresses or _capacity(setting) or ADDRESSES
+    least = least_learning_fps(settings, addresses)
+    rows: list[Row] = []
+    remarks = [
+        f"{addresses} addresses were offered in each trial",
+        f"the ageing time of the device is taken to be {settings.ageing_s:g} s",
+    ]
+    for size in plan.frame_bytes:
+        line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        low, high = 0.0, min(settings.maximum_fps or line, line)
+        ceiling, rate, limited = high, high, False
+        seen: list[Seen] = []
+        while low < high * (1 - settings.resolution_percent / 100) and rate > least:
+            one = yield from address_trial(setting, settings, size, addresses, rate)
+            seen.append(one)
+            if one.learned is None and one.record.offered_share >= 1 - TOLERANCE:
+                remarks.append(
+                    f"{size} byte: the search ended early: at {rate:,.0f} addresses/s no trial could be used"
+                )
+                break
+            if one.learned is None:
+                # Not the device's limit: what the tester just managed may be tried.
+                high, limited = rate * TESTER_MARGIN * one.record.offered_share, True
+                rate = high
+                continue
+            low, high = (rate, high) if one.learned else (low, rate)
+            limited = limited and bool(one.learned)
+            rate = (low + high) / 2
+        rows.append(_row(size, low, high, seen))
+        rows += [one.row({"tried": _rate(one.record.trial.frames_per_second)}) for one in seen]
+        if limited or (low and low == ceiling):
+            remarks.append(f"{size} byte: at least this rate: the tester offered no more")
+    found = [NO_PAUSE_BEFORE, *rfc2889.deviations(plan, setting.capabilities.simulated, "§5.8", None, sizes=False)]
+    return Result(method="address_learning", rows=rows, deviations=found, remarks=remarks)
+
+
+def _capacity(setting: Setting) -> int | None:
+    result = setting.earlier.get("address_caching")
+    found = [row.figures["addresses"].value for row in result.rows if "addresses" in row.figures] if result else []
+    return int(found[0]) if found else None
+
+
+def _row(size: int, low: float, high: float, seen: list[Seen]) -> Row:
+    passed = [one.record.index for one in seen if one.record.trial.frames_per_second == low]
+    return Row(
+        frame_bytes=size,
+        case="learning rate",
+        figures={"learning_rate": _rate(low, max(0.0, high - low))} if low else {},
+        trial=passed[-1] if passed else None,
+        remark="" if low else "at no rate were all addresses learned",
+    )
+
+
+def _rate(value: float, uncertainty: float = 0.0) -> Quantity:
+    return Quantity(value=value, unit="addresses/s", uncertainty=uncertainty)

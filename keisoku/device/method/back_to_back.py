@@ -1,0 +1,185 @@
+"""RFC 2544 §26.4 as RFC 9004 updates it: the longest burst at the maximum rate that loses no frame.
+
+A binary search over the length of a burst (ETSI GS NFV-TST 009 clause 12.3). Because the tester knows which frame
+of a lossy burst was lost first, it tries the burst that ends before it next: everything up to there has passed.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Generator
+from dataclasses import dataclass
+from math import ceil
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.method import deviations
+from keisoku.device.method.search import RETRIES, TESTER_MARGIN, maximum_rate, throughput_of
+from keisoku.device.method.setting import Setting
+from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.run.result import Result, Row
+
+FIRST_S = 2.0
+"""The first burst of a search; RFC 2544 §26.4: "the trial length MUST be at least 2 seconds"."""
+SLOWEST = 0.9
+"""Share of the maximum rate below which frames do not follow each other as in a burst."""
+
+
+@dataclass(frozen=True)
+class _Rates:
+    """Of one size, in frames/s."""
+
+    maximum: float
+    throughput: float
+    by_tester: bool
+
+
+@dataclass(frozen=True)
+class _Longest:
+    """The outcome of one search; `record` is the longest burst that passed, if any did."""
+
+    frames: int
+    at_limit: bool
+    record: TrialRecord | None
+
+
+def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size: 'burst' (average, RFC 9004's benchmark), 'burst_min', 'burst_max', 'burst_deviation' (frames),
+    'implied_buffer' and 'corrected_buffer' (ns), 'tests' (N).
+
+    A size whose throughput is the maximum rate has no figures: no burst fills a buffer then (RFC 9004 §6.1).
+    """
+    settings = setting.plan.back_to_back
+    rows, bounded = [], {}
+    for size in setting.plan.frame_bytes:
+        throughput = yield from throughput_of(setting, size)
+        maximum, by_tester = yield from maximum_rate(setting, size, min(FIRST_S, settings.limit_s))
+        rates = _Rates(maximum, throughput, by_tester)
+        if by_tester:
+            bounded[size] = maximum
+        if _reason(setting, rates):
+            rows.append(Row(frame_bytes=size, figures={}, remark=_reason(setting, rates)))
+            continue
+        found = []
+        for test in range(1, settings.trials + 1):
+            longest = yield from _search(setting, size, rates, test)
+            if longest is not None:
+                found.append(longest)
+        rows.append(_row(setting, size, rates, found))
+    step = f"{settings.step_frames} frame{'s' if settings.step_frames > 1 else ''}"
+    remarks = [
+        f"RFC 9004 §7: N = {settings.trials} tests, step {step}, bursts of up to {settings.limit_s:g} s;"
+        f" binary search from {min(FIRST_S, settings.limit_s):g} s on, doubled until frames are lost, then bursts"
+        " that end before the first frame lost, or halfway."
+    ]
+    if bounded:
+        most = ", ".join(f"{fps:,.0f} frames/s at {size} byte" for size, fps in bounded.items())
+        remarks.append(f"The maximum rate is what the tester can offer, not that of a medium: {most}.")
+    return Result(
+        method="back_to_back",
+        rows=rows,
+        deviations=deviations.back_to_back(setting.plan)
+        + deviations.rfc2544(setting.plan, setting.capabilities.simulated),
+        remarks=remarks,
+    )
+
+
+def _reason(setting: Setting, rates: _Rates) -> str:
+    """Why no burst could show a buffer; empty if one can."""
+    if rates.throughput == 0:
+        return "no load passes without loss: not measured"
+    # RFC 9004 §6.1: only sizes "whose Measured Throughput [...] was less than the Max Theoretical Frame Rate".
+    resolution = setting.plan.throughput.resolution_percent / 100
+    if rates.throughput >= rates.maximum * (TESTER_MARGIN if rates.by_tester else 1 - resolution):
+        return "buffer not exercised: the throughput is the maximum rate"
+    return ""
+
+
+def _search(setting: Setting, size: int, rates: _Rates, test: int) -> Generator[Trial, TrialRecord, _Longest | None]:
+    """The longest clean burst; None if the tester spoiled a trial again and again."""
+    settings = setting.plan.back_to_back
+    limit = max(1, int(settings.limit_s * rates.maximum))
+    passed, failed = 0, limit + settings.step_frames + 1  # nothing has failed yet
+    frames = min(limit, ceil(FIRST_S * rates.maximum))
+    best: TrialRecord | None = None
+    while failed - passed > settings.step_frames:
+        record = yield from _burst(setting, size, frames, rates, test)
+        if record is None:
+            return None
+        first = _first_lost(record)
+        if record.facts.tracked.forwarded_frames == record.facts.sent.offered_frames:
+            passed, best = frames, record
+            if frames == limit:
+                return _Longest(limit, True, best)
+            # RFC 9004 §6.2: "If all frames have been received, the tester increases the length of the burst".
+            frames = min(2 * frames, limit) if failed > limit else (passed + failed) // 2
+        elif first is not None and passed <= first < frames:
+            failed, frames = first + 1, first
+        else:
+            failed = frames
+            frames = (passed + failed) // 2
+    return _Longest(passed, False, best)
+
+
+def _burst(
+    setting: Setting, size: int, frames: int, rates: _Rates, test: int
+) -> Generator[Trial, TrialRecord, TrialRecord | None]:
+    settings = setting.plan.back_to_back
+    seconds = frames / rates.maximum
+    trial = setting.trial(
+        f"burst {frames}, test {test} of {settings.trials}, {size} byte", size, rates.maximum, seconds
+    )
+    # RFC 9004 §6.2: "The time to receive the transferred burst", then "At least 2 seconds not overlapping" it.
+    behind_s = min(settings.limit_s, frames / rates.throughput - seconds)
+    drain_ns = trial.phases.drain_ns + round(max(0.0, behind_s) * NS_PER_S)
+    trial = trial.model_copy(update={"phases": trial.phases.model_copy(update={"drain_ns": drain_ns})})
+    for _ in range(1 + RETRIES):
+        record = yield trial
+        if record.valid and record.offered_fps >= SLOWEST * rates.maximum:
+            return record
+    return None
+
+
+def _first_lost(record: TrialRecord) -> int | None:
+    """How many frames of the burst arrived before the first that did not; None if several streams share the burst."""
+    if len(record.facts.streams) != 1:
+        return None
+    tracked = record.facts.streams[0].tracked
+    missing = [gap.first for gap in tracked.lost[:1]] + [first for first, _ in tracked.corrupt.ranges[:1]]
+    return min(missing, default=None)
+
+
+def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> Row:
+    if not found:
+        return Row(frame_bytes=size, figures={}, remark="the tester could not send a burst reliably")
+    lengths = [longest.frames for longest in found]
+    settings = setting.plan.back_to_back
+    average = sum(lengths) / len(lengths)
+    deviation = statistics.stdev(lengths) if len(lengths) > 1 else None
+    uncertainty = None if deviation is None else 2 * deviation / len(lengths) ** 0.5 + settings.step_frames - 1
+    implied_ns = average / rates.maximum * NS_PER_S
+    # RFC 9004 §6.4: what was forwarded while the burst came in was never in the buffer.
+    share = 1 - rates.throughput / rates.maximum
+    figures = {
+        "burst": Quantity(value=average, unit="frames", uncertainty=uncertainty),
+        "burst_min": Quantity(value=min(lengths), unit="frames", uncertainty=settings.step_frames - 1),
+        "burst_max": Quantity(value=max(lengths), unit="frames", uncertainty=settings.step_frames - 1),
+        "implied_buffer": _time(implied_ns, uncertainty, rates, 1.0),
+        "corrected_buffer": _time(implied_ns * share, uncertainty, rates, share),
+        "tests": Quantity(value=len(found), unit="", uncertainty=0.0),
+    }
+    if deviation is not None:
+        figures["burst_deviation"] = Quantity(value=deviation, unit="frames", uncertainty=0.0)
+    remarks = []
+    if any(longest.at_limit for longest in found):
+        # RFC 9004 §6.2: results "at or near the configured upper limit are likely invalid".
+        remarks.append(f"the longest burst tried, {settings.limit_s:g} s, was forwarded: raise the limit")
+    if len(found) < settings.trials:
+        remarks.append(f"the tester spoiled {settings.trials - len(found)} of {settings.trials} tests")
+    shown = max(found, key=lambda longest: longest.frames).record
+    return Row(frame_bytes=size, figures=figures, trial=shown.index if shown else None, remark="; ".join(remarks))
+
+
+def _time(value_ns: float, frames: float | None, rates: _Rates, share: float) -> Quantity:
+    """A time of the buffer, with the uncertainty that `frames` of the burst's length make."""
+    uncertainty = None if frames is None else frames / rates.maximum * share * NS_PER_S
+    return Quantity(value=value_ns, unit="ns", uncertainty=uncertainty)

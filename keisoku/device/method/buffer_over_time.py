@@ -1,0 +1,177 @@
+"""E1's buffer behaviour over time: one long trial a size, and what its latency did in pieces.
+
+Reads a trial's series; it never decides from a mean over the whole trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.line import POINTS_MIN
+from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.uncertainty import combine, expanded, rectangular
+from keisoku.device.analysis.behaviour import Behaviour, Jump, Piece, Stalls, behaviour
+from keisoku.device.analysis.samples import samples_of
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
+from keisoku.device.method.setting import Setting
+from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.run.result import Result, Row
+
+PPM_PER_NS_PER_S = 1e-3
+"""A latency that grows by 1 ns a second is a queue served one part in 10⁹ too slowly."""
+
+
+def buffer_over_time(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a piece of a size's series, its `case` saying when and what: '0–13 s: filling'.
+
+    'start' and 'end' (s), 'slope' (ns/s), 'intercept' (ns: the piece's line at time 0), 'level' (its mean, ns),
+    'min', 'max' (ns), 'lost' (frames); of a queue that fills or drains 'mismatch' (ppm by which the output is slower
+    than what comes in) and 'backlog' (bytes by which it changed); of a full buffer 'depth' (bytes). Rows of jumps have
+    'step' (ns) and 'backlog', a row of recurring stalls 'period' (s) and 'length' (ns).
+    """
+    rows: list[Row] = []
+    remarks: list[str] = []
+    for size in setting.plan.frame_bytes:
+        record = yield from _measure(setting, size)
+        found, said = rows_of(setting, record)
+        rows += found
+        remarks += said
+    deviations = []
+    settings = setting.plan.buffer_over_time
+    if settings.rate_fps is not None:
+        deviations.append("E1: frames were sent at a given rate, not at the smallest gap")
+    if settings.trial_s < 100:
+        deviations.append(f"E1: the trial of a size lasts {settings.trial_s:g} s instead of 100 s")
+    if setting.capabilities.simulated:
+        deviations.append("the DUT is simulated: results describe the model")
+    return Result(method="buffer_over_time", rows=rows, deviations=deviations, remarks=remarks)
+
+
+def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]]:
+    """The rows of one trial, and what is to be said about it."""
+    size = record.trial.frame_bytes
+    samples = samples_of(record, record.facts.tracked)
+    if not record.valid or len(samples) < POINTS_MIN:
+        remark = (
+            "; ".join(record.invalid_because) or f"only {len(samples)} samples held a frame: no behaviour over time"
+        )
+        return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)], []
+    found = behaviour(samples)
+    base_ns = min(sample.min_ns for sample in samples)
+    sizing = _Sizing(setting, record, base_ns)
+    timed = [(piece.start_s, _piece_row(sizing, piece)) for piece in found.pieces]
+    timed += [(jump.start_s, _jump_row(sizing, jump)) for jump in found.jumps]
+    rows = [row for _, row in sorted(timed, key=lambda entry: entry[0])]
+    if found.stalls:
+        rows.append(_stalls_row(sizing, found.stalls))
+    return rows, [sentence] if (sentence := _sentence(size, found, rows)) else []
+
+
+class _Sizing:
+    """Turns times into bytes for one trial: what a queue holds leaves at the output's rate."""
+
+    def __init__(self, setting: Setting, record: TrialRecord, base_ns: float) -> None:
+        self.setting, self.record, self.base_ns = setting, record, base_ns
+        self.frame_bytes = record.trial.frame_bytes
+
+    def latency(self, value_ns: float, error_ns: float = 0.0) -> Quantity:
+        """A latency corrected for the tester's bias; `error_ns` is a standard error (k = 1)."""
+        found = self.setting.bias.corrected(
+            value_ns, self.frame_bytes, self.record.offered_fps, single_frame=error_ns == 0.0
+        )
+        if found.uncertainty is None or error_ns == 0.0:
+            return found
+        return found.model_copy(update={"uncertainty": expanded(combine(found.uncertainty / 2, error_ns))})
+
+    def change(self, change_ns: float, error_ns: float, forwarded_fps: float) -> Quantity:
+        """Bytes that came to a queue whose latency changed so much."""
+        bytes_per_ns = forwarded_fps * self.frame_bytes / NS_PER_S
+        return Quantity(value=change_ns * bytes_per_ns, unit="byte", uncertainty=expanded(error_ns * bytes_per_ns))
+
+    def depth(self, longest_ns: float, forwarded_fps: float) -> Quantity:
+        """Bytes of a full buffer, the frame being sent included."""
+        waiting = (longest_ns - self.base_ns) * forwarded_fps * self.frame_bytes / NS_PER_S
+        # Beside those that wait a frame is being sent, and a buffer of almost one more would drop the same frames.
+        return Quantity(
+            value=waiting + 1.5 * self.frame_bytes, unit="byte", uncertainty=expanded(rectangular(self.frame_bytes / 2))
+        )
+
+
+def _piece_row(sizing: _Sizing, piece: Piece) -> Row:
+    fit = piece.fit
+    figures = _times(piece.start_s, piece.end_s) | {
+        "slope": Quantity(value=fit.slope, unit="ns/s", uncertainty=expanded(piece.slope_error)),
+        "intercept": sizing.latency(fit.constant, fit.constant_error),
+        "level": sizing.latency(fit.at((piece.start_s + piece.end_s) / 2), fit.slope_error),
+        "min": sizing.latency(min(sample.min_ns for sample in piece.samples)),
+        "max": sizing.latency(longest_ns := max(sample.max_ns for sample in piece.samples)),
+        "lost": Quantity(value=piece.lost_frames, unit="frames", uncertainty=0.0),
+    }
+    if piece.meaning in ("filling", "draining"):
+        span_s = piece.end_s - piece.start_s
+        figures["mismatch"] = Quantity(
+            value=fit.slope * PPM_PER_NS_PER_S, unit="ppm", uncertainty=expanded(piece.slope_error) * PPM_PER_NS_PER_S
+        )
+        figures["backlog"] = sizing.change(fit.slope * span_s, piece.slope_error * span_s, piece.forwarded_fps)
+    elif piece.meaning == "full and dropping":
+        figures["depth"] = sizing.depth(longest_ns, piece.forwarded_fps)
+    return _row(sizing, f"{span_text(piece.start_s, piece.end_s)}: {piece.meaning}", figures)
+
+
+def _jump_row(sizing: _Sizing, jump: Jump) -> Row:
+    figures = _times(jump.start_s, jump.end_s) | {
+        "step": Quantity(value=jump.step_ns, unit="ns", uncertainty=expanded(jump.step_error_ns)),
+        "backlog": sizing.change(jump.step_ns, jump.step_error_ns, sizing.record.offered_fps),
+    }
+    return _row(sizing, f"{span_text(jump.start_s, jump.end_s)}: jump", figures)
+
+
+def _stalls_row(sizing: _Sizing, stalls: Stalls) -> Row:
+    gap_ns = NS_PER_S / sizing.record.offered_fps
+    figures = {
+        "period": Quantity(value=stalls.period_s, unit="s", uncertainty=expanded(stalls.period_error_s)),
+        # The frame that waited longest came at most one gap after the stall began.
+        "length": Quantity(
+            value=stalls.longest_wait_ns + gap_ns / 2, unit="ns", uncertainty=expanded(rectangular(gap_ns / 2))
+        ),
+    }
+    return _row(sizing, f"{stalls.count} times: periodic stall", figures)
+
+
+def span_text(start_s: float, end_s: float) -> str:
+    """'0–13 s'; the start of the first sample is that of the trial."""
+    start, end = (f"{value:.3g}" if value < 100 else f"{value:.0f}" for value in (start_s, end_s))
+    return f"{'0' if start_s < 0.01 * (end_s - start_s) else start}–{end} s" if end_s > start_s else f"{end} s"
+
+
+def _times(start_s: float, end_s: float) -> dict[str, Quantity]:
+    return {
+        "start": Quantity(value=start_s, unit="s", uncertainty=0.0),
+        "end": Quantity(value=end_s, unit="s", uncertainty=0.0),
+    }
+
+
+def _row(sizing: _Sizing, case: str, figures: dict[str, Quantity]) -> Row:
+    return Row(frame_bytes=sizing.frame_bytes, case=case, figures=figures, trial=sizing.record.index)
+
+
+def _sentence(size: int, found: Behaviour, rows: list[Row]) -> str:
+    said = [row.case for row in rows]
+    return f"{size} byte: {'; '.join(said)}" if len(said) > 1 or found.pieces[0].meaning != "flat" else ""
+
+
+def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, TrialRecord]:
+    """A trial at the smallest gap, or as near to it as the tester comes."""
+    settings = setting.plan.buffer_over_time
+    rate = settings.rate_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+    spoiled = 0
+    while True:
+        interval_ns = round(settings.sample_s * NS_PER_S)
+        purpose = f"over time {size} byte"
+        record = yield setting.trial(purpose, size, rate, settings.trial_s, interval_ns=interval_ns)
+        if beyond_tester(record):
+            rate *= TESTER_MARGIN * record.offered_share
+            continue
+        spoiled += not record.valid
+        if record.valid or spoiled >= RETRIES:
+            return record

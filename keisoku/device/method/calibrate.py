@@ -1,0 +1,76 @@
+"""The tester on a bare cable: what it adds by itself, per frame size and load (E1 §calibration, RFC 8238 §4)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Generator
+
+from keisoku.analysis import budget
+from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.uncertainty import standard_error_of_mean
+from keisoku.device.analysis.histogram import merged
+from keisoku.device.analysis.percentile import percentile
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
+from keisoku.device.method.setting import Setting
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.run.result import Result, Row
+
+
+def calibrate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """Rows, one a size and load: 'offered' (frames/s), 'bias', 'repeat' and 'spread' (ns); see `calibration.bias`."""
+    settings = setting.plan.calibrate
+    rows = []
+    for size in setting.plan.frame_bytes:
+        maximum = yield from _maximum(setting, size)
+        for percent in settings.loads_percent:
+            records = []
+            for number in range(1, settings.trials + 1):
+                record = yield from _trial(setting, size, maximum * percent / 100, number, percent)
+                if record is not None:
+                    records.append(record)
+            if len(records) >= 2:
+                rows.append(_row(setting, records))
+    remarks = [] if rows else ["no load could be offered reliably: nothing was calibrated"]
+    return Result(method="calibrate", rows=rows, remarks=remarks)
+
+
+def _maximum(setting: Setting, size: int) -> Generator[Trial, TrialRecord, float]:
+    """What the tester can offer on the cable, at most the link's maximum, in frames/s."""
+    line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+    record = yield setting.trial(f"maximum {size} byte", size, line, setting.plan.calibrate.trial_s)
+    return TESTER_MARGIN * line * record.offered_share
+
+
+def _trial(
+    setting: Setting, size: int, rate: float, number: int, percent: float
+) -> Generator[Trial, TrialRecord, TrialRecord | None]:
+    for _ in range(RETRIES):
+        record = yield setting.trial(
+            f"cable {percent:g} % {number}, {size} byte", size, rate, setting.plan.calibrate.trial_s
+        )
+        if record.valid and record.facts.tracked.latency is not None:
+            return record
+    return None
+
+
+def _row(setting: Setting, records: list[TrialRecord]) -> Row:
+    latencies = [latency for record in records if (latency := record.facts.tracked.latency) is not None]
+    means = [latency.mean_ns for latency in latencies]
+    histogram = merged([latency.histogram for latency in latencies])
+    low, high = percentile(histogram, 15.87), percentile(histogram, 84.13)
+    assert low is not None and high is not None, "a cable has no negative latency on one clock"
+    repeat = statistics.stdev(means)
+    trial = records[0].trial
+    instrument = setting.bias.at(trial.frame_bytes, trial.frames_per_second)
+    parts = [budget.normal("repeatability of the trials' means", standard_error_of_mean(repeat, len(means)))]
+    bias = budget.figure(sum(means) / len(means), "ns", [*parts, *(instrument.of_mean if instrument else ())])
+    return Row(
+        frame_bytes=trial.frame_bytes,
+        figures={
+            "offered": Quantity(value=trial.frames_per_second, unit="frames/s"),
+            "bias": bias,
+            "repeat": Quantity(value=repeat, unit="ns"),
+            "spread": Quantity(value=(high.value_ns - low.value_ns) / 2, unit="ns"),
+        },
+        trial=records[0].index,
+    )

@@ -1,0 +1,79 @@
+"""RFC 8219 §7.2: typical and worst-case latency, of every frame of the part of the stream that the RFC tags."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.percentile import percentile
+from keisoku.device.method import deviations, rfc8219_deviations
+from keisoku.device.method.repetitions import latency, load, repeat, summary
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc8219_settings import DelaySettings
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.run.result import Result, Row
+
+_TAGS = 500
+"""§7.2: "Identifying tags SHOULD be included in at least 500 frames after 60 seconds"."""
+_FIGURES = {"typical": 50.0, "worst_case": 99.9}
+"""§7.2: TL = Median(Li), WCL = L99.9thPercentile."""
+
+
+def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size: 'typical' and 'worst_case' (ns), medians of all trials, each with '_p1' and '_p99' of them."""
+    settings = setting.plan.delay
+    rows, found = [], _deviations(setting)
+    for size in setting.plan.frame_bytes:
+        rate = yield from load(setting, size, settings.rate_fps)
+        if rate == 0:
+            rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: delay not measured"))
+            continue
+        tag = round(rate * settings.tag_after_s)
+        records = yield from repeat(setting, "delay", size, rate, settings.trial_s, settings.trials, tag=tag)
+        rows.append(_row(setting, records))
+        fewest = min((_tagged(record) for record in records if record.valid), default=_TAGS)
+        if fewest < _TAGS:
+            found.append(f"RFC 8219 §7.2: only {fewest} frames of {size} byte were tagged in a trial, not {_TAGS}")
+    return Result(method="delay", rows=rows, deviations=found)
+
+
+def _row(setting: Setting, records: list[TrialRecord]) -> Row:
+    size = records[0].trial.frame_bytes
+    usable = [record for record in records if record.valid and _tagged(record) > 0]
+    if not usable:
+        remark = "; ".join(records[0].invalid_because) or "no frame was forwarded after the tag"
+        return Row(frame_bytes=size, figures={}, remark=remark)
+    figures = {"offered": Quantity(value=usable[0].offered_fps, unit="frames/s")}
+    for name, percent in _FIGURES.items():
+        values, bound_ns = [], 0.0
+        for record in usable:
+            tracked = record.facts.tracked
+            if tracked.latency is not None and tracked.latency_since_tag is not None:
+                extremes = tracked.latency.min_ns, tracked.latency.max_ns
+                value = percentile(tracked.latency_since_tag, percent, *extremes)
+                if value is not None:
+                    values.append(value.value_ns)
+                    bound_ns = max(bound_ns, value.bound_ns)
+        if values:
+            for suffix, value_ns in zip(("", "_p1", "_p99"), summary(values), strict=True):
+                figures[name + suffix] = latency(setting, value_ns, bound_ns, usable[0])
+    return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=_spoiled(records))
+
+
+def _spoiled(records: list[TrialRecord]) -> str:
+    spoiled = sum(not record.valid for record in records)
+    return f"{spoiled} of {len(records)} trials were spoiled by the tester and left out" if spoiled else ""
+
+
+def _tagged(record: TrialRecord) -> int:
+    since = record.facts.tracked.latency_since_tag
+    return since.negative + sum(since.counts) if since is not None else 0
+
+
+def _deviations(setting: Setting) -> list[str]:
+    used, standard = setting.plan.delay, DelaySettings()
+    found = [deviations.FIFO]
+    found += rfc8219_deviations.delay(setting, "§7.2", used.trial_s, standard.trial_s, used.trials, used.rate_fps)
+    if used.tag_after_s < standard.tag_after_s:
+        found.append(f"RFC 8219 §7.2: frames are tagged after {used.tag_after_s:g} s instead of 60 s")
+    return found

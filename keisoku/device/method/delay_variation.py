@@ -1,0 +1,72 @@
+"""RFC 8219 §7.3: packet delay variation and inter-packet delay variation of all frames of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.percentile import Percentile, packet_delay_variation, percentile
+from keisoku.device.method import rfc8219_deviations
+from keisoku.device.method.repetitions import difference, load, repeat, summary
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc8219_settings import DelayVariationSettings
+from keisoku.device.record.counts import Tracked
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.run.result import Result, Row
+
+
+def delay_variation(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size, in ns, medians of all trials: 'pdv', 'pdv_p1', 'pdv_p99', 'ipdv_min', 'ipdv_median', 'ipdv_max'.
+
+    IPDV keeps its sign: its distribution is in each trial's record.
+    """
+    used, standard = setting.plan.delay_variation, DelayVariationSettings()
+    found = rfc8219_deviations.delay(setting, "§7.3", used.trial_s, standard.trial_s, used.trials, used.rate_fps)
+    rows = []
+    for size in setting.plan.frame_bytes:
+        rate = yield from load(setting, size, used.rate_fps)
+        if rate == 0:
+            rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: nothing was measured"))
+            continue
+        records = yield from repeat(setting, "delay variation", size, rate, used.trial_s, used.trials, variation=True)
+        rows.append(_row(setting, records))
+    return Result(method="delay_variation", rows=rows, deviations=found)
+
+
+def _row(setting: Setting, records: list[TrialRecord]) -> Row:
+    size = records[0].trial.frame_bytes
+    usable = [record for record in records if record.valid]
+    figures: dict[str, Quantity] = {}
+    trials = [_variations(record.facts.tracked) for record in usable]
+    for name in ("pdv", "ipdv_min", "ipdv_median", "ipdv_max"):
+        values = [trial[name] for trial in trials if name in trial]
+        if not values:
+            continue
+        bound_ns = max(value.bound_ns for value in values)
+        median, low, high = summary([value.value_ns for value in values])
+        figures[name] = difference(setting, median, bound_ns, usable[0])
+        if name == "pdv":
+            figures["pdv_p1"] = difference(setting, low, bound_ns, usable[0])
+            figures["pdv_p99"] = difference(setting, high, bound_ns, usable[0])
+    if not figures:
+        remark = "; ".join(records[0].invalid_because) or "nothing was forwarded"
+        return Row(frame_bytes=size, figures={}, remark=remark)
+    figures["offered"] = Quantity(value=usable[0].offered_fps, unit="frames/s")
+    spoiled = len(records) - len(usable)
+    remark = f"{spoiled} of {len(records)} trials were spoiled by the tester and left out" if spoiled else ""
+    return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)
+
+
+def _variations(tracked: Tracked) -> dict[str, Percentile]:
+    found: dict[str, Percentile] = {}
+    pdv = packet_delay_variation(tracked.latency) if tracked.latency is not None else None
+    if pdv is not None:
+        found["pdv"] = pdv
+    ipdv = tracked.variation
+    if ipdv is not None:
+        found["ipdv_min"] = Percentile(ipdv.min_ns, 0.0)
+        found["ipdv_max"] = Percentile(ipdv.max_ns, 0.0)
+        median = percentile(ipdv.histogram, 50.0, ipdv.min_ns, ipdv.max_ns)
+        if median is not None:
+            found["ipdv_median"] = median
+    return found

@@ -1,0 +1,160 @@
+"""Where a plan differs from the procedure it is named after: clause first, then what was done.
+
+Compares settings only; a method adds what it learns while running.
+"""
+
+from __future__ import annotations
+
+from keisoku.device.plan.plan import Plan
+from keisoku.device.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
+from keisoku.device.plan.settings import (
+    RFC2544_SIZES,
+    RFC5695_SIZES,
+    LatencySettings,
+    LossSettings,
+    PhaseSettings,
+    ThroughputSettings,
+)
+from keisoku.frame.stack import ALIASES
+
+FIFO = (
+    "RFC 1242 §3.8: latency runs from the transmit stamp to the receive stamp of a frame, as for a bit-forwarding"
+    " device (FIFO), also where the device stores frames first"
+)
+
+
+def rfc2544(plan: Plan, simulated: bool) -> list[str]:
+    """Deviations common to all methods of RFC 2544."""
+    phases, standard = plan.phases, PhaseSettings()
+    found = []
+    labels = _labels(plan)
+    clause, sizes = ("RFC 5695 §4.1.5.1", RFC5695_SIZES) if labels else ("RFC 2544 §9.1", RFC2544_SIZES)
+    missing = [str(size) for size in sizes if size not in plan.frame_bytes]
+    if missing:
+        found.append(f"{clause}: frame sizes {', '.join(missing)} were not tested")
+    if labels > 1:
+        found.append(f"RFC 5695 §4.1.4.1: frames have {labels} labels instead of exactly one")
+    if labels or "mpls" in (plan.dut or ""):
+        found.append("RFC 5695 §4.1.3: labels are static, not learned by a label distribution protocol")
+    elif plan.headers != "ipv4":
+        found.append(f"RFC 2544 appendix C.2.6.4: test frames are {plan.headers}, not IPv4/UDP")
+    if not phases.learning:
+        found.append("RFC 2544 §23 b: no learning frames were sent")
+    for clause, name, used, wanted in (
+        ("b", "wait after the learning frames", phases.learning_wait_s, standard.learning_wait_s),
+        ("d", "wait for the last frames", phases.drain_s, standard.drain_s),
+        ("e", "pause between trials", phases.rest_s, standard.rest_s),
+    ):
+        if used < wanted:
+            found.append(f"RFC 2544 §23 {clause}: {name} is {used:g} s instead of {wanted:g} s")
+    if "management" in plan.modifiers:
+        found.append("RFC 2544 §11.2: the answers to the management queries are not verified")
+    if "routing" in plan.modifiers:
+        found.append("RFC 2544 §11.3: it is not verified that the device processed the routing updates")
+    if plan.filters is not None and plan.dut is None:
+        found.append(f"RFC 2544 §11.4: that the device has {plan.filters} filters is the operator's statement")
+    if simulated:
+        found.append("the DUT is simulated: results describe the model")
+    return found
+
+
+def throughput(plan: Plan) -> list[str]:
+    """RFC 2544 §24: the deciding trial lasts at least 60 s."""
+    return _short("§24", "the deciding trial", plan.throughput.trial_s, ThroughputSettings().trial_s)
+
+
+def _searched(plan: Plan) -> list[str]:
+    """Of a method that looks for the throughput itself; a throughput that stands beside it says it for both."""
+    return [] if "throughput" in plan.methods else throughput(plan)
+
+
+def ceiling(percent: float) -> list[str]:
+    """What a search that does not try the whole line has to say: later RFCs want it so, RFC 2544 knows no ceiling."""
+    if percent == 100:
+        return []
+    return [
+        f"RFC 2544 §26.1 at {percent:g} %: no load above {percent:g} % of the link's maximum is tried. Clocks may be"
+        " off by ±100 ppm (RFC 8238 §5.2, hence 99.98 % in §5.3 and RFC 8239 §2.2): at 100 % a tester that is faster"
+        " than the DUT's output fills its buffer by itself"
+    ]
+
+
+def latency(plan: Plan) -> list[str]:
+    """RFC 2544 §26.2: at least 120 s, tag after 60 s, at least 20 repetitions."""
+    used, standard = plan.latency, LatencySettings()
+    found = [FIFO]
+    found += _short("§26.2", "the stream", used.trial_s, standard.trial_s)
+    if used.tag_after_s < standard.tag_after_s:
+        found.append(f"RFC 2544 §26.2: the tagged frame leaves after {used.tag_after_s:g} s instead of 60 s")
+    if used.trials < standard.trials:
+        found.append(f"RFC 2544 §26.2: {used.trials} repetitions instead of at least {standard.trials}")
+    if used.rate_fps is not None:
+        found.append("RFC 2544 §26.2: latency was measured at a given load, not at the throughput")
+    else:
+        found += _searched(plan)
+    return found
+
+
+def loss(plan: Plan) -> list[str]:
+    """RFC 2544 §24 and §26.3."""
+    found = _short("§24", "each trial", plan.loss.trial_s, LossSettings().trial_s)
+    if plan.loss.maximum_fps is not None:
+        found.append(
+            f"RFC 2544 §26.3: 100 % is {plan.loss.maximum_fps:g} frames/s as asked, not the maximum of the link"
+        )
+    return found
+
+
+def back_to_back(plan: Plan) -> list[str]:
+    """RFC 2544 §26.4 and RFC 9004 §6.2, which wants longer waits than 2 s behind bursts longer than 2 s."""
+    used = plan.back_to_back
+    found = _searched(plan)
+    if used.trials < BackToBackSettings().trials:
+        found.append(f"RFC 2544 §26.4: {used.trials} tests instead of at least 50 (RFC 9004 §6.3: a number to report)")
+    if plan.phases.drain_s < PhaseSettings().drain_s:
+        found.append(
+            f"RFC 9004 §6.2: after the last expected frame {plan.phases.drain_s:g} s are waited instead of at least 2 s"
+        )
+    if used.limit_s > max(PhaseSettings().drain_s, plan.phases.drain_s):
+        found.append(
+            f"RFC 9004 §6.2: {plan.phases.drain_s:g} s are waited after the last expected frame of any burst, not"
+            " longer behind one of more than 2 s"
+        )
+    return found
+
+
+def recovery(plan: Plan) -> list[str]:
+    """RFC 2544 §26.5."""
+    found = []
+    used_s, wanted_s = plan.recovery.overload_s, RecoverySettings().overload_s
+    if used_s < wanted_s:
+        found.append(f"RFC 2544 §26.5: the overload lasts {used_s:g} s instead of at least {wanted_s:g} s")
+    if plan.recovery.rate_fps is not None:
+        found.append("RFC 2544 §26.5: the throughput was given, not determined first")
+    return found
+
+
+def reset(plan: Plan) -> list[str]:
+    """RFC 6201 §4."""
+    found = []
+    used_s, wanted_s = plan.reset.stable_s, ResetSettings().stable_s
+    if used_s < wanted_s:
+        found.append(
+            f"RFC 6201 §4: the device forwards for {used_s:g} s before the reset instead of at least {wanted_s:g} s"
+        )
+    if plan.reset.rate_fps is not None:
+        found.append("RFC 6201 §4: the load was given, not the throughput")
+    return found
+
+
+def _labels(plan: Plan) -> int:
+    """MPLS labels that the test frames have."""
+    return ALIASES.get(plan.headers, plan.headers).count("MPLS(")
+
+
+def _short(clause: str, what: str, used_s: float, wanted_s: float) -> list[str]:
+    return (
+        [f"RFC 2544 {clause}: {what} lasts {used_s:g} s instead of at least {wanted_s:g} s"]
+        if used_s < wanted_s
+        else []
+    )

@@ -1,0 +1,75 @@
+"""RFC 2889 §5.9: whether a device filters errored frames, as IEEE 802.3 wants; those with dribble bits are forwarded.
+
+A NIC can send frames that are too long for the device, and no others: those need an engine with that ability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import get_args
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.method import rfc2889
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc2889_settings import Error
+from keisoku.device.record.trial import Flow, Trial, TrialRecord
+from keisoku.errors import PlanError
+from keisoku.run.result import Result, Row
+
+LEAST_BYTES = 64
+
+
+def errored_frames(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """A row for each error and size: 'offered' (frames/s), 'forwarded' (%), which should be none, or with dribble bits
+    all; the remark says pass or fail (§5.9.5).
+
+    Raises PlanError if the tester's port cannot send a frame above the device's maximum.
+    """
+    plan, settings = setting.plan, setting.plan.errored_frames
+    rows: list[Row] = []
+    found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.9", settings.trial_s, sizes=False)
+    left_out = [error for error in get_args(Error) if error not in settings.errors]
+    if left_out:
+        found.append(f"RFC 2889 §5.9: {', '.join(left_out)} errors were not tested")
+    found.append(f"RFC 2889 §5.9.2: one load, {settings.load_percent:g} %, was tried instead of several")
+    for error in settings.errors:
+        for size in _sizes(setting, error):
+
+            def load(fps: float, error: Error = error, size: int = size) -> Trial:
+                defect = None if error == "oversize" else error
+                trial = setting.trial(f"{error} frames, {size} byte", size, fps, settings.trial_s)
+                return trial.model_copy(update={"flows": (Flow(transmit=0, receive=1, defect=defect),)})
+
+            maximum, record = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
+            if settings.load_percent < 100:
+                record = yield from rfc2889.attempt(load(maximum * settings.load_percent / 100))
+            rows.append(_row(error, record))
+    return Result(method="errored_frames", rows=rows, deviations=found)
+
+
+def _sizes(setting: Setting, error: Error) -> tuple[int, ...]:
+    if error == "undersize":
+        return (LEAST_BYTES - 1,)
+    if error != "oversize":
+        return setting.plan.frame_bytes
+    size = setting.plan.errored_frames.largest_bytes + 1
+    most = setting.capabilities.max_frame_bytes
+    if most is not None and size > most:
+        raise PlanError(
+            "largest_bytes", f"a frame of {size} byte is above what the port can send ({most})", "raise its MTU"
+        )
+    return (size,)
+
+
+def _row(error: Error, record: TrialRecord) -> Row:
+    forwarded, offered = record.facts.tracked.forwarded_frames, record.facts.sent.offered_frames
+    figures = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
+    remark = "; ".join(record.invalid_because)
+    if record.valid:
+        passed = forwarded + record.facts.tracked.corrupt_arrivals
+        figures["forwarded"] = rfc2889.percent(passed, offered)
+        remark = "pass: filtered" if passed == 0 else "fail: not filtered"
+        if error == "dribble":
+            # §5.9.3: "The DUT/SUT MUST correct and forward frames containing dribbling bits."
+            remark = "pass: corrected and forwarded" if forwarded == offered else "fail: not all were forwarded"
+    return Row(frame_bytes=record.trial.frame_bytes, case=error, figures=figures, trial=record.index, remark=remark)

@@ -1,0 +1,54 @@
+"""RFC 2889 §5.6.3.2: frames come 88 bits apart, where IEEE 802.3 wants 96: does the device send too close as well?
+
+Needs a tester that can send so; the maximum forwarding rate of the same clause is in `forwarding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.method import rfc2889
+from keisoku.device.method.setting import Setting
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.errors import PlanError
+from keisoku.run.result import Result, Row
+
+PREAMBLE_BITS, SHORT_GAP_BITS = 64, 88
+
+
+def forward_pressure(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """A row a size: 'offered' (frames/s), 'forwarding_rate', 'line_share' (%) of what gaps of 96 bits allow, 'loss'.
+
+    Raises PlanError for a link of no known rate: there is then no gap.
+    """
+    plan, settings = setting.plan, setting.plan.forward_pressure
+    speed = setting.capabilities.link_bits_per_second
+    if speed is None:
+        raise PlanError("ports", "a link without a rate has no inter-frame gap", "use ports of a known rate")
+    rows = []
+    for size in plan.frame_bytes:
+        fps = speed / (8 * size + PREAMBLE_BITS + SHORT_GAP_BITS)
+        record = yield from rfc2889.attempt(setting.trial(f"gaps of 88 bits, {size} byte", size, fps, settings.trial_s))
+        rows.append(_row(setting, record))
+    found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.6", settings.trial_s)
+    return Result(method="forward_pressure", rows=rows, deviations=found)
+
+
+def _row(setting: Setting, record: TrialRecord) -> Row:
+    size = record.trial.frame_bytes
+    figures = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
+    remark = "; ".join(record.invalid_because)
+    line = setting.line_fps(size)
+    if record.valid and line is not None:
+        rate = rfc2889.forwarding_rate(record)
+        error = rate.uncertainty or 0.0
+        figures["forwarding_rate"] = rate
+        figures["line_share"] = Quantity(value=100 * rate.value / line, unit="%", uncertainty=100 * error / line)
+        figures["loss"] = Quantity(value=100 * record.loss_ratio, unit="%", uncertainty=0.0)
+        # Half of what the shorter gap gains: clocks may differ by 100 ppm, which is far less.
+        pressed = rate.value - error > (line + record.trial.frames_per_second) / 2
+        # §5.6.5 has the expression: a rate above the MOL "MUST be highlighted with" it.
+        pressing = "Forward Pressure detected: the device sends with gaps below 96 bits"
+        remark = pressing if pressed else "the device keeps gaps of 96 bits"
+    return Row(frame_bytes=size, figures=figures, trial=record.index, remark=remark)

@@ -1,0 +1,51 @@
+"""Search for the largest number of frames that passes a test: doubling strides, then bisection. Whole numbers only.
+
+Knows neither what the frames are nor what the test is; a trial that the tester spoils bounds the search without
+being held against the DUT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+from keisoku.device.record.trial import Trial, TrialRecord
+
+Test = Callable[[int], Generator[Trial, TrialRecord, bool | None]]
+"""Whether so many frames pass; None if the tester itself cannot tell."""
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """The largest number that passed (0: none) and the least above it that did not (None: all did)."""
+
+    passed: int
+    failed: int | None
+    by_tester: bool
+    """`failed` is where the tester gave up, not the DUT."""
+
+
+def search_frames(test: Test, first: int, most: int, step: int, stride: int) -> Generator[Trial, TrialRecord, Bracket]:
+    """Tries `first`, goes up or down by `stride`, twice as far each time, and halves what is left down to `step`.
+
+    Never tries more than `most` or less than one.
+    """
+    passed, failed, by_tester = 0, None, False
+    frames = min(max(1, first), most)
+    while True:
+        outcome = yield from test(frames)
+        if outcome:
+            passed = frames
+        else:
+            failed, by_tester = frames, outcome is None
+        if failed is None:
+            if passed == most:
+                break
+            frames, stride = min(most, passed + stride), 2 * stride
+        elif failed - passed <= step:
+            break
+        elif passed == 0:
+            frames, stride = max(1, failed - stride), 2 * stride
+        else:
+            frames = (passed + failed) // 2
+    return Bracket(passed, failed, by_tester)

@@ -1,0 +1,102 @@
+"""RFC 8239 §5: head-of-line blocking, seen in the frames of an input's other, uncongested output.
+
+Groups of four ports: the first input sends half to each of two outputs, the second input congests the second output.
+The same load without the second input is measured first: what is lost then is no head-of-line blocking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.method import rfc8239
+from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
+from keisoku.device.method.setting import Setting
+from keisoku.device.record.trial import Constant, Flow, StreamFacts, Trial, TrialRecord
+from keisoku.run.result import Result, Row
+
+_Group = tuple[int, int, int, int]
+
+
+def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size and group of ports.
+
+    'loss' (%) of the flow to the uncongested output while the other one is congested, 'alone' (%) of the same flow
+    without congestion; 'congested' (%) of all frames to the congested output: a third less what it buffers, if nothing
+    slows down the inputs. 'delay' (ns): by how much the congestion lengthens the uncongested flow's maximum latency.
+    """
+    settings = setting.plan.head_of_line
+    count = rfc8239.ports(setting, 4, "head_of_line")
+    rows: list[Row] = []
+    rates: list[FullRate] = []
+    for size in setting.plan.frame_bytes:
+        load = settings.load_percent / 100
+        full = yield from full_rate(setting, size, _flows(_groups(count, 0), load, congest=True), settings.maximum_fps)
+        rates.append(full)
+        for shift in range(settings.shifts or count):
+            groups = _groups(count, shift)
+            records = []
+            for name, congest in (("without congestion", False), ("congested", True)):
+                purpose = f"{name}, ports moved by {shift}, {size} byte"
+                flows = _flows(groups, load, congest)
+                records.append(
+                    (yield from reliably(flows_trial(setting, purpose, size, full, settings.trial_s, flows)))
+                )
+            rows += [_row(group, place, *records) for place, group in enumerate(groups)]
+    found = []
+    if count < 8:
+        found.append(f"RFC 8239 §5.2: {count} ports instead of at least eight")
+    if (settings.shifts or count) < count:
+        found.append("RFC 8239 §5.2: not every port was tested in every place of a group")
+    found.append("RFC 8239 §5.2 2): no load was split over four outputs, 25 % to each")
+    return Result(method="head_of_line", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
+
+
+def _groups(count: int, shift: int) -> list[_Group]:
+    """§5.2: consecutive ports, all moved by one from iteration to iteration."""
+    ports = [(shift + place) % count for place in range(count)]
+    return [(ports[at], ports[at + 1], ports[at + 2], ports[at + 3]) for at in range(0, count - 3, 4)]
+
+
+def _flows(groups: list[_Group], load: float, congest: bool) -> list[Flow]:
+    """Of each group first the one that meets no congestion, then those to the output that does."""
+    found = []
+    for first, second, free, crowded in groups:
+        found.append(Flow(transmit=first, receive=free, share=load / 2, pacing=Constant()))
+        found.append(Flow(transmit=first, receive=crowded, share=load / 2, pacing=Constant()))
+        if congest:
+            found.append(Flow(transmit=second, receive=crowded, share=load, pacing=Constant()))
+    return found
+
+
+def _row(group: _Group, place: int, calm: TrialRecord, busy: TrialRecord) -> Row:
+    first, second, free, crowded = (port + 1 for port in group)
+    case = f"{first} to {free}, while {first} and {second} send to {crowded}"
+    size = busy.trial.frame_bytes
+    spoiled = [*calm.invalid_because, *busy.invalid_because]
+    if spoiled:
+        return Row(frame_bytes=size, case=case, figures={}, trial=busy.index, remark="; ".join(dict.fromkeys(spoiled)))
+    before, during = calm.facts.streams[2 * place], busy.facts.streams[3 * place]
+    crowd = busy.facts.streams[3 * place + 1 : 3 * place + 3]
+    figures = {
+        "loss": _loss([during]),
+        "alone": _loss([before]),
+        "congested": _loss(crowd),
+    }
+    if before.tracked.latency is not None and during.tracked.latency is not None:
+        added_ns = during.tracked.latency.max_ns - before.tracked.latency.max_ns
+        figures["delay"] = Quantity(value=added_ns, unit="ns")
+    if figures["congested"].value == 0:
+        remark = f"output {crowded} was not congested: this says nothing about head-of-line blocking"
+    elif figures["loss"].value > figures["alone"].value:
+        remark = f"head-of-line blocking: {during.tracked.lost_frames} frames lost to a free output"
+    else:
+        remark = ""
+    return Row(frame_bytes=size, case=case, figures=figures, trial=busy.index, remark=remark)
+
+
+def _loss(streams: list[StreamFacts]) -> Quantity:
+    offered = sum(stream.offered_frames for stream in streams)
+    forwarded = sum(stream.tracked.forwarded_frames for stream in streams)
+    # Both counts are exact: the ratio has no uncertainty of measurement.
+    return Quantity(value=100 * (offered - forwarded) / offered, unit="%", uncertainty=0.0)

@@ -1,0 +1,87 @@
+"""Latency: RFC 2544 §26.2 (one tagged frame a trial) and of every frame of the same trials (E3)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.method import deviations
+from keisoku.device.method.latency_figures import latency_figures
+from keisoku.device.method.search import RETRIES, throughput_of
+from keisoku.device.method.setting import Setting
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.run.result import Result, Row
+
+
+def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size: 'offered' (frames/s), and 'min', 'mean', 'max', 'p50', 'p99', 'p99.9', 'pdv' and 'tagged', in ns.
+
+    These are FIFO: stamp on transmit to stamp on receive. Where the link has a rate, the mean is given by all four
+    definitions, 'fifo', 'lifo', 'filo' and 'lilo': RFC 8238 §2.3 demands FILO and forbids LIFO, which RFC 1242 §3.8
+    asks for where the device stores frames first.
+    Means are over all frames of all trials, except 'tagged': the average of the tagged frames, which is what
+    RFC 2544 reports.
+    """
+    rows, remarks = [], []
+    for size in setting.plan.frame_bytes:
+        rate = setting.plan.latency.rate_fps or (yield from throughput_of(setting, size))
+        if rate == 0:
+            rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: latency not measured"))
+            continue
+        records = yield from _trials(setting, size, rate)
+        rows.append(_row(setting, records))
+        lost = sum(record.facts.tracked.lost_frames for record in records)
+        if lost:
+            remarks.append(f"{size} byte: {lost} frames were lost in the latency trials")
+    plan = setting.plan
+    if setting.capabilities.link_bits_per_second is None:
+        remarks.append("The link has no rate and a frame no length in time: FIFO, LIFO, FILO and LILO latency are one.")
+    return Result(
+        method="latency",
+        rows=rows,
+        deviations=deviations.latency(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
+        remarks=remarks,
+    )
+
+
+def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
+    settings = setting.plan.latency
+    tag = round(rate * settings.tag_after_s)
+    records = []
+    for number in range(1, settings.trials + 1):
+        for _ in range(RETRIES):
+            record = yield setting.trial(
+                f"latency {number} of {settings.trials}, {size} byte", size, rate, settings.trial_s, tag=tag
+            )
+            if record.valid:
+                break
+        records.append(record)
+    return records
+
+
+def _row(setting: Setting, records: list[TrialRecord]) -> Row:
+    trial = records[0].trial
+    size, rate = trial.frame_bytes, trial.frames_per_second
+    usable = [record for record in records if record.valid]
+    measured = [record.facts.tracked.latency for record in usable]
+    latencies = [latency for latency in measured if latency is not None]
+    if not latencies:
+        return Row(
+            frame_bytes=size,
+            figures={},
+            remark="; ".join(records[0].invalid_because) or "nothing was forwarded",
+        )
+
+    speed = setting.capabilities.link_bits_per_second
+    figures = {
+        # "columns for the frame size, the rate at which the latency test was run for that frame size, […]"
+        "offered": Quantity(value=sum(record.offered_fps for record in usable) / len(usable), unit="frames/s"),
+        **latency_figures(setting.bias, latencies, size, rate, None if setting.plan.mix else speed),
+    }
+    tagged = [record.facts.tracked.tagged_latency_ns for record in usable]
+    arrived = [value for value in tagged if value is not None]
+    if arrived:
+        value_ns = sum(arrived) / len(arrived)
+        figures["tagged"] = setting.bias.corrected(value_ns, size, rate, single_frame=True)
+    remark = "" if len(arrived) == len(records) else f"{len(arrived)} of {len(records)} tagged frames can be used"
+    return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)

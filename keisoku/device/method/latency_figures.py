@@ -1,0 +1,91 @@
+"""Figures of latency from a histogram of every frame, corrected for the tester, each with its budget. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from keisoku.analysis import budget
+from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.uncertainty import COVERAGE_FACTOR
+from keisoku.device.analysis.definitions import latencies as latencies_of
+from keisoku.device.analysis.histogram import merged
+from keisoku.device.analysis.percentile import percentile
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.record.counts import Latency
+from keisoku.frame.rates import frame_time_ns
+
+LINK_TOLERANCE = 1e-4
+"""IEEE 802.3 §40.6.1.2.6 and others: a port's clock is right within 100 ppm, and so is the time of a frame."""
+PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
+
+
+def latency_figures(
+    bias: Bias,
+    latencies: Sequence[Latency],
+    frame_bytes: int,
+    fps: float,
+    link_bits_per_second: float | None = None,
+    percents: Mapping[str, float] = PERCENTILES,
+) -> dict[str, Quantity]:
+    """'min', 'mean', 'max', the percentiles named in `percents`, and 'pdv', in ns, over all frames of these trials.
+
+    With a link's rate the mean by all four definitions as well: 'fifo', 'lifo', 'filo' and 'lilo'. 'pdv' is there
+    where `percents` has 'p99.9'. Raises ValueError for no latencies.
+    """
+
+    def single(value_ns: float) -> Quantity:
+        return bias.corrected(value_ns, frame_bytes, fps, single_frame=True)
+
+    if not latencies:
+        raise ValueError("there is no latency to tell of")
+    histogram = merged([latency.histogram for latency in latencies])
+    minimum = min(latency.min_ns for latency in latencies)
+    maximum = max(latency.max_ns for latency in latencies)
+    means = [latency.mean_ns for latency in latencies]
+    repeatability = budget.repeatability("repeatability of the trials' means", means)
+    figures = {
+        "min": single(minimum),
+        "mean": bias.corrected(_mean(latencies), frame_bytes, fps, single_frame=False, repeatability=repeatability),
+        "max": single(maximum),
+    }
+    if link_bits_per_second is not None:
+        tolerance = 0.0 if bias.exact else LINK_TOLERANCE
+        figures |= _by_definition(figures["mean"], link_bits_per_second, frame_bytes, tolerance)
+    for name, percent in percents.items():
+        found = percentile(histogram, percent, minimum, maximum)
+        if found is not None:
+            figures[name] = single(found.value_ns)
+    if "p99.9" in figures:
+        figures["pdv"] = _variation(figures["p99.9"], figures["min"], bias)
+    return figures
+
+
+def _variation(high: Quantity, low: Quantity, bias: Bias) -> Quantity:
+    """D99.9 − Dmin (RFC 5481 §4.2, RFC 8219 §7.3.1): the bias cancels, two frames' spreads do not."""
+    pdv_ns = high.value - low.value
+    if high.uncertainty is None or low.uncertainty is None:
+        return Quantity(value=pdv_ns, unit="ns")
+    parts = [
+        budget.normal("99.9th percentile", high.uncertainty / COVERAGE_FACTOR),
+        budget.normal("minimum", low.uncertainty / COVERAGE_FACTOR, sensitivity=-1.0),
+    ]
+    return budget.figure(pdv_ns, "ns", [*parts, *bias.rate.contributions(pdv_ns)])
+
+
+def _by_definition(mean: Quantity, link_bits_per_second: float, size: int, tolerance: float) -> dict[str, Quantity]:
+    """The mean by all four definitions; LIFO and FILO are as much less sure as the time of a frame."""
+    found = {}
+    for name, value_ns in asdict(latencies_of(mean.value, link_bits_per_second, size)).items():
+        added = {"lifo_ns": -1.0, "filo_ns": 1.0}.get(name)
+        figure = mean.model_copy(update={"value": value_ns})
+        if added is not None and mean.uncertainty is not None:
+            half_width_ns = tolerance * frame_time_ns(link_bits_per_second, size)
+            frame_time = budget.rectangular("frame time: rate of the link", half_width_ns, sensitivity=added)
+            figure = budget.figure(value_ns, "ns", (*mean.budget, frame_time))
+        found[name.removesuffix("_ns")] = figure
+    return found
+
+
+def _mean(latencies: Sequence[Latency]) -> float:
+    return sum(latency.mean_ns * latency.count for latency in latencies) / sum(latency.count for latency in latencies)

@@ -1,0 +1,114 @@
+"""RFC 8239 §2: forwarding, latency and jitter at line rate without congestion, by port pairs and as a full mesh.
+
+"For all tests, the traffic generator's sending rate MUST be less than or equal to 99.98% of the nominal value of the
+line rate" (§2.2): within ±100 ppm no device is then overloaded by the tester's clock alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import asdict
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.definitions import latencies
+from keisoku.device.analysis.percentile import latency_percentile
+from keisoku.device.method import rfc8239
+from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.pattern import pairs
+from keisoku.device.plan.rfc8239_settings import LINE_RATE_PERCENT
+from keisoku.device.record.counts import Latency
+from keisoku.device.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
+from keisoku.frame.rates import frame_time_ns
+from keisoku.run.result import Result, Row
+
+
+def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size, pattern and load; all figures of a row are of one trial.
+
+    'line_share' (% of 100 %) and 'lost' (frames) of all ports; 'min', 'mean', 'max' (ns) FIFO; where the link has a
+    rate, means by all four definitions and 'filo_min', 'filo_max': RFC 8238 §2.3 demands FILO, allows FIFO and forbids
+    LIFO, which is there only to be compared with results of RFC 2544.
+    Jitter (ns) is PDV, each frame's latency less its flow's least (RFC 8238 §3, RFC 5481 §4.2), never |IPDV|: 'jitter'
+    is the mean, 'jitter_p99' and 'jitter_max' are those of the worst flow. The least PDV, which §2.2 asks for, is 0 by
+    its definition. The row's trial holds the histogram.
+    """
+    settings = setting.plan.line_rate
+    count = rfc8239.ports(setting, 2, "line_rate")
+    even = count - count % 2
+    patterns = {"port pairs": pairs("pairs", even)} | ({"full mesh": pairs("mesh", count)} if count > 2 else {})
+    rows: list[Row] = []
+    rates: list[FullRate] = []
+    for size in setting.plan.frame_bytes:
+        for name, ways in patterns.items():
+            flows = _flows(ways, 1.0)
+            full = yield from full_rate(setting, size, flows, settings.maximum_fps)
+            rates.append(full)
+            for percent in settings.loads_percent:
+                flows = _flows(ways, percent / 100)
+                purpose = f"{name} {percent:g} %, {size} byte"
+                record = yield from reliably(flows_trial(setting, purpose, size, full, settings.trial_s, flows))
+                rows.append(_row(setting, name, percent, full, record))
+    found = ["RFC 8239 §2.2: no snake test: ports of the DUT that are not connected to the tester are not tested"]
+    if count == 2:
+        found.append("RFC 8239 §2.2: two ports have no full mesh beyond the port pair")
+    if even < count:
+        found.append(f"RFC 8239 §2.2: port {count} has no partner in the test of port pairs")
+    if LINE_RATE_PERCENT not in settings.loads_percent:
+        found.append(f"RFC 8239 §2.3: no load of {LINE_RATE_PERCENT} % was tested")
+    return Result(method="line_rate", rows=rows, deviations=found + rfc8239.deviations(setting, rates, all_sizes=True))
+
+
+def _flows(ways: list[tuple[int, int]], load: float) -> list[Flow]:
+    """Each port's load goes to its receivers in equal parts."""
+    sent = {port: sum(way[0] == port for way in ways) for port, _ in ways}
+    return [Flow(transmit=one, receive=other, share=load / sent[one], pacing=Constant()) for one, other in ways]
+
+
+def _row(setting: Setting, name: str, percent: float, full: FullRate, record: TrialRecord) -> Row:
+    size, tracked, sent = record.trial.frame_bytes, record.facts.tracked, record.facts.sent
+    figures = {"load": Quantity(value=percent, unit="%", uncertainty=0.0)}
+    if not record.valid or tracked.latency is None:
+        remark = "; ".join(record.invalid_because) or "nothing was forwarded"
+        return Row(frame_bytes=size, case=name, figures=figures, trial=record.index, remark=remark)
+    whole = full.fps * len(rfc8239.senders(record)) * record.trial.duration_ns / NS_PER_S
+    figures["line_share"] = Quantity(value=100 * tracked.forwarded_frames / whole, unit="%")
+    figures["lost"] = Quantity(
+        value=float(sent.offered_frames - tracked.forwarded_frames), unit="frames", uncertainty=0.0
+    )
+
+    def corrected(value_ns: float, single_frame: bool = True) -> Quantity:
+        return setting.bias.corrected(value_ns, size, record.offered_fps, single_frame=single_frame)
+
+    figures |= {
+        "min": corrected(tracked.latency.min_ns),
+        "mean": corrected(tracked.latency.mean_ns, single_frame=False),
+        "max": corrected(tracked.latency.max_ns),
+    }
+    speed = setting.capabilities.link_bits_per_second
+    if speed is not None:
+        for key, value_ns in asdict(latencies(figures["mean"].value, speed, size)).items():
+            # The frame time is exact: all four are as sure as what was measured.
+            figures[key.removesuffix("_ns")] = figures["mean"].model_copy(update={"value": value_ns})
+        for key in ("min", "max"):
+            frame_ns = frame_time_ns(speed, size)
+            figures[f"filo_{key}"] = figures[key].model_copy(update={"value": figures[key].value + frame_ns})
+    figures |= _jitter(
+        [one.tracked.latency for one in record.facts.streams if one.tracked.latency is not None], figures
+    )
+    return Row(frame_bytes=size, case=name, figures=figures, trial=record.index)
+
+
+def _jitter(flows: list[Latency], known: dict[str, Quantity]) -> dict[str, Quantity]:
+    """PDV of each flow by itself: flows differ in latency without any variation. The bias cancels."""
+    frames = sum(latency.count for latency in flows)
+    high = [(latency_percentile(latency, 99.0), latency.min_ns) for latency in flows]
+    scatter = known["max"].uncertainty
+    unsure = None if scatter is None else 2**0.5 * scatter
+    found = {
+        "jitter": sum(latency.count * (latency.mean_ns - latency.min_ns) for latency in flows) / frames,
+        "jitter_max": max(latency.max_ns - latency.min_ns for latency in flows),
+    }
+    if all(value is not None for value, _ in high):
+        found["jitter_p99"] = max(value.value_ns - least for value, least in high if value is not None)
+    return {name: Quantity(value=value, unit="ns", uncertainty=unsure) for name, value in found.items()}

@@ -1,0 +1,85 @@
+"""RFC 2544 §26.3: frame loss rate at 100 %, 90 %, … of the maximum, until two successive clean trials."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.method import deviations
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
+from keisoku.device.method.setting import Setting
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.run.result import Result, Row
+
+
+def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size and load: 'offered' (frames/s), 'load' (% of the maximum), 'loss' (%)."""
+    rows: list[Row] = []
+    lowered: dict[int, float] = {}
+    for size in setting.plan.frame_bytes:
+        maximum = setting.plan.loss.maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        maximum, first = yield from _reachable(setting, size, maximum)
+        if first is None:
+            lowered[size] = maximum
+        rows += yield from _steps(setting, size, maximum, first)
+    plan = setting.plan
+    found = deviations.loss(plan) + deviations.rfc2544(plan, setting.capabilities.simulated)
+    if lowered:
+        most = ", ".join(f"{fps:,.0f} frames/s at {size} byte" for size, fps in lowered.items())
+        found.append(
+            f"RFC 2544 §26.3: 100 % is not the maximum of the link but the most the tester could offer: {most}"
+        )
+    return Result(method="loss", rows=rows, deviations=found)
+
+
+def _reachable(
+    setting: Setting, size: int, maximum: float
+) -> Generator[Trial, TrialRecord, tuple[float, TrialRecord | None]]:
+    """The most the tester can offer up to `maximum`, and the trial at 100 % if that is `maximum` itself."""
+    record = yield _step(setting, size, maximum, 100)
+    if record.valid:
+        return maximum, record
+    while beyond_tester(record):
+        maximum *= TESTER_MARGIN * record.offered_share
+        record = yield setting.trial(f"maximum {size} byte", size, maximum, setting.plan.loss.trial_s)
+    return maximum, None
+
+
+def _steps(
+    setting: Setting, size: int, maximum: float, first: TrialRecord | None
+) -> Generator[Trial, TrialRecord, list[Row]]:
+    rows: list[Row] = []
+    clean = 0
+    percent = 100.0
+    # "until there are two successive trials in which no frames are lost"
+    while percent > 0 and clean < 2:
+        record = first or (yield _step(setting, size, maximum, percent))
+        first = None
+        for _ in range(RETRIES):
+            if record.valid:
+                break
+            record = yield _step(setting, size, maximum, percent)
+        rows.append(_row(record, percent))
+        clean = clean + 1 if record.valid and record.loss_ratio == 0 else 0
+        percent = round(percent - setting.plan.loss.step_percent, 9)
+    return rows
+
+
+def _step(setting: Setting, size: int, maximum: float, percent: float) -> Trial:
+    return setting.trial(f"{percent:g} % {size} byte", size, maximum * percent / 100, setting.plan.loss.trial_s)
+
+
+def _row(record: TrialRecord, percent: float) -> Row:
+    figures = {
+        "offered": Quantity(value=record.offered_fps, unit="frames/s"),
+        "load": Quantity(value=percent, unit="%", uncertainty=0.0),
+    }
+    if record.valid:
+        # Both counts are exact: the ratio has no uncertainty of measurement.
+        figures["loss"] = Quantity(value=100 * record.loss_ratio, unit="%", uncertainty=0.0)
+    return Row(
+        frame_bytes=record.trial.frame_bytes,
+        figures=figures,
+        trial=record.index,
+        remark="; ".join(record.invalid_because),
+    )

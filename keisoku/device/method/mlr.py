@@ -1,0 +1,221 @@
+"""NDR and PDR by MLRsearch (draft-ietf-bmwg-mlrsearch): for each goal the bounds of the load that meets it.
+
+A controller asks for trials and classifies loads; this file carries its questions to the engine. Trials end when they
+are decided, where one bad trial decides; a tester that falls short lowers the highest load and begins again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.method import deviations
+from keisoku.device.method.descent import descent
+from keisoku.device.method.search import RETRIES, SPOILED_LOADS, TESTER_MARGIN, beyond_tester, ceiling_fps
+from keisoku.device.method.search_goal import Answer, Bounds, Goal, Question, Search
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.mlr_settings import MlrSettings
+from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.run.result import Result, Row
+
+LEAST_SHARE = 1e-4
+"""Of the highest load: the least one that is tried if none is given."""
+MOST_TRIALS = 1000
+"""For one goal: far more than any search needs that comes to an end."""
+
+
+@dataclass
+class _Found:
+    """What became of one goal."""
+
+    goal: Goal
+    bounds: Bounds = field(default_factory=lambda: Bounds(None, None, 0.0))
+    records: list[TrialRecord] = field(default_factory=list)
+    """Trials carried out for it; others were known from goals before."""
+    given_up: str = ""
+    limited_by_tester: bool = False
+
+    @property
+    def name(self) -> str:
+        """As networks call it."""
+        return "NDR" if self.goal.loss_ratio == 0 else f"PDR {100 * self.goal.loss_ratio:g} %"
+
+
+def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size and goal: 'throughput' (conditional, frames/s), 'lower_bound', 'upper_bound', 'seconds', 'trials'.
+
+    The uncertainty of the throughput is the distance of the bounds; 'seconds' are the engine's, with all waits.
+    """
+    settings = setting.plan.mlr
+    preset = settings.preset()
+    rows, remarks = [], deviations.ceiling(settings.ceiling_percent)
+    for size in setting.plan.frame_bytes:
+        search = _Search(setting, size)
+        for percent in settings.loss_percent:
+            found = yield from search.bounds(Goal(percent / 100, preset, settings.width_percent / 100))
+            rows.append(_row(search, found))
+            if found.given_up:
+                remarks.append(f"{size} byte, {found.name}: {found.given_up}")
+            elif found.limited_by_tester:
+                remarks.append(
+                    f"{size} byte, {found.name}: the highest load was limited by the tester, not by the link"
+                )
+    if any(row.trial is not None for row in rows) and settings.stop_at_loss and preset.exceed_percent == 0:
+        remarks.append("trials ended as soon as they had lost more than their goal allows; those without ran in full")
+    plan = setting.plan
+    return Result(
+        method="mlr",
+        rows=rows,
+        deviations=deviations_of(settings) + deviations.rfc2544(plan, setting.capabilities.simulated),
+        remarks=remarks,
+    )
+
+
+def deviations_of(settings: MlrSettings) -> list[str]:
+    """Where the goals are not RFC 2544's (draft-ietf-bmwg-mlrsearch-15 says which is)."""
+    preset, found = settings.preset(), []
+    if preset.trial_s < 60:
+        found.append(f"RFC 2544 §24: the deciding trials last {preset.trial_s:g} s instead of at least 60 s")
+    if preset.exceed_percent > 0:
+        found.append(
+            f"RFC 2544 §26.1: {preset.exceed_percent:g} % of the {preset.sum_s:g} s that classify a load may be trials"
+            " that lose more than the goal allows"
+        )
+    losses = [f"{percent:g} %" for percent in settings.loss_percent if percent > 0]
+    if losses:
+        found.append(f"RFC 2544 §26.1: a loss of {', '.join(losses)} is allowed where the case is PDR; NDR allows none")
+    return found
+
+
+class _Search:
+    """All goals of one size; trials of one goal that fit the questions of the next are not carried out again."""
+
+    def __init__(self, setting: Setting, frame_bytes: int) -> None:
+        self.setting, self.frame_bytes, self.settings = setting, frame_bytes, setting.plan.mlr
+        self.known: list[TrialRecord] = []
+        self.senders = len({transmit for transmit, _ in setting.plan.pairs()})
+
+    def bounds(self, goal: Goal) -> Generator[Trial, TrialRecord, _Found]:
+        settings, found = self.settings, _Found(goal)
+        most_fps = ceiling_fps(self.setting, self.frame_bytes, settings.ceiling_percent, settings.maximum_fps)
+        least_fps = settings.minimum_fps or most_fps * LEAST_SHARE
+        for _ in range(SPOILED_LOADS):
+            if most_fps <= least_fps:
+                break
+            spoiled = yield from self._controlled(found, least_fps, most_fps)
+            if spoiled is None:
+                return found
+            if spoiled.valid:
+                found.given_up = f"given up after {len(found.records)} trials without bounds"
+                return found
+            most_fps, found.limited_by_tester = _reachable_fps(spoiled), True
+        found.given_up = "given up: the tester itself spoiled the trials at every highest load that was tried"
+        return found
+
+    def _controlled(
+        self, found: _Found, least_fps: float, most_fps: float
+    ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
+        """A whole search, or up to the record of a load that the tester cannot carry, or to that of one too many."""
+        unused = list(self.known)
+        with closing(self._controller(found.goal, least_fps, most_fps)) as controller:
+            try:
+                question = next(controller)
+                while True:
+                    record = self._recall(unused, found.goal, question)
+                    if record is None:
+                        record = yield from self._measured(found, question)
+                        if not record.valid or len(found.records) >= MOST_TRIALS:
+                            return record
+                        self.known.append(record)
+                    question = controller.send(_answer(record, question))
+            except StopIteration as stop:
+                found.bounds = stop.value
+                return None
+
+    def _controller(self, goal: Goal, least_fps: float, most_fps: float) -> Search:
+        if self.settings.controller == "descent" and goal.loss_ratio == 0 and goal.one_bad_trial_decides:
+            return descent(goal, least_fps, most_fps)
+        from keisoku.device.method.controller import mlrsearch  # the package takes a quarter of a second to load
+
+        return mlrsearch(goal, least_fps, most_fps)
+
+    def _measured(self, found: _Found, question: Question) -> Generator[Trial, TrialRecord, TrialRecord]:
+        trial = self._trial(found, question)
+        for _ in range(RETRIES):
+            record = yield trial
+            found.records.append(record)
+            if record.valid or beyond_tester(record):
+                break
+        return record
+
+    def _trial(self, found: _Found, question: Question) -> Trial:
+        """It may end when it is decided, unless its loss ratio is of use."""
+        goal = found.goal
+        trial = self.setting.trial(
+            f"{found.name} {self.frame_bytes} byte", self.frame_bytes, question.fps, question.seconds
+        )
+        if question.for_rate or not (self.settings.stop_at_loss and goal.one_bad_trial_decides):
+            return trial
+        return trial.model_copy(update={"stop_after_lost": int(goal.loss_ratio * trial.frames * self.senders)})
+
+    def _recall(self, unused: list[TrialRecord], goal: Goal, question: Question) -> TrialRecord | None:
+        """A trial that was carried out before and answers the question; each is used once."""
+        for record in unused:
+            trial = record.trial
+            if trial.frames_per_second != question.fps or trial.duration_ns < round(question.seconds * NS_PER_S):
+                continue
+            decided = goal.one_bad_trial_decides and not question.for_rate
+            decided &= _answer(record, question).loss_ratio > goal.loss_ratio
+            if decided or not record.facts.stopped_for_loss:
+                unused.remove(record)
+                return record
+        return None
+
+
+def _answer(record: TrialRecord, question: Question) -> Answer:
+    sent, stopped = record.facts.sent, record.facts.stopped_for_loss
+    # Trials have whole ns: one that is short by a fraction of one would be asked for again and again.
+    seconds = max(question.seconds, record.trial.duration_ns / NS_PER_S)
+    return Answer(
+        seconds=seconds,
+        spent_s=sent.last_sent_ns / NS_PER_S if stopped else seconds,
+        frames=record.intended_frames if stopped else sent.offered_frames,
+        # RFC 2544 §26.1: equality of counts; corrupt frames were not forwarded either.
+        lost_frames=sent.offered_frames - record.facts.tracked.forwarded_frames,
+    )
+
+
+def _reachable_fps(record: TrialRecord) -> float:
+    return TESTER_MARGIN * min(1.0, record.offered_share) * record.trial.frames_per_second
+
+
+def _row(search: _Search, found: _Found) -> Row:
+    bounds, figures = found.bounds, {}
+    lower_fps, upper_fps = bounds.lower_fps, bounds.upper_fps
+    remark = found.given_up
+    if not remark:
+        width = 0.0 if lower_fps is None or upper_fps is None else upper_fps - lower_fps
+        figures["throughput"] = Quantity(value=bounds.conditional_fps, unit="frames/s", uncertainty=width)
+        if lower_fps is None:
+            remark = "no load met the goal"
+        elif upper_fps is None:
+            remark = "the highest load met the goal"
+    for name, fps in (("lower_bound", lower_fps), ("upper_bound", upper_fps)):
+        if fps is not None:
+            figures[name] = Quantity(value=fps, unit="frames/s", uncertainty=0.0)
+    seconds = sum(record.engine_seconds for record in found.records)
+    figures["seconds"] = Quantity(value=seconds, unit="s")
+    figures["trials"] = Quantity(value=len(found.records), unit="trials", uncertainty=0.0)
+    deciding = [
+        one for one in search.known if one.trial.frames_per_second == lower_fps and not one.facts.stopped_for_loss
+    ]
+    longest = max(deciding, key=lambda one: one.trial.duration_ns, default=None)
+    return Row(
+        frame_bytes=search.frame_bytes,
+        case=found.name,
+        figures=figures,
+        trial=longest.index if longest else None,
+        remark=remark,
+    )

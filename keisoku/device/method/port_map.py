@@ -1,0 +1,320 @@
+"""E1's port map: latency line and largest frame from every port to every other, and which ports share a chip.
+
+One way is measured at a time. Ways through one chip, or between two chips, share what they run through and would
+disturb each other at the smallest gap; there is no telling which do before the map is made.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from keisoku.analysis import budget
+from keisoku.analysis.quantity import Contribution, Quantity
+from keisoku.device.analysis.port_groups import PORTS_MIN, port_groups
+from keisoku.device.method.latency_line import latency_line, samples
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
+from keisoku.device.method.setting import Setting
+from keisoku.device.record.trial import Flow, Trial, TrialRecord
+from keisoku.run.result import Line, Result, Row
+
+RESOLUTION_NS = 1.0
+"""Differences between ways that are smaller are not looked for, however well a latency repeats."""
+_ATTEMPTS = 10
+Steps = Generator[Trial, TrialRecord, TrialRecord]
+
+
+def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """Rows: a class of ways each ('{1–4} to {5–8}': 'offset', 'limit', 'drop'), then one each way ('1 to 5').
+
+    A way has 'latency' (mean at the smallest size), 'slope', 'constant', 'offset' (how much longer it takes than
+    ways inside a group), 'limit' (bytes of the largest frame without loss) and 'drop' (% lost one byte above it).
+    """
+    names = [text for _, text in setting.plan.port_fields()]
+    ways = [_Way(one, other) for one in range(len(names)) for other in range(len(names)) if one != other]
+    tester = _Tester(setting, names)
+    sizes = sorted(setting.plan.frame_bytes)
+    for size in sizes:
+        for way in ways:
+            way.records[size] = yield from tester.measure(way, size, setting.plan.port_map.trial_s)
+    compared = _Compared(setting, ways, sizes)
+    groups = compared.groups(len(names))
+    of_port = {port: number for number, group in enumerate(groups) for port in group}
+    if setting.plan.port_map.limits:
+        guesses: dict[tuple[int, int], int] = {}
+        for way in ways:
+            kind = of_port[way.transmit], of_port[way.receive]
+            yield from _find_limit(tester, way, sizes, guesses.get(kind))
+            if way.limit is not None:
+                guesses.setdefault(kind, way.limit)
+    compared.subtract_inside(of_port)
+    rows = _class_rows(compared, groups, names) if len(groups) > 1 else []
+    rows += [_way_row(setting, compared, way, names) for way in ways]
+    return Result(
+        method="port_map",
+        rows=rows,
+        deviations=["the DUT is simulated: results describe the model"] if setting.capabilities.simulated else [],
+        remarks=_remarks(compared, groups, names, ways),
+    )
+
+
+@dataclass(eq=False)
+class _Way:
+    """From one port to another, and what has been found of it."""
+
+    transmit: int
+    receive: int
+    records: dict[int, TrialRecord] = field(default_factory=dict)
+    """By frame size."""
+    limit: int | None = None
+    """The largest frame without loss, if a larger one was lost."""
+    open_above: int | None = None
+    """The largest frame that was tried, if it passed."""
+
+
+class _Tester:
+    """Proposes trials of one way; remembers what it can offer where the smallest gap is beyond it."""
+
+    def __init__(self, setting: Setting, names: Sequence[str]) -> None:
+        self.setting, self.names = setting, names
+        self.reachable_fps: dict[int, float] = {}
+
+    def measure(self, way: _Way, size: int, seconds: float) -> Steps:
+        """A trial at the smallest gap, or as near to it as the tester comes; again if the tester spoiled it."""
+        setting = self.setting
+        line, asked = setting.line_fps(size), setting.plan.port_map.rate_fps
+        wanted = min(asked or math.inf, line or math.inf)
+        if wanted == math.inf:
+            wanted = CEILING_WITHOUT_LINK_FPS
+        flow = Flow(transmit=way.transmit, receive=way.receive)
+        purpose = f"{self.names[way.transmit]} to {self.names[way.receive]}, {size} byte"
+        spoiled = 0
+        for _ in range(_ATTEMPTS):
+            rate = min(wanted, self.reachable_fps.get(size, wanted))
+            trial = setting.trial(purpose, size, rate, seconds).model_copy(update={"flows": (flow,)})
+            record = yield trial
+            # A given rate is kept, so that all ways are measured at one load.
+            if asked is None and beyond_tester(record):
+                self.reachable_fps[size] = max(1 / seconds, rate * TESTER_MARGIN * record.offered_share)
+                continue
+            spoiled += not record.valid
+            if record.valid or spoiled == RETRIES:
+                break
+        return record
+
+
+def _passes(record: TrialRecord) -> bool:
+    return record.valid and record.facts.tracked.forwarded_frames == record.facts.sent.offered_frames
+
+
+def _find_limit(
+    tester: _Tester, way: _Way, sizes: Sequence[int], guess: int | None
+) -> Generator[Trial, TrialRecord, None]:
+    """By bisection, unless `guess`, the limit of another way of its class, is its own too: two trials tell."""
+    seconds = tester.setting.plan.port_map.limit_trial_s
+    passed = max((size for size in sizes if _passes(way.records[size])), default=0)
+    failed = min((size for size in sizes if size > passed), default=None)
+    largest = tester.setting.capabilities.max_frame_bytes or max(sizes)
+    if not passed:
+        return
+    if failed is None and largest > passed:
+        way.records[largest] = yield from tester.measure(way, largest, seconds)
+        failed = largest
+    if failed is None or _passes(way.records[failed]):
+        way.open_above = failed or passed
+        return
+    tried = [guess + 1, guess] if guess is not None else []
+    while failed - passed > 1:
+        size = next((size for size in tried if passed < size < failed), (passed + failed) // 2)
+        record = way.records[size] = yield from tester.measure(way, size, seconds)
+        if not record.valid:
+            return
+        if _passes(record):
+            passed = size
+        else:
+            failed = size
+    if way.records[failed].valid:
+        way.limit = passed
+
+
+class _Compared:
+    """The latencies of all ways at the same sizes, so that they can be compared."""
+
+    def __init__(self, setting: Setting, ways: Sequence[_Way], sizes: Sequence[int]) -> None:
+        self.ways = ways
+        self.sizes = [size for size in sizes if all(_passes(way.records[size]) for way in ways)]
+        by_size = {way: self._means(setting, way) for way in ways} if self.sizes else {}
+        self.latency_ns = {way: statistics.fmean(means) for way, means in by_size.items()}
+        self.typical_ns = _typical(by_size)
+        self.scatter = {way: self._scatter(way) for way in self.latency_ns}
+        self.inside_ns = statistics.fmean(self.latency_ns.values()) if self.latency_ns else 0.0
+
+    def groups(self, ports: int) -> list[list[int]]:
+        """Indices of ports that share a chip; all of them where nothing can be told."""
+        if not self.latency_ns:
+            return [list(range(ports))]
+        latencies = {(way.transmit, way.receive): ns for way, ns in self.typical_ns.items()}
+        squares = [contribution.uncertainty**2 for contribution in self.scatter.values()]
+        return port_groups(latencies, max(RESOLUTION_NS, statistics.fmean(squares) ** 0.5))
+
+    def subtract_inside(self, of_port: dict[int, int]) -> None:
+        """From now on offsets are against the mean of the ways inside groups."""
+        inside = [ns for way, ns in self.latency_ns.items() if of_port[way.transmit] == of_port[way.receive]]
+        self.inside_ns = statistics.fmean(inside) if inside else 0.0
+
+    def between(self, one: Sequence[int], other: Sequence[int]) -> list[_Way]:
+        """Ways from one group to another, or inside one."""
+        return [way for way in self.ways if way.transmit in one and way.receive in other]
+
+    def _means(self, setting: Setting, way: _Way) -> list[float]:
+        found = []
+        for size in self.sizes:
+            record = way.records[size]
+            correction = setting.bias.at(size, record.offered_fps)
+            found.append(statistics.fmean(samples(record)) - (correction.bias_ns if correction else 0.0))
+        return found
+
+    def _scatter(self, way: _Way) -> Contribution:
+        """Of the mean over all sizes, whose samples are independent of each other."""
+        each = [
+            contribution.uncertainty
+            for size in self.sizes
+            if (contribution := budget.repeatability("", samples(way.records[size]))) is not None
+        ]
+        standard = sum(uncertainty**2 for uncertainty in each) ** 0.5 / len(self.sizes)
+        return budget.normal("repeatability of the samples", standard)
+
+
+def _typical(by_size: dict[_Way, list[float]]) -> dict[_Way, float]:
+    """How much longer each way is than all on average: the median over the sizes.
+
+    One trial that something disturbed, among those of other sizes, then makes no group.
+    """
+    of_all = [statistics.fmean(column) for column in zip(*by_size.values(), strict=True)]
+    return {
+        way: statistics.median(own - mean for own, mean in zip(means, of_all, strict=True))
+        for way, means in by_size.items()
+    }
+
+
+def _class_rows(compared: _Compared, groups: Sequence[Sequence[int]], names: Sequence[str]) -> list[Row]:
+    """Ways inside each group, and from each group to each other."""
+    inside = [compared.latency_ns[way] for group in groups for way in compared.between(group, group)]
+    own = budget.repeatability("scatter of the ways inside groups", inside)
+    rows = []
+    for one in groups:
+        for other in groups:
+            ways = compared.between(one, other)
+            if not ways:
+                continue
+            figures = _limit_figures(ways)
+            if one is not other:
+                latencies = [compared.latency_ns[way] for way in ways]
+                scatter = budget.repeatability("scatter of the ways across", latencies)
+                parts = [part for part in (scatter, own) if part is not None]
+                offset_ns = statistics.fmean(latencies) - compared.inside_ns
+                # The bias is the same on all ways and cancels.
+                offset = budget.figure(offset_ns, "ns", parts) if len(parts) == 2 else None
+                figures["offset"] = offset or Quantity(value=offset_ns, unit="ns")
+            limits = {way.limit for way in ways}
+            text = f"{_ports(one, names)} to {_ports(other, names)}" if one is not other else ""
+            rows.append(
+                Row(
+                    frame_bytes=compared.sizes[0],
+                    case=text or f"inside {_ports(one, names)}",
+                    figures=figures,
+                    remark=f"{len(ways)} ways" + (", with different limits: the least" if len(limits) > 1 else ""),
+                )
+            )
+    return rows
+
+
+def _limit_figures(ways: Sequence[_Way]) -> dict[str, Quantity]:
+    """The least limit of the ways, and what is lost one byte above it."""
+    known = [(way.limit, way) for way in ways if way.limit is not None]
+    if not known:
+        return {}
+    limit = min(limit for limit, _ in known)
+    above = [way.records[limit + 1] for own, way in known if own == limit]
+    lost = sum(record.facts.sent.offered_frames - record.facts.tracked.forwarded_frames for record in above)
+    offered = sum(record.facts.sent.offered_frames for record in above)
+    return {
+        "limit": Quantity(value=limit, unit="byte", uncertainty=0.0),
+        "drop": Quantity(value=100 * lost / offered, unit="%", uncertainty=0.0),
+    }
+
+
+def _way_row(setting: Setting, compared: _Compared, way: _Way, names: Sequence[str]) -> Row:
+    size = compared.sizes[0] if compared.sizes else min(way.records)
+    record = way.records[size]
+    figures: dict[str, Quantity] = {}
+    tracked = record.facts.tracked
+    if tracked.latency is not None and record.valid:
+        figures["latency"] = setting.bias.corrected(
+            tracked.latency.mean_ns,
+            size,
+            record.offered_fps,
+            single_frame=False,
+            repeatability=budget.repeatability("repeatability of the samples", samples(record)),
+        )
+    line = _line(setting, way)
+    if line is not None:
+        figures |= {"slope": line.slope, "constant": line.constant}
+    if way in compared.latency_ns:
+        offset_ns = compared.latency_ns[way] - compared.inside_ns
+        figures["offset"] = budget.figure(offset_ns, "ns", [compared.scatter[way]])
+    figures |= _limit_figures([way])
+    return Row(
+        frame_bytes=size,
+        case=f"{names[way.transmit]} to {names[way.receive]}",
+        figures=figures,
+        trial=record.index,
+        remark="; ".join(record.invalid_because),
+    )
+
+
+def _line(setting: Setting, way: _Way) -> Line | None:
+    """Through the sizes of the plan that pass: trials that look for the limit are shorter, and not for latency."""
+    points, corrections = [], []
+    for size in sorted(set(setting.plan.frame_bytes)):
+        record = way.records[size]
+        if not _passes(record):
+            continue
+        correction = setting.bias.at(size, record.offered_fps)
+        corrections += [correction] if correction else []
+        bias_ns = correction.bias_ns if correction else 0.0
+        points += [(float(size), sample - bias_ns) for sample in samples(record)]
+    return latency_line(
+        points, corrections, sizes_min=2, mean_error_ns=setting.capabilities.mean_error_ns, rate=setting.bias.rate
+    )
+
+
+def _remarks(
+    compared: _Compared, groups: Sequence[Sequence[int]], names: Sequence[str], ways: Sequence[_Way]
+) -> list[str]:
+    if not compared.latency_ns:
+        said = ["no size passed on every way in a valid trial: latencies cannot be compared, and no groups told"]
+    elif len(names) < PORTS_MIN:
+        said = [f"below {PORTS_MIN} ports a chip cannot be told from a slow port"]
+    elif len(groups) == 1:
+        said = [f"ports {_ports(groups[0], names)} form one group: no way is longer than its two ports explain"]
+    else:
+        of_each = ", ".join(_ports(group, names) for group in groups)
+        said = [f"{len(groups)} groups of ports, each likely a chip of its own: {of_each}"]
+    said.append("one way was measured at a time, so that ways that share a chip did not disturb each other")
+    unknown = [way for way in ways if way.limit is None and way.open_above is None]
+    if any(way.open_above for way in ways):
+        least = min(way.open_above for way in ways if way.open_above)
+        said.append(f"where no limit is given, the largest frame tried, {least} byte, was forwarded without loss")
+    elif unknown and any(way.limit for way in ways):
+        said.append("where no limit is given, the tester spoiled the trials, or no size passed")
+    return said
+
+
+def _ports(group: Sequence[int], names: Sequence[str]) -> str:
+    """'{1–4}' for neighbours in a row, else each port."""
+    if len(group) > 2 and list(group) == list(range(group[0], group[-1] + 1)):
+        return f"{{{names[group[0]]}–{names[group[-1]]}}}"
+    return f"{{{', '.join(names[port] for port in group)}}}"

@@ -1,0 +1,143 @@
+"""Reordering at several loads, by RFC 4737 and RFC 5236: how often, how far, how late, and what a receiver must hold.
+
+At several loads because devices that spread frames over parallel paths may keep order until those are busy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc8219_settings import ReorderingSettings
+from keisoku.device.record.counts import Extents, Reordering
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.run.result import Result, Row
+
+_TCP_DEGREE = 3
+"""RFC 4737 §5.4: a TCP sender takes a 3-reordered segment for lost (RFC 5681's duplicate ACK threshold)."""
+
+
+def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size and load: 'reordered' (%), and where that is not 0 the metrics of RFC 4737 and RFC 5236.
+
+    The distributions (extents, late times, gaps, RD and RBD) are in each trial's record.
+    """
+    settings = setting.plan.reordering
+    rows: list[Row] = []
+    remarks: list[str] = []
+    for size in setting.plan.frame_bytes:
+        maximum = settings.maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        limited = False
+        # From the highest load down, so that the first trial finds what the tester can offer.
+        for percent in sorted(settings.loads_percent, reverse=True):
+            record = yield from _trial(setting, size, maximum, percent)
+            while beyond_tester(record):
+                maximum *= TESTER_MARGIN * record.offered_share
+                limited = True
+                record = yield from _trial(setting, size, maximum, percent)
+            rows.append(_row(setting, record, percent))
+        if limited:
+            remarks.append(f"{size} byte: 100 % is {maximum:,.0f} frames/s, the most that the tester could offer")
+    discarded = max((row.figures["beyond"].value for row in rows if "beyond" in row.figures), default=0)
+    if discarded:
+        remarks.append(
+            f"up to {discarded:,.0f} frames of a trial were displaced beyond the threshold and are not in RD"
+        )
+    return Result(method="reordering", rows=rows, deviations=_deviations(setting), remarks=remarks)
+
+
+def _trial(setting: Setting, size: int, maximum: float, percent: float) -> Generator[Trial, TrialRecord, TrialRecord]:
+    for _ in range(RETRIES):
+        record = yield setting.trial(
+            f"reordering at {percent:g} %, {size} byte", size, maximum * percent / 100, setting.plan.reordering.trial_s
+        )
+        if record.valid or beyond_tester(record):
+            break
+    return record
+
+
+def _row(setting: Setting, record: TrialRecord, percent: float) -> Row:
+    size, tracked = record.trial.frame_bytes, record.facts.tracked
+    figures = {
+        "load": Quantity(value=percent, unit="%", uncertainty=0.0),
+        "offered": Quantity(value=record.offered_fps, unit="frames/s"),
+    }
+    if record.valid and tracked.forwarded_frames:
+        figures["loss"] = _exact(100 * record.loss_ratio, "%")
+        # RFC 4737 §4.1: of the packets received, duplicates left out.
+        figures["reordered"] = _exact(100 * tracked.reordered.count / tracked.forwarded_frames, "%")
+        if tracked.reordering is not None:
+            found = tracked.reordering
+            figures |= _figures(found, tracked.reordered.count, tracked.forwarded_frames)
+            if not setting.plan.mix:
+                # §4.4 adds up bytes; here of whole frames, which all have one size.
+                figures["byte_offset"] = _exact(float(found.byte_offset.max_frames * size), "byte")
+            if found.late_time.count:
+                figures["late_time"] = _time(setting, found.late_time.max_ns, record)
+                figures["late_mean"] = _time(setting, found.late_time.mean_ns, record)
+    return Row(
+        frame_bytes=size,
+        case=f"{percent:g} %",
+        figures=figures,
+        trial=record.index,
+        remark="; ".join(record.invalid_because) or ("" if tracked.forwarded_frames else "nothing was forwarded"),
+    )
+
+
+def _figures(found: Reordering, reordered: int, received: int) -> dict[str, Quantity]:
+    figures = {
+        "extent": _exact(float(found.extent.max_frames), "frames"),
+        "extent_mean": _exact(_mean(found.extent), "frames"),
+        # RFC 4737 §4.6.3: a / x and (q / a) / (a / x).
+        "free_run": _exact(found.in_order_frames / reordered, "frames"),
+        "run_variation": _exact(found.run_squares * reordered / found.in_order_frames**2, ""),
+        # §5.3, definition 2: m / l.
+        "n_reordered": _exact(100 * _at(found.n_reordered, _TCP_DEGREE) / received, "%"),
+        "degree": _exact(float(len(found.n_reordered)), ""),
+    }
+    if found.gap.sum_frames:
+        figures["gap"] = _exact(_mean(found.gap), "frames")
+    placed = dict(found.displacement)
+    held = dict(found.occupancy)
+    if placed:
+        # RFC 5236 §3.6 and §3.11: RD[0] and the ends of both densities.
+        figures["in_place"] = _exact(100 * placed.get(0, 0) / sum(placed.values()), "%")
+        figures["earliest"] = _exact(float(-min(placed)), "frames")
+        figures["latest"] = _exact(float(max(placed)), "frames")
+        figures["occupancy"] = _exact(float(max(held)), "frames")
+    if found.discarded_frames:
+        figures["beyond"] = _exact(float(found.discarded_frames), "frames")
+    return figures
+
+
+def _exact(value: float, unit: str) -> Quantity:
+    """Counted."""
+    return Quantity(value=value, unit=unit, uncertainty=0.0)
+
+
+def _time(setting: Setting, value_ns: float, record: TrialRecord) -> Quantity:
+    """Between two frames at one receiver: the bias cancels."""
+    correction = setting.bias.at(record.trial.frame_bytes, record.trial.frames_per_second)
+    uncertainty = None if correction is None else 2 * 2**0.5 * correction.frame_ns
+    return Quantity(value=value_ns, unit="ns", uncertainty=uncertainty)
+
+
+def _mean(extents: Extents) -> float:
+    count = sum(extents.by_power_of_two)
+    return extents.sum_frames / count if count else 0.0
+
+
+def _at(n_reordered: list[int], degree: int) -> int:
+    return n_reordered[degree - 1] if len(n_reordered) >= degree else 0
+
+
+def _deviations(setting: Setting) -> list[str]:
+    used, standard = setting.plan.reordering, ReorderingSettings()
+    found = ["RFC 4737 §4.4: byte offsets are of whole frames with FCS, not of payloads"]
+    if used.trial_s < standard.trial_s:
+        found.append(f"RFC 2544 §24: each trial lasts {used.trial_s:g} s instead of at least {standard.trial_s:g} s")
+    if setting.capabilities.simulated:
+        found.append("the DUT is simulated: results describe the model")
+    return found

@@ -1,0 +1,70 @@
+"""What RFC 8219's procedures have in common: the load, repetitions, and medians of them.
+
+RFC 8219 §7.2 and §7.3: "The test MUST be repeated at least 20 times with the reported value being the
+median of the recorded values"; the 1st and 99th percentiles of the repetitions stand beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Generator, Sequence
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.uncertainty import combine, expanded, rectangular
+from keisoku.device.method.search import RETRIES, search
+from keisoku.device.method.setting import Setting
+from keisoku.device.record.trial import Trial, TrialRecord
+
+
+def load(setting: Setting, size: int, rate_fps: float | None) -> Generator[Trial, TrialRecord, float]:
+    """Frames/s to measure at: as asked, or the throughput ("the determined throughput rate"); 0 if there is none."""
+    if rate_fps is not None:
+        return rate_fps
+    known = setting.earlier.get("throughput")
+    rows = [row for row in known.rows if row.frame_bytes == size] if known else []
+    if rows:
+        return rows[0].figures["throughput"].value
+    return (yield from search(setting, size)).fps
+
+
+def repeat(
+    setting: Setting, purpose: str, size: int, fps: float, seconds: float, trials: int, **more: int
+) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
+    """So many trials, each tried again while the tester itself spoils it; those that stayed spoiled are among them.
+
+    `more` are the trial's `tag` or `variation`.
+    """
+    records = []
+    for number in range(1, trials + 1):
+        for _ in range(RETRIES):
+            record = yield setting.trial(f"{purpose} {number} of {trials}, {size} byte", size, fps, seconds, **more)
+            if record.valid:
+                break
+        records.append(record)
+    return records
+
+
+def summary(values: Sequence[float]) -> tuple[float, float, float]:
+    """Median, 1st and 99th percentile of repetitions (nearest rank, RFC 2330 §11.3)."""
+    ranked = sorted(values)
+    low, high = (ranked[max(1, math.ceil(share * len(ranked))) - 1] for share in (0.01, 0.99))
+    return statistics.median(ranked), low, high
+
+
+def latency(setting: Setting, value_ns: float, bound_ns: float, record: TrialRecord) -> Quantity:
+    """One frame's latency, known to `bound_ns` (the width of its bucket), less the tester's own."""
+    correction = setting.bias.at(record.trial.frame_bytes, record.trial.frames_per_second)
+    if correction is None:
+        return Quantity(value=value_ns, unit="ns")
+    standard = combine(correction.frame_ns, rectangular(bound_ns / 2))
+    return Quantity(value=value_ns - correction.bias_ns, unit="ns", uncertainty=expanded(standard))
+
+
+def difference(setting: Setting, value_ns: float, bound_ns: float, record: TrialRecord) -> Quantity:
+    """A difference of two frames' latencies: the bias cancels, two frames' spreads do not."""
+    correction = setting.bias.at(record.trial.frame_bytes, record.trial.frames_per_second)
+    if correction is None:
+        return Quantity(value=value_ns, unit="ns")
+    standard = combine(correction.frame_ns, correction.frame_ns, rectangular(bound_ns / 2))
+    return Quantity(value=value_ns, unit="ns", uncertainty=expanded(standard))

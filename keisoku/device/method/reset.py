@@ -1,0 +1,140 @@
+"""RFC 2544 §26.6 as RFC 6201 updates it: how long a device forwards nothing when it is reset.
+
+The reset is the engine's to trigger in the middle of a trial, or the operator's; the outage is found in what was
+lost, by both methods of RFC 6201 §1.3. It resets nothing itself.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.method import deviations
+from keisoku.device.method.search import RETRIES, throughput_of
+from keisoku.device.method.setting import Setting
+from keisoku.device.record.counts import Gap
+from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.run.result import Result, Row
+
+
+@dataclass(frozen=True)
+class _Outage:
+    """Of one trial; `stamps_ns` is None if the device did not come back, and both are 0 if nothing was lost."""
+
+    lost_frames: int
+    by_loss_ns: float
+    stamps_ns: float | None
+    uncertainty_ns: float
+    early: bool
+    """Frames were lost in the time in which the device has to be stable."""
+    record: TrialRecord
+
+
+def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size, each figure the mean of the trials: 'reset_by_loss' and 'reset_by_stamps' (ns), 'lost'
+    (frames), 'offered' (frames/s), 'tests'."""
+    settings = setting.plan.reset
+    by_hand = setting.capabilities.resets == "by hand"
+    rows = []
+    for size in setting.plan.frame_bytes:
+        rate = settings.rate_fps or (yield from throughput_of(setting, size))
+        if rate == 0:
+            rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: not measured"))
+            continue
+        found = []
+        for number in range(1, settings.trials + 1):
+            record = yield from _trial(setting, size, rate, number, by_hand)
+            if record is not None:
+                found.append(_outage(setting, record))
+        rows.append(_row(setting, size, found))
+    plan = setting.plan
+    remarks = [
+        "By loss: lost frames / offered rate. By time stamps: from the last frame before the outage to the first one"
+        " after it, as they were sent (RFC 6201 §1.3). Of a power interruption its 15 s are not removed (§4.3.1)."
+    ]
+    remarks.append("The device was reset by hand." if by_hand else "The device was reset by the engine.")
+    return Result(
+        method="reset",
+        rows=rows,
+        deviations=deviations.reset(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
+        remarks=remarks,
+    )
+
+
+def _trial(
+    setting: Setting, size: int, rate: float, number: int, by_hand: bool
+) -> Generator[Trial, TrialRecord, TrialRecord | None]:
+    settings = setting.plan.reset
+    purpose = f"reset {number} of {settings.trials}, {size} byte"
+    if by_hand:
+        purpose += f": reset the device after {settings.stable_s:g} s of load"
+    trial = setting.trial(purpose, size, rate, settings.stable_s + settings.watch_s)
+    if not by_hand:
+        trial = trial.model_copy(update={"reset_after_ns": round(settings.stable_s * NS_PER_S)})
+    for _ in range(1 + RETRIES):
+        record = yield trial
+        if record.valid:
+            return record
+    return None
+
+
+def _outage(setting: Setting, record: TrialRecord) -> _Outage:
+    sent, tracked = record.facts.sent, record.facts.tracked
+    lost = sent.offered_frames - tracked.forwarded_frames
+    rate = record.offered_fps * len(record.facts.transmitters)
+    gaps = [gap for stream in record.facts.streams for gap in stream.tracked.lost]
+    stable_ns = setting.plan.reset.stable_s * NS_PER_S
+    early = any((gap.before_ns or sent.last_sent_ns) < stable_ns for gap in gaps)
+    by_loss_ns = lost / rate * NS_PER_S
+    if not gaps:
+        return _Outage(lost, by_loss_ns, 0.0, NS_PER_S / rate, early, record)
+    # Frames lost besides, one here and one there, are no outage: the longest gap is.
+    longest = max(gaps, key=lambda gap: _span_ns(gap, sent.last_sent_ns))
+    if longest.before_ns is None:
+        return _Outage(lost, by_loss_ns, None, 0.0, early, record)
+    # Stamps are those of sending. That the first frame may have been under way for longer or for shorter than
+    # the last one before, at most by the spread of all latencies, is the uncertainty.
+    latency = tracked.latency
+    spread_ns = latency.max_ns - latency.min_ns if latency else 0.0
+    return _Outage(lost, by_loss_ns, _span_ns(longest, sent.last_sent_ns), spread_ns + NS_PER_S / rate, early, record)
+
+
+def _span_ns(gap: Gap, end_ns: int) -> float:
+    return (end_ns if gap.before_ns is None else gap.before_ns) - (gap.after_ns or 0)
+
+
+def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
+    settings = setting.plan.reset
+    if not found:
+        return Row(frame_bytes=size, figures={}, remark="the tester could not offer the load reliably")
+    back = [one for one in found if one.stamps_ns is not None]
+    remarks = []
+    if len(back) < len(found):
+        remarks.append(
+            f"{len(found) - len(back)} of {len(found)} times the device was not back at the end of the trial"
+        )
+    if any(one.early for one in found):
+        remarks.append(f"frames were lost in the first {settings.stable_s:g} s, when the device has to be stable")
+    if all(one.lost_frames == 0 for one in found):
+        remarks.append("no loss")  # RFC 6201 §3: "In this case, only 'no loss' is reported."
+    if len(found) < settings.trials:
+        remarks.append(f"the tester spoiled {settings.trials - len(found)} of {settings.trials} trials")
+    offered = sum(one.record.offered_fps for one in found) / len(found)
+    figures = {
+        "offered": Quantity(value=offered, unit="frames/s"),
+        "tests": Quantity(value=len(back), unit="", uncertainty=0.0),
+    }
+    if back:
+        figures["lost"] = _mean([float(one.lost_frames) for one in back], "frames", 0.0)
+        figures["reset_by_loss"] = _mean([one.by_loss_ns for one in back], "ns", NS_PER_S / offered)
+        stamps = [one.stamps_ns for one in back if one.stamps_ns is not None]
+        figures["reset_by_stamps"] = _mean(stamps, "ns", max(one.uncertainty_ns for one in back))
+    return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark="; ".join(remarks))
+
+
+def _mean(values: list[float], unit: str, each: float) -> Quantity:
+    """The mean, with what the trials differ and what each of them is uncertain by."""
+    spread = 2 * statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
+    return Quantity(value=sum(values) / len(values), unit=unit, uncertainty=spread + each)

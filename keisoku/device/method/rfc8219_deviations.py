@@ -1,0 +1,54 @@
+"""Where a plan differs from RFC 8219 and, for IPv6 test frames, from RFC 5180: clause first, then what was done.
+
+Compares settings only; a method adds what it learns while running.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address, ip_network
+
+from keisoku.device.method import deviations
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.plan import Plan
+from keisoku.units import NAMED_SIZES
+
+RFC5180_ADDRESSES = ip_network("2001:2::/48")
+"""RFC 5180 §8 prints 2001:0200::/48; erratum 1752 and the registry have 2001:2::/48."""
+
+
+def delay(
+    setting: Setting, clause: str, used_s: float, wanted_s: float, trials: int, rate_fps: float | None
+) -> list[str]:
+    """Deviations common to RFC 8219 §7.2 and §7.3, and of IPv6 test frames from RFC 5180."""
+    plan = setting.plan
+    found = []
+    if used_s < wanted_s:
+        found.append(f"RFC 8219 {clause}: the stream lasts {used_s:g} s instead of at least {wanted_s:g} s")
+    if trials < 20:
+        found.append(f"RFC 8219 {clause}: {trials} repetitions instead of at least 20")
+    if rate_fps is not None:
+        found.append(f"RFC 8219 {clause}: measured at a given load, not at the throughput")
+    elif "throughput" not in plan.methods:
+        found += deviations.throughput(plan)
+    missing = [size for size in NAMED_SIZES["rfc8219"] if size not in plan.frame_bytes]
+    # §5.1.1: "in the IPv6 -> IPv4 translation direction, 64-byte frames SHOULD be replaced by 84-byte frames"
+    if missing and not (missing == [64] and 84 in plan.frame_bytes):
+        found.append(f"RFC 8219 §5.1.1: frame sizes {', '.join(map(str, missing))} were not tested")
+    found += rfc5180(plan)
+    if setting.capabilities.simulated:
+        found.append("the DUT is simulated: results describe the model")
+    return found
+
+
+def rfc5180(plan: Plan) -> list[str]:
+    """Of IPv6 test frames; none if the frames are not IPv6."""
+    if plan.ip_version != "ipv6":
+        return []
+    found = []
+    own = [ip_address(text.partition("-")[0].strip()) for text in plan.address]
+    outside = [str(address) for address in own if address.version == 6 and address not in RFC5180_ADDRESSES]
+    if outside:
+        found.append(f"RFC 5180 §5.2.2: addresses {', '.join(outside)} are not in {RFC5180_ADDRESSES}")
+    if not any("IPv6ExtHdr" in content.headers for content in plan.contents()):
+        found.append("RFC 5180 §5.3: traffic with extension headers was not tested")
+    return found

@@ -1,0 +1,118 @@
+"""What the procedures of RFC 8239 share: which ports there are, what 100 % of one is, what was deviated from.
+
+Proposes a trial only to learn what the tester can offer. Never decides about the DUT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
+from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc8239_settings import RFC8239_SIZES
+from keisoku.device.record.trial import NS_PER_S, Constant, Flow, Transmitter, Trial, TrialRecord
+from keisoku.errors import PlanError
+
+_PROBE_S = 0.2
+"""How long the tester shows what it can offer: its best rate does not depend on more."""
+_INTERVALS = 20
+
+
+@dataclass(frozen=True)
+class FullRate:
+    """What 100 % of a port is, in frames/s, and where that comes from."""
+
+    fps: float
+    source: str
+    """'link', 'given' or 'tester'."""
+
+
+def ports(setting: Setting, least: int, procedure: str) -> int:
+    """Number of the plan's ports. Raises PlanError if they are too few, or if frames would not follow the procedure."""
+    count = len(setting.plan.port_fields())
+    if count < least:
+        raise PlanError("ports", f"{procedure} needs {least} ports, not {count}", "list them all: --ports 1,2,3,4")
+    if any(content.frame_bytes for content in setting.plan.contents()):
+        raise PlanError("frame_bytes", f"{procedure} is for frames of one size", "give sizes in place of a mix")
+    if any(content.pacing != Constant() for content in setting.plan.contents()):
+        raise PlanError("pacing", f"{procedure} paces its frames itself", "leave it out")
+    return count
+
+
+def outputs(count: int, which: str) -> list[int]:
+    """Indices of the ports that are congested in turn; `which` is 'each' or 'last'."""
+    return list(range(count)) if which == "each" else [count - 1]
+
+
+def named(port_indices: Sequence[int]) -> str:
+    """Ports for people, from 1."""
+    return ", ".join(str(port + 1) for port in port_indices)
+
+
+def flows_trial(
+    setting: Setting, purpose: str, frame_bytes: int, full: FullRate, seconds: float, flows: Sequence[Flow]
+) -> Trial:
+    """A trial of flows whose shares are of the full rate.
+
+    Its series has twenty intervals, none shorter than a ms: what waits in the DUT comes out long after a short burst.
+    """
+    interval_ns = min(NS_PER_S, max(1_000_000, round(seconds * NS_PER_S / _INTERVALS)))
+    trial = setting.trial(purpose, frame_bytes, full.fps, seconds, interval_ns=interval_ns)
+    return trial.model_copy(update={"flows": tuple(flows), "duration_ns": max(1, trial.duration_ns)})
+
+
+def full_rate(
+    setting: Setting, frame_bytes: int, flows: Sequence[Flow], maximum_fps: float | None
+) -> Generator[Trial, TrialRecord, FullRate]:
+    """100 % of a port: as given, or of the link; on a link without a rate the most that the tester can offer.
+
+    The tester shows it with these very flows, because ports share its CPUs.
+    """
+    line = setting.line_fps(frame_bytes)
+    if maximum_fps is not None:
+        return FullRate(maximum_fps if line is None else min(line, maximum_fps), "given")
+    if line is not None:
+        return FullRate(line, "link")
+    beyond = FullRate(CEILING_WITHOUT_LINK_FPS, "tester")
+    record = yield flows_trial(setting, f"maximum {frame_bytes} byte", frame_bytes, beyond, _PROBE_S, flows)
+    # What a port offers against what it was asked for tells its full rate; the slowest port is everybody's.
+    shares = [sender.sent.offered_frames / record.trial.frames_of(sender.port) for sender in senders(record)]
+    return FullRate(TESTER_MARGIN * CEILING_WITHOUT_LINK_FPS * min(shares), "tester")
+
+
+def senders(record: TrialRecord) -> list[Transmitter]:
+    """The ports that had something to send: an engine may also report those that had nothing."""
+    return [sender for sender in record.facts.transmitters if record.trial.frames_of(sender.port)]
+
+
+def reliably(trial: Trial) -> Generator[Trial, TrialRecord, TrialRecord]:
+    """The trial's record, after as many tries as it takes and is allowed to be valid."""
+    for _ in range(RETRIES):
+        record = yield trial
+        if record.valid:
+            break
+    return record
+
+
+def deviations(setting: Setting, full: Sequence[FullRate], all_sizes: bool = False) -> list[str]:
+    """What every procedure of RFC 8239 must say of itself."""
+    found = []
+    missing = [str(size) for size in RFC8239_SIZES if size not in setting.plan.frame_bytes]
+    if all_sizes and missing:
+        found.append(f"RFC 8239 §2.3: frame sizes {', '.join(missing)} were not tested")
+    if any(rate.source == "given" for rate in full):
+        found.append("RFC 8239 §2.2: 100 % is a rate that was given, not the line rate")
+    if any(rate.source == "tester" for rate in full):
+        found.append(
+            "RFC 8239 §2.2: the link has no rate: 100 % is the most that the tester could offer on all ports at once;"
+            " what holds frames then is a port's receive queue or the host's queue for a CPU, not a port's buffer"
+        )
+    count = len(setting.plan.port_fields())
+    found.append(f"RFC 8239 §2.3, §3.2, §4.2: the {count} ports given were taken for all ports of the DUT")
+    found.append("RFC 8239 §3.3 to §6.3: of repetitions the mean and a variation are reported, not each of them")
+    if not setting.plan.phases.learning:
+        found.append("RFC 2544 §23 b: no learning frames were sent, the DUT may have flooded")
+    if setting.capabilities.simulated:
+        found.append("the DUT is simulated: results describe the model")
+    return found

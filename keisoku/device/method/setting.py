@@ -1,0 +1,56 @@
+"""What every method is given: the plan, what the engine can do, the tester's bias, earlier results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.plan.plan import Plan
+from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.trial import NS_PER_S, Trial
+from keisoku.frame.modifying import BROADCAST_SHARE
+from keisoku.frame.rates import maximum_frames_per_second
+from keisoku.run.result import Result
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Read by methods; never changed by them."""
+
+    plan: Plan
+    capabilities: Capabilities
+    bias: Bias
+    earlier: Mapping[str, Result] = field(default_factory=dict)
+
+    def line_fps(self, frame_bytes: int) -> float | None:
+        """Theoretical maximum of the link in frames/s; None if the link has no known speed.
+
+        Of test frames: where 1 % are broadcast frames, they are "in place of" test frames (RFC 2544 §11).
+        """
+        speed = self.capabilities.link_bits_per_second
+        if speed is None:
+            return None
+        share = 1 - BROADCAST_SHARE if "broadcast" in self.plan.modifiers else 1.0
+        return share * maximum_frames_per_second(speed, frame_bytes)
+
+    def trial(
+        self,
+        purpose: str,
+        frame_bytes: int,
+        fps: float,
+        seconds: float,
+        stop_after_lost: int | None = None,
+        **more: int,
+    ) -> Trial:
+        """A trial with the plan's phases; its series has an interval a second, or twenty if it is short."""
+        more.setdefault("interval_ns", max(1, min(NS_PER_S, round(seconds * NS_PER_S / 20))))
+        return Trial(
+            purpose=purpose,
+            frame_bytes=frame_bytes,
+            frames_per_second=fps,
+            duration_ns=round(seconds * NS_PER_S),
+            phases=self.plan.phases.phases(),
+            stop_after_lost=stop_after_lost,
+            **more,
+        )

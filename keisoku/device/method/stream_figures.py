@@ -1,0 +1,40 @@
+"""What became of the frames of a stream, as figures: counts, loss, latency. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.method.latency_figures import PERCENTILES, latency_figures
+from keisoku.device.record.counts import Tracked
+
+
+def stream_figures(
+    bias: Bias,
+    tracked: Tracked,
+    offered_frames: int,
+    frame_bytes: int,
+    fps: float,
+    link_bits_per_second: float | None = None,
+    percents: Mapping[str, float] = PERCENTILES,
+) -> dict[str, Quantity]:
+    """'forwarded', 'lost', 'reordered', 'duplicated' and 'corrupt' (frames), 'loss' (% of offered, RFC 2544 §26.3),
+    and the figures of latency (ns) if a frame arrived whole.
+
+    Counts are exact; a frame that arrived corrupt counts as not forwarded.
+    """
+    counts = {
+        "forwarded": tracked.forwarded_frames,
+        "lost": tracked.lost_frames,
+        "reordered": tracked.reordered.count,
+        "duplicated": tracked.duplicated.count,
+        "corrupt": tracked.corrupt.count,
+    }
+    figures = {name: Quantity(value=count, unit="frames", uncertainty=0) for name, count in counts.items()}
+    if offered_frames:
+        loss = 100.0 * (offered_frames - tracked.forwarded_frames) / offered_frames
+        figures["loss"] = Quantity(value=loss, unit="%", uncertainty=0)
+    if tracked.latency is not None:
+        figures |= latency_figures(bias, [tracked.latency], frame_bytes, fps, link_bits_per_second, percents)
+    return figures

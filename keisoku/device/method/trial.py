@@ -1,0 +1,61 @@
+"""Single trials: one load at each size, once, and what became of every frame. Searches nothing, repeats nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.method.setting import Setting
+from keisoku.device.method.stream_figures import stream_figures
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.errors import PlanError
+from keisoku.run.result import Result, Row
+
+_CEILING = 0.9998
+"""Of the link's maximum: clocks differ by up to 100 ppm each way (RFC 8239 §2)."""
+
+
+def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size, and where several streams were sent one more for each of them.
+
+    'offered' (frames/s), counts of frames 'forwarded', 'lost', 'reordered', 'duplicated' and 'corrupt', 'loss' (%),
+    and latency of every frame in ns as of `latency`. Only the row of all streams names the trial. A trial that the
+    tester spoilt has no figures, but says why.
+    """
+    settings = setting.plan.trial
+    rows = []
+    for size in setting.plan.frame_bytes:
+        line_fps = setting.line_fps(size)
+        rate = settings.rate_fps or (line_fps and line_fps * _CEILING)
+        if not rate:
+            raise PlanError("trial.rate_fps", "the link has no rate of its own", "give one, such as --rate 50kpps")
+        record = yield setting.trial(f"{size} byte", size, rate, settings.trial_s)
+        rows += _rows(setting, record)
+    return Result(method="trial", rows=rows)
+
+
+def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
+    size, remark = record.trial.frame_bytes, "; ".join(record.invalid_because)
+    if remark:
+        return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)]
+    speed = None if setting.plan.mix else setting.capabilities.link_bits_per_second
+    bias, facts, fps = setting.bias, record.facts, record.trial.frames_per_second
+    offered = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
+    figures = stream_figures(bias, facts.tracked, facts.sent.offered_frames, size, fps, speed)
+    whole = Row(
+        frame_bytes=size,
+        figures=offered | figures,
+        trial=record.index,
+        case="all streams" if len(facts.streams) > 1 else "",
+    )
+    if len(facts.streams) == 1:
+        return [whole]
+    ports = [name for _, name in setting.plan.port_fields()]
+    return [whole] + [
+        Row(
+            frame_bytes=size,
+            case=f"stream {place}: {ports[one.transmit]} to {ports[one.receive]}",
+            figures=stream_figures(bias, one.tracked, one.offered_frames, size, fps, speed),
+        )
+        for place, one in enumerate(facts.streams)
+    ]

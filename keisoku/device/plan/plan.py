@@ -1,0 +1,360 @@
+"""The plan: everything that defines a run, typed, with units; written into the run directory.
+
+Parsing refuses what can be refused without touching a port, naming the field and the remedy.
+Whether an engine can carry it out is checked by `check` against the engine's capabilities.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import tomlkit
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from keisoku.device.plan.content import Content, pacing
+from keisoku.device.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
+from keisoku.device.plan.mlr_settings import MlrSettings
+from keisoku.device.plan.pattern import Pattern, fits, pairs
+from keisoku.device.plan.portmap_settings import PortMapSettings
+from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
+from keisoku.device.plan.rfc2889_settings import (
+    AddressCachingSettings,
+    AddressLearningSettings,
+    BroadcastSettings,
+    CongestionSettings,
+    ErroredFramesSettings,
+    ForwardingSettings,
+    ForwardPressureSettings,
+)
+from keisoku.device.plan.rfc8219_settings import DelaySettings, DelayVariationSettings, ReorderingSettings
+from keisoku.device.plan.rfc8239_settings import (
+    BufferingSettings,
+    HeadOfLineSettings,
+    IncastSettings,
+    LineRateSettings,
+    MicroburstSettings,
+)
+from keisoku.device.plan.settings import (
+    RFC2544_SIZES,
+    RFC5695_SIZES,
+    CalibrateSettings,
+    LatencySettings,
+    LossSettings,
+    PhaseSettings,
+    Settings,
+    SweepSettings,
+    ThroughputSettings,
+    TrialSettings,
+)
+from keisoku.device.record.capabilities import Ability, Capabilities
+from keisoku.device.record.trial import Constant, Pacing
+from keisoku.errors import PlanError
+from keisoku.frame.imix import is_mix, mix
+from keisoku.frame.modifying import Modifying
+from keisoku.lab.networks import to_networks
+from keisoku.units import frame_sizes
+
+_OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
+"""Keys that stand for a list of streams with one entry."""
+
+
+_BEYOND_A_NIC = {
+    "short_gap": "frames 88 bits apart",
+    "undersize": "undersize frames",
+    "crc": "frames with a wrong FCS",
+    "dribble": "frames with dribble bits",
+    "alignment": "frames of no whole octets",
+}
+
+
+class Plan(Settings):
+    """What the user wants measured; the TOML file of `keisoku run` has exactly these keys."""
+
+    methods: tuple[str, ...] = Field(min_length=1)
+    """Names of procedures (`keisoku/device/plan/procedure.py`)."""
+    dut: str | None = None
+    """'lab:bridge', 'sim:gs908e', 'sim:FILE.toml'; or None with `tx` and `rx`."""
+    tx: str | None = None
+    """Transmitting port: 'xdp:eth1', 'packet:eth1', 'fpga:/dev/ttyUSB0#0'; with a lab or simulated DUT: a port number.
+
+    With 'fpga:sim#0' a simulated DUT is between the ports of the instrument's own RTL."""
+    rx: str | None = None
+    engine: Literal["xdp", "packet"] | None = None
+    """For `dut = "lab:…"`: how the lab's ports are driven; xdp if not given."""
+    ports: tuple[str, ...] = ()
+    """For patterns of more than two ports, in place of `tx` and `rx`: all of them."""
+    pattern: Pattern | None = None
+    """Which ports send to which; a pair if not given. Some methods choose themselves."""
+    headers: str = "ipv4"
+    """Header stack of all streams: ethernet, ipv4, ipv6, mpls, or one in Scapy's notation."""
+    modify: tuple[str, ...] = ()
+    """Fields of the headers that vary from frame to frame."""
+    pacing: Pacing = Constant()
+    streams: int = Field(1, ge=1, le=4096)
+    """Streams on the way from a port to another; they share its load and differ by their source port."""
+    stream: tuple[Content, ...] = ()
+    """Streams of different headers, sizes or shares; in place of the four keys above."""
+    mix: tuple[int, ...] | None = None
+    """Sizes of consecutive frames, in turn; `frame_bytes` is then their mean."""
+    address: tuple[str, ...] = ()
+    """The tester's own IP address at each port, for which it answers itself; FIRST-LAST for many hosts."""
+    gateway: tuple[str, ...] = ()
+    """IP address of a routing DUT at the first port, at the second and so on; its MAC address is resolved."""
+    modifiers: tuple[Modifying, ...] = ()
+    """Frames beside the test frames (RFC 2544 §11): broadcast, management, routing."""
+    filters: int | None = Field(None, ge=0)
+    """Filters that the device has (RFC 2544 §11.4: 1 and 25); those of real devices are the operator's to set."""
+    networks: int = Field(1, ge=1, le=256)
+    """Destination networks, at random (RFC 2544 §12: 1 and 256), all behind one receiving port."""
+    frame_bytes: tuple[int, ...] = RFC2544_SIZES
+    seed: int = Field(1, ge=0, lt=2**63)
+    calibration: str = "auto"
+    """'auto' (the newest that fits), 'none', or a calibration file."""
+    cable_tolerance_m: float = Field(0.0, ge=0)
+    """By how much all cables together may be longer or shorter than the calibration's."""
+    frames: bool = False
+    """Keep a row for each frame of each trial."""
+    frames_every: int = Field(1, ge=1, lt=2**32)
+    """Of frames that arrive whole, keep a row for one in so many; those that are lost or corrupt have one each."""
+    stamps: Literal["best", "software", "hardware"] = "best"
+    """Who stamps what is received; 'best': the hardware where driver and engine can."""
+    capture: Path | None = None
+    """A pcapng file to be made of all frames at the tester's ports."""
+    snap_bytes: int = Field(0, ge=0, le=65_535)
+    """How much of each frame the capture keeps; 0: all."""
+    require: tuple[str, ...] = ()
+    force: bool = False
+    """Use a port even if it carries the default route."""
+    phases: PhaseSettings = PhaseSettings()
+    trial: TrialSettings = TrialSettings()
+    throughput: ThroughputSettings = ThroughputSettings()
+    latency: LatencySettings = LatencySettings()
+    loss: LossSettings = LossSettings()
+    delay: DelaySettings = DelaySettings()
+    delay_variation: DelayVariationSettings = DelayVariationSettings()
+    reordering: ReorderingSettings = ReorderingSettings()
+    back_to_back: BackToBackSettings = BackToBackSettings()
+    recovery: RecoverySettings = RecoverySettings()
+    reset: ResetSettings = ResetSettings()
+    sweep: SweepSettings = SweepSettings()
+    line_rate: LineRateSettings = LineRateSettings()
+    buffering: BufferingSettings = BufferingSettings()
+    microburst: MicroburstSettings = MicroburstSettings()
+    head_of_line: HeadOfLineSettings = HeadOfLineSettings()
+    incast: IncastSettings = IncastSettings()
+    forwarding: ForwardingSettings = ForwardingSettings()
+    congestion: CongestionSettings = CongestionSettings()
+    forward_pressure: ForwardPressureSettings = ForwardPressureSettings()
+    address_caching: AddressCachingSettings = AddressCachingSettings()
+    address_learning: AddressLearningSettings = AddressLearningSettings()
+    errored_frames: ErroredFramesSettings = ErroredFramesSettings()
+    broadcast: BroadcastSettings = BroadcastSettings()
+    buffer_over_time: BufferOverTimeSettings = BufferOverTimeSettings()
+    clock_mismatch: ClockMismatchSettings = ClockMismatchSettings()
+    calibrate: CalibrateSettings = CalibrateSettings()
+    port_map: PortMapSettings = PortMapSettings()
+    mlr: MlrSettings = MlrSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sizes(cls, source: Any) -> Any:
+        """A text is a list of sizes or a mix; the trials of a mix have its mean size."""
+        text = source.get("frame_bytes") if isinstance(source, dict) else None
+        if text is None and isinstance(source, dict) and source.get("headers") == "mpls":
+            return source | {"frame_bytes": RFC5695_SIZES}
+        if not isinstance(text, str):
+            return source
+        if not is_mix(text):
+            return source | {"frame_bytes": tuple(frame_sizes("frame_bytes", text))}
+        sizes = mix("frame_bytes", text)
+        return source | {"mix": sizes, "frame_bytes": (round(sum(sizes) / len(sizes)),)}
+
+    @field_validator("address", "gateway", "modifiers", mode="before")
+    @classmethod
+    def _list(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+    @field_validator("pacing", mode="before")
+    @classmethod
+    def _pacing(cls, value: Any) -> Any:
+        return pacing("pacing", value) if isinstance(value, str) else value
+
+    @field_validator("methods")
+    @classmethod
+    def _known(cls, methods: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = next((method for method in methods if method not in PROCEDURES), None)
+        if unknown is not None:
+            raise PlanError("methods", f"there is no method '{unknown}'", f"use {', '.join(PROCEDURES)}")
+        return methods
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Plan:
+        own = next((method for method in self.methods if PROCEDURES[method].own_flows), None)
+        if own and self.pattern is not None:
+            raise PlanError("pattern", f"{own} has one of its own", "leave it out; list the ports with --ports")
+        for procedure in (PROCEDURES[method] for method in self.methods):
+            ports, least = len(self.port_fields()), procedure.least_ports
+            if ports < least or (procedure.ports_in_blocks and ports % least):
+                wanted = f"{least} ports" + (" or a multiple" if procedure.ports_in_blocks else " or more")
+                raise PlanError("ports", f"{procedure.name} needs {wanted}, not {ports}", "list them with --ports")
+        if not self.frame_bytes:
+            raise PlanError("frame_bytes", "no frame size is given", "give at least one, such as 64")
+        if self.dut is None and not self.ports and (self.tx is None or self.rx is None):
+            raise PlanError(
+                "dut", "no device under test is given", "give --dut lab:bridge, --dut sim:gs908e, or both --tx and --rx"
+            )
+        if self.ports and (self.tx is not None or self.rx is not None):
+            raise PlanError("ports", "all ports are given, and tx or rx as well", "give either")
+        if not fits(self._pattern(), len(self.port_fields())):
+            raise PlanError(
+                "pattern",
+                f"{self._pattern()} cannot be had on {len(self.port_fields())} ports",
+                "list the ports: pair and bidirectional have 2, pairs an even number, the others 2 or more",
+            )
+        if self.networks > 1 and len({receive for _, receive in self.pairs()}) > 1:
+            raise PlanError("networks", "several ports receive, and networks lie behind one", "use two ports, one way")
+        alone = _OF_ONE_STREAM & self.model_fields_set
+        if self.stream and alone:
+            raise PlanError(
+                sorted(alone)[0], "is given beside a list of streams", "write it into each [[stream]] instead"
+            )
+        simulated = self.dut is not None and self.dut.startswith("sim:")
+        if simulated and self.filters is not None:
+            raise PlanError("filters", "a simulated device has none", "leave it out, or use lab:firewall?rules=25")
+        if simulated and self.capture is not None:
+            raise PlanError("capture", "a simulated device has no wire to capture", "leave it out, or use a lab")
+        if simulated and self.stamps != "best":
+            raise PlanError("stamps", "a simulated device has exact ones", "leave it out")
+        if self.frames_every > 1 and not self.frames:
+            raise PlanError("frames_every", "no row is kept of any frame", "add --frames, or leave it out")
+        if self.frames_every > 1 and not all(port.startswith("fpga:") for _, port in self.port_fields()):
+            raise PlanError("frames_every", "only the FPGA instrument keeps one row in so many", "leave it out")
+        if self.capture is None and self.snap_bytes:
+            raise PlanError("snap_bytes", "nothing is captured", "name a file with --capture, or leave it out")
+        for field, given in (("address", self.address), ("gateway", self.gateway)):
+            if self.dut is not None and given:
+                raise PlanError(field, "a device named by --dut needs none", "leave it out, or give --tx and --rx")
+        if self.dut is None and self.engine is not None:
+            raise PlanError("engine", "ports name their own engine", "leave it out: write --tx xdp:eth1")
+        if self.delay.tag_after_s >= self.delay.trial_s:
+            raise PlanError(
+                "delay.tag_after_s",
+                "frames would be tagged after the end of the trial",
+                "choose a time below delay.trial_s",
+            )
+        if self.latency.tag_after_s >= self.latency.trial_s:
+            raise PlanError(
+                "latency.tag_after_s",
+                "the tagged frame would leave after the end of the trial",
+                "choose a time below latency.trial_s",
+            )
+        return self
+
+    def port_fields(self) -> list[tuple[str, str]]:
+        """Each port with the name of the field that gives it; a device's first two ports if none is given."""
+        if self.ports:
+            return [("ports", port) for port in self.ports]
+        return [("tx", self.tx or "1"), ("rx", self.rx or "2")]
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Which port sends to which, as indices of `port_fields`."""
+        return pairs(self._pattern(), len(self.port_fields()))
+
+    def _pattern(self) -> Pattern:
+        if any(PROCEDURES[method].own_flows for method in self.methods):
+            return "mesh"
+        return self.pattern or "pair"
+
+    def contents(self) -> tuple[Content, ...]:
+        """What the streams on each way consist of."""
+        found = self.stream or (
+            Content(
+                headers=self.headers,
+                frame_bytes=self.mix,
+                modify=self.modify,
+                pacing=self.pacing,
+                streams=self.streams,
+            ),
+        )
+        return tuple(to_networks(content, self.networks) for content in found) if self.networks > 1 else found
+
+    @property
+    def ip_version(self) -> str | None:
+        """Of the first streams' outermost IP header; None if they have none."""
+        return self.contents()[0].ip_version
+
+    @property
+    def all_frame_bytes(self) -> list[int]:
+        """Every size that frames of the plan have."""
+        own = [content.frame_bytes or self.frame_bytes for content in self.contents()]
+        return sorted({size for sizes in own for size in sizes})
+
+    def check(self, capabilities: Capabilities) -> None:
+        """Raises PlanError if the engine cannot carry out what is asked."""
+        for method in self.methods:
+            wanted: set[Ability] = set(PROCEDURES[method].needs)
+            if method == "errored_frames":
+                wanted |= {error for error in self.errored_frames.errors if error != "oversize"}
+            missing = sorted(wanted - capabilities.abilities)
+            if missing:
+                what = " and ".join(_BEYOND_A_NIC[ability] for ability in missing)
+                problem = f"{method} needs the FPGA engine: no NIC sends {what}"
+                raise PlanError("methods" if PROCEDURES[method].needs else "errors", problem, "leave it out")
+        if "reset" in self.methods and capabilities.resets is None:
+            raise PlanError(
+                "methods",
+                f"{self.dut} cannot be reset",
+                "use lab:bridge, lab:router, ports, or a simulated device with [reset]",
+            )
+        for size in self.all_frame_bytes:
+            if size < capabilities.min_frame_bytes:
+                raise PlanError(
+                    "frame size",
+                    f"{size} byte is too small for the headers and the signature",
+                    f"use at least {capabilities.min_frame_bytes} byte",
+                )
+            if capabilities.max_frame_bytes is not None and size > capabilities.max_frame_bytes:
+                raise PlanError(
+                    "frame size",
+                    f"{size} byte is above what the port can send (its MTU)",
+                    f"use at most {capabilities.max_frame_bytes} byte or raise the MTU",
+                )
+
+    def to_toml(self) -> str:
+        """The plan as TOML, without what is not set; `parse` reads it back to an equal plan."""
+        alone = _OF_ONE_STREAM if self.stream else set()
+        return tomlkit.dumps(self.model_dump(mode="json", exclude_none=True, exclude=alone))
+
+
+def parse(source: dict[str, Any]) -> Plan:
+    """A plan of plain values; raises PlanError for the first thing that is wrong."""
+    try:
+        return Plan.model_validate(source)
+    except ValidationError as error:
+        raise plan_error(error) from error
+
+
+def read(path: Path) -> Plan:
+    """A plan from a TOML file; raises PlanError if it cannot be read or is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise PlanError("plan file", f"cannot read {path}: {reason}", "check the path and its permissions") from error
+    try:
+        return parse(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError("plan file", f"{path} is not valid TOML: {error}", "correct that line") from error
+
+
+def plan_error(error: ValidationError) -> PlanError:
+    """The first of pydantic's complaints as our one sentence."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"]) or "plan"
+    if first["type"] == "extra_forbidden":
+        return PlanError(field, "there is no such setting", "remove it or correct its spelling")
+    message = first["msg"]
+    return PlanError(field, f"{message[0].lower()}{message[1:]} (got {first['input']!r})", "correct this value")

@@ -1,0 +1,373 @@
+"""What there is to be measured: each procedure's name, standard and settings, for plans, commands and reports.
+
+Describes; how a procedure proceeds is in `method/`, under the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keisoku.device.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
+from keisoku.device.plan.mlr_settings import MlrSettings
+from keisoku.device.plan.portmap_settings import PortMapSettings
+from keisoku.device.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
+from keisoku.device.plan.rfc2889_settings import (
+    AddressCachingSettings,
+    AddressLearningSettings,
+    BroadcastSettings,
+    CongestionSettings,
+    ErroredFramesSettings,
+    ForwardingSettings,
+    ForwardPressureSettings,
+)
+from keisoku.device.plan.rfc8219_settings import DelaySettings, DelayVariationSettings, ReorderingSettings
+from keisoku.device.plan.rfc8239_settings import (
+    RFC8239_SIZES,
+    BufferingSettings,
+    HeadOfLineSettings,
+    IncastSettings,
+    LineRateSettings,
+    MicroburstSettings,
+)
+from keisoku.device.plan.settings import (
+    CalibrateSettings,
+    LatencySettings,
+    LossSettings,
+    Settings,
+    SweepSettings,
+    ThroughputSettings,
+    TrialSettings,
+)
+from keisoku.device.record.capabilities import Ability
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """One method of `keisoku/device/method`."""
+
+    name: str
+    """Of the method, of its settings in a plan, and of the command, which has '-' for '_'."""
+    title: str
+    standard: str
+    figure: str
+    """What a criterion means that names no figure."""
+    settings: type[Settings]
+    summary: str
+    """One sentence, for `keisoku --help`."""
+    example: str = ""
+    duration: str = "trial_s"
+    """The setting that the option --duration gives."""
+    searches: bool = False
+    """It looks for the throughput first where it is given no rate: --duration is the length of those trials as well."""
+    own_flows: bool = False
+    """It says itself which port sends to which: every port must be able to send to every other."""
+    least_ports: int = 2
+    ports_in_blocks: bool = False
+    """It needs `least_ports` or a multiple."""
+    needs: tuple[Ability, ...] = ()
+    """What an engine must be able to do beside sending and receiving."""
+    sizes: str | None = None
+    """Frame sizes if none are given; RFC 2544's if absent."""
+    simulated_sizes: str | None = None
+    """The same for a simulated device, which no MTU bounds."""
+    dut: str | None = None
+    """The device if neither device nor ports are named."""
+
+
+_RFC8239_SIZES = ",".join(map(str, RFC8239_SIZES))
+
+PROCEDURES: dict[str, Procedure] = {
+    procedure.name: procedure
+    for procedure in (
+        Procedure(
+            "trial",
+            "Single trials",
+            "one load at each size, once",
+            "loss",
+            TrialSettings,
+            "What becomes of every frame of one load at each size.",
+            "keisoku trial --dut lab:bridge --size 64 --rate 50kpps --duration 1s --waits 0.1s",
+        ),
+        Procedure(
+            "throughput",
+            "Throughput",
+            "RFC 2544 §26.1",
+            "throughput",
+            ThroughputSettings,
+            "The highest load at which the device forwards every frame.",
+            "keisoku throughput --dut lab:bridge --size 64,1518 --duration 2s --waits 0.1s",
+        ),
+        Procedure(
+            "latency",
+            "Latency",
+            "RFC 2544 §26.2",
+            "mean",
+            LatencySettings,
+            "Latency of every frame, and of one tagged frame a trial.",
+            "keisoku latency --dut lab:router --size 64 --rate 50kpps --trials 3 --duration 2s --waits 0.1s",
+            searches=True,
+        ),
+        Procedure(
+            "loss",
+            "Frame loss rate",
+            "RFC 2544 §26.3",
+            "loss",
+            LossSettings,
+            "Frame loss at 100 %, 90 %, … of the maximum load, until two successive trials without any.",
+        ),
+        Procedure(
+            "delay",
+            "Typical and worst-case latency",
+            "RFC 8219 §7.2",
+            "typical",
+            DelaySettings,
+            "Median and 99.9th percentile of the latency of every frame after 60 s, medians of 20 trials.",
+            "keisoku delay --dut lab:bridge --size 64 --rate 50kpps --trials 3 --duration 2s --waits 0.1s",
+            sizes="rfc8219",
+            searches=True,
+        ),
+        Procedure(
+            "delay_variation",
+            "Delay variation",
+            "RFC 8219 §7.3",
+            "pdv",
+            DelayVariationSettings,
+            "PDV and IPDV over all frames, medians of 20 trials.",
+            "keisoku delay-variation --dut lab:bridge --size 64 --rate 50kpps --trials 3 --duration 2s --waits 0.1s",
+            sizes="rfc8219",
+            searches=True,
+        ),
+        Procedure(
+            "reordering",
+            "Reordering",
+            "RFC 4737, RFC 5236",
+            "reordered",
+            ReorderingSettings,
+            "How often, how far and how late frames are reordered, at several loads.",
+            "keisoku reordering --dut lab:bridge --size 64 --maximum 200kpps --duration 2s --waits 0.1s",
+        ),
+        Procedure(
+            "back_to_back",
+            "Back-to-back frames",
+            "RFC 2544 §26.4, RFC 9004",
+            "burst",
+            BackToBackSettings,
+            "The longest burst at the maximum rate that loses no frame, and the buffer that it implies.",
+            "keisoku back-to-back --dut lab:bridge --size 64 --trials 3 --waits 0.1s",
+            duration="limit_s",
+            searches=True,
+        ),
+        Procedure(
+            "recovery",
+            "System recovery",
+            "RFC 2544 §26.5",
+            "recovery",
+            RecoverySettings,
+            "How long frames are still lost after an overload of 110 % of the throughput has ended.",
+            duration="overload_s",
+        ),
+        Procedure(
+            "reset",
+            "Reset",
+            "RFC 2544 §26.6, RFC 6201",
+            "reset_by_loss",
+            ResetSettings,
+            "How long the device forwards nothing when it is reset, by lost frames and by time stamps.",
+            "keisoku reset --dut lab:bridge --rate 50kpps --duration 2s --stable 1s --trials 1 --waits 0.1s",
+            duration="watch_s",
+            sizes="64",
+        ),
+        Procedure(
+            "sweep",
+            "Frame size sweep",
+            "every size at the smallest gap",
+            "latency",
+            SweepSettings,
+            "Latency against frame size at the smallest gap: line, standard errors, largest frame.",
+            "keisoku sweep --dut sim:gs908e",
+            duration="sample_s",
+            sizes="64-1518:128",
+            simulated_sizes="64-16384:510",
+        ),
+        Procedure(
+            "line_rate",
+            "Line rate",
+            "RFC 8239 §2",
+            "line_share",
+            LineRateSettings,
+            "Forwarding, latency and jitter with every port at 99.98 % of its rate, as pairs and as a full mesh.",
+            "keisoku line-rate --dut sim:lsw4-gt-8ep --ports 1,2,3,4 --size 64,1518 --duration 1s",
+            own_flows=True,
+            simulated_sizes=_RFC8239_SIZES,
+        ),
+        Procedure(
+            "buffering",
+            "Buffer",
+            "RFC 8239 §3",
+            "buffer",
+            BufferingSettings,
+            "How much an output holds, by the inflection of the maximum latency under a known congestion.",
+            "keisoku buffering --dut sim:gs908e --ports 1,2,3,4 --size 64,1518",
+            own_flows=True,
+            simulated_sizes=_RFC8239_SIZES,
+        ),
+        Procedure(
+            "microburst",
+            "Microburst",
+            "RFC 8239 §4",
+            "microburst",
+            MicroburstSettings,
+            "The largest burst from all other ports at once that an output takes without loss.",
+            "keisoku microburst --dut lab:bridge --ports 1,2,3 --size 64 --outputs last --waits 0.1s",
+            own_flows=True,
+            simulated_sizes=_RFC8239_SIZES,
+        ),
+        Procedure(
+            "head_of_line",
+            "Head-of-line blocking",
+            "RFC 8239 §5",
+            "loss",
+            HeadOfLineSettings,
+            "Whether a congested output hinders frames from the same input to another output.",
+            "keisoku head-of-line --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8 --size 512 --duration 0.1s",
+            own_flows=True,
+            simulated_sizes=_RFC8239_SIZES,
+        ),
+        Procedure(
+            "incast",
+            "Incast",
+            "RFC 8239 §6, stateless frames",
+            "goodput",
+            IncastSettings,
+            "Goodput and latency of each flow when steady load and synchronised bursts meet at one receiver.",
+            "keisoku incast --dut lab:bridge --ports 1,2,3,4 --size 64 --maximum 20kpps --period 0.1s --waits 0.2s",
+            own_flows=True,
+            simulated_sizes=_RFC8239_SIZES,
+        ),
+        Procedure(
+            "forwarding",
+            "Forwarding rate",
+            "RFC 2889 §5.1 to §5.4 and §5.6",
+            "throughput",
+            ForwardingSettings,
+            "Throughput, forwarding rates at given loads, FRMOL and MFR of any pattern of ports.",
+            "keisoku forwarding --dut sim:gs908e --ports 1,2,3,4 --pattern mesh --size 64 --duration 1s",
+        ),
+        Procedure(
+            "congestion",
+            "Congestion control",
+            "RFC 2889 §5.5",
+            "uncongested_loss",
+            CongestionSettings,
+            "Loss at a congested output and beside it: head-of-line blocking and back pressure.",
+            "keisoku congestion --dut sim:gs908e --ports 1,2,3,4 --size 64 --duration 1s",
+            own_flows=True,
+            least_ports=4,
+            ports_in_blocks=True,
+        ),
+        Procedure(
+            "forward_pressure",
+            "Forward pressure",
+            "RFC 2889 §5.6",
+            "forwarding_rate",
+            ForwardPressureSettings,
+            "Whether a device sends with too small a gap when it is given frames 88 bits apart; needs the FPGA engine.",
+            needs=("short_gap",),
+        ),
+        Procedure(
+            "address_caching",
+            "Address caching capacity",
+            "RFC 2889 §5.7",
+            "addresses",
+            AddressCachingSettings,
+            "How many addresses a device learns, by binary search.",
+            "keisoku address-caching --dut lab:bridge --ports 1,2,3 --most-addresses 1000 --ageing 300s",
+            own_flows=True,
+            least_ports=3,
+            sizes="64",
+        ),
+        Procedure(
+            "address_learning",
+            "Address learning rate",
+            "RFC 2889 §5.8",
+            "learning_rate",
+            AddressLearningSettings,
+            "How fast a device learns addresses, by binary search.",
+            "keisoku address-learning --dut lab:bridge --ports 1,2,3 --addresses 1000 --ageing 300s",
+            own_flows=True,
+            least_ports=3,
+            sizes="64",
+        ),
+        Procedure(
+            "errored_frames",
+            "Errored frames filtering",
+            "RFC 2889 §5.9",
+            "forwarded",
+            ErroredFramesSettings,
+            "Whether a device filters frames that are too long, too short or damaged.",
+            "keisoku errored-frames --dut sim:gs908e --largest 9887 --duration 1s",
+            own_flows=True,
+            sizes="64",
+        ),
+        Procedure(
+            "broadcast",
+            "Broadcast frames",
+            "RFC 2889 §5.10",
+            "throughput",
+            BroadcastSettings,
+            "The highest load of broadcast frames that reach every port, and their latency.",
+            "keisoku broadcast --dut lab:bridge --ports 1,2,3,4 --size 64 --duration 1s --waits 0.1s",
+            own_flows=True,
+        ),
+        Procedure(
+            "buffer_over_time",
+            "Buffer behaviour over time",
+            "one sample a second at the smallest gap",
+            "slope",
+            BufferOverTimeSettings,
+            "When buffers fill, drop, drain and stall: slopes, jumps and depths from latency over time.",
+            "keisoku buffer-over-time --dut sim:catalyst3750g --size 1998",
+        ),
+        Procedure(
+            "clock_mismatch",
+            "Clock mismatch",
+            "every frame at the throughput rate, and below it",
+            "mismatch",
+            ClockMismatchSettings,
+            "Whether latency grows because clocks differ, by how much, and the rate at which it no longer does.",
+            "keisoku clock-mismatch --dut sim:sf4024fl --pattern pairs --ports 1,2,3,4 --size 64 --lowered 99.4",
+        ),
+        Procedure(
+            "port_map",
+            "Port map",
+            "from every port to every other",
+            "latency",
+            PortMapSettings,
+            "Latency and largest frame between all ports; finds the groups of ports that share a chip.",
+            "keisoku port-map --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8",
+            own_flows=True,
+            sizes="64,512,1518",
+            simulated_sizes="64,1518,4096,6500",
+        ),
+        Procedure(
+            "calibrate",
+            "Calibration",
+            "the tester on a bare cable",
+            "bias",
+            CalibrateSettings,
+            "What the tester itself adds: measured on a bare cable, kept, subtracted from later results.",
+            "keisoku calibrate --tx xdp:eth1 --rx xdp:eth2",
+            dut="lab:cable",
+        ),
+        Procedure(
+            "mlr",
+            "NDR and PDR",
+            "draft-ietf-bmwg-mlrsearch",
+            "throughput",
+            MlrSettings,
+            "The highest loads without loss (NDR) and with a little (PDR), by MLRsearch.",
+            "keisoku mlr --dut lab:bridge --size 64 --goals csit --waits 0.1s",
+        ),
+    )
+}
+"""In the order of a report."""

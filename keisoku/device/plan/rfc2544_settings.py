@@ -1,0 +1,47 @@
+"""The settings of RFC 2544's §26.4 to §26.6: back-to-back frames, system recovery, reset.
+
+The values of the RFCs (RFC 9004 and RFC 6201 where they update RFC 2544) are the defaults where they have some; how
+long is watched, and how often recovery and reset are repeated, they leave open. Touches no port.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from keisoku.device.plan.settings import Settings
+
+
+class BackToBackSettings(Settings):
+    """RFC 9004: the longest burst at the maximum rate that loses no frame, searched for N times."""
+
+    trials: int = Field(50, ge=1)
+    """Searches of each size, N (default 50, as RFC 2544 has it)."""
+    limit_s: float = Field(30.0, gt=0, le=300)
+    """The longest burst tried, as the time to send it; RFC 9004 §6.2: configurable to 30 s at least."""
+    step_frames: int = Field(1, ge=1)
+    """The search ends when a clean and a lossy burst differ by so many frames (default 1)."""
+
+
+class RecoverySettings(Settings):
+    """RFC 2544 §26.5: an overload of 110 % of the throughput, then half of that rate."""
+
+    overload_s: float = Field(60.0, gt=0)
+    watch_s: float = Field(60.0, gt=0)
+    """How long losses are looked for after the step down (default 60 s)."""
+    trials: int = Field(5, ge=1)
+    """Repetitions that are averaged (default 5)."""
+    rate_fps: float | None = Field(None, gt=0)
+    """The throughput to go by; it is measured if not given."""
+
+
+class ResetSettings(Settings):
+    """RFC 6201: a load at the throughput while the device is reset."""
+
+    stable_s: float = Field(15.0, gt=0)
+    """Load without a loss before the reset (default 15 s)."""
+    watch_s: float = Field(60.0, gt=0)
+    """Load from the reset on: longer than the device needs to come back (default 60 s)."""
+    trials: int = Field(3, ge=1)
+    """Resets that are averaged (default 3)."""
+    rate_fps: float | None = Field(None, gt=0)
+    """Load to measure at; the throughput of each size if not given."""

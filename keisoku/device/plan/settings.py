@@ -1,0 +1,118 @@
+"""The settings of each method and of the phases of a trial, with the RFCs' values as defaults.
+
+Seconds and percent, as people write them in a plan; the plan turns them into trials' ns. What
+differs from the standard is found by comparing with these defaults (`device/method/deviations.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from keisoku.device.record.trial import NS_PER_S, Phases
+
+RFC2544_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
+"""RFC 2544 §9.1, Ethernet: from destination address to FCS."""
+RFC5695_SIZES = tuple(size + 4 for size in RFC2544_SIZES)
+"""RFC 5695 §4.1.5.1: of frames with exactly one label."""
+
+
+class Settings(BaseModel):
+    """Base: unknown keys are errors, values never change."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+class PhaseSettings(Settings):
+    """Phases around each trial (RFC 2544 §23)."""
+
+    learning: bool = True
+    learning_wait_s: float = Field(2.0, ge=0)
+    drain_s: float = Field(2.0, ge=0)
+    rest_s: float = Field(5.0, ge=0)
+
+    def phases(self) -> Phases:
+        """The same in ns."""
+        return Phases(
+            learning=self.learning,
+            learning_wait_ns=round(self.learning_wait_s * NS_PER_S),
+            drain_ns=round(self.drain_s * NS_PER_S),
+            rest_ns=round(self.rest_s * NS_PER_S),
+        )
+
+
+class TrialSettings(Settings):
+    """One load at one size for one time."""
+
+    trial_s: float = Field(1.0, gt=0)
+    rate_fps: float | None = Field(None, gt=0)
+    """Load of each sending port; 99.98 % of the link's maximum if not given."""
+
+
+class ThroughputSettings(Settings):
+    """RFC 2544 §26.1 with a binary search (RFC 2544 §24 allows shorter trials while searching)."""
+
+    trial_s: float = Field(60.0, gt=0)
+    """Length of the trial that decides."""
+    search_s: float | None = Field(None, gt=0)
+    """Length of the trials of the search; the same as `trial_s` if not given."""
+    resolution_percent: float = Field(0.1, gt=0, le=50)
+    """The search ends when lossless and lossy load are this close, relative to the latter (default 0.1)."""
+    maximum_fps: float | None = Field(None, gt=0)
+    """Search below this load even if the link could carry more."""
+    ceiling_percent: float = Field(99.98, gt=0, le=100)
+    """Highest load, of the maximum of the link (default 99.98: clocks differ by up to 100 ppm each way)."""
+    stop_at_loss: bool = True
+    """End a trial at its first lost frame, which decides it."""
+
+
+class LatencySettings(Settings):
+    """RFC 2544 §26.2: tag after 60 s in a stream of 120 s, 20 times; and every frame, as in E3."""
+
+    trial_s: float = Field(120.0, gt=0)
+    tag_after_s: float = Field(60.0, ge=0)
+    """When the tagged frame leaves; half way through a trial that is shorter than 120 s."""
+    trials: int = Field(20, ge=1)
+    """Repetitions (default 20)."""
+    rate_fps: float | None = Field(None, gt=0)
+    """Load to measure at; the throughput of each size if not given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tag_of_a_short_trial(cls, source: Any) -> Any:
+        if isinstance(source, dict) and "tag_after_s" not in source and isinstance(source.get("trial_s"), int | float):
+            return source | {"tag_after_s": min(60.0, source["trial_s"] / 2)}
+        return source
+
+
+class LossSettings(Settings):
+    """RFC 2544 §26.3: 100 %, 90 %, … until two successive trials without loss."""
+
+    trial_s: float = Field(60.0, gt=0)
+    step_percent: float = Field(10.0, gt=0, le=10)
+    """Step between loads (default and at most 10)."""
+    maximum_fps: float | None = Field(None, gt=0)
+    """What 100 % means; the theoretical maximum of the link if not given."""
+
+
+class SweepSettings(Settings):
+    """E1: each size at the smallest gap, one latency value a second, least-squares line."""
+
+    samples: int = Field(10, ge=1)
+    """Latency samples of each size (default 10)."""
+    sample_s: float = Field(1.0, gt=0)
+    rate_fps: float | None = Field(None, gt=0)
+    """Load for every size; the smallest gap (100 % of the link) if not given."""
+
+
+class CalibrateSettings(Settings):
+    """The tester on a bare cable: bias and spread per frame size and load."""
+
+    trial_s: float = Field(1.0, gt=0)
+    trials: int = Field(5, ge=2)
+    """Repetitions of each size and load (default 5)."""
+    loads_percent: tuple[float, ...] = (1.0, 10.0, 50.0, 90.0)
+    """Loads as shares of what the tester can offer on the cable."""
+    length_m: float | None = Field(None, ge=0)
+    """Length of the cable, for 'keisoku cable-series'; sim:cable is made as long."""

@@ -1,0 +1,136 @@
+"""One row for each frame of a trial, in Parquet, written while the trial runs.
+
+A row is an arrival, or a frame that never arrived. It keeps what the core hands over and computes
+nothing; a file appears under its name when its trial is finished.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from keisoku.device.record.trial import Facts
+from keisoku.errors import EngineError
+
+DUPLICATE, CORRUPT, REORDERED, LOST = 1, 2, 4, 8
+"""Bits of `flags`: as `core/src/frame_log.rs` has them, and LOST."""
+
+ENTRY = np.dtype(
+    [
+        ("sequence", "<u8"),
+        ("transmit_ns", "<i8"),
+        ("receive_ns", "<i8"),
+        ("stream", "<u2"),
+        ("port", "<u2"),
+        ("flags", "<u4"),
+    ]
+)
+"""An arrival as the core hands it over; times are ns since the first frame of the trial was due."""
+
+SCHEMA = pa.schema(
+    [
+        pa.field("stream", pa.uint16(), nullable=False),
+        pa.field("sequence", pa.uint64(), nullable=False),
+        pa.field("transmit_ns", pa.int64()),  # absent of a corrupt or lost frame
+        pa.field("receive_ns", pa.int64()),
+        pa.field("port", pa.uint16()),  # that it arrived at
+        pa.field("flags", pa.uint8(), nullable=False),
+    ]
+)
+_ROWS_OF_A_GROUP = 1 << 18
+
+
+class FrameWriter:
+    """The rows of one trial; a context manager that leaves no half-written file.
+
+    Raises EngineError from `finish` if the engine lost rows or the trial is longer than its lists of lost frames.
+    """
+
+    def __init__(self, path: Path, every: int = 1) -> None:
+        """`every` is said in the file's metadata: of frames that arrived whole, one in so many has a row."""
+        self._path, self._partial = path, path.with_suffix(".partial")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._writer = pq.ParquetWriter(
+            self._partial,
+            SCHEMA.with_metadata({"keisoku.frames_every": str(every)}),
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=["stream", "port", "flags"],
+            column_encoding=dict.fromkeys(("sequence", "transmit_ns", "receive_ns"), "DELTA_BINARY_PACKED"),
+        )
+        self._waiting: list[bytes] = []
+        self._rows = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+        self._partial.unlink(missing_ok=True)
+
+    def append(self, entries: bytes) -> None:
+        """Rows as the core hands them over (`ENTRY`)."""
+        self._waiting.append(entries)
+        self._rows += len(entries) // ENTRY.itemsize
+        if self._rows >= _ROWS_OF_A_GROUP:
+            self._flush()
+
+    def finish(self, facts: Facts) -> None:
+        """Adds the frames that were lost, and gives the file its name."""
+        self._flush()
+        for stream in facts.streams:
+            for gap in stream.tracked.lost:
+                try:
+                    numbers = np.array(gap.numbers(), np.uint64)
+                except ValueError as error:
+                    raise EngineError(f"frames: not every lost frame has a row: {error}; shorten the trial") from error
+                self._write(_lost(stream.stream, numbers))
+        self._writer.close()
+        self._partial.rename(self._path)
+
+    def _flush(self) -> None:
+        if self._rows:
+            entries = np.frombuffer(b"".join(self._waiting), ENTRY)
+            self._waiting, self._rows = [], 0
+            self._write(_arrived(entries))
+
+    def _write(self, table: pa.Table) -> None:
+        self._writer.write_table(table, row_group_size=_ROWS_OF_A_GROUP)
+
+
+def _arrived(entries: np.ndarray[tuple[int], np.dtype[np.void]]) -> pa.Table:
+    corrupt = entries["flags"] & CORRUPT != 0
+    times = {
+        name: pa.array(np.ascontiguousarray(entries[name]), mask=corrupt if corrupt.any() else None)
+        for name in ("transmit_ns", "receive_ns")
+    }
+    plain = {name: np.ascontiguousarray(entries[name]) for name in ("stream", "sequence", "port")}
+    flags = entries["flags"].astype(np.uint8)
+    return (
+        pa.table({**{name: pa.array(column) for name, column in plain.items()}, **times, "flags": flags})
+        .select(SCHEMA.names)
+        .cast(SCHEMA)
+    )
+
+
+def _lost(stream: int, numbers: NDArray[np.uint64]) -> pa.Table:
+    count = len(numbers)
+    return pa.table(
+        {
+            "stream": pa.array(np.full(count, stream, np.uint16)),
+            "sequence": pa.array(numbers),
+            "transmit_ns": pa.nulls(count, pa.int64()),
+            "receive_ns": pa.nulls(count, pa.int64()),
+            "port": pa.nulls(count, pa.uint16()),
+            "flags": pa.array(np.full(count, LOST, np.uint8)),
+        },
+        schema=SCHEMA,
+    )

@@ -1,0 +1,107 @@
+"""What was done to the tester during a trial: by the host (`Interference`), and at its ports (`PortCounters`).
+
+`Interference` mirrors `core/src/hiccup.rs`. Measured values only: whether they spoil a trial is `validity`'s
+to say. Where the kernel does not tell, a value is None, which is not zero.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from keisoku.device.record.counts import Buckets
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Lateness(_Model):
+    """How late a thread that sleeps to a fixed grid of times woke, over all points of the grid.
+
+    A point that was slept through counts with its own lateness: the counts are those of something due at any
+    time, not of the wakes.
+    """
+
+    points: int
+    max_ns: int
+    over_1_ms: int
+    histogram: Buckets
+
+
+class Core(_Model):
+    """One of the tester's cores."""
+
+    cpu: int
+    steal_ns: int | None
+    """Time that the hypervisor gave to others, in steps of `Interference.steal_resolution_ns`."""
+    heat_events: int | None
+    """Times the core was slowed down for heat."""
+    frequency_khz: tuple[int, int] | None
+    """At the beginning and at the end."""
+    lateness: Lateness | None
+    """None on a core on which a sender spins: there a sleeper would show, and disturb, the sender."""
+
+
+class Thread(_Model):
+    """One thread of the tester over its part of the trial."""
+
+    role: str
+    """'sender' or 'accounting', perhaps followed by a port's name."""
+    ran_ns: int
+    run_delay_ns: int | None
+    """Time it could have run but waited for other threads on its core (schedstat, exact)."""
+    involuntary_switches: int
+
+
+class Throttling(_Model):
+    """What CPU quotas of the process's control groups, or of groups above them, took."""
+
+    periods: int
+    """Periods of a quota that ended with threads stopped."""
+    stopped_ns: int
+    """For how long, summed over cores."""
+
+
+class Interference(_Model):
+    """What the host did to the tester during `span_ns`, the trial and its drain."""
+
+    span_ns: int
+    steal_resolution_ns: int
+    cores: list[Core]
+    threads: list[Thread]
+    throttling: Throttling | None
+    """None where no CPU quota can be seen."""
+    clock_sources: tuple[str, str]
+    """The kernel's clock source at the beginning and at the end."""
+
+
+class PortCounters(_Model):
+    """The kernel's counters of one tester port (`ip -s -s link`): since it was made, or a change of them."""
+
+    port: str
+    engine: Literal["xdp", "packet"]
+    driver: str | None
+    rx_packets: int
+    tx_packets: int
+    rx_errors: int
+    tx_errors: int
+    rx_dropped: int
+    """For want of room, but also frames that no protocol of the host wanted (`validity.port_drops`)."""
+    tx_dropped: int
+    rx_missed_errors: int
+    rx_fifo_errors: int
+    rx_over_errors: int
+    peer_tx_dropped: int | None
+    """Frames that the device's end of a veth could not put into this port's ring; None where that end is not
+    the tester's to read."""
+
+    def since(self, before: Self) -> Self:
+        """The change from `before`, a reading of the same port."""
+        counts = {
+            name: getattr(self, name) - getattr(before, name)
+            for name in type(self).model_fields
+            if isinstance(getattr(before, name), int) and getattr(self, name) is not None
+        }
+        return self.model_copy(update=counts)

@@ -1,0 +1,334 @@
+"""One trial: what was asked (`Trial`), what happened (`Facts`), and both with context (`TrialRecord`).
+
+Mirrors `core/src/record.rs`. Holds counts and intentions; the few properties are definitions of
+the RFCs, everything else belongs to `analysis`. Never talks to an engine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from keisoku.device.record.counts import Sent, Tracked
+from keisoku.device.record.interference import Interference, PortCounters
+from keisoku.device.record.total import all_sent, all_tracked
+
+NS_PER_S = 1_000_000_000
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Phases(_Model):
+    """What surrounds the load of a trial (RFC 2544 §23)."""
+
+    learning: bool = True
+    """Send learning frames before the load (RFC 2544 §23 b)."""
+    learning_wait_ns: int = Field(2 * NS_PER_S, ge=0)
+    drain_ns: int = Field(2 * NS_PER_S, ge=0)
+    """How long the receiver waits for frames after the last one was sent (§23 d: 2 s)."""
+    rest_ns: int = Field(5 * NS_PER_S, ge=0)
+    """Pause for the DUT to settle before the next trial (§23 e: at least 5 s)."""
+
+
+class Constant(_Model):
+    """Frames at equal distances."""
+
+    kind: Literal["constant"] = "constant"
+
+
+class Bursts(_Model):
+    """Bursts with the mean rate of the stream (RFC 2544 §21)."""
+
+    kind: Literal["bursts"] = "bursts"
+    burst_frames: int = Field(ge=1)
+    gap_ns: int = Field(0, ge=0)
+    """Between the frames of a burst, from start to start; 0: as fast as the port sends."""
+
+
+class Poisson(_Model):
+    """Independent, exponentially distributed gaps, from the run's seed."""
+
+    kind: Literal["poisson"] = "poisson"
+
+
+class Gaps(_Model):
+    """A given list of gaps, again and again; the rate is theirs."""
+
+    kind: Literal["gaps"] = "gaps"
+    gaps_ns: tuple[int, ...] = Field(min_length=1)
+
+
+Pacing = Annotated[Constant | Bursts | Poisson | Gaps, Field(discriminator="kind")]
+
+
+class Stream(_Model):
+    """One stream of a trial as an engine is told of it: see `core/src/record.rs`."""
+
+    transmit: int
+    receive: int
+    table: int = 0
+    frame_bytes: tuple[int, ...]
+    """Sizes of consecutive frames with FCS, a cycle."""
+    frames_per_second: float
+    pacing: Pacing = Constant()
+    frames: int
+    start_ns: int = 0
+    tag: int | None = None
+    growth_bytes: int = 0
+
+
+class Flow(_Model):
+    """What one port sends to another in a trial whose method says itself which port sends to which."""
+
+    transmit: int
+    receive: int
+    """Indices of the plan's ports."""
+    share: float = Field(1.0, gt=0)
+    """Of the trial's load of a port."""
+    start_ns: int = Field(0, ge=0)
+    """After the start of the trial."""
+    duration_ns: int | None = Field(None, gt=0)
+    """To the end of the trial if not given."""
+    frame_bytes: tuple[int, ...] | None = None
+    """Sizes in turn; the trial's if not given."""
+    pacing: Pacing | None = None
+    """The plan's if not given, and so below."""
+    headers: str | None = None
+    defect: Literal["undersize", "crc", "dribble", "alignment"] | None = None
+    """What is wrong with every frame (RFC 2889 §5.9); only an engine with that ability sends such frames."""
+    modify: tuple[str, ...] | None = None
+    """Fields that vary, as in a plan."""
+
+
+class Switch(_Model):
+    """How one flow begins and ends in a trial whose flows are switched one by one."""
+
+    waits: bool = False
+    """It is not sent before it is told to go."""
+    cut_ns: int | None = Field(None, gt=0)
+    """It ends so long after its start even if frames are left; None: all are sent, however late."""
+
+
+class Trial(_Model):
+    """A load for a fixed time: the intention. How ports and streams share it is the plan's traffic, or `flows`."""
+
+    purpose: str
+    """Why a method wants it, for people: 'search', 'final', 'latency 3 of 20'."""
+    frame_bytes: int
+    """From destination address to FCS, both included (RFC 2544 §9)."""
+    """Of a mix of sizes: their mean, rounded."""
+    frames_per_second: float
+    """Of each transmitting port (RFC 2285 §3.5: the intended load of a port)."""
+    duration_ns: int
+    phases: Phases = Phases()
+    interval_ns: int = NS_PER_S
+    tag: int | None = None
+    """Sequence number of the frame that RFC 2544 §26.2 tags."""
+    variation: bool = False
+    """Keep the differences of consecutive frames' latencies (IPDV)."""
+    reset_after_ns: int | None = None
+    """When the engine is to reset the device, after the start of the load (RFC 6201)."""
+    stop_after_lost: int | None = Field(None, ge=0)
+    """The engine ends the load as soon as more frames than this are lost beyond doubt; None: it never does."""
+    flows: tuple[Flow, ...] = ()
+    """What is sent, in place of the plan's pattern; empty: the plan's. Facts have a stream for each, in this order."""
+    switches: tuple[Switch, ...] = ()
+    """Of each flow, if they are started, paused and ended one by one while the trial runs: it then lasts until none
+    goes any more, and each is counted by itself meanwhile. Empty: all are sent as they are planned."""
+
+    @property
+    def frames(self) -> int:
+        """Frames for each transmitting port to send if it sends all the time: at least one."""
+        return max(1, round(self.frames_per_second * self.duration_ns / NS_PER_S))
+
+    def frames_of(self, port: int) -> int:
+        """Frames for this port to send."""
+        own = [flow for flow in self.flows if flow.transmit == port]
+        return sum(self.frames_in(flow) for flow in own) if self.flows else self.frames
+
+    def frames_in(self, flow: Flow) -> int:
+        """Frames of one of its flows: at least one."""
+        duration_ns = flow.duration_ns or self.duration_ns - flow.start_ns
+        return max(1, round(self.frames_per_second * flow.share * duration_ns / NS_PER_S))
+
+    def load(self, streams: Sequence[Stream], first_stream: int, seed: int = 0) -> str:
+        """The load as `core/src/record.rs` reads it; `seed` feeds random pacing and a simulated device's choices."""
+        return json.dumps(
+            {
+                "first_stream": first_stream,
+                "streams": [stream.model_dump() for stream in streams],
+                "duration_ns": self.duration_ns,
+                "drain_ns": self.phases.drain_ns,
+                "interval_ns": self.interval_ns,
+                "variation": self.variation,
+                "reset_after_ns": self.reset_after_ns,
+                "stop_after_lost": self.stop_after_lost,
+                "seed": seed,
+                "switches": [switch.model_dump() for switch in self.switches] or None,
+            }
+        )
+
+
+class StreamFacts(_Model):
+    """What became of one stream; ports are indices of the engine's."""
+
+    stream: int
+    transmit: int
+    receive: int
+    offered_frames: int
+    tracked: Tracked
+    first_received_ns: int | None = None
+    """When its first frame arrived, since the start of the trial; only where flows are switched one by one."""
+    last_received_ns: int | None = None
+
+
+class Transmitter(_Model):
+    """A port that sent."""
+
+    port: int
+    sent: Sent
+    stamp: str
+
+
+class Receiver(_Model):
+    """A port that received."""
+
+    port: int
+    foreign_frames: int
+    """Frames that no stream of the trial sent."""
+    misdirected_frames: int
+    """Frames of streams that were meant for another port (a flooding bridge)."""
+    tester_dropped_frames: int
+    last_received_ns: int | None
+    """When the last frame of the trial arrived, since its first frame was due."""
+    stamp: str
+
+
+class Facts(_Model):
+    """What an engine returns of one trial."""
+
+    streams: list[StreamFacts]
+    beside: list[StreamFacts] = []
+    """Frames that went beside the test frames (RFC 2544 §11): in no total, and nobody's loss."""
+    transmitters: list[Transmitter]
+    receivers: list[Receiver]
+    interference: Interference | None
+    """What the host did to the tester meanwhile; None in virtual time."""
+    interrupted: bool
+    stopped_for_loss: bool = False
+    """The load ended early because more frames than `Trial.stop_after_lost` were lost: what was lost of it until
+    then decides, but says nothing of the loss ratio of a whole trial."""
+    counters: dict[int, PortCounters] = {}
+    """By port: what the kernel counted there meanwhile; none in virtual time."""
+
+    def set_apart(self, count: int) -> Facts:
+        """The same with the last `count` streams beside the others, and ports that offered the others' frames."""
+        if count == 0:
+            return self
+        own, beside = self.streams[:-count], self.streams[-count:]
+        transmitters = [
+            port.model_copy(
+                update={
+                    "sent": port.sent.model_copy(
+                        update={
+                            "offered_frames": port.sent.offered_frames
+                            - sum(stream.offered_frames for stream in beside if stream.transmit == port.port)
+                        }
+                    )
+                }
+            )
+            for port in self.transmitters
+        ]
+        return self.model_copy(update={"streams": own, "beside": beside, "transmitters": transmitters})
+
+    @cached_property
+    def sent(self) -> Sent:
+        """All ports together."""
+        return all_sent([transmitter.sent for transmitter in self.transmitters])
+
+    @cached_property
+    def tracked(self) -> Tracked:
+        """All streams together, and the frames of nobody that their ports received."""
+        strangers = sum(receiver.foreign_frames + receiver.misdirected_frames for receiver in self.receivers)
+        return all_tracked([stream.tracked for stream in self.streams], strangers)
+
+    @property
+    def tester_dropped_frames(self) -> int:
+        """Frames that reached the tester and that it failed to account."""
+        return sum(receiver.tester_dropped_frames for receiver in self.receivers)
+
+    @property
+    def transmit_stamp(self) -> str:
+        """Which clock and which point transmit stamps were taken at."""
+        return ", ".join(dict.fromkeys(transmitter.stamp for transmitter in self.transmitters))
+
+    @property
+    def receive_stamp(self) -> str:
+        """Likewise of receive stamps."""
+        return ", ".join(dict.fromkeys(receiver.stamp for receiver in self.receivers))
+
+
+class TrialRecord(_Model):
+    """A finished trial as it is kept: intention, facts, and whether they may be used."""
+
+    index: int
+    method: str
+    trial: Trial
+    facts: Facts
+    started_at: str
+    """UTC, ISO 8601."""
+    engine_seconds: float
+    """Time that passed inside the engine, waits included; virtual for simulated devices."""
+    invalid_because: list[str]
+    """Why this trial says nothing about the DUT; empty if it does."""
+
+    @property
+    def valid(self) -> bool:
+        """False if the tester failed to offer or to account for what was asked."""
+        return not self.invalid_because
+
+    @cached_property
+    def offered_fps(self) -> float:
+        """Offered load of a port in frames/s (RFC 2285 §3.5.2), first to last stamp, or where bursts end before the
+        trial does, its mean; of ports, their mean."""
+        sending = [one for one in self.facts.transmitters if self.trial.frames_of(one.port)]
+        rates = [_offered_fps(transmitter.sent, self.trial) for transmitter in sending]
+        return sum(rates) / len(rates)
+
+    @property
+    def intended_frames(self) -> int:
+        """Frames that all ports together were to send."""
+        return sum(self.trial.frames_of(transmitter.port) for transmitter in self.facts.transmitters)
+
+    @property
+    def offered_share(self) -> float:
+        """Offered frames as a share of those intended; of a load that was stopped for loss, of those until then."""
+        sent = self.facts.sent
+        elapsed = min(1.0, sent.last_sent_ns / self.trial.duration_ns) if self.facts.stopped_for_loss else 1.0
+        return sent.offered_frames / max(1.0, self.intended_frames * elapsed)
+
+    @property
+    def loss_ratio(self) -> float:
+        """RFC 2544 §26.3: (offered - forwarded) / offered; corrupt frames count as not forwarded.
+
+        Of a load that was stopped for loss it is that of its beginning, not of the whole trial.
+        """
+        offered = self.facts.sent.offered_frames
+        return (offered - self.facts.tracked.forwarded_frames) / offered if offered else 0.0
+
+
+def _offered_fps(sent: Sent, trial: Trial) -> float:
+    span_ns = sent.last_sent_ns - sent.first_sent_ns
+    if sent.offered_frames < 2 or span_ns <= 0:
+        return trial.frames_per_second
+    gap_ns = span_ns / (sent.offered_frames - 1)
+    # After a burst there is a pause, so the last frame leaves long before the end: RFC 2544 §21 speaks of the mean.
+    if trial.duration_ns - sent.last_sent_ns > 2 * gap_ns and sent.offered_frames >= trial.frames:
+        return sent.offered_frames * NS_PER_S / trial.duration_ns
+    return NS_PER_S / gap_ns

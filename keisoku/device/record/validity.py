@@ -1,0 +1,160 @@
+"""Whether a trial may be used: a tester that failed by itself never counts as loss of the DUT (invariant 2).
+
+Pure: looks at counts and measured values, returns reasons. It never looks at whether frames were lost: guards
+that spared lossless trials would choose among the results. Each limit and why: docs/guards.md.
+"""
+
+from __future__ import annotations
+
+from keisoku.device.record.counts import Sent
+from keisoku.device.record.interference import Interference, PortCounters
+from keisoku.device.record.trial import NS_PER_S, Facts, Trial
+
+TOLERANCE = 0.005
+"""How far the offered load may fall short of the intended one: software is late now and then."""
+LATE_NS = 10_000_000
+"""How much later than intended the last frame of a short trial may leave (two lost scheduler ticks)."""
+SETTLED = 0.1
+"""The last part of the drain, in which no frame of ours may arrive."""
+STOLEN = TOLERANCE
+"""The share of the time that a hypervisor may certainly have taken from a core."""
+WAITED = 0.02
+"""The share of its time that a sender may wait for others: a program at nice 0 takes 1.1 % from one at -20."""
+HICCUP_NS = 100_000_000
+"""A thread at nice -20 that woke so late was stopped: devices' own work made one 31 ms late at most."""
+INTERRUPTED = "the trial was interrupted"
+STRAYS = 2
+"""Frames that no protocol wants may arrive between a trial and the readings of its ports' counters."""
+
+
+def reasons(trial: Trial, facts: Facts) -> list[str]:
+    """Why the trial says nothing about the DUT; empty if it does."""
+    sent = facts.sent
+    found = []
+    if facts.interrupted:
+        found.append(INTERRUPTED)
+    elif facts.stopped_for_loss:
+        found += [reason for port in facts.transmitters for reason in _offered_until_stopped(trial, port.sent)]
+    else:
+        found += [reason for port in facts.transmitters for reason in _offered(trial, port.port, port.sent)]
+    if facts.tester_dropped_frames:
+        found.append(f"the tester itself dropped {facts.tester_dropped_frames} received frames")
+    for stream in facts.streams:
+        own = stream.tracked
+        accounted = own.forwarded_frames + own.lost_frames + own.corrupt.count
+        if accounted != stream.offered_frames:
+            found.append(f"counts do not add up: {stream.offered_frames} offered, {accounted} accounted for")
+    if sum(stream.offered_frames for stream in facts.streams) != sent.offered_frames:
+        found.append("counts do not add up: ports and streams offered different numbers of frames")
+    found += _at_receivers(trial, facts)
+    if facts.interference is not None:
+        found += disturbed(facts.interference)
+    return list(dict.fromkeys(found))
+
+
+def _offered(trial: Trial, port: int, sent: Sent) -> list[str]:
+    frames = trial.frames_of(port)
+    if sent.offered_frames < frames * (1 - TOLERANCE):
+        return [f"the tester offered {sent.offered_frames} of {frames} frames"]
+    if sent.last_sent_ns > trial.duration_ns + max(LATE_NS, TOLERANCE * trial.duration_ns):
+        late = 100 * (sent.last_sent_ns / trial.duration_ns - 1)
+        return [f"the tester needed {late:.1f} % longer than intended"]
+    return []
+
+
+def _offered_until_stopped(trial: Trial, sent: Sent) -> list[str]:
+    """Of a load that was ended for its loss: whether the tester kept up until then, which only a steady one tells."""
+    if trial.flows:
+        return []
+    due = trial.frames_per_second * (sent.last_sent_ns * (1 - TOLERANCE) - LATE_NS) / NS_PER_S
+    if sent.offered_frames >= due:
+        return []
+    return [f"the tester offered {sent.offered_frames} frames until the load was stopped for loss, {due:.0f} were due"]
+
+
+def _at_receivers(trial: Trial, facts: Facts) -> list[str]:
+    foreign = {receiver.port: receiver.foreign_frames for receiver in facts.receivers}
+    found = []
+    for receiver in facts.receivers:
+        name = facts.counters[receiver.port].port if receiver.port in facts.counters else f"port {receiver.port + 1}"
+        last_ns = facts.sent.last_sent_ns
+        found += unsettled(name, last_ns, receiver.last_received_ns, trial.phases.drain_ns)
+    for port, change in facts.counters.items():
+        found += port_drops(change, foreign.get(port, 0))
+    return found
+
+
+def unsettled(port: str, last_sent_ns: int, last_received_ns: int | None, drain_ns: int) -> list[str]:
+    """Reason if frames of ours still arrived at `port` when the trial's drain was about to end.
+
+    Times are ns on one clock; `last_received_ns` is None if nothing arrived. Without a drain (0) nothing is said.
+    """
+    if drain_ns <= 0 or last_received_ns is None:
+        return []
+    after_ns = last_received_ns - last_sent_ns
+    if after_ns < (1 - SETTLED) * drain_ns:
+        return []
+    return [
+        f"frames still arrived at {port} {after_ns / 1e9:.3g} s after the last was sent, "
+        f"when the wait of {drain_ns / 1e9:.3g} s was over: wait longer"
+    ]
+
+
+def disturbed(interference: Interference) -> list[str]:
+    """Reasons why the host disturbed the tester: steal, quota, heat, other programs, stops, change of clock."""
+    found = []
+    span_ns = interference.span_ns
+    for core in interference.cores:
+        # The kernel counts in steps: this much at least was stolen.
+        stolen_ns = (core.steal_ns or 0) - interference.steal_resolution_ns
+        if stolen_ns > STOLEN * span_ns:
+            share = 100 * stolen_ns / span_ns
+            found.append(f"the hypervisor took CPU {core.cpu} for at least {share:.1f} % of the time")
+        if core.heat_events:
+            found.append(f"CPU {core.cpu} was slowed down for heat {core.heat_events} times")
+        if core.lateness and core.lateness.max_ns > HICCUP_NS:
+            found.append(f"CPU {core.cpu} stood still for {core.lateness.max_ns / 1e6:.0f} ms")
+    for thread in interference.threads:
+        waited_ns = thread.run_delay_ns or 0
+        if thread.role.startswith("sender") and waited_ns > WAITED * (thread.ran_ns + waited_ns):
+            share = 100 * waited_ns / (thread.ran_ns + waited_ns)
+            found.append(f"other programs kept the {thread.role} from its CPU for {share:.1f} % of its time")
+    quota = interference.throttling
+    if quota and quota.periods:
+        found.append(
+            f"a CPU quota stopped the tester {quota.periods} times, for {quota.stopped_ns / 1e6:.0f} ms in all"
+        )
+    before, after = interference.clock_sources
+    if before != after:
+        found.append(f"the kernel changed its clock source from {before} to {after}")
+    return found
+
+
+def port_drops(change: PortCounters, foreign_frames: int) -> list[str]:
+    """Reasons why a tester port lost frames by itself, from the change of its counters during the trial.
+
+    `foreign_frames`: those that the trial counted at this port. The host's stack may refuse each of them, which
+    the kernel counts in `rx_dropped` too.
+    """
+    found = []
+    wrapped = {
+        "rx_missed_errors": change.rx_missed_errors,
+        "rx_fifo_errors": change.rx_fifo_errors,
+        "rx_over_errors": change.rx_over_errors,
+    }
+    named = ", ".join(f"{name} {count}" for name, count in wrapped.items() if count)
+    if named:
+        found.append(f"the receive queue of {change.port} was full: {named}")
+    unexplained = change.rx_dropped - foreign_frames
+    if unexplained > STRAYS:
+        found.append(f"{change.port} itself dropped {unexplained} received frames (rx_dropped)")
+    if change.peer_tx_dropped:
+        found.append(
+            f"the receive queue of {change.port} had no room for {change.peer_tx_dropped} frames of the device"
+        )
+    # A packet socket is told and sends the frame again. A veth counts here what its peer has no room for.
+    if change.tx_dropped and change.engine == "xdp" and change.driver != "veth":
+        found.append(f"{change.port} itself dropped {change.tx_dropped} frames to be sent (tx_dropped)")
+    if change.tx_errors:
+        found.append(f"{change.port} failed to send {change.tx_errors} frames (tx_errors)")
+    return found

@@ -1,0 +1,57 @@
+"""The account of every trial: what was intended, what became of it, and whether it adds up.
+
+Adds and compares counts; a trial that does not add up is shown, never repaired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from keisoku.device.record.trial import TrialRecord
+
+
+@dataclass(frozen=True)
+class Account:
+    """One trial's balance."""
+
+    record: TrialRecord
+    sent_balance: int
+    """offered − (forwarded + lost + corrupt): zero if every frame sent is accounted for."""
+    received_balance: int
+    """received − (forwarded + duplicated + corrupt arrivals + foreign)."""
+    gap_balance: int
+    """lost − the sum over the listed gaps."""
+
+    @property
+    def adds_up(self) -> bool:
+        """True if all three balances are zero."""
+        return self.sent_balance == self.received_balance == self.gap_balance == 0
+
+    @property
+    def fault(self) -> str:
+        """What does not add up, in words; empty if all does."""
+        faults = (
+            (self.sent_balance, "offered − forwarded − lost − corrupt"),
+            (self.received_balance, "received − forwarded − duplicated − corrupt arrivals − foreign"),
+            (self.gap_balance, "lost − listed gaps"),
+        )
+        return "; ".join(f"{name} = {balance}" for balance, name in faults if balance)
+
+
+def account(record: TrialRecord) -> Account:
+    """The balance of one trial (`core/src/tracking.rs` promises that it is zero)."""
+    tracked = record.facts.tracked
+    sent = record.facts.sent.offered_frames
+    explained = tracked.forwarded_frames + tracked.duplicated.count + tracked.corrupt_arrivals
+    return Account(
+        record=record,
+        sent_balance=sent - (tracked.forwarded_frames + tracked.lost_frames + tracked.corrupt.count),
+        received_balance=tracked.received_frames - (explained + tracked.foreign_frames),
+        gap_balance=tracked.lost_frames - sum(gap.count for gap in tracked.lost),
+    )
+
+
+def accounts(records: Iterable[TrialRecord]) -> list[Account]:
+    """The balance of every trial, in the order they were run."""
+    return [account(record) for record in sorted(records, key=lambda record: record.index)]

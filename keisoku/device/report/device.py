@@ -1,0 +1,76 @@
+"""Which device a run measured, by what name, and what it found with one method.
+
+Names are for people: two runs of one device get different ones. Computes no figure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keisoku.device.record.trial import TrialRecord
+from keisoku.frame.rates import OVERHEAD_BYTES
+from keisoku.run.result import Result, Row
+from keisoku.run.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class Device:
+    """A run under the name it has in a report; `index` chooses its colour."""
+
+    index: int
+    name: str
+    run: Run
+
+    def result(self, method: str) -> Result | None:
+        """What `method` found, rows of several results of it together; None if it was not run."""
+        found = [result for result in self.run.results if result.method == method]
+        if not found:
+            return None
+        return Result(
+            method=method,
+            rows=[row for result in found for row in result.rows],
+            line=next((result.line for result in found if result.line), None),
+            deviations=list(dict.fromkeys(text for result in found for text in result.deviations)),
+            remarks=list(dict.fromkeys(text for result in found for text in result.remarks)),
+        )
+
+    def record(self, row: Row) -> TrialRecord | None:
+        """The trial that shows a row's behaviour over time."""
+        return next((record for record in self.run.records if record.index == row.trial), None)
+
+    @property
+    def link_bits_per_second(self) -> float | None:
+        """Speed of the link as the context names it (None: it has no rate of its own), or as results imply."""
+        if "link_bits_per_second" in self.run.context:
+            named = self.run.context["link_bits_per_second"]
+            return None if named is None else float(named)
+        for result in self.run.results:
+            for row in result.rows:
+                rate = row.figures.get("throughput", row.figures.get("offered"))
+                share = row.figures.get("line_share", row.figures.get("load"))
+                if rate and share and rate.value > 0 and share.value > 0:
+                    slot_bits = (row.frame_bytes + OVERHEAD_BYTES) * 8
+                    return rate.value / (share.value / 100) * slot_bits
+        return None
+
+
+def devices(runs: Sequence[Run]) -> list[Device]:
+    """Every run with a name of its own: the device's, and the engine's or a number where two are alike."""
+    names = [str(run.context.get("device") or run.directory.name) for run in runs]
+    if len(set(names)) < len(names):
+        engines = [run.context.get("engine") for run in runs]
+        names = [f"{name} · {engine}" if engine else name for name, engine in zip(names, engines, strict=True)]
+    alike, seen = Counter(names), Counter[str]()
+    named = []
+    for index, (name, run) in enumerate(zip(names, runs, strict=True)):
+        seen[name] += 1
+        named.append(Device(index, f"{name} ({seen[name]})" if alike[name] > 1 else name, run))
+    return named
+
+
+def frame_sizes(found: Sequence[Device], method: str) -> list[int]:
+    """Every frame size in bytes that `method` was run with on any of the devices, ascending."""
+    results = [device.result(method) for device in found]
+    return sorted({row.frame_bytes for result in results if result for row in result.rows})

@@ -1,0 +1,72 @@
+"""Which frames were lost: the first ranges of sequence numbers of every trial that lost, with times.
+
+Cuts the list for the page, never the totals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.record.counts import Gap
+from keisoku.device.record.trial import TrialRecord
+from keisoku.report import digits
+from keisoku.run.run import Run
+
+RANGES_SHOWN = 12
+TRIALS_SHOWN = 40
+KEPT_AS = {
+    "bitmap": "neighbouring gaps joined, every number in the record",
+    "intervals": "neighbouring gaps joined, counts exact",
+}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One trial's losses: total, number of gaps, and the first of them as (numbers, frames, when sent)."""
+
+    record: TrialRecord
+    lost: str
+    gaps: str
+    first: list[tuple[str, str, str]]
+
+
+def losses(run: Run) -> tuple[list[Loss], int]:
+    """The trials that lost, those that a result rests on first, and how many more there are."""
+    cited = {row.trial for result in run.results for row in result.rows}
+    lossy = [record for record in run.records if record.facts.tracked.lost_frames]
+    lossy.sort(key=lambda record: (record.index not in cited, record.index))
+    return [_loss(record) for record in lossy[:TRIALS_SHOWN]], max(0, len(lossy) - TRIALS_SHOWN)
+
+
+def _loss(record: TrialRecord) -> Loss:
+    tracked = record.facts.tracked
+    several = len(record.facts.streams) > 1
+    listed = [(stream.stream, gap) for stream in record.facts.streams for gap in stream.tracked.lost]
+    gaps = f"{digits.count(len(tracked.lost))} {'gap' if len(tracked.lost) == 1 else 'gaps'}"
+    if tracked.lost_kept_as != "list":
+        gaps += f" ({KEPT_AS[tracked.lost_kept_as]})"
+    return Loss(
+        record=record,
+        lost=digits.count(tracked.lost_frames),
+        gaps=gaps,
+        first=[_range(gap, stream if several else None) for stream, gap in listed[:RANGES_SHOWN]],
+    )
+
+
+def _range(gap: Gap, stream: int | None) -> tuple[str, str, str]:
+    numbers = digits.count(gap.first) if stream is None else f"stream {stream}: {digits.count(gap.first)}"
+    if gap.last > gap.first:
+        numbers += f" … {digits.count(gap.last)}"
+    when = [
+        f"{word} {_time(time_ns)}"
+        for word, time_ns in (("after", gap.after_ns), ("before", gap.before_ns))
+        if time_ns is not None
+    ]
+    return numbers, digits.count(gap.count), ", ".join(when) or "the whole trial"
+
+
+def _time(time_ns: int) -> str:
+    # Transmit times are facts in whole ns; as exact quantities they keep their digits.
+    shown = digits.digits(Quantity(value=time_ns, unit="ns", uncertainty=0))
+    return f"{shown.value} {shown.unit}"

@@ -1,0 +1,119 @@
+"""Loss against load with the axes that RFC 2544 §26.3 prescribes, and the ideal lines beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from keisoku.device.report.device import Device, frame_sizes
+from keisoku.report import digits
+from keisoku.report.plot import SYMBOLS, Plot, device_colour, hover, label, size_choices, size_colour
+
+ALL = "all sizes"
+
+
+def loss_plot(devices: Sequence[Device]) -> Plot | None:
+    """x: load in % of the maximum, y: loss in %, both from 0 to 100 (RFC 2544 §26.3).
+
+    Where the throughput is known, the theoretical line 1 − throughput/load is what an ideal device
+    of that throughput would lose.
+    """
+    sizes = frame_sizes(devices, "loss")
+    if not sizes:
+        return None
+    alone = len(devices) == 1
+    plot = Plot(
+        name="loss",
+        caption="Frames lost of those offered. Dashed: what a device loses that forwards exactly its "
+        "measured throughput and drops the rest; an ideal device stays at 0 %.",
+        axes={
+            "xaxis": {"title": {"text": "load (% of the maximum)"}, "range": [0, 100]},
+            "yaxis": {"title": {"text": "frame loss (%)"}, "range": [0, 100]},
+        },
+        choices=[*([ALL] if alone and len(sizes) > 1 else []), *size_choices(sizes)],
+        choice_title="frame size",
+        zooms=["xaxis", "yaxis"],
+    )
+    plot.add(
+        {
+            "x": [0, 100],
+            "y": [0, 0],
+            "mode": "lines",
+            "name": "ideal: no loss",
+            "line": {"color": "@muted", "width": 2.5},
+            "hoverinfo": "skip",
+        }
+    )
+    for device in devices:
+        for position, size in enumerate(sizes):
+            colour = size_colour(position, len(sizes)) if alone else device_colour(device.index)
+            choices = [f"{size} byte", *([ALL] if alone else [])]
+            name = f"{size} byte" if alone else device.name
+            _add_measured(plot, device, size, name, colour, choices)
+            _add_ideal(plot, device, size, name, colour, choices)
+    return plot
+
+
+def _add_measured(plot: Plot, device: Device, size: int, name: str, colour: str, choices: Sequence[str]) -> None:
+    result = device.result("loss")
+    rows = [row for row in result.rows if row.frame_bytes == size] if result else []
+    rows = sorted(
+        (row for row in rows if {"load", "loss"} <= row.figures.keys()), key=lambda r: r.figures["load"].value
+    )
+    if not rows:
+        return
+    plot.add(
+        {
+            "x": [row.figures["load"].value for row in rows],
+            "y": [row.figures["loss"].value for row in rows],
+            "mode": "lines+markers",
+            "name": label(name),
+            "legendgroup": name,
+            "line": {"color": colour, "width": 2},
+            "cliponaxis": False,
+            "marker": {"color": colour, "size": 7, "symbol": SYMBOLS[device.index % len(SYMBOLS)]},
+            "text": [
+                hover(
+                    f"{device.name}, {size} byte",
+                    *(
+                        f"{title} {digits.text(row.figures[key])}"
+                        for key, title in (("load", "load"), ("offered", "offered"), ("loss", "loss"))
+                        if key in row.figures
+                    ),
+                )
+                for row in rows
+            ],
+            "hovertemplate": "%{text}<extra></extra>",
+        },
+        choices,
+    )
+
+
+def _add_ideal(plot: Plot, device: Device, size: int, name: str, colour: str, choices: Sequence[str]) -> None:
+    share = _throughput_share(device, size)
+    if share is None or not 0 < share < 100:
+        return
+    loads = [share + (100 - share) * step / 60 for step in range(61)]
+    plot.add(
+        {
+            "x": loads,
+            "y": [100 * (1 - share / load) for load in loads],
+            "mode": "lines",
+            "name": label(f"{name}: 1 − throughput/load"),
+            "legendgroup": name,
+            "showlegend": len(choices) == 1,
+            "line": {"color": colour, "width": 1.2, "dash": "dash"},
+            "hovertemplate": hover(f"{name}: throughput {share:.4g} % of the maximum") + "<extra></extra>",
+        },
+        choices,
+    )
+
+
+def _throughput_share(device: Device, size: int) -> float | None:
+    """The throughput in % of what the loss trials call 100 %; None if either was not measured."""
+    throughput, loss = device.result("throughput"), device.result("loss")
+    found = [row.figures for row in (throughput.rows if throughput else []) if row.frame_bytes == size]
+    loads = [row.figures for row in (loss.rows if loss else []) if row.frame_bytes == size and "loss" in row.figures]
+    if not found or not loads or "throughput" not in found[0]:
+        return None
+    highest = max(loads, key=lambda figures: figures["load"].value)
+    return found[0]["throughput"].value / highest["offered"].value * highest["load"].value

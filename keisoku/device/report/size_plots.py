@@ -1,0 +1,223 @@
+"""Plots over frame size: throughput with the theoretical line, latency with its fit and residuals.
+
+Draws what results hold; fits nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.report.device import Device, frame_sizes
+from keisoku.frame.rates import maximum_frames_per_second
+from keisoku.report import digits
+from keisoku.report.plot import SYMBOLS, Plot, Trace, axis, device_colour, hover, label
+from keisoku.run.result import Line, Result, Row
+
+SIZE_TITLE = "frame size (byte)"
+CURVE_POINTS = 160
+LOG_RATIO_LINK = 10.0
+"""On a linear axis a link much faster than the device would press the device's curve flat."""
+MANY_POINTS = 40
+"""Above this, points are drawn small and not joined."""
+
+
+def throughput_plot(devices: Sequence[Device]) -> Plot | None:
+    """RFC 2544 §26.1: frame rate against frame size, with the theoretical rate of the link."""
+    sizes = frame_sizes(devices, "throughput")
+    series = {device: _points(result, "throughput") for device in devices if (result := device.result("throughput"))}
+    rates = [figure.value for points in series.values() for _, figure in points]
+    if not rates:
+        return None
+    curves = _theoretical(devices, sizes)
+    every = rates + [rate for _, curve in curves.values() for rate in curve]
+    divisor, unit = digits.scale("frames/s", max(every))
+    plot = Plot(
+        name="throughput",
+        caption="Highest rate without a single lost frame, against frame size"
+        + ("; the line is what the link can carry at most" if curves else "; the link has no rate of its own")
+        + " (RFC 2544 §26.1).",
+        axes={
+            "xaxis": {"title": {"text": SIZE_TITLE}, **_size_ticks(sizes)},
+            "yaxis": axis(f"throughput ({unit})", every, LOG_RATIO_LINK),
+        },
+        scales=["yaxis"],
+    )
+    for speed, (xs, ys) in curves.items():
+        name = f"theoretical maximum at {digits.value_text(Quantity(value=speed, unit='bit/s'))}"
+        plot.add(
+            {
+                "x": xs,
+                "y": [y / divisor for y in ys],
+                "mode": "lines",
+                "name": name,
+                "line": {"color": "@muted", "width": 1.5, "dash": "dash"},
+                "text": [hover(name, f"{x} byte: {y:,.1f} frames/s") for x, y in zip(xs, ys, strict=True)],
+                "hovertemplate": "%{text}<extra></extra>",
+            }
+        )
+    for device, points in series.items():
+        plot.add(_figures(device, points, divisor, device.name))
+    return plot
+
+
+def latency_plot(devices: Sequence[Device], method: str) -> Plot | None:
+    """Latency against size, E1's fitted line where the result has one, and the residuals below it."""
+    name = "latency" if method == "sweep" else "mean"
+    found = [(device, result) for device in devices if (result := device.result(method))]
+    every = [
+        figure.value
+        for _, result in found
+        for figures in (name, "min", "p99")
+        for _, figure in _points(result, figures)
+    ]
+    if not every:
+        return None
+    divisor, unit = digits.scale("ns", max(every))
+    drops = {device: _points(result, "drop") for device, result in found}
+    fitted = any(result.line for _, result in found)
+    dropped = any(figure.value > 0 for points in drops.values() for _, figure in points)
+    plot = Plot(
+        name=f"{method}-size",
+        caption=_latency_caption(method, fitted),
+        axes=_stacked(
+            axis(f"latency ({unit})", [] if fitted else every), fitted, dropped, frame_sizes(devices, method)
+        ),
+        scales=["yaxis"],
+        height=400 + 130 * fitted + 110 * dropped,
+    )
+    for device, result in found:
+        points = _points(result, name)
+        plot.add(_figures(device, points, divisor, f"{device.name} · mean"))
+        for other, dash in (("min", "dot"), ("p99", "dash")):
+            if further := _points(result, other):
+                trace = _figures(device, further, divisor, f"{device.name} · {other}")
+                plot.add({**trace, "mode": "lines", "line": {**trace["line"], "dash": dash, "width": 1.2}})
+        if result.line:
+            _add_line(plot, device, result.line, points, divisor)
+        if dropped and drops[device]:
+            trace = _figures(device, drops[device], 1.0, device.name)
+            plot.add({**trace, "yaxis": "y3", "showlegend": False})
+    return plot
+
+
+def _latency_caption(method: str, fitted: bool) -> str:
+    what = "Mean latency of every frame at each size"
+    if method == "latency":
+        what += ", with the minimum (dotted) and the 99th percentile (dashed)"
+    return what + ("; below, what is left after the fitted line is taken away." if fitted else ".")
+
+
+def _points(result: Result, figure: str) -> list[tuple[Row, Quantity]]:
+    rows = sorted(result.rows, key=lambda row: row.frame_bytes)
+    return [(row, row.figures[figure]) for row in rows if figure in row.figures]
+
+
+def _figures(device: Device, points: Sequence[tuple[Row, Quantity]], divisor: float, name: str) -> Trace:
+    colour = device_colour(device.index)
+    many = len(points) > MANY_POINTS
+    known = any(figure.uncertainty for _, figure in points)
+    trace: Trace = {
+        "x": [row.frame_bytes for row, _ in points],
+        "y": [figure.value / divisor for _, figure in points],
+        "mode": "markers" if many else "lines+markers",
+        "name": label(name),
+        "line": {"color": colour, "width": 2},
+        "marker": {
+            "color": colour,
+            "size": 4 if many else 8,
+            "symbol": SYMBOLS[device.index % len(SYMBOLS)],
+        },
+        "text": [hover(name, f"{row.frame_bytes} byte: {digits.text(figure)}") for row, figure in points],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+    if known:
+        errors = [(figure.uncertainty or 0.0) / divisor for _, figure in points]
+        trace["error_y"] = {"array": errors, "color": colour, "thickness": 1, "width": 3}
+    return trace
+
+
+def _add_line(plot: Plot, device: Device, line: Line, points: Sequence[tuple[Row, Quantity]], divisor: float) -> None:
+    colour = device_colour(device.index)
+    slope, constant = line.slope.value, line.constant.value
+    # More than its two ends, so that the line is right on a logarithmic axis too.
+    xs = sorted({x for x, _ in line.points})
+    plot.add(
+        {
+            "x": xs,
+            "y": [(slope * x + constant) / divisor for x in xs],
+            "mode": "lines",
+            "name": label(f"{device.name} · {line_text(line)}"),
+            "line": {"color": colour, "width": 1.2},
+            "hoverinfo": "skip",
+        }
+    )
+    errors = {row.frame_bytes: figure.uncertainty or 0.0 for row, figure in points}
+    residuals = [(x, y - slope * x - constant) for x, y in line.points]
+    plot.add(
+        {
+            "x": [x for x, _ in residuals],
+            "y": [residual for _, residual in residuals],
+            "yaxis": "y2",
+            "mode": "markers",
+            "showlegend": False,
+            "marker": {
+                "color": colour,
+                "size": 4 if len(residuals) > MANY_POINTS else 7,
+                "symbol": SYMBOLS[device.index % len(SYMBOLS)],
+            },
+            "error_y": {
+                "array": [errors.get(int(x), 0.0) for x, _ in residuals],
+                "color": colour,
+                "thickness": 1,
+                "width": 3,
+            },
+            "text": [hover(device.name, f"{x:g} byte: {residual:+.4g} ns") for x, residual in residuals],
+            "hovertemplate": "%{text}<extra></extra>",
+        }
+    )
+
+
+def line_text(line: Line) -> str:
+    """'8.000 ns/byte × size + 811 ns', each rounded to its uncertainty."""
+    slope, constant = digits.digits(line.slope), digits.digits(line.constant)
+    sign, size = ("−", constant.value[1:]) if constant.value.startswith("−") else ("+", constant.value)
+    return f"{slope.value} {slope.unit} × size {sign} {size} {constant.unit}"
+
+
+def _stacked(latency: dict[str, Any], fitted: bool, dropped: bool, sizes: Sequence[int]) -> dict[str, Any]:
+    """The latency on top, then residuals and drop rate where there are any, over one size axis."""
+    panels = [("yaxis", latency, 5.0)]
+    if fitted:
+        residual = {"title": {"text": "residual (ns)"}, "zeroline": True, "zerolinecolor": "@muted"}
+        panels.append(("yaxis2", residual, 2.0))
+    if dropped:
+        panels.append(("yaxis3", {"title": {"text": "drop (%)"}, "rangemode": "tozero"}, 1.6))
+    gap = 0.35
+    total = sum(weight for _, _, weight in panels) + gap * (len(panels) - 1)
+    axes: dict[str, Any] = {}
+    top = total
+    for name, panel, weight in panels:
+        axes[name] = {**panel, "domain": [max(0.0, (top - weight) / total), top / total]}
+        top -= weight + gap
+    lowest = panels[-1][0].removeprefix("yaxis")
+    axes["xaxis"] = {"title": {"text": SIZE_TITLE}, "anchor": f"y{lowest}", **_size_ticks(sizes)}
+    return axes
+
+
+def _size_ticks(sizes: Sequence[int]) -> dict[str, Any]:
+    """A few sizes are named on the axis; 64 and 128 would overlap, so 64 alone keeps its name."""
+    if not sizes or len(sizes) > 12:
+        return {"rangemode": "tozero"}
+    shown = [size for size in sizes if size == sizes[0] or size - sizes[0] > 0.06 * (sizes[-1] - sizes[0])]
+    return {"tickvals": shown, "ticktext": [str(size) for size in shown], "rangemode": "tozero"}
+
+
+def _theoretical(devices: Sequence[Device], sizes: Sequence[int]) -> dict[float, tuple[list[int], list[float]]]:
+    """A curve for each speed of link, drawn through all sizes between the smallest and the largest."""
+    step = max(1, (sizes[-1] - sizes[0]) // CURVE_POINTS)
+    xs = sorted({*range(sizes[0], sizes[-1] + 1, step), *sizes})
+    # What results imply is off by a rounding; two links are not two because of it.
+    speeds = {float(f"{speed:.6g}") for device in devices if (speed := device.link_bits_per_second)}
+    return {speed: (xs, [maximum_frames_per_second(speed, x) for x in xs]) for speed in sorted(speeds)}

@@ -1,0 +1,88 @@
+"""Where one end of a path measurement is: a host or address, in this process's network namespace or a named one.
+
+Written HOST or HOST@NAMESPACE. It resolves names and opens TCP connections there.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.host.namespace import FOLDER, within
+
+_Outcome = TypeVar("_Outcome")
+_BACKLOG = 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """`namespace` is a name in /run/netns or a path; None: where this process is."""
+
+    host: str
+    namespace: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Place:
+        """Raises PlanError for a namespace that is not there."""
+        host, _, namespace = text.partition("@")
+        place = cls(host, namespace or None)
+        if place.path is not None and not Path(place.path).exists():
+            raise PlanError("host", f"there is no namespace {namespace}", f"see the names in {FOLDER}")
+        return place
+
+    @property
+    def path(self) -> str | None:
+        """Of the namespace's file."""
+        return None if self.namespace is None else str(FOLDER / self.namespace)
+
+    def inside(self, work: Callable[[], _Outcome]) -> _Outcome:
+        """Calls `work` in the namespace."""
+        return work() if self.path is None else within(Path(self.path), work)
+
+    def resolve(self) -> str:
+        """The host's address. Raises EngineError if its name is not known."""
+        try:
+            found = self.inside(lambda: socket.getaddrinfo(self.host, None, type=socket.SOCK_DGRAM))
+        except OSError as error:
+            raise EngineError(f"{self.host} is not known: {error.strerror}; give a name or an address") from error
+        return str(found[0][4][0])
+
+    def connect(self, port: int, timeout_s: float, server: str = "keisoku path serve") -> socket.socket:
+        """A TCP connection to where `server` runs. Raises EngineError, in a sentence that says what to do."""
+        address = self.resolve()
+        start = f"start '{server}' there"
+        try:
+            return self.inside(lambda: socket.create_connection((address, port), timeout_s))
+        except TimeoutError as error:
+            problem = f"{self.host} does not answer at TCP port {port} within {timeout_s:g} s"
+            raise EngineError(f"{problem}; {start} and open that port in its firewall") from error
+        except ConnectionRefusedError as error:
+            raise EngineError(f"{self.host} refuses TCP port {port}; {start}") from error
+        except OSError as error:
+            raise EngineError(f"{self.host} cannot be reached at TCP port {port}: {error.strerror}; {start}") from error
+
+    def listen(self, port: int) -> socket.socket:
+        """A listening TCP socket at this address. Raises EngineError if there can be none."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+
+        def opened() -> socket.socket:
+            listener = socket.socket(family, socket.SOCK_STREAM)
+            try:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind((self.host, port))
+                listener.listen(_BACKLOG)
+            except OSError:
+                listener.close()
+                raise
+            return listener
+
+        try:
+            return self.inside(opened)
+        except OSError as error:
+            raise EngineError(
+                f"cannot listen at {self.host} port {port}: {error.strerror}; choose another address or --port"
+            ) from error

@@ -1,0 +1,59 @@
+"""The devices that there are, and how one is found by the name a user writes. Builds none."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from urllib.parse import parse_qsl
+
+from pydantic import ValidationError
+
+from keisoku.errors import PlanError
+from keisoku.lab.device.bridge import Bridge
+from keisoku.lab.device.device import Device
+from keisoku.lab.device.nftables import Firewall, Nat
+from keisoku.lab.device.ovs import Ovs, OvsMpls, OvsVxlan
+from keisoku.lab.device.router import Router
+from keisoku.lab.device.srv6 import Srv6
+from keisoku.lab.device.vxlan import Vxlan
+from keisoku.lab.device.wire import Cable, FaultyWire
+
+FAMILIES: dict[str, type[Device]] = {
+    device.family: device
+    for device in (Cable, Bridge, Router, FaultyWire, Nat, Firewall, Vxlan, Srv6, Ovs, OvsMpls, OvsVxlan)
+}
+
+
+def find_device(name: str, field: str = "device") -> Device:
+    """The device called `family` or `family?parameter=value&parameter=value`.
+
+    Raises PlanError, with `field` as the option to blame, for a name or parameter that does not exist.
+    """
+    family, _, given = name.partition("?")
+    found = FAMILIES.get(family)
+    if family == "path":
+        raise PlanError(field, "a path has no ports for frames", "give it to keisoku lab or keisoku path")
+    if family == "system":
+        raise PlanError(field, "a system has no ports for frames", "give it to keisoku lab or keisoku app")
+    if found is None:
+        near = get_close_matches(family, FAMILIES)
+        raise PlanError(field, f"there is no lab device {family!r}", f"choose one of {', '.join(near or FAMILIES)}")
+    remedy = f"write {family}?{found.parameters}" if found.parameters else f"write {family} alone"
+    try:
+        pairs = parse_qsl(given, keep_blank_values=True, strict_parsing=True) if given else []
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError
+    except ValueError:
+        raise PlanError(field, f"'{given}' is not a list of parameters", remedy) from None
+    try:
+        return found.model_validate(dict(pairs))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise PlanError(field, f"{family} cannot have {_blame(first['type'], first['loc'], given)}", remedy) from None
+
+
+def _blame(reason: str, place: tuple[int | str, ...], given: str) -> str:
+    parameter = ".".join(map(str, place))
+    if reason == "missing":
+        return f"no {parameter}"
+    value = dict(parse_qsl(given, keep_blank_values=True)).get(parameter)
+    return f"a parameter {parameter}" if reason == "extra_forbidden" else f"{parameter}={value}"

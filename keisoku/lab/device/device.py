@@ -1,0 +1,82 @@
+"""`Device`: what every device under test has: a name with parameters, needs, a way to be built, passages.
+
+One subclass a device, in the file of its family. A device is a plain value: what runs belongs to the lab.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from keisoku.host.program import Program
+from keisoku.lab.daemons import Daemons
+from keisoku.lab.device.passage import Passage, bridged
+from keisoku.lab.device.port import LabPort
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a device is built: its ports (up, in its namespace), its core, and what keeps its daemons."""
+
+    ports: list[LabPort]
+    core: int | None
+    daemons: Daemons
+
+
+class Device(BaseModel, ABC):
+    """A device by family and parameters; written `family` or `family?name=value&name=value`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    family: ClassVar[str]
+    title: ClassVar[str]
+    parameters: ClassVar[str] = ""
+    """The parameters it takes, for a user; empty if none."""
+    most_ports: ClassVar[int] = 32
+    l3: ClassVar[bool] = False
+    """It forwards by IP address: a frame goes to the MAC of the DUT's port."""
+    programs: ClassVar[tuple[Program, ...]] = ()
+    by_daemon: ClassVar[bool] = False
+    """A process, pinned to the DUT's core, forwards; the kernel only hands it the frames."""
+
+    leads: ClassVar[bool] = False
+    """It can be given routes to networks behind a tester's port."""
+    resets: ClassVar[bool] = False
+    """It can stop forwarding, and be made to begin again, while its ports stay up."""
+
+    @property
+    def name(self) -> str:
+        """As `find_device` reads it."""
+        given = "&".join(f"{key}={value}" for key, value in self.model_dump(exclude_defaults=True).items())
+        return f"{self.family}?{given}" if given else self.family
+
+    def headroom_bytes(self, port: int) -> int:
+        """How much larger than the lab's the MTU of a port (from 1) must be, for headers that the device adds."""
+        return 0
+
+    def addressed(self, port: int) -> tuple[str, ...]:
+        """Of 'ipv4' and 'ipv6', those of which the DUT has an address at a port (from 1)."""
+        return ("ipv4", "ipv6") if self.l3 else ()
+
+    def passage(self, tx: LabPort, rx: LabPort) -> Passage:
+        """What becomes of a frame from port `tx` to port `rx`."""
+        return bridged(tx, rx)
+
+    @abstractmethod
+    def build(self, site: Site) -> None:
+        """In the DUT's namespace, with all ports up: make the device. Raises EngineError, OSError or NetlinkError."""
+
+    def halt(self) -> None:
+        """In the DUT's namespace: forward nothing from now on. Only of a device that `resets`."""
+        raise NotImplementedError
+
+    def restart(self, site: Site) -> None:
+        """In the DUT's namespace: begin anew after `halt`. Only of a device that `resets`."""
+        raise NotImplementedError
+
+    def lead_networks(self, port: LabPort, count: int) -> None:
+        """In the DUT's namespace: route `count` networks (`lab/networks.py`) to a port. Only of one that `leads`."""
+        raise NotImplementedError

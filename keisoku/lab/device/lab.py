@@ -1,0 +1,194 @@
+"""`Lab`: a device under test and the tester's ports, in namespaces that go when the lab is left.
+
+It makes, holds and removes; how the wires lie is `topology`'s matter. It never touches an interface or
+a namespace that it has not made itself.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from keisoku._core import Faulty
+from keisoku.errors import EngineError, PlanError
+from keisoku.lab.daemons import Daemons
+from keisoku.lab.device import topology
+from keisoku.lab.device.catalogue import find_device
+from keisoku.lab.device.device import Device, Site
+from keisoku.lab.device.faults import Applied, Faults
+from keisoku.lab.device.interface import disable_ipv6, receive_on_core, withhold_errors
+from keisoku.lab.device.passage import Passage
+from keisoku.lab.device.port import LabPort
+from keisoku.lab.device.wire import Cable, FaultyWire
+from keisoku.lab.lifetime import Lifetime
+
+RESET_S = 0.1
+"""How long a device is down that is reset: as with a power interruption (RFC 6201 §4.3), the tester's choice."""
+_UNSIGNED = -1
+
+
+class Lab(Lifetime):
+    """A device between tester ports; a context manager, made on entry and removed on any exit.
+
+    `device` is one, or its name (`find_device`). `mtu` is that of every interface, in bytes without the Ethernet
+    header; where the device adds headers, those of a port come on top (`LabPort.mtu_bytes`). With `own_core` the DUT
+    works on the second CPU of this process, if it has two. `faults` is for `faulty` only.
+
+    Raises PlanError for a device, ports, MTU or faults that cannot be, and where labs are not possible;
+    EngineError if making it fails, after removing what there was of it.
+    """
+
+    def __init__(
+        self,
+        device: str | Device = "bridge",
+        ports: int = 2,
+        *,
+        mtu: int = 1500,
+        own_core: bool = True,
+        faults: Faults | None = None,
+    ) -> None:
+        super().__init__()
+        self.device = find_device(device) if isinstance(device, str) else device
+        _check(self.device, ports, mtu, faults)
+        self.kind = self.device.family
+        self.l3 = self.device.l3
+        self.ports: list[LabPort] = []
+        self._count = ports
+        self._mtu = mtu
+        self._own_core = own_core
+        self._faults = faults or Faults()
+        self._faulty: Faulty | None = None
+        self._daemons: Daemons | None = None
+        self._programs: dict[str, str] = {}
+        self._receive_core: dict[str, str] = {}
+        self._offloads: dict[str, dict[str, str]] = {}
+
+    def passage(self, tx: int, rx: int) -> Passage:
+        """What the device does to a frame from one port to another, by their numbers from 1; only once made."""
+        return self.device.passage(self.ports[tx - 1], self.ports[rx - 1])
+
+    def applied(self, stream: int | None = None) -> Applied:
+        """What `faulty` did so far to the frames of one stream, or of all.
+
+        Raises EngineError if the lab is no `faulty` or is closed.
+        """
+        if self._faulty is None:
+            raise EngineError(f"the lab {self.kind} applies no faults")
+        streams = self._faulty.applied()
+        chosen = [counts for number, counts in streams.items() if number != _UNSIGNED and stream in (None, number)]
+        return sum((Applied(**counts) for counts in chosen), Applied())
+
+    def lead_networks(self, number: int, count: int) -> None:
+        """Route `count` networks to a port, by its number from 1. Raises PlanError if this device has no routes."""
+        if not self.device.leads:
+            raise PlanError(
+                "networks", f"{self.kind} has no routes to them", "use lab:router, or a device that bridges"
+            )
+        self._namespaces[-1].run(lambda: self.device.lead_networks(self.ports[number - 1], count))
+
+    def reset(self) -> None:
+        """Reset the device: it forwards nothing for `RESET_S` and begins anew, while traffic may go on.
+
+        Raises EngineError if this device cannot be reset.
+        """
+        if not self.device.resets or self._daemons is None:
+            raise EngineError(f"the lab {self.kind} cannot be reset")
+        dut = self._namespaces[-1]
+        site = Site(self.ports, self._dut_core(), self._daemons)
+        dut.run(self.device.halt)
+        time.sleep(RESET_S)
+        dut.run(lambda: self.device.restart(site))
+
+    def context(self) -> dict[str, object]:
+        """What a record must keep of the lab, ready for JSON."""
+        return {
+            "device": self.kind,
+            "name": self.device.name,
+            "programs": self._programs,
+            "ports": [_plain(port) for port in self.ports],
+            "mtu_bytes": self._mtu,
+            "offloads": self._offloads,
+            "dut_core": self._dut_core(),
+            "dut_receives_by": self._receive_core,
+            "namespaces": [namespace.name for namespace in self._namespaces],
+        }
+
+    def _create(self, prefix: str) -> None:
+        tester = self._add_namespace(f"{prefix}-tester")
+        tester.run(withhold_errors)
+        dut = None if isinstance(self.device, Cable) else self._add_namespace(f"{prefix}-dut")
+        wires = [
+            topology.Wire(index, tester, dut, self._mtu + self.device.headroom_bytes(index))
+            for index in range(1, self._count + 1)
+        ]
+        self.ports = [wire.port(self.device.addressed(wire.number)) for wire in wires]
+        if dut is None:
+            tester.run(lambda: topology.plug_cable(self.ports))
+        else:
+            daemons = self._daemons = Daemons(dut)
+            tester.run(lambda: topology.plug(self.ports, dut))
+            dut.run(lambda: self._build_device(daemons))
+        tester.run(self._raise_tester_ports)
+        if isinstance(self.device, FaultyWire):
+            assert dut
+            ends = [str(port.dut_interface) for port in self.ports]
+            self._faulty = Faulty(str(dut.path), ends[0], ends[1], self._faults.to_json())
+
+    def _build_device(self, daemons: Daemons) -> None:
+        if not any("ipv6" in self.device.addressed(number) for number in range(1, self._count + 1)):
+            disable_ipv6()
+        core = self._dut_core()
+        for port in self.ports:
+            name = str(port.dut_interface)
+            self._offloads[name] = topology.raise_dut_port(name)
+            self._receive_core[name] = self._receive_by(name, core)
+        self.device.build(Site(self.ports, core, daemons))
+
+    def _receive_by(self, interface: str, core: int | None) -> str:
+        if core is None:
+            return "shared"
+        # RPS on the daemon's core would starve it: softirqs go before it (docs/lab.md).
+        return "daemon" if self.device.by_daemon else receive_on_core(interface, core)
+
+    def _prepare(self) -> None:
+        for program in self.device.programs:
+            if program.path is None:
+                problem = f"{self.kind} needs the program {program.name}, which is not installed"
+                raise PlanError("device", problem, f"install the Debian package {program.package}")
+        # The programs of a package have one version.
+        first = {program.package: program for program in reversed(self.device.programs)}
+        self._programs = {program.name: program.version() for program in first.values()}
+
+    def _raise_tester_ports(self) -> None:
+        for port in self.ports:
+            self._offloads[port.interface] = topology.raise_tester_port(port)
+        topology.settle(self.ports)
+
+    def _dut_core(self) -> int | None:
+        cores = sorted(os.sched_getaffinity(0))
+        return cores[1] if self._own_core and not isinstance(self.device, Cable) and len(cores) > 1 else None
+
+    def _end(self) -> None:
+        if self._faulty is not None:
+            self._faulty.close()
+            self._faulty = None
+        if self._daemons is not None:
+            self._daemons.end()
+            self._daemons = None
+
+
+def _check(device: Device, ports: int, mtu: int, faults: Faults | None) -> None:
+    if ports > device.most_ports == 2:
+        raise PlanError("ports", f"{device.family} has two ports, not {ports}", "give 2, or choose bridge or router")
+    if not 2 <= ports <= device.most_ports:
+        raise PlanError("ports", f"a lab cannot have {ports} ports", f"give 2 to {device.most_ports}")
+    if not 1280 <= mtu <= 9000:
+        raise PlanError("mtu", f"{mtu} bytes cannot be set", "give 1280 (IPv6's least) to 9000")
+    if faults is not None and not isinstance(device, FaultyWire):
+        raise PlanError("faults", f"{device.family} applies none", "choose the device faulty")
+
+
+def _plain(port: LabPort) -> dict[str, object]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(port).items()}

@@ -1,0 +1,29 @@
+"""The devices that are but a wire between two ports: `cable`, and `faulty`, which harms known frames."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from keisoku.lab.device.device import Device, Site
+
+
+class Cable(Device):
+    """One veth pair between the tester's ports; there is no DUT."""
+
+    family: ClassVar[str] = "cable"
+    title: ClassVar[str] = "bare cable"
+    most_ports: ClassVar[int] = 2
+
+    def build(self, site: Site) -> None:
+        """Nothing to build."""
+
+
+class FaultyWire(Device):
+    """The wire of core/bpf/faulty.c, which the lab attaches once all ports are up."""
+
+    family: ClassVar[str] = "faulty"
+    title: ClassVar[str] = "faulty device"
+    most_ports: ClassVar[int] = 2
+
+    def build(self, site: Site) -> None:
+        """Nothing to build."""

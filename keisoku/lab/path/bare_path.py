@@ -1,0 +1,62 @@
+"""`BarePath`: two namespaces of this host joined by a veth and nothing else: what this machine can do by itself.
+
+Interfaces keep the offloads that the kernel gives them. It makes, holds and removes; it sends nothing.
+"""
+
+from __future__ import annotations
+
+from pyroute2 import IPRoute
+
+from keisoku.host.namespace import Namespace
+from keisoku.lab.lifetime import Lifetime
+
+TESTER_ADDRESS, TARGET_ADDRESS = "198.18.7.1", "198.18.7.2"
+_PREFIX = 24
+
+
+class BarePath(Lifetime):
+    """A context manager; removed on any exit. Raises PlanError where there can be none, EngineError if making fails."""
+
+    kind = "bare path"
+
+    def __init__(self, mtu: int = 1500) -> None:
+        super().__init__()
+        self._mtu = mtu
+
+    @property
+    def tester_namespace(self) -> str:
+        """The name of the namespace to send from."""
+        return self._namespaces[0].name
+
+    @property
+    def target_namespace(self) -> str:
+        """The name of the namespace at the other end."""
+        return self._namespaces[1].name
+
+    def context(self) -> dict[str, object]:
+        """What a record must keep of it."""
+        return {"device": self.kind, "mtu": self._mtu}
+
+    def _create(self, prefix: str) -> None:
+        tester, target = (self._add_namespace(f"{prefix}-{end}") for end in ("tester", "target"))
+        tester.run(lambda: _plug(target, self._mtu))
+        tester.run(lambda: _raise("down", TESTER_ADDRESS))
+        target.run(lambda: _raise("up", TARGET_ADDRESS))
+
+    def _end(self) -> None:
+        return
+
+
+def _plug(target: Namespace, mtu: int) -> None:
+    with IPRoute() as ip:
+        ip.link(
+            "add", kind="veth", ifname="down", mtu=mtu, peer={"ifname": "up", "mtu": mtu, "net_ns_fd": str(target.path)}
+        )
+
+
+def _raise(name: str, address: str) -> None:
+    with IPRoute() as ip:
+        index = ip.link_lookup(ifname=name)[0]
+        ip.addr("add", index=index, address=address, prefixlen=_PREFIX)
+        for raised in (1, index):
+            ip.link("set", index=raised, state="up")

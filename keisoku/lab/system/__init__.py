@@ -1,0 +1,1 @@
+"""Systems in network namespaces: servers and clients around a switch."""

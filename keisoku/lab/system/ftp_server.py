@@ -1,0 +1,111 @@
+"""`FtpServer`: vsftpd in a namespace of a lab, for whoever measures transfers by a real FTP server.
+
+Anybody may store and fetch in one directory, which is given to Debian's user `ftp`. It measures nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from keisoku.errors import EngineError
+from keisoku.host.namespace import Namespace
+
+PORT = 21
+USER = "ftp"
+_PROGRAM = "/usr/sbin/vsftpd"
+_EMPTY = Path("/run/vsftpd/empty")
+"""Debian's package has its service make that; vsftpd locks itself up in it."""
+_START_S = 10.0
+
+
+class FtpServer:
+    """A context manager. Clients see the parent of `directory` as their root and may write in `directory` alone.
+
+    `bytes_per_second` holds each transfer back (anon_max_rate; 0: not).
+
+    Raises EngineError where there is no vsftpd, or it does not start.
+    """
+
+    def __init__(self, namespace: Namespace, directory: Path, bytes_per_second: int = 0) -> None:
+        self._namespace, self._directory, self._rate = namespace, directory, bytes_per_second
+        self._process: subprocess.Popen[bytes] | None = None
+        self._settings: Path | None = None
+
+    def __enter__(self) -> Self:
+        if not installed():
+            raise EngineError("there is no vsftpd; install it (Debian: vsftpd)")
+        _EMPTY.mkdir(parents=True, exist_ok=True)
+        owner = pwd.getpwnam(USER)
+        if not self._directory.parent.stat().st_mode & 0o001:
+            raise EngineError(f"{self._directory.parent} is closed to FTP's user; make it 0755")
+        os.chown(self._directory, owner.pw_uid, owner.pw_gid)
+        handle, name = tempfile.mkstemp(prefix="keisoku-vsftpd-", suffix=".conf")
+        self._settings = Path(name)
+        os.write(handle, self._text().encode())
+        os.close(handle)
+        try:
+            self._process = self._namespace.run(
+                lambda: subprocess.Popen(
+                    [_PROGRAM, name],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            )
+            deadline = time.monotonic() + _START_S
+            while not self._namespace.run(_listens):
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise EngineError("vsftpd did not start; try it by hand")
+                time.sleep(0.01)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it; twice is no error."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+            self._process = None
+        if self._settings is not None:
+            self._settings.unlink(missing_ok=True)
+
+    def _text(self) -> str:
+        switched_on = (
+            "listen",
+            "anonymous_enable",
+            "write_enable",
+            "anon_upload_enable",
+            "anon_other_write_enable",
+            "no_anon_password",
+            "pasv_enable",
+        )
+        lines = [f"{name}=YES" for name in switched_on]
+        lines += ["background=NO", "local_enable=NO", "xferlog_enable=NO", "seccomp_sandbox=NO", "anon_umask=022"]
+        lines += [f"anon_root={self._directory.parent}", f"secure_chroot_dir={_EMPTY}", f"anon_max_rate={self._rate}"]
+        return "\n".join(lines) + "\n"
+
+
+def installed() -> bool:
+    """Whether this host has vsftpd."""
+    return shutil.which(_PROGRAM) is not None
+
+
+def _listens() -> bool:
+    lines = Path("/proc/thread-self/net/tcp").read_text().splitlines()[1:]
+    return any(line.split()[1].endswith(f":{PORT:04X}") and line.split()[3] == "0A" for line in lines)

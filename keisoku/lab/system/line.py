@@ -1,0 +1,63 @@
+"""The lines of a system: two ports of a bridge that send at a rate (token bucket), with a queue in front of each.
+
+Every function acts on the namespace of the calling thread. Only the lab calls them, in namespaces that it made.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyroute2 import IPRoute
+
+from keisoku.lab.device import interface
+
+_FRAME_BYTES = 1514
+_ROOT = 0x10000
+
+
+def bridge(name: str) -> None:
+    """Make a bridge and put it up; it learns, floods, and runs no spanning tree."""
+    with IPRoute() as ip:
+        ip.link("add", kind="bridge", ifname=name, br_stp_state=0, br_mcast_snooping=0)
+        ip.link("set", index=ip.link_lookup(ifname=name)[0], state="up")
+
+
+def pair(name: str, peer: str, place: Path | None = None) -> None:
+    """Make a veth pair from here to the namespace at `place` (None: here) that carries frames as they were sent."""
+    there = {"ifname": peer} | ({"net_ns_fd": str(place)} if place else {})
+    with IPRoute() as ip:
+        ip.link("add", kind="veth", ifname=name, peer=there)
+
+
+def join(name: str, bridge_name: str | None) -> None:
+    """Switch off offloads, make an interface a port of a bridge, and put it up."""
+    interface.whole_frames(name)
+    with IPRoute() as ip:
+        index = ip.link_lookup(ifname=name)[0]
+        master = {"master": ip.link_lookup(ifname=bridge_name)[0]} if bridge_name else {}
+        ip.link("set", index=index, state="up", txqlen=1000, gro_max_size=1, **master)
+
+
+def rated(name: str, rate_bps: int, queue_bytes: int) -> None:
+    """Send at this rate by `name`; what finds the queue full is dropped."""
+    # A millisecond's worth: the kernel's timers keep a bucket of that size full at any rate of ours.
+    burst = max(2 * _FRAME_BYTES, rate_bps // 8 // 1000)
+    with IPRoute() as ip:
+        index = ip.link_lookup(ifname=name)[0]
+        ip.tc("add", "tbf", index, _ROOT, rate=rate_bps // 8, burst=burst, limit=queue_bytes)
+
+
+def host(name: str, address: str, congestion: str) -> None:
+    """A host's only interface: its address, and the congestion control of its TCP."""
+    interface.whole_frames(name)
+    interface.set_sysctl("ipv4/ip_local_port_range", "1024 65535")
+    # A client opens thousands of connections a second; each port would rest for a minute.
+    interface.set_sysctl("ipv4/tcp_tw_reuse", "1")
+    with IPRoute() as ip:
+        ip.link("set", index=ip.link_lookup(ifname="lo")[0], state="up")
+        index = ip.link_lookup(ifname=name)[0]
+        ip.link("set", index=index, state="up", gro_max_size=1)
+        # Without the kernel's own route: ours names the congestion control, which a namespace cannot set otherwise.
+        ip.addr("add", index=index, address=address, prefixlen=32)
+        metrics = {"attrs": [["RTAX_CC_ALGO", congestion]]}
+        ip.route("add", dst="198.18.0.0/16", oif=index, scope="link", prefsrc=address, metrics=metrics)

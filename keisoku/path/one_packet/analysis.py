@@ -1,0 +1,143 @@
+"""The answer of a one-packet measurement: bandwidth and latency of each hop, from its raw probes alone. Pure.
+
+It sends nothing and formats no figure; `keisoku/path/one_packet/campaign.py` probes, `report` shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keisoku.analysis import budget
+from keisoku.analysis.quantity import Contribution, Quantity
+from keisoku.path.one_packet.fit import PathFit
+from keisoku.path.one_packet.flags import flags_of, remarks_of
+from keisoku.path.one_packet.icmp_limit import IcmpLimit
+from keisoku.path.one_packet.minimum import HopSamples
+from keisoku.path.one_packet.probe import HopProbe
+from keisoku.path.one_packet.quoting import Quoting
+from keisoku.path.one_packet.segment import BITS, Segment, Span, rate
+from keisoku.path.one_packet.verdict import Verdict
+from keisoku.run.observation import Interval, Observation, ObservedRow
+
+KIND = "path-one-packet"
+STEERED = 500e-6
+"""CLOCK_REALTIME may be slewed by so much (adjtimex(2)); every interval of kernel stamps may be off by it."""
+WIDE = 0.3
+"""Relative half-width from which an interval is not symmetrical any more, a rate being the inverse of a slope."""
+HOP, ROUTER = "Hop", "Router"
+
+
+def analyse(
+    host: str, path: PathFit, probes: Sequence[HopProbe], stamp_noise_ns: float | None, reached: bool
+) -> Observation:
+    """What the probes and what was fitted to them say about the path to `host`.
+
+    `stamp_noise_ns` is the standard deviation of one round trip's stamps, where it was measured; `reached` says whether
+    the host itself answered.
+    """
+    rows = [
+        _segment_row(path, segment, verdict, stamp_noise_ns)
+        for segment, verdict in zip(path.segments, path.verdicts, strict=True)
+    ]
+    routers = [_router_row(samples, path.quoting[samples.hop], _limit(probes, samples.hop)) for samples in path.hops]
+    return Observation(
+        kind=KIND,
+        title=f"one-packet bandwidth of the hops to {host}",
+        rows=(*rows, *routers),
+        flags=tuple(flags_of(path, reached)),
+        remarks=tuple(remarks_of(path, probes, stamp_noise_ns)),
+    )
+
+
+def _segment_row(path: PathFit, segment: Segment, verdict: Verdict, noise: float | None) -> ObservedRow:
+    figures: dict[str, Quantity] = {}
+    intervals: dict[str, Interval] = {}
+    said = []
+    for name, span, gain, words in (
+        ("forward", segment.forward, segment.forward_gain, "forward"),
+        ("reverse", segment.reverse, segment.reverse_gain, "reverse"),
+        ("if_symmetric", segment.both, segment.forward_gain, "both ways together"),
+    ):
+        if span is None:
+            if name == "reverse" and segment.both is None:
+                said.append("reverse not identifiable: replies are of one length")
+            continue
+        speed = rate(span)
+        if speed is None:
+            said.append(_unresolved(words, span))
+            continue
+        ways = 2.0 if name == "if_symmetric" else 1.0
+        figures[name], interval = _rate_figure(span, ways, gain, noise)
+        if interval is not None:
+            intervals[name] = interval
+    if segment.both is not None:
+        said.append("forward and reverse cannot be told apart, as all replies grow: the figure holds if they are equal")
+    figures["latency"] = _quantity(segment.fixed, "ns", noise)
+    if (train := path.trains.get(segment.last_hop)) is not None:
+        spread = (train.upper - train.lower) / 2
+        figures["train"] = Quantity(value=train.rate, unit="bit/s", uncertainty=spread if train.trains > 1 else None)
+    if segment.joined:
+        said.append(f"hops {segment.first_hop} to {segment.last_hop} together, as those between never answered")
+    if verdict.kind == "not-checked" and verdict.why:
+        said.append(f"hidden stages not checked: {verdict.why}")
+    number = f"{segment.first_hop}–{segment.last_hop}" if segment.joined else f"{segment.last_hop}"
+    return ObservedRow(
+        name=f"{number} {segment.far}", figures=figures, intervals=intervals, group=HOP, remark="; ".join(said)
+    )
+
+
+def _unresolved(words: str, span: Span) -> str:
+    if not np.isfinite(span.upper):
+        return f"{words}: too few repeats for an interval"
+    if span.upper <= 0:
+        return f"{words}: longer packets took no longer, so nothing is known of its bandwidth"
+    return f"{words}: no serialisation seen, above {BITS / span.upper / 1e6:.0f} Mb/s or a token bucket"
+
+
+def _rate_figure(span: Span, ways: float, gain: float, noise: float | None) -> tuple[Quantity, Interval | None]:
+    """A rate with its budget; the interval too where it is not symmetrical. `ways` counts how often a byte is sent."""
+    value = ways * BITS / span.value
+    sensitivity = value / span.value
+    parts: list[Contribution] = [
+        budget.normal("repeats and sizes (bootstrap)", span.half_width / 2, sensitivity=sensitivity),
+        budget.rectangular("rate of the system clock", STEERED * value),
+    ]
+    if noise is not None:
+        parts.append(budget.normal("noise of the stamps", noise * gain, kind="A", sensitivity=sensitivity))
+    quantity = budget.figure(value, "bit/s", parts)
+    if span.half_width < WIDE * span.value:
+        return quantity, None
+    return quantity, Interval(lower=ways * BITS / span.upper, upper=ways * BITS / span.lower)
+
+
+def _quantity(span: Span, unit: str, noise: float | None) -> Quantity:
+    if not np.isfinite(span.half_width):
+        return Quantity(value=span.value, unit=unit)
+    return Quantity(value=span.value, unit=unit, uncertainty=float(np.hypot(span.half_width, 2 * (noise or 0.0))))
+
+
+def _router_row(samples: HopSamples, quoting: Quoting, limit: IcmpLimit) -> ObservedRow:
+    figures = {
+        "probes": Quantity(value=samples.sent, unit="packets", uncertainty=0.0),
+        "answered": Quantity(value=samples.answered, unit="packets", uncertainty=0.0),
+        "repeats": Quantity(value=samples.repeats, unit="per size", uncertainty=0.0),
+    }
+    said = [f"quotes {quoting.text}" if quoting.style != "unknown" else f"quoting {quoting.text}"]
+    if quoting.kink_bytes is not None:
+        said.append(f"replies grow with probes up to {quoting.kink_bytes} byte, which the fit accounts for")
+    if limit.limited:
+        if (interval := limit.mean_interval_ns) is not None:
+            figures["reply_interval"] = Quantity(value=interval, unit="ns")
+        said.append(f"limits its replies after a burst of {limit.burst}")
+    return ObservedRow(name=f"{samples.hop} {samples.replier}", figures=figures, group=ROUTER, remark="; ".join(said))
+
+
+def _limit(probes: Sequence[HopProbe], hop: int) -> IcmpLimit:
+    """The limit as it was learnt while probing, replayed."""
+    limit = IcmpLimit()
+    for probe in probes:
+        if probe.hop == hop and probe.train is None:
+            limit.observe(probe.sent_ns, probe.answered)
+    return limit

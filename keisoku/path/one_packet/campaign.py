@@ -1,0 +1,216 @@
+"""The probing of all hops of a path: which probe leaves next, and when enough is known. It opens no socket.
+
+One packet is under way at a time, so that probes never queue behind each other; hops take turns, as a router limits its
+own replies only. The load is bounded: between packets passes at least as long as the last one took, on average.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from keisoku.path.one_packet.discovery import EXCEEDED, UNREACHABLE, KnownPath, discover
+from keisoku.path.one_packet.fit import PathFit, fit_path, widths
+from keisoku.path.one_packet.icmp_limit import IcmpLimit
+from keisoku.path.one_packet.probe import HopProbe
+from keisoku.path.one_packet.segment import SLOWEST_COPY
+from keisoku.path.one_packet.settings import OnePacketSettings
+from keisoku.path.one_packet.sizes import probe_sizes
+from keisoku.path.one_packet.wire import HopPacket, HopReply, HopWire
+
+NS_PER_S = 1_000_000_000
+GAP_NS = 1_000_000
+"""Mean of the pause after an answer, at least; exponential, so that periodic traffic is not met at one phase."""
+TIMEOUT_FLOOR_NS, TIMEOUT_NS = 100_000_000, NS_PER_S
+DRAWS = 60
+"""Bootstrap draws for deciding when to stop; the answer has more."""
+SIZE_TRIES = 6
+"""Losses in a row of one size to a hop that answers others: that size does not get through."""
+GIVE_UP = 150
+"""Losses in a row to a hop after which it is left alone."""
+SHORT_TRAIN, LONG_TRAIN = 12, 64
+"""Packets of a train; long ones only where single packets show no serialisation."""
+FULL_TTL = 255
+REVERSE_REPEATS = 4
+"""Times the least repeats after which the way back is as well known as it gets: a fast link may hide in noise."""
+KEPT_TOGETHER = 256
+"""Probes that a part on disk holds at most: so many are lost with the process."""
+
+
+@dataclass
+class _Hop:
+    ttl: int
+    replier: str
+    limit: IcmpLimit = field(default_factory=IcmpLimit)
+    waiting: list[int] = field(default_factory=list)
+    """Sizes of this round that are still to be answered."""
+    losses: dict[int, int] = field(default_factory=dict)
+    lost_in_row: int = 0
+    rounds: int = 0
+    longest_ns: int = 0
+
+    @property
+    def gone(self) -> bool:
+        """It answers no more."""
+        return self.lost_in_row >= GIVE_UP
+
+    def timeout_ns(self) -> int:
+        """How long to wait for its reply."""
+        return max(TIMEOUT_FLOOR_NS, 3 * self.longest_ns) if self.longest_ns else TIMEOUT_NS
+
+
+class HopCampaign:
+    """One measurement; `probes` holds every packet sent so far."""
+
+    def __init__(
+        self,
+        wire: HopWire,
+        settings: OnePacketSettings,
+        keep: Callable[[Sequence[HopProbe]], None],
+        progress: Callable[[str], None],
+        seed: int = 0,
+    ) -> None:
+        """`keep` is given each round's probes as soon as it is over; `progress` a line for people."""
+        self._wire, self._settings, self._keep, self._progress = wire, settings, keep, progress
+        self._random = random.Random(seed)
+        self._fresh: list[HopProbe] = []
+        self._path: PathFit | None = None
+        self.probes: list[HopProbe] = []
+
+    def run(self) -> KnownPath:
+        """Finds the hops, probes them until done or out of time, and sends the trains. Raises EngineError."""
+        path = discover(self._wire, self._settings.hops, round(self._settings.timeout_s * NS_PER_S))
+        began = self._wire.now_ns()
+        end = began + round(self._settings.budget_s * NS_PER_S)
+        # Silent hops are in the raw rows too, or nobody could say later that they were asked.
+        self._fresh += [HopProbe(ttl, size, sent) for ttl, size, sent in path.silent if ttl < max(path.repliers)]
+        sizes = probe_sizes(path.mtu_bytes)
+        self._progress(f"{len(path.repliers)} of {max(path.repliers)} hops answer, path MTU {path.mtu_bytes} byte")
+        hops = [_Hop(ttl, replier) for ttl, replier in sorted(path.repliers.items())]
+        active, target = hops, self._settings.repeats
+        while active and self._wire.now_ns() < end:
+            self._repeat(active, sizes, target, end)
+            self._flush()
+            active = self._unfinished(hops, target < REVERSE_REPEATS * self._settings.repeats)
+            self._progress(self._state(target, active, began))
+            target += max(1, target // 4)  # the fits of a long measurement would cost more than its probes
+        if self._settings.trains:
+            self._trains(hops, path)
+        return path
+
+    def _repeat(self, hops: Sequence[_Hop], sizes: Sequence[int], target: int, end: int) -> None:
+        """Every size to every hop until each was answered `target` times; hops in turn, as their limits allow."""
+        turn = 0
+        while (now := self._wire.now_ns()) < end:
+            for hop in hops:
+                if not hop.waiting and hop.rounds < target:
+                    hop.waiting = [size for size in sizes if hop.losses.get(size, 0) < SIZE_TRIES]
+                    self._random.shuffle(hop.waiting)
+                    hop.rounds += 1
+            ready = [hop for hop in hops if hop.waiting and not hop.gone]
+            if not ready:
+                break
+            turn += 1
+            in_turn = [ready[(turn + place) % len(ready)] for place in range(len(ready))]
+            chosen = next((hop for hop in in_turn if hop.limit.next_ns() <= now), None)
+            if chosen is None:
+                self._wire.rest(min(end, *(hop.limit.next_ns() for hop in ready)))
+            else:
+                self._probe(chosen)
+            if len(self._fresh) >= KEPT_TOGETHER:
+                self._flush()
+
+    def _probe(self, hop: _Hop) -> None:
+        size = hop.waiting[-1]
+        sent = self._wire.now_ns()
+        reply = self._wire.exchange([HopPacket(hop.ttl, size)], hop.timeout_ns())[0]
+        self._fresh.append(_probe(hop.ttl, size, reply))
+        answered = self._fresh[-1].answered
+        hop.limit.observe(sent, answered)
+        if answered:
+            hop.waiting.pop()
+            hop.losses[size] = hop.lost_in_row = 0
+            hop.longest_ns = max(hop.longest_ns, reply.rtt_ns or 0)
+            mean = max(GAP_NS, reply.rtt_ns or 0)
+            self._wire.rest(self._wire.now_ns() + round(self._random.expovariate(1 / mean)))
+            return
+        hop.lost_in_row += 1
+        # A router that refuses everything for a while says nothing about sizes.
+        if not hop.limit.limited:
+            hop.losses[size] = hop.losses.get(size, 0) + 1
+        if hop.losses.get(size, 0) >= SIZE_TRIES:
+            hop.waiting.pop()
+        else:
+            hop.waiting.insert(0, hop.waiting.pop())
+
+    def _unfinished(self, hops: Sequence[_Hop], with_reverse: bool) -> list[_Hop]:
+        """Hops that a segment whose slopes are not known well enough ends or begins at."""
+        self._path = fit_path(self.probes, DRAWS)
+        found = widths(self._path, with_reverse)
+        ends = [segment.last_hop for segment in self._path.segments]
+        wanted = set()
+        for place, last in enumerate(ends):
+            if found[last] > self._settings.precision:
+                wanted |= {last, *ends[max(0, place - 1) : place]}
+        return [hop for hop in hops if hop.ttl in wanted and not hop.gone]
+
+    def _state(self, number: int, active: Sequence[_Hop], began: int) -> str:
+        seconds = (self._wire.now_ns() - began) / NS_PER_S
+        limits = [f"hop {hop.ttl} every {hop.limit.interval_ns / 1e9:.2f} s" for hop in active if hop.limit.interval_ns]
+        left = ", ".join(str(hop.ttl) for hop in active) or "none"
+        told = f"; replies limited: {', '.join(limits)}" if limits else ""
+        return f"{number} repeats in {seconds:.0f} s, hops to go: {left}{told}"
+
+    def _trains(self, hops: Sequence[_Hop], path: KnownPath) -> None:
+        self._progress("back-to-back trains to each hop")
+        found = [] if self._path is None else self._path.segments
+        longer = {segment.last_hop for segment in found if segment.forward and segment.forward.value < SLOWEST_COPY}
+        for number in range(self._settings.trains):
+            for hop in hops:
+                if hop.gone:
+                    continue
+                if hop.limit.limited:  # the first and the last packet each need a token
+                    self._wire.rest(hop.limit.next_ns() + 2 * hop.limit.interval_ns)
+                self._train(hop, number, path, LONG_TRAIN if hop.ttl in longer else SHORT_TRAIN)
+        self._flush()
+
+    def _train(self, hop: _Hop, number: int, path: KnownPath, count: int) -> None:
+        """First and last expire at the hop; those between go on to the host, and cost the hop no reply."""
+        last = hop.replier == self._wire.destination
+        ttls = [hop.ttl if place in (0, count - 1) or last else FULL_TTL for place in range(count)]
+        packets = [HopPacket(ttl, path.mtu_bytes - place) for place, ttl in enumerate(ttls)]
+        sent = self._wire.now_ns()
+        replies = self._wire.exchange(packets, hop.timeout_ns())
+        for place, (packet, reply) in enumerate(zip(packets, replies, strict=True)):
+            if packet.ttl != hop.ttl or reply.replier != hop.replier:
+                reply = HopReply(sent_ns=reply.sent_ns, stamps=reply.stamps)
+            self._fresh.append(_probe(hop.ttl, packet.size_bytes, reply)._replace(train=number, place=place))
+        hop.limit.observe(sent, any(probe.answered for probe in self._fresh[-count:]))
+        self._wire.rest(self._wire.now_ns() + hop.timeout_ns() // 4)
+
+    def _flush(self) -> None:
+        if self._fresh:
+            self._keep(self._fresh)
+            self.probes += self._fresh
+            self._fresh = []
+
+
+def _probe(ttl: int, size_bytes: int, reply: HopReply) -> HopProbe:
+    """The row of a packet; what is no answer about its TTL or port counts as none."""
+    if reply.icmp_type not in (UNREACHABLE, EXCEEDED):
+        return HopProbe(ttl, size_bytes, reply.sent_ns, stamps=reply.stamps)
+    return HopProbe(
+        ttl,
+        size_bytes,
+        reply.sent_ns,
+        reply.rtt_ns,
+        reply.reply_bytes,
+        reply.replier,
+        reply.reply_ttl,
+        reply.icmp_type,
+        reply.icmp_code,
+        reply.stamps,
+        reply.rtt_tsc_ns,
+        reply.rtt_gettimeofday_ns,
+    )

@@ -1,0 +1,68 @@
+"""Everything that is computed of a path before it is put into words: fits, differences, verdicts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keisoku.path.one_packet.minimum import HopSamples, hop_samples
+from keisoku.path.one_packet.probe import HopProbe
+from keisoku.path.one_packet.quoting import Quoting, classify
+from keisoku.path.one_packet.segment import DRAWS, SLOWEST_COPY, HopFit, Segment, Span, fit_hops, segments
+from keisoku.path.one_packet.train import Dispersion, dispersions
+from keisoku.path.one_packet.verdict import Verdict, verdicts
+
+REVERSE_SHARE = 1 / 3
+
+
+@dataclass(frozen=True)
+class PathFit:
+    """All that was computed of a path, for the answer and for plots."""
+
+    hops: list[HopSamples]
+    fits: list[HopFit]
+    segments: list[Segment]
+    verdicts: list[Verdict]
+    trains: dict[int, Dispersion]
+    quoting: dict[int, Quoting]
+
+
+def fit_path(probes: Sequence[HopProbe], draws: int = DRAWS) -> PathFit:
+    """Fits, differences between hops, and what trains say of them."""
+    hops = hop_samples(probes)
+    fits = fit_hops(hops, draws)
+    found = segments(fits)
+    trains = dispersions(probes)
+    quoting = {
+        samples.hop: classify(samples.sizes.astype(int).tolist(), samples.replies.astype(int).tolist())
+        for samples in hops
+    }
+    return PathFit(hops, fits, found, verdicts(found, trains), trains, quoting)
+
+
+def widths(path: PathFit, with_reverse: bool = True) -> dict[int, float]:
+    """By last hop of each segment: the relative half-width of its forward slope; infinite if unknown.
+
+    A third of that of its reverse slope counts if it is larger (`with_reverse`): replies vary over a third of the bytes
+    that probes do.
+
+    A segment that shows no serialisation at all has none to be measured: its width is zero.
+    """
+    found = {}
+    for segment in path.segments:
+        reverse = segment.reverse if with_reverse else None
+        spans = [(segment.forward, 1.0), (reverse, REVERSE_SHARE), (segment.both, 1.0)]
+        found[segment.last_hop] = max(
+            (share * _width(span) for span, share in spans if span is not None), default=np.inf
+        )
+    return found
+
+
+def _width(span: Span) -> float:
+    if not np.isfinite(span.half_width):
+        return float("inf")
+    if max(span.value, span.half_width) < SLOWEST_COPY:  # nothing serialises here
+        return 0.0
+    return span.half_width / abs(span.value) if span.value else float("inf")

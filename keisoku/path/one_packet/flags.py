@@ -1,0 +1,109 @@
+"""What is to be said of a measured path beside its figures: flags and remarks. Pure; it computes no figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.path.one_packet import slope as hop_slope
+from keisoku.path.one_packet.fit import PathFit
+from keisoku.path.one_packet.probe import HopProbe
+from keisoku.path.one_packet.segment import HopFit
+from keisoku.path.one_packet.verdict import unexplained_kink
+from keisoku.run.observation import Flag
+
+HOST_SILENT = "the host itself was silent or refused the probes: what lies behind the last hop listed is unknown"
+
+
+def flags_of(path: PathFit, reached: bool) -> list[Flag]:
+    """What was found that changes what the figures mean."""
+    flags = []
+    for segment, verdict in zip(path.segments, path.verdicts, strict=True):
+        where = f"hop {segment.last_hop} ({segment.far})"
+        stage = {} if verdict.stage_rate is None else {"stage_rate": Quantity(value=verdict.stage_rate, unit="bit/s")}
+        if verdict.kind == "hidden-stages":
+            text = (
+                f"{where}: a train is spread less than one link of that rate would spread it, so at least"
+                f" {verdict.stages} store-and-forward stages (switches) lie in this hop; its one-packet rate is that of"
+                " all of them in a row"
+            )
+            flags.append(Flag(name="hidden-stages", text=text, figures=stage))
+        elif verdict.kind == "token-bucket":
+            text = (
+                f"{where}: single packets pass without serialisation but a train does not: a token bucket (shaper),"
+                " whose sustained rate is at most that of the train; the one-packet method cannot measure it"
+            )
+            flags.append(Flag(name="token-bucket", text=text, figures=stage))
+        elif verdict.kind == "not-serialising":
+            text = f"{where}: not serialising: its time does not depend on the size; a fast link or a generous shaper"
+            flags.append(Flag(name="not-serialising", text=text))
+    for hop in path.fits:
+        if (kink := unexplained_kink(hop)) is not None:
+            text = (
+                f"hop {hop.samples.hop} ({hop.samples.replier}): the slope changes at about {kink[0]} byte by"
+                f" {kink[1]:+.2f} ns per byte, which the lengths of its replies do not explain;"
+                " its figures are means over all sizes"
+            )
+            flags.append(Flag(name="kink", text=text))
+        if (odd := _theil_sen_differs(hop)) is not None:
+            flags.append(Flag(name="fits-disagree", text=odd))
+    if any(samples.mixed for samples in path.hops):
+        mixed = [f"{samples.mixed} at hop {samples.hop}" for samples in path.hops if samples.mixed]
+        text = f"replies from another address or over another way back were left out: {', '.join(mixed)}"
+        flags.append(Flag(name="mixed-paths", text=text))
+    if any(samples.user_stamps for samples in path.hops):
+        text = "some packets were stamped by the program instead of the kernel: microseconds of noise, not nanoseconds"
+        flags.append(Flag(name="user-stamps", text=text))
+    if not reached:
+        flags.append(
+            Flag(
+                name="host-silent",
+                text=HOST_SILENT,
+            )
+        )
+    return flags
+
+
+def _theil_sen_differs(hop: HopFit) -> str | None:
+    """A sentence if the median of all pairs' slopes lies outside the bootstrap's interval and a tenth of the slope."""
+    forward, _ = hop_slope.theil_sen(hop.samples.sizes, hop.samples.replies, hop.fitted, hop.fit.kind)
+    drawn = hop.draws[:, 0][np.isfinite(hop.draws[:, 0])]
+    if drawn.size < 20 or not np.isfinite(forward):
+        return None
+    allowed = max(4 * float(drawn.std()), 0.1 * abs(hop.fit.forward), 0.4)
+    if abs(forward - hop.fit.forward) <= allowed:
+        return None
+    return (
+        f"hop {hop.samples.hop} ({hop.samples.replier}): the trimmed fit gives {hop.fit.forward:.2f} ns per byte, the"
+        f" median of all pairs {forward:.2f}: too few undelayed probes"
+    )
+
+
+def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -> list[str]:
+    """What else a reader must know, sentences."""
+    remarks = ["latency is out and back for a packet of no length, with what routers take to write their replies"]
+    sent = [probe.sent_ns for probe in probes]
+    if sent:
+        volume = sum(probe.size_bytes for probe in probes)
+        seconds = (max(sent) - min(sent)) / 1e9
+        remarks.append(f"{len(sent)} probes of {volume} byte in {seconds:.1f} s")
+    answered = {samples.hop for samples in path.hops}
+    asked = {probe.hop for probe in probes if probe.hop <= max(answered, default=0)}
+    if silent := sorted(asked - answered):
+        hops = ", ".join(str(hop) for hop in silent)
+        remarks.append(f"never answered: hop {hops}; what lies there is part of the next hop that did")
+    fitted = {hop.samples.hop for hop in path.fits}
+    if few := sorted(answered - fitted):
+        hops = ", ".join(str(hop) for hop in few)
+        remarks.append(f"answered too few sizes for a fit: hop {hops}; what lies there is part of the next hop")
+    if raised := [f"{hop.samples.hop} ({100 * hop.level:.0f} %)" for hop in path.fits if hop.level]:
+        remarks.append(
+            f"instead of the minimum a low quantile was fitted, which is known better, at hop {', '.join(raised)}"
+        )
+    if noise is None:
+        remarks.append("the noise of the stamps alone is not known")
+    else:
+        remarks.append(f"noise of the stamps of one round trip: {noise:.0f} ns (standard deviation, on loopback)")
+    return remarks

@@ -1,0 +1,1 @@
+"""Capacity between two ends, from pairs and trains."""

@@ -1,0 +1,225 @@
+"""The answer of a packet-pair measurement, from all its trains alone. Pure; `analyse RUN` calls it again.
+
+It sends nothing and formats no figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keisoku.analysis import budget
+from keisoku.analysis.quantity import Contribution, Quantity
+from keisoku.path.packet_pair.bucket import Bucket, find_bucket
+from keisoku.path.packet_pair.flags import flags_of, too_coarse
+from keisoku.path.packet_pair.minimum_sum import Capacity, capacity
+from keisoku.path.packet_pair.modes import Mode, local_modes
+from keisoku.path.packet_pair.serialisation import Serialisation, ip_links, serialisation
+from keisoku.path.packet_pair.settings import PacketPairSettings
+from keisoku.path.packet_pair.stages import DIRECTIONS, clock_share
+from keisoku.path.train.dispersion import NONE_SENT, Dispersions, dispersions
+from keisoku.path.train.log import Train
+from keisoku.path.train.probe import Direction
+from keisoku.path.train.run import ENDED
+from keisoku.path.unfinished import unfinished
+from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
+
+KIND = "path-packet-pair"
+_STAGES = {"train": "long trains", "pair": "pairs", "sweep": "packet sizes"}
+"""In the order of sending, in each direction."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """All that was computed of one direction, for the answer, its flags and the plots."""
+
+    direction: Direction
+    trains: Sequence[Train]
+    ip_bytes: int
+    count: int
+    """Of the trains that gave the capacity."""
+    pairs: Dispersions
+    capacity: Capacity | None
+    clock_share: float | None
+    """Relative standard deviation of a single train's rate that its stamps make; None: not known."""
+    bucket: Bucket | None
+    adr_bps: tuple[float, float] | None
+    """Average dispersion rate of long trains with its standard error."""
+    modes: list[Mode]
+    sweep: dict[int, Capacity]
+    serialisation: Serialisation | None
+    ip_links: int | None
+
+
+def analyse(
+    trains: Sequence[Train], settings: PacketPairSettings, noise_ns: Mapping[str, float], facts: Mapping[str, object]
+) -> Observation:
+    """`trains` by the source of `settings`; `noise_ns`: standard deviation of one stamp by source."""
+    noise = noise_ns.get(settings.stamps)
+    ways = [way for direction in DIRECTIONS if (way := way_of(direction, trains, noise)) is not None]
+    rows = [_row(way) for way in ways if way.capacity or way.adr_bps]
+    rows += [_size_row(way, size, found) for way in ways for size, found in way.sweep.items()]
+    rows += [_mode_row(way, mode) for way in ways for mode in way.modes]
+    return Observation(
+        kind=KIND,
+        title=f"packet pairs to {settings.host}",
+        rows=tuple(rows),
+        flags=(*_unfinished(ways, facts), *(flag for way in ways for flag in flags_of(way, settings))),
+        remarks=tuple(_remarks(settings, facts, noise)),
+    )
+
+
+def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None) -> Way | None:
+    """None if nothing was sent that way. A run that was stopped may hold long trains alone: no capacity then."""
+    mine = [train for train in trains if train.direction == direction]
+    if not mine:
+        return None
+    pairs = [train for train in mine if train.stage == "pair"]
+    last = max(pairs or mine, key=lambda train: train.number)
+    kind = (last.ip_bytes, last.count)
+    spread = dispersions([train for train in pairs if (train.ip_bytes, train.count) == kind]) if pairs else NONE_SENT
+    found = capacity(spread)
+    long = [train for train in mine if train.stage == "train"]
+    sweep = [train for train in mine if train.stage == "sweep"]
+    sizes = sorted({train.ip_bytes for train in sweep})
+    by_size = {size: capacity(dispersions([train for train in sweep if train.ip_bytes == size])) for size in sizes}
+    return Way(
+        direction=direction,
+        trains=mine,
+        ip_bytes=last.ip_bytes,
+        count=last.count,
+        pairs=spread,
+        capacity=found,
+        clock_share=None if found is None or noise_ns is None else clock_share(found.bps, spread.bits, noise_ns),
+        bucket=find_bucket(long) if long else None,
+        adr_bps=_adr(long),
+        modes=local_modes(spread.rates_bps),
+        sweep={size: one for size, one in by_size.items() if one is not None},
+        serialisation=serialisation(sweep),
+        ip_links=ip_links(mine),
+    )
+
+
+def contributions(found: Capacity, clock: float | None) -> list[Contribution]:
+    """Of a capacity's uncertainty, in bit/s. The stamps' part counts once: the median is of few trains."""
+    parts = [budget.normal("scatter of the trains with the lowest delay sum", found.error_bps)]
+    if clock is not None:
+        parts.append(budget.normal("stamps (√2·σ_t of the dispersion)", clock * found.bps, "B"))
+    # What was still queued in the best train widens or narrows its dispersion by as much at most.
+    parts.append(budget.rectangular("queueing that no train escaped", max(found.check_excess, 0.0) * found.bps))
+    return parts
+
+
+def _adr(trains: Sequence[Train]) -> tuple[float, float] | None:
+    rates = [
+        8e9 * train.ip_bytes * (train.received - 1) / np.ptp(arrived)
+        for train in trains
+        if train.received > 1 and np.ptp(arrived := train.received_ns[train.received_ns > 0]) > 0
+    ]
+    if len(rates) < 2:
+        return None
+    return float(np.mean(rates)), float(np.std(rates, ddof=1) / np.sqrt(len(rates)))
+
+
+def _unfinished(ways: Sequence[Way], facts: Mapping[str, object]) -> list[Flag]:
+    """What a run lacks that was stopped before its end."""
+    if facts.get(ENDED, True):
+        return []
+    by_direction = {way.direction: way for way in ways}
+    present: list[str] = []
+    missing: list[str] = []
+    for direction in DIRECTIONS:
+        way = by_direction.get(direction)
+        for stage, name in _STAGES.items():
+            if way and way.bucket and stage == "sweep":
+                continue  # It is not measured behind a token bucket.
+            sent = way is not None and any(train.stage == stage for train in way.trains)
+            (present if sent else missing).append(f"{name} {direction}")
+    return [unfinished(present, missing)]
+
+
+def _row(way: Way) -> ObservedRow:
+    found = way.capacity
+    figures = {}
+    if found:
+        figures = {
+            "capacity": budget.figure(found.bps, "bit/s", contributions(found, way.clock_share)),
+            "trains_used": Quantity(value=found.trains, unit="", uncertainty=0.0),
+            "queued": Quantity(value=100 * found.queued_share, unit="%"),
+        }
+    if way.adr_bps:
+        figures["average_dispersion_rate"] = Quantity(
+            value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1]
+        )
+    if way.bucket:
+        figures["sustained_rate"] = Quantity(
+            value=way.bucket.sustained_bps, unit="bit/s", uncertainty=2 * way.bucket.sustained_error_bps
+        )
+        figures["burst"] = Quantity(
+            value=way.bucket.burst_bytes, unit="byte", uncertainty=2 * way.bucket.burst_error_bytes
+        )
+    if way.clock_share is not None:
+        figures["of_stamps"] = Quantity(value=100 * way.clock_share, unit="%")
+    if way.serialisation and found:
+        figures["like_links"] = Quantity(
+            value=way.serialisation.links(found.bps),
+            unit="",
+            uncertainty=2 * way.serialisation.links_error(found.bps, found.error_bps),
+        )
+    remark = f"trains of {way.count} packets of {way.ip_bytes} byte"
+    if not found:
+        remark = "no pair came through whole: the long trains alone say something"
+    else:
+        remark = "; ".join(part for part in (remark, _limit(way, found)) if part)
+    return ObservedRow(name=way.direction, figures=figures, group="Direction", remark=remark)
+
+
+def _limit(way: Way, found: Capacity) -> str:
+    """What a row must say of its capacity, if it is not the path's; empty if nothing."""
+    if too_coarse(way):
+        return "the stamps are too coarse for these trains: their uncertainty is what the capacity says"
+    return "the sender was slower than the path: a lower bound" if found.limited_by_sender else ""
+
+
+def _size_row(way: Way, size: int, found: Capacity) -> ObservedRow:
+    figure = Quantity(value=found.bps, unit="bit/s", uncertainty=2 * found.error_bps)
+    return ObservedRow(
+        name=f"{size} byte, {way.direction}",
+        figures={"capacity": figure, "trains_used": Quantity(value=found.trains, unit="", uncertainty=0.0)},
+        intervals={"capacity": Interval(lower=found.lower_bps, upper=found.upper_bps)},
+        at=Quantity(value=size, unit="byte", uncertainty=0.0),
+        group="Packet size",
+        remark=_limit(way, found),
+    )
+
+
+def _mode_row(way: Way, mode: Mode) -> ObservedRow:
+    figures = {
+        "rate": Quantity(value=mode.centre_bps, unit="bit/s", uncertainty=(mode.high_bps - mode.low_bps) / 2),
+        "pairs": Quantity(value=mode.pairs, unit="", uncertainty=0.0),
+        "share": Quantity(value=100 * mode.share, unit="%"),
+    }
+    return ObservedRow(name=way.direction, figures=figures, group="Mode of dispersion rates")
+
+
+def _remarks(settings: PacketPairSettings, facts: Mapping[str, object], noise_ns: float | None) -> list[str]:
+    remarks = [
+        "rates are of IP packets with their headers; Ethernet adds 38 byte to each (42 with a VLAN tag)",
+        "a token bucket whose burst is longer than 50 packets is not seen",
+        f"time: {settings.stamps} stamps",
+    ]
+    if "path_mtu_bytes" in facts:
+        remarks.append(
+            f"packets of up to {facts['path_mtu_bytes']} byte pass unfragmented, and no longer ones were sent"
+        )
+    if noise_ns is None:
+        remarks.append("the stamps' own noise could not be measured: its part of the uncertainty is missing")
+    if facts.get("dropped_by_sockets"):
+        remarks.append(f"{facts['dropped_by_sockets']} probes found no room in a receiving socket")
+    if facts.get("clock_steps"):
+        remarks.append("the time of day was stepped during the measurement: measure again")
+    if "duration_s" in facts:
+        remarks.append(f"measured in {facts['duration_s']} s")
+    return remarks

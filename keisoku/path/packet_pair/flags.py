@@ -1,0 +1,129 @@
+"""What was found on a path that changes what its capacity means. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.path.packet_pair.coalescence import find_coalescence
+from keisoku.path.packet_pair.serialisation import MARGIN
+from keisoku.path.packet_pair.settings import PacketPairSettings
+from keisoku.run.observation import Flag
+
+if TYPE_CHECKING:
+    from keisoku.path.packet_pair.analysis import Way
+
+BUSY_ADR = 0.99
+"""Long trains surely below this share of the capacity shared the path with others."""
+COARSE = 20.0
+"""A dispersion of fewer standard deviations of a stamp says more of the clock than of the path."""
+NEAR_WHOLE = 0.15
+"""A ratio this close to a whole number may be a number of equal stages."""
+
+
+def flags_of(way: Way, settings: PacketPairSettings) -> list[Flag]:
+    """In the order of their weight."""
+    found = [_bucket(way), _sender(way), _coalescence(way), _clock(way), _stages(way, settings), _busy(way)]
+    return [flag for flag in found if flag is not None]
+
+
+def too_coarse(way: Way) -> bool:
+    """Dispersions say more of the stamps than of the path: neither their rate nor who limits it can be told."""
+    # clock_share = √2·σ_t / Δ
+    return way.clock_share is not None and way.clock_share > 2**0.5 / COARSE
+
+
+def _bucket(way: Way) -> Flag | None:
+    bucket = way.bucket
+    if bucket is None:
+        return None
+    figures = {
+        "sustained_rate": Quantity(
+            value=bucket.sustained_bps, unit="bit/s", uncertainty=2 * bucket.sustained_error_bps
+        ),
+        "burst": Quantity(value=bucket.burst_bytes, unit="byte", uncertainty=2 * bucket.burst_error_bytes),
+        "peak_rate": Quantity(value=bucket.peak_bps, unit="bit/s"),
+    }
+    where = " at the sending host itself" if bucket.at_sender else ""
+    text = (
+        f"{way.direction}: a token bucket{where} lets a burst pass at once and then sustains less; pairs see its peak"
+    )
+    return Flag(name="token-bucket", text=text, figures=figures)
+
+
+def _sender(way: Way) -> Flag | None:
+    # By coarse stamps trains seem to arrive faster than they left, whatever the path does.
+    if way.capacity is None or not way.capacity.limited_by_sender or too_coarse(way):
+        return None
+    text = f"{way.direction}: most trains left slower than the path takes them, so the capacity is a lower bound"
+    return Flag(name="sender-limited", text=text)
+
+
+def _coalescence(way: Way) -> Flag | None:
+    found = find_coalescence([train for train in way.trains if train.stage == "train"])
+    if found is None or way.bucket is not None:
+        return None
+    figures = {
+        "equal_stamps": Quantity(value=100 * found.equal_share, unit="%"),
+        "in_clusters": Quantity(value=100 * found.clustered_share, unit="%"),
+        "period": Quantity(value=found.period_ns, unit="ns"),
+    }
+    text = f"{way.direction}: packets were stamped in clusters, as a NIC does that gathers interrupts or merges packets"
+    return Flag(name="interrupt-coalescence", text=text, figures=figures)
+
+
+def _clock(way: Way) -> Flag | None:
+    if way.capacity is None or way.clock_share is None:
+        return None
+    coarse = too_coarse(way)
+    if not coarse and way.clock_share * way.capacity.bps <= way.capacity.error_bps * 2:
+        return None
+    if not coarse and way.clock_share < 0.01:
+        return None
+    figures = {"of_stamps": Quantity(value=100 * way.clock_share, unit="%")}
+    text = f"{way.direction}: the stamps' own noise is most of a rate's scatter: use longer packets or better stamps"
+    return Flag(name="clock-limited", text=text, figures=figures)
+
+
+def _stages(way: Way, settings: PacketPairSettings) -> Flag | None:
+    """Either packets are held more often than there are IP links, or a one-packet rate is a whole part of ours."""
+    if way.capacity is None or way.bucket is not None or way.capacity.limited_by_sender or too_coarse(way):
+        return None
+    if settings.one_packet_bps is not None and way.direction == "forward":
+        ratio = way.capacity.bps / settings.one_packet_bps
+        if ratio >= 2 - NEAR_WHOLE:
+            whole = abs(ratio - round(ratio)) <= NEAR_WHOLE * round(ratio) / 2
+            like = f" like {round(ratio)} equal stages in a row" if whole else ""
+            text = f"{way.direction}: one packet is held longer than the narrow link explains,{like} of layer 2"
+            figures = {"ratio": Quantity(value=ratio, unit="")}
+            return Flag(name="hidden-l2-stage", text=text.replace(",  ", ", "), figures=figures)
+    found = way.serialisation
+    if found is None or way.ip_links is None:
+        return None
+    links = found.links(way.capacity.bps)
+    error = found.links_error(way.capacity.bps, way.capacity.error_bps)
+    if links - 2 * error < way.ip_links + MARGIN:
+        return None
+    text = f"{way.direction}: packets are held as by more links than IP sees: stages of layer 2 are hidden on the path"
+    figures = {
+        "like_links": Quantity(value=links, unit="", uncertainty=2 * error),
+        "ip_links": Quantity(value=way.ip_links, unit="", uncertainty=0.0),
+    }
+    return Flag(name="hidden-l2-stage", text=text, figures=figures)
+
+
+def _busy(way: Way) -> Flag | None:
+    found = way.capacity
+    if found is None or way.bucket is not None:
+        return None
+    slow = way.adr_bps is not None and way.adr_bps[0] + 2 * way.adr_bps[1] < BUSY_ADR * found.bps
+    if (found.passes_check and not slow) or found.limited_by_sender:
+        return None
+    figures = {"queued": Quantity(value=100 * found.queued_share, unit="%")}
+    if way.adr_bps:
+        figures["average_dispersion_rate"] = Quantity(
+            value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1]
+        )
+    check = "" if found.passes_check else ", and no train was seen that met none"
+    text = f"{way.direction}: trains met queues{check}: others use the path"
+    return Flag(name="busy-path", text=text, figures=figures)

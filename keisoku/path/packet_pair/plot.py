@@ -1,0 +1,114 @@
+"""Plots of a packet-pair measurement: dispersion rates with their modes, capacity against size, arrivals of trains.
+
+Draws what the analysis computed and computes only bins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keisoku.path.packet_pair.analysis import Way
+from keisoku.path.packet_pair.modes import bin_width
+from keisoku.report.plot import Plot, axis, device_colour, hover
+
+_MEGA = 1e6
+
+
+def pair_plots(ways: Sequence[Way]) -> list[Plot]:
+    """Those that there is something to draw in."""
+    plots = [_histogram(ways), _sizes(ways), _trains(ways)]
+    return [plot for plot in plots if plot.traces]
+
+
+def _histogram(ways: Sequence[Way]) -> Plot:
+    axes = {"xaxis": axis("rate of a train, Mb/s"), "yaxis": axis("trains in a bin")}
+    caption = "Rates that trains show, and their modes (lines: the capacity by the trains with the lowest delay sum)."
+    plot = Plot("dispersion", caption, axes)
+    for position, way in enumerate(ways):
+        rates = way.pairs.rates_bps[np.isfinite(way.pairs.rates_bps)]
+        if len(rates) < 2:
+            continue
+        width = bin_width(rates)
+        low = np.floor(rates.min() / width) * width
+        # A pair that was compressed shows any rate: bins go as far as nearly all pairs do.
+        high = min(float(rates.max()), 4 * float(np.median(rates)))
+        counts, edges = np.histogram(rates, np.arange(low, high + 2 * width, width))
+        plot.add(
+            {
+                "type": "bar",
+                "name": way.direction,
+                "x": ((edges[1:] + edges[:-1]) / 2 / _MEGA).tolist(),
+                "y": counts.tolist(),
+                "marker": {"color": device_colour(position, 0.6)},
+                "hovertemplate": hover(f"{way.direction}: %{{y}} trains at %{{x:.5g}} Mb/s") + "<extra></extra>",
+            }
+        )
+        lines = [(mode.centre_bps, mode.pairs, "mode") for mode in way.modes]
+        if way.capacity:
+            lines.append((way.capacity.bps, int(counts.max()), "capacity"))
+        for rate, height, what in lines:
+            plot.add(
+                {
+                    "type": "scatter",
+                    "mode": "lines" if what == "capacity" else "markers",
+                    "name": f"{what}, {way.direction}",
+                    "x": [rate / _MEGA] * 2,
+                    "y": [0, height] if what == "capacity" else [height, height],
+                    "line": {"color": device_colour(position)},
+                    "marker": {"color": device_colour(position), "symbol": "diamond", "size": 9},
+                    "hovertemplate": hover(f"{what}: %{{x:.5g}} Mb/s") + "<extra></extra>",
+                }
+            )
+    return plot
+
+
+def _sizes(ways: Sequence[Way]) -> Plot:
+    axes = {"xaxis": axis("IP bytes of a packet"), "yaxis": axis("capacity, Mb/s")}
+    caption = "Capacity by packets of each size, with intervals of 95 %."
+    plot = Plot("sizes", caption, axes)
+    for position, way in enumerate(ways):
+        if not way.sweep:
+            continue
+        found = list(way.sweep.values())
+        plot.add(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": way.direction,
+                "x": list(way.sweep),
+                "y": [one.bps / _MEGA for one in found],
+                "error_y": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [(one.upper_bps - one.bps) / _MEGA for one in found],
+                    "arrayminus": [(one.bps - one.lower_bps) / _MEGA for one in found],
+                },
+                "line": {"color": device_colour(position)},
+                "hovertemplate": hover(f"{way.direction}: %{{y:.5g}} Mb/s by %{{x}} byte") + "<extra></extra>",
+            }
+        )
+    return plot
+
+
+def _trains(ways: Sequence[Way]) -> Plot:
+    axes = {"xaxis": axis("ms since the first packet arrived"), "yaxis": axis("place in the train")}
+    caption = "Arrivals of long trains: one line for a link, two for a token bucket, steps for gathered interrupts."
+    plot = Plot("trains", caption, axes)
+    for position, way in enumerate(ways):
+        for train in (one for one in way.trains if one.stage == "train" and one.received > 1):
+            came = np.flatnonzero(train.received_ns > 0)
+            plot.add(
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": f"{way.direction}, train {train.number}",
+                    "x": ((train.received_ns[came] - train.received_ns[came[0]]) / 1e6).tolist(),
+                    "y": came.tolist(),
+                    "line": {"color": device_colour(position), "width": 1},
+                    "marker": {"size": 4},
+                    "hovertemplate": hover("packet %{y} after %{x:.5g} ms") + "<extra></extra>",
+                }
+            )
+    return plot

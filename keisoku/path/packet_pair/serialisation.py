@@ -1,0 +1,82 @@
+"""How often a packet is stored and forwarded on its way: the growth of its least delay with its size. Pure.
+
+Each of n links holds a packet of L bytes for 8·L/C: the delay of a lone packet grows by 8·Σ1/C a byte. Set beside the
+narrowest link's 8/C by dispersion it tells how many links like that one there would be. There cannot be more than
+there are IP hops, unless stages of layer 2 hide among them (Prasad, Dovrolis, Mah 2003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keisoku.path.train.log import Train
+from keisoku.path.train.skew import skew
+
+INITIAL_TTLS = (64, 128, 255)
+MARGIN = 0.25
+"""Links beyond those that IP sees, from which stages must be hidden."""
+LEAST_SIZES = 4
+_DRAWS = 200
+
+
+@dataclass(frozen=True)
+class Serialisation:
+    """What a byte costs a lone packet, with its standard uncertainty."""
+
+    ns_per_byte: float
+    error_ns_per_byte: float
+    sizes: int
+
+    def links(self, capacity_bps: float) -> float:
+        """So many links of the narrowest one's rate would hold a packet as long as all links do."""
+        return self.ns_per_byte * capacity_bps / 8e9
+
+    def links_error(self, capacity_bps: float, capacity_error_bps: float) -> float:
+        """Standard uncertainty of `links`."""
+        relative = np.hypot(self.error_ns_per_byte / self.ns_per_byte, capacity_error_bps / capacity_bps)
+        return float(self.links(capacity_bps) * relative)
+
+
+def serialisation(trains: Sequence[Train], seed: int = 0) -> Serialisation | None:
+    """From first packets of trains of several sizes in one direction; None if there are too few sizes or no growth."""
+    usable = [train for train in trains if train.sent_ns[0] > 0 and train.received_ns[0] > 0]
+    if not usable:
+        return None
+    sent = np.array([train.sent_ns[0] for train in usable], np.int64)
+    delays = np.array([train.received_ns[0] for train in usable], np.int64) - sent
+    sizes = np.array([train.ip_bytes for train in usable])
+    times = (sent - sent[0]).astype(float)
+    # Sizes are mixed in time, so what grows with time at each size is the clocks' difference.
+    kept = (delays - delays.min()).astype(float)
+    level = {size: np.median(kept[sizes == size]) for size in np.unique(sizes)}
+    flat = kept - np.array([level[size] for size in sizes])
+    kept = kept - skew(times, flat) * times
+    by_size = {int(size): kept[sizes == size] for size in np.unique(sizes)}
+    if len(by_size) < LEAST_SIZES:
+        return None
+    random = np.random.default_rng(seed)
+    slope = _slope({size: float(found.min()) for size, found in by_size.items()})
+    drawn = [
+        _slope({size: float(random.choice(found, len(found)).min()) for size, found in by_size.items()})
+        for _ in range(_DRAWS)
+    ]
+    return Serialisation(slope, float(np.std(drawn)), len(by_size)) if slope > 0 else None
+
+
+def ip_links(trains: Sequence[Train]) -> int | None:
+    """IP links on the way, from the TTL of what arrived, whose first value is taken to be the next usual one above."""
+    ttls = [train.ttl for train in trains if train.ttl]
+    if not ttls:
+        return None
+    ttl = int(np.median(ttls))
+    return next(initial for initial in INITIAL_TTLS if initial >= ttl) - ttl + 1
+
+
+def _slope(least: Mapping[int, float]) -> float:
+    """Median of all pairs' slopes (Theil, Sen): one size that always queued does not move it."""
+    sizes, delays = np.array(list(least)), np.array(list(least.values()))
+    one, other = np.triu_indices(len(sizes), 1)
+    return float(np.median((delays[other] - delays[one]) / (sizes[other] - sizes[one])))

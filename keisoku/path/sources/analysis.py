@@ -1,0 +1,169 @@
+"""E2's question: the same packets by different sources of time, repetition by repetition, and the clock's part in it.
+
+Pure. Every packet has all stamps, so sources differ in nothing but themselves. σ²_observed = σ²_true + 2·σ²_t: the part
+of a source is predicted from its noise on this host's loopback, and observed as the scatter of its dispersions about
+those of the best stamps there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.host.two_ended.control import PORT
+from keisoku.path.packet_pair.minimum_sum import capacity
+from keisoku.path.packet_pair.serialisation import serialisation
+from keisoku.path.time_source import SOURCES, Source
+from keisoku.path.train.dispersion import dispersions
+from keisoku.path.train.log import Train, TrainLog
+from keisoku.path.train.probe import Direction
+from keisoku.path.unfinished import unfinished
+from keisoku.run.observation import Flag, Observation, ObservedRow
+
+KIND = "path-clocks"
+PAIR, LONE = "pair", "lone"
+"""Stages of a repetition, whose number follows: 'pair 3'."""
+PAIRS, ONE_PACKET = "Packet pairs", "One packet"
+_PER_QUARTILE_RANGE = 1.349
+
+
+class SourceComparisonSettings(BaseModel):
+    """Of one comparison."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    host: str
+    """Name or address of the other end, where 'keisoku path serve' runs."""
+    port: int = Field(PORT, ge=1, le=65535)
+    """Its TCP port."""
+    repetitions: int = Field(10, ge=2, le=1000)
+    """E2's ten."""
+    pairs: int = Field(50, ge=10, le=2000)
+    """Of each repetition."""
+    ip_bytes: int = Field(0, ge=0, le=65_535)
+    """Of each packet of a pair; 0: the path's MTU."""
+    direction: Direction = "forward"
+
+
+def analyse(
+    log: TrainLog, settings: SourceComparisonSettings, noise_ns: Mapping[str, float], ended: bool = True
+) -> Observation:
+    """A row for each source of time and method. `ended`: False for a run that was stopped before its end."""
+    by_source = {source: _repetitions(log.trains(source)) for source in SOURCES}
+    best: Source = "hardware" if _usable(by_source["hardware"]) else "kernel"
+    reference = _gaps(by_source[best])
+    rows = []
+    for source, stages in by_source.items():
+        if not _usable(stages):
+            continue
+        rates = [found.bps for trains in stages[PAIR].values() if (found := capacity(dispersions(trains))) is not None]
+        if rates:
+            rows.append(_row(PAIRS, source, rates, _clock_figures(_gaps(stages), reference, noise_ns.get(source))))
+        lone = [grown for trains in stages[LONE].values() if (grown := serialisation(trains)) is not None]
+        if lone:
+            rows.append(_row(ONE_PACKET, source, [8e9 / grown.ns_per_byte for grown in lone], {}))
+    return Observation(
+        kind=KIND,
+        title=f"sources of time on the path to {settings.host}",
+        rows=tuple(sorted(rows, key=lambda row: row.group, reverse=True)),
+        flags=() if ended else (_unfinished(by_source["kernel"], settings),),
+        remarks=(
+            f"{settings.repetitions} repetitions of {settings.pairs} pairs; capacity by the lowest delay sums of each",
+            "one packet: least one-way delay against size; on a path of several links it is that of all in a row",
+            f"the clock's part: predicted (at least) from each source's noise on loopback;"
+            f" observed against {best} stamps",
+            "rates are of IP packets with their headers; variances are of repetitions",
+            "user stamps are of a receiver that sleeps until a packet comes, as E2's programs did",
+        ),
+    )
+
+
+_Stages = dict[str, dict[int, list[Train]]]
+
+
+def _repetitions(trains: Sequence[Train]) -> _Stages:
+    stages: _Stages = {PAIR: {}, LONE: {}}
+    for train in trains:
+        stage, _, number = train.stage.partition(" ")
+        if stage in stages:
+            stages[stage].setdefault(int(number), []).append(train)
+    return stages
+
+
+def _unfinished(stages: _Stages, settings: SourceComparisonSettings) -> Flag:
+    begun = sorted({*stages[PAIR], *stages[LONE]})
+    names = [f"repetition {number + 1}" for number in begun]
+    left = settings.repetitions - len(begun)
+    more = f"{left} of {settings.repetitions} repetitions"
+    return unfinished(names, [more] if left > 0 else [])
+
+
+def _usable(stages: _Stages) -> bool:
+    return any(train.complete for trains in stages[PAIR].values() for train in trains)
+
+
+def _gaps(stages: _Stages) -> dict[int, float]:
+    """Dispersion in ns by number of train."""
+    return {
+        train.number: float(train.received_ns[-1] - train.received_ns[0])
+        for trains in stages[PAIR].values()
+        for train in trains
+        if train.complete
+    }
+
+
+def _clock_figures(
+    gaps: Mapping[int, float], reference: Mapping[int, float], noise_ns: float | None
+) -> dict[str, Quantity]:
+    """Scatter of single dispersions, and the clock's part of it as standard deviations."""
+    both = [number for number in gaps if number in reference]
+    if not both:
+        return {}
+    ours = np.array([gaps[number] for number in both])
+    figures = {"scatter_of_gaps": _spread_quantity(ours)}
+    if noise_ns is not None:
+        figures["of_clock_predicted"] = Quantity(value=float(np.sqrt(2) * noise_ns), unit="ns")
+    errors = ours - np.array([reference[number] for number in both])
+    if errors.any():
+        figures["of_clock_observed"] = _spread_quantity(errors)
+    scatter = figures["scatter_of_gaps"].value
+    for name in ("predicted", "observed"):
+        part = figures.get(f"of_clock_{name}")
+        if part is not None and scatter > 0:
+            figures[f"share_{name}"] = Quantity(value=100 * min((part.value / scatter) ** 2, 1.0), unit="%")
+    return figures
+
+
+def _spread_quantity(values: NDArray[np.float64]) -> Quantity:
+    """Robust standard deviation, with the standard error of one from so many normal values."""
+    low, high = np.quantile(values, [0.25, 0.75])
+    spread = float(high - low) / _PER_QUARTILE_RANGE
+    # The quartile range of n normal values has a relative standard error of about 1.17/√n.
+    return Quantity(value=spread, unit="ns", uncertainty=2 * 1.17 * spread / float(np.sqrt(len(values))))
+
+
+def _row(group: str, source: Source, rates: Sequence[float], more: Mapping[str, Quantity]) -> ObservedRow:
+    values = np.array(rates) / 1e6
+    count = len(values)
+    mean = float(values.mean())
+    if count < 2:
+        # What is left of a run that was stopped: one repetition has no variance.
+        return ObservedRow(name=source, figures={"mean": Quantity(value=mean, unit="Mb/s"), **more}, group=group)
+    variance = float(values.var(ddof=1))
+    error = float(np.sqrt(variance / count))
+    figures = {
+        "mean": Quantity(value=mean, unit="Mb/s", uncertainty=2 * error),
+        # Of what a host that was held up does to a repetition or two it knows nothing.
+        "median": Quantity(value=float(np.median(values)), unit="Mb/s", uncertainty=2 * 1.2533 * error),
+        # Of normal values a variance has the relative standard error √(2/(n − 1)).
+        "variance": Quantity(
+            value=variance, unit="(Mb/s)²", uncertainty=2 * variance * float(np.sqrt(2 / (count - 1)))
+        ),
+        "coefficient_of_variation": Quantity(value=float(np.sqrt(variance)) / mean if mean else 0.0, unit=""),
+        **more,
+    }
+    return ObservedRow(name=source, figures=figures, group=group)

@@ -1,0 +1,69 @@
+"""A comparison of sources of time: what is sent for it, and the answer from its run on disk.
+
+Figures are `source_comparison`'s matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from keisoku.errors import EngineError
+from keisoku.path.packet_pair.stages import MTU_SIZES, SMALL_SIZES, Know, larger_noise
+from keisoku.path.sources.analysis import LONE, PAIR, SourceComparisonSettings
+from keisoku.path.sources.analysis import analyse as analyse_log
+from keisoku.path.stamp_noise import stamp_noise
+from keisoku.path.train.probe import TrainPlan
+from keisoku.path.train.run import ENDED, read_trains
+from keisoku.path.train.session import Session
+from keisoku.report.plot import Plot
+from keisoku.run.observation import Observation
+from keisoku.run.observation_directory import ObservationDirectory
+
+_LONE_PACKETS = 10
+"""Of each size in a repetition."""
+_ROUGH_PACKETS = 20
+_LEAST_GAP_S, _MOST_GAP_S = 0.003, 0.1
+
+
+def measure(
+    session: Session,
+    settings: SourceComparisonSettings,
+    told: Callable[[str], None] = lambda _: None,
+    know: Know = lambda _: None,
+) -> dict[str, object]:
+    """All repetitions; the trains are in `session.log`. Returns facts. Raises EngineError if nothing passes."""
+    told("the path's MTU")
+    mtu = session.path_mtu(sorted({*MTU_SIZES, *([settings.ip_bytes] if settings.ip_bytes else [])}))
+    if mtu == 0 or settings.ip_bytes > mtu:
+        problem = f"packets of {settings.ip_bytes or MTU_SIZES[0]} byte do not pass to {settings.host} and back"
+        raise EngineError(f"{problem}; choose shorter ones")
+    told("the stamps' own noise")
+    noise = larger_noise(stamp_noise(session.local, session.place.path), session.remote_noise())
+    facts: dict[str, object] = {"path_mtu_bytes": mtu, "stamp_noise_ns": noise, "stamps": list(session.stamps)}
+    know(facts)
+    ip_bytes = settings.ip_bytes or mtu
+    sizes = sorted({*(size for size in SMALL_SIZES if size < ip_bytes), ip_bytes // 2 + 40, ip_bytes})
+    gap_s = _gap_s(session, settings, ip_bytes)
+    for number in range(settings.repetitions):
+        told(f"repetition {number + 1} of {settings.repetitions}")
+        plans = [TrainPlan(f"{PAIR} {number}", settings.direction, ip_bytes, 2)] * settings.pairs
+        plans += [
+            TrainPlan(f"{LONE} {number}", settings.direction, size, 1) for _ in range(_LONE_PACKETS) for size in sizes
+        ]
+        session.run(plans, gap_s, watch=True)
+    return facts
+
+
+def _gap_s(session: Session, settings: SourceComparisonSettings, ip_bytes: int) -> float:
+    """From train to train: four times what a pair takes, by the pace at which a train comes through."""
+    (train,) = session.run([TrainPlan("rough", settings.direction, ip_bytes, _ROUGH_PACKETS)], 0.0).trains()
+    came = train.received_ns[train.received_ns > 0]
+    packet_s = float(came[-1] - came[0]) / 1e9 / (len(came) - 1) if len(came) > 1 else 0.0
+    return min(max(8 * packet_s, _LEAST_GAP_S), _MOST_GAP_S)
+
+
+def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
+    """From a run's files alone, finished or not. Raises PlanError if they hold nothing."""
+    settings = SourceComparisonSettings.model_validate(directory.settings)
+    log, facts = read_trains(directory)
+    return analyse_log(log, settings, facts["stamp_noise_ns"], bool(facts.get(ENDED, True))), []

@@ -1,0 +1,1 @@
+"""Delay with STAMP (RFC 8762), and a reflector."""

@@ -1,0 +1,15 @@
+"""What a STAMP packet says of this host's time of day: synchronised or not, and how far off it may be.
+
+Reads only.
+"""
+
+from __future__ import annotations
+
+from keisoku.clock.host_clocks import steering
+from keisoku.path.stamp.packet import ErrorEstimate
+
+
+def error_estimate() -> ErrorEstimate:
+    """For a packet that leaves now; not synchronised if the kernel does not say so."""
+    state = steering()
+    return ErrorEstimate.of(max(state.maximum_error_us, 1) / 1e6, state.synchronised)

@@ -1,0 +1,31 @@
+"""Plot of a STAMP session: delays of each packet over time. Draws what the rows hold."""
+
+from __future__ import annotations
+
+from keisoku.path.stamp.analysis import Delays
+from keisoku.report.plot import Plot, axis, device_colour, hover
+
+
+def delay_plot(found: Delays) -> Plot:
+    """Two-way delay, and both ways' delays above their least."""
+    series = {
+        "two-way": found.two_way_ns,
+        "forward, above its least": found.forward_ns - found.forward_ns.min(),
+        "reverse, above its least": found.reverse_ns - found.reverse_ns.min(),
+    }
+    axes = {"xaxis": axis("s since the first packet"), "yaxis": axis("delay, µs")}
+    caption = "Delay of each packet. One-way delays are shown above their least, which the clocks leave open."
+    plot = Plot("delay", caption, axes, scales=["y"])
+    for position, (name, values) in enumerate(series.items()):
+        plot.add(
+            {
+                "type": "scattergl",
+                "mode": "markers",
+                "name": name,
+                "x": (found.time_ns / 1e9).tolist(),
+                "y": (values / 1e3).tolist(),
+                "marker": {"size": 4, "color": device_colour(position)},
+                "hovertemplate": hover(f"{name}: %{{y:.4g}} µs at %{{x:.4g}} s") + "<extra></extra>",
+            }
+        )
+    return plot

@@ -1,0 +1,1 @@
+"""Trains of packets between two ends, sent and stamped."""

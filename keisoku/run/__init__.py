@@ -1,0 +1,1 @@
+"""A run of any measurement: its directory, its result, criteria on it, and runs compared."""

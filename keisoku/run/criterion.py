@@ -1,0 +1,108 @@
+"""Criteria on a result: 'throughput[64] >= 0.5 Mpps', 'latency[64].p99 <= 50 us', 'loss[64] == 0 %'.
+
+Parses and judges; never decides what happens when one is missed (that is the command's exit code).
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.errors import PlanError
+from keisoku.run.result import Result
+from keisoku.units import RATE_UNITS, quantity
+
+_FORM = re.compile(r"\s*(\w+)\s*(?:\[\s*(\d+)\s*\])?\s*(?:\.\s*([\w.]+))?\s*(<=|>=|==|<|>)\s*(.+)")
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_UNITS = {
+    "frames/s": RATE_UNITS,
+    "ns": {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9},
+    "%": {"": 1.0, "%": 1.0},
+    "bit/s": {"bit/s": 1.0, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9},
+    "ns/byte": {"": 1.0, "ns/byte": 1.0},
+    "frames": {"": 1.0, "frames": 1.0},
+    "byte": {"": 1.0, "byte": 1.0, "bytes": 1.0, "B": 1.0},
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A criterion, whether it is met, and the worst figure it was judged by (None: there is none)."""
+
+    text: str
+    met: bool
+    measured: Quantity | None
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One comparison. Without a size it must hold for every row of the method."""
+
+    text: str
+    method: str
+    frame_bytes: int | None
+    figure: str
+    comparison: str
+    limit: str
+
+    def judge(self, results: Sequence[Result]) -> Verdict:
+        """A criterion on something that was not measured is not met."""
+        compare = _COMPARE[self.comparison]
+        figures = self._figures(results)
+        verdicts = [
+            (compare(figure.value, quantity("require", self.limit, _units(figure))), figure) for figure in figures
+        ]
+        if not verdicts:
+            return Verdict(self.text, False, None)
+        met, measured = min(verdicts, key=lambda pair: (pair[0], _badness(self.comparison, pair[1].value)))
+        return Verdict(self.text, met, measured)
+
+    def _figures(self, results: Sequence[Result]) -> list[Quantity]:
+        found = [result for result in results if result.method == self.method]
+        lines = [result.line for result in found if result.line is not None]
+        if self.figure in ("slope", "constant"):
+            return [getattr(line, self.figure) for line in lines]
+        rows = [row for result in found for row in result.rows if self.frame_bytes in (None, row.frame_bytes)]
+        return [row.figures[self.figure] for row in rows if self.figure in row.figures]
+
+
+def parse(text: str, methods: Sequence[str]) -> Criterion:
+    """Raises PlanError if the form, the method, the number or the unit cannot be right."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise PlanError("require", f"'{text}' is not a criterion", "write for example 'throughput[64] >= 0.5 Mpps'")
+    method, size, figure, comparison, limit = match.groups()
+    if method not in methods:
+        raise PlanError("require", f"'{method}' is not measured in this run", f"use one of {', '.join(methods)}")
+    quantity("require", limit, figure_units())
+    return Criterion(
+        text.strip(),
+        method,
+        int(size) if size else None,
+        figure or PROCEDURES[method].figure,
+        comparison,
+        limit,
+    )
+
+
+def figure_units() -> dict[str, float]:
+    """Every unit a figure may be written in, and its factor to the unit that results have."""
+    return {unit: factor for units in _UNITS.values() for unit, factor in units.items()}
+
+
+def _units(figure: Quantity) -> dict[str, float]:
+    return _UNITS.get(figure.unit, {"": 1.0, figure.unit: 1.0})
+
+
+def _badness(comparison: str, value: float) -> float:
+    return value if comparison in (">=", ">") else -value

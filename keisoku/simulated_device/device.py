@@ -1,0 +1,353 @@
+"""A simulated device as a user describes it in TOML, and the devices that come with keisoku.
+
+Every key carries its unit. Wrong input is refused here, naming the key and the remedy; what the
+keys mean is in docs/devices.md, what they do is in `core/src/simulated`. Never runs a simulation.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from keisoku.errors import PlanError
+
+Ratio = Annotated[float, Field(ge=0, le=1)]
+Nanoseconds = Annotated[float, Field(ge=0, le=1e12)]
+FrameBytes = Annotated[int, Field(ge=64, le=65536)]
+Port = Annotated[int, Field(ge=1)]
+PartsPerMillion = Annotated[float, Field(ge=-1000, le=1000)]
+
+_NOT_PART_OF_THE_MODEL = {"name", "title", "maker", "class_", "year", "published", "published_latency", "cable"}
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Forwarding(_Section):
+    """Latency of a frame that meets no queue, first bit in to first bit out (FIFO, as in E1)."""
+
+    mode: Literal["store-and-forward", "cut-through"] = "store-and-forward"
+    ns_per_byte: float = Field(8.0, ge=0, le=1e6)
+    """Of the whole frame when it is stored first, of its header when it is cut through."""
+    constant_ns: Nanoseconds = 0.0
+    header_bytes: int | None = Field(None, ge=1, le=256)
+    """Read before a cut-through device forwards: 14, the Ethernet header, if absent."""
+    decision_ns: Nanoseconds = 0.0
+    """From a frame's first bit until the device knows where to send it: a longer frame is still arriving then."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Forwarding:
+        if self.mode == "store-and-forward" and self.header_bytes is not None:
+            raise PlanError(
+                "forwarding.header_bytes",
+                "has no meaning for a store-and-forward device",
+                "remove it, or set mode to 'cut-through'",
+            )
+        return self
+
+
+class Output(_Section):
+    """What every output port is: one server and a buffer that drops at its tail."""
+
+    buffer_bytes: int = Field(131_072, ge=64, le=1 << 30)
+    """Holds the frame being sent and those that wait for it."""
+    service_bits_per_second: float | None = Field(None, gt=0)
+    """The link rate if absent."""
+
+
+class Input(_Section):
+    """Each input is a queue: a frame that waits for room at its output blocks those behind it."""
+
+    buffer_bytes: int = Field(131_072, ge=1024, le=1 << 30)
+    """What does not fit is dropped."""
+    back_pressure: bool = False
+    """The sender is made to pause while the buffer is more than half full."""
+
+
+class AddressTable(_Section):
+    """Addresses that the device has learned from the sources of frames; frames to any other go to all ports."""
+
+    entries: int = Field(ge=1, le=1 << 24)
+    learning_per_second: float | None = Field(None, gt=0, le=1e9)
+    """A new address that comes sooner after the last one is not learned; any rate if absent."""
+    ageing_s: float = Field(300.0, gt=0, le=1e6)
+    """An address that is not seen again for so long is forgotten (IEEE 802.1D §7.9.2: 300 s)."""
+
+
+class Jitter(_Section):
+    """Random latency; frames keep their order all the same."""
+
+    distribution: Literal["uniform", "normal"]
+    """'uniform' adds 0 to `spread_ns`; 'normal' adds a deviate of mean 0."""
+    spread_ns: Annotated[float, Field(gt=0, le=1e9)]
+    """Full width of the uniform, standard deviation of the normal distribution."""
+
+
+class Loss(_Section):
+    """Frames that the device loses at random."""
+
+    ratio: Ratio = 0.0
+    above_frame_bytes: FrameBytes | None = None
+    """Larger frames are lost at `above_ratio` as well."""
+    above_ratio: Ratio | None = None
+    """All of them if absent."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Loss:
+        if self.above_frame_bytes is None and self.above_ratio is not None:
+            raise PlanError("loss.above_ratio", "has no size to apply to", "add loss.above_frame_bytes")
+        return self
+
+
+class Stall(_Section):
+    """The output begins no frame for `duration_ns`: at `first_ns`, and every `period_ns` from then on."""
+
+    first_ns: int | None = Field(None, ge=0, le=10**15)
+    """After one period if absent; 0: a backlog to begin with."""
+    period_ns: int | None = Field(None, ge=1, le=10**15)
+    """Absent: once."""
+    duration_ns: int = Field(ge=1, le=10**15)
+
+    @model_validator(mode="after")
+    def _check(self) -> Stall:
+        if self.period_ns is None and self.first_ns is None:
+            raise PlanError("stall", "does not say when", "add stall.period_ns, stall.first_ns, or both")
+        if self.period_ns is not None and self.duration_ns >= self.period_ns:
+            raise PlanError(
+                "stall.duration_ns",
+                f"{self.duration_ns} is not below the period of {self.period_ns}",
+                "make it shorter: the output must serve at some time",
+            )
+        return self
+
+
+class Reset(_Section):
+    """What a reset does: for `duration_ns` nothing is forwarded, and what was in the buffers is gone."""
+
+    duration_ns: int = Field(ge=1, le=10**15)
+    at_ns: int | None = Field(None, ge=0, le=10**15)
+    """The device resets by itself so long after the start of every trial; only when it is told to, if absent."""
+
+
+class Faults(_Section):
+    """What no device should do, for checking that a tester sees it."""
+
+    duplicate_ratio: Ratio = 0.0
+    reorder_ratio: Ratio = 0.0
+    """Frames that are held back until the next one has passed them."""
+    reorder_above_fps: Annotated[float, Field(gt=0)] | None = None
+    """Only while frames of a stream follow each other faster than this."""
+    corrupt_ratio: Ratio = 0.0
+
+
+class Pair(_Section):
+    """What differs between certain ports, in this direction; absent keys are as everywhere."""
+
+    from_ports: list[Port] = Field(min_length=1)
+    to_ports: list[Port] = Field(min_length=1)
+    forwarding: Forwarding | None = None
+    extra_latency_ns: Nanoseconds = 0.0
+    max_frame_bytes: FrameBytes | None = None
+    loss: Loss | None = None
+
+
+class Cable(_Section):
+    """The tester's cables on the way through the device, together: each metre adds to every latency."""
+
+    length_m: float = Field(0.0, ge=0, le=1e6)
+    ns_per_m: float = Field(4.72284, ge=0, le=1000)
+    """E1's cables, if absent: 71 % of the speed of light."""
+
+
+class Published(_Section):
+    """What somebody measured on the real device: for comparison only, never used by the model."""
+
+    source: str
+    ports: tuple[Port, Port] = (1, 2)
+    """Sending and receiving port."""
+    slope_ns_per_byte: float
+    slope_error_ns_per_byte: float
+    """Asymptotic standard error."""
+    constant_ns: float
+    constant_error_ns: float
+    """Asymptotic standard error."""
+    max_frame_bytes: int
+
+
+class PublishedLatency(_Section):
+    """The same for the latency of every frame of one size (E3), last bit in to first bit out (LIFO)."""
+
+    frame_bytes: FrameBytes
+    lowered: bool = False
+    """At 99.4 % of the throughput rate; at that rate itself if not."""
+    min_ns: float
+    mean_ns: float
+    max_ns: float
+
+
+class Device(_Section):
+    """A device under test that exists in virtual time only."""
+
+    name: str
+    """What `--dut sim:NAME` calls it: the file's name if absent."""
+    title: str
+    """For people: the name if absent."""
+    maker: str = ""
+    class_: str = Field("", alias="class")
+    year: int | None = None
+    ports: int = Field(2, ge=2, le=1024)
+    link_bits_per_second: float = Field(1e9, ge=1e3, le=1e12)
+    max_frame_bytes: FrameBytes | None = None
+    """Larger frames are all dropped; None: no limit."""
+    resolution_ns: float = Field(0.0, ge=0, le=1e6)
+    """Of the tester's stamps, which are rounded down to multiples of it; 0: exact."""
+    cable: Cable | None = None
+    forwarding: Forwarding = Forwarding()
+    output: Output = Output()
+    input: Input | None = None
+    """None: frames wait at their output only."""
+    address_table: AddressTable | None = None
+    """None: the device has always known where every address is."""
+    jitter: Jitter | None = None
+    loss: Loss = Loss()
+    stall: Stall | None = None
+    reset: Reset | None = None
+    faults: Faults = Faults()
+    clock_offset_ppm: dict[int, PartsPerMillion] = {}
+    """By port: how much faster than the tester's its clock runs, in millionths."""
+    pairs: list[Pair] = Field([], alias="pair")
+    published: Published | None = None
+    published_latency: list[PublishedLatency] = []
+
+    @model_validator(mode="after")
+    def _check(self) -> Device:
+        service = self.output.service_bits_per_second
+        if service is not None and service > self.link_bits_per_second:
+            raise PlanError(
+                "output.service_bits_per_second",
+                f"{service:g} is above the link rate of {self.link_bits_per_second:g}",
+                "lower it, or leave it out for the link rate",
+            )
+        self._check_ports("clock_offset_ppm", list(self.clock_offset_ppm))
+        seen: set[tuple[int, int]] = set()
+        for pair in self.pairs:
+            self._check_ports("pair.from_ports", pair.from_ports)
+            self._check_ports("pair.to_ports", pair.to_ports)
+            for way in ((tx, rx) for tx in set(pair.from_ports) for rx in set(pair.to_ports)):
+                if way in seen:
+                    raise PlanError("pair", f"ports {way[0]} to {way[1]} stand in two tables", "join them")
+                seen.add(way)
+        return self
+
+    def _check_ports(self, field: str, ports: list[int]) -> None:
+        for port in ports:
+            if not 1 <= port <= self.ports:
+                raise PlanError(field, f"there is no port {port}", f"use 1 to {self.ports}, or raise 'ports'")
+
+    def model_json(self) -> str:
+        """What the simulation needs to know, as `core/src/simulated/device.rs` reads it."""
+        model = self.model_dump(mode="json", exclude=_NOT_PART_OF_THE_MODEL)
+        if self.cable is not None:
+            for forwarding in (model["forwarding"], *(pair["forwarding"] for pair in model["pairs"])):
+                if forwarding is not None:
+                    forwarding["constant_ns"] += self.cable.length_m * self.cable.ns_per_m
+        return json.dumps(model)
+
+    def with_cable(self, length_m: float) -> Device:
+        """The same device on cables of `length_m` together. Raises PlanError if it says nothing of cables."""
+        if self.cable is None:
+            problem = f"{self.name} says nothing of cables"
+            raise PlanError("length", problem, "use sim:cable, add a [cable] to the device file, or leave it out")
+        return self.model_copy(update={"cable": self.cable.model_copy(update={"length_m": length_m})})
+
+
+_SECTIONS: dict[str, type[_Section]] = {
+    "": Device,
+    "forwarding": Forwarding,
+    "output": Output,
+    "input": Input,
+    "address_table": AddressTable,
+    "jitter": Jitter,
+    "loss": Loss,
+    "stall": Stall,
+    "reset": Reset,
+    "faults": Faults,
+    "cable": Cable,
+    "pair": Pair,
+    "pair.forwarding": Forwarding,
+    "pair.loss": Loss,
+    "published": Published,
+    "published_latency": PublishedLatency,
+}
+
+
+def parse_device(toml: str, name: str) -> Device:
+    """Reads a device from TOML; `name` is its name and title if the text gives none. Raises PlanError."""
+    try:
+        values: dict[str, Any] = tomllib.loads(toml)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError("device", f"is not valid TOML: {error}", "correct that line") from error
+    try:
+        # By way of JSON, where strict reading still takes a table for a section.
+        return Device.model_validate_json(json.dumps({"name": name, "title": name, **values}, default=str))
+    except ValidationError as error:
+        raise _plan_error(error) from error
+
+
+def read_device(path: Path) -> Device:
+    """Reads a user's device file. Raises PlanError, which then names the file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        problem = f"{path} cannot be read ({error.strerror})"
+        raise PlanError("device", problem, "give the path of a readable TOML file") from error
+    except UnicodeDecodeError as error:
+        raise PlanError("device", f"{path} is not text in UTF-8", "save it as UTF-8") from error
+    try:
+        return parse_device(text, path.stem)
+    except PlanError as error:
+        raise PlanError(f"{error.field} in {path}", error.problem, error.remedy) from error
+
+
+def list_devices() -> list[Device]:
+    """The devices that come with keisoku, by name."""
+    folder = files("keisoku").joinpath("simulated_device")
+    found = [entry for entry in folder.iterdir() if entry.name.endswith(".toml")]
+    devices = [parse_device(entry.read_text("utf-8"), entry.name.removesuffix(".toml")) for entry in found]
+    return sorted(devices, key=lambda device: device.name)
+
+
+def find_device(name_or_path: str) -> Device:
+    """A device that comes with keisoku, by name, or a user's, by the path of its file. Raises PlanError."""
+    shipped = {device.name: device for device in list_devices()}
+    if name_or_path in shipped:
+        return shipped[name_or_path]
+    path = Path(name_or_path)
+    if path.suffix == ".toml" or path.parent != Path() or path.is_file():
+        return read_device(path)
+    remedy = f"use the path of a TOML file, or one of {', '.join(shipped)}"
+    raise PlanError("device", f"there is no simulated device '{name_or_path}'", remedy)
+
+
+def _plan_error(error: ValidationError) -> PlanError:
+    first = error.errors(include_url=False)[0]
+    # Places in a list are left out, and the mark that a key itself is wrong.
+    keys = [part for part in first["loc"] if isinstance(part, str) and part != "[key]"]
+    field = ".".join(keys)
+    if first["type"] == "extra_forbidden":
+        section = _SECTIONS[".".join(keys[:-1])]
+        known = [each.alias or key for key, each in section.model_fields.items()]
+        close = get_close_matches(keys[-1], known, n=1)
+        remedy = f"did you mean '{close[0]}'?" if close else f"use one of {', '.join(known)}"
+        return PlanError(field, "is not a key of a device", remedy)
+    if first["type"] == "missing":
+        return PlanError(field, "is missing", "add it")
+    requirement = first["msg"].replace("Input should be ", "it must be ").replace("an object", "a table")
+    return PlanError(field, f"{first['input']!r} is not accepted", requirement)

@@ -1,0 +1,322 @@
+"""What the trials of a campaign say: figures of each cell, the set of the best, effects of factors, the own ceiling.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from keisoku.analysis.change_points import noise, pieces
+from keisoku.analysis.quantity import Quantity
+from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
+from keisoku.stream.best_set import best_set
+from keisoku.stream.campaign import Cell
+from keisoku.stream.ceiling import Ceiling
+from keisoku.stream.confidence import half_width
+from keisoku.stream.factor import named
+from keisoku.stream.factorial import effects, interactions
+from keisoku.stream.outcome import CellOutcome
+from keisoku.stream.settings import StreamSettings
+
+LIMITED = "limited by the tester"
+NEAR = 0.05
+"""A path that comes so near to the own ceiling is not what limits."""
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Found:
+    """What plots want beside the outcomes."""
+
+    best: tuple[Cell, ...]
+    ceiling: Ceiling | None
+
+
+def analyse(
+    settings: StreamSettings, outcomes: Sequence[CellOutcome], facts: Mapping[str, Any]
+) -> tuple[Observation, Found]:
+    """`facts` may say `ceiling` (of an earlier run), `ceiling_missing`, `iperf3` and `ended`."""
+    measured = {one.cell: one for one in outcomes if one.path == "dut" and one.values}
+    ceiling = Ceiling.of(outcomes, facts.get("ceiling"))
+    best = best_set({cell: one.values for cell, one in measured.items()}, CONFIDENCE) if measured else []
+    rows = [_best_row(settings, measured, best, ceiling)] if best else []
+    rows += [_row(settings, one, one.cell in best, ceiling) for one in measured.values()]
+    rows += _effect_rows(settings, measured)
+    rows += _ceiling_rows(settings, outcomes, ceiling)
+    rows += _iperf3_rows(facts.get("iperf3") or [], measured)
+    observation = Observation(
+        kind=f"stream-{settings.protocol}",
+        title=f"{settings.protocol.upper()} streams to {settings.host}",
+        rows=tuple(rows),
+        flags=tuple(_flags(settings, measured, outcomes, best, ceiling, facts)),
+        remarks=tuple(_remarks(settings, ceiling, facts)),
+    )
+    return observation, Found(tuple(best), ceiling)
+
+
+def bit_rate(values: Sequence[float]) -> tuple[Quantity, Interval | None]:
+    """Mean in bit/s with its interval by Student's t."""
+    return _mean(values, "bit/s")
+
+
+def _mean(values: Sequence[float], unit: str) -> tuple[Quantity, Interval | None]:
+    mean = float(np.mean(values))
+    reach = half_width(values, CONFIDENCE)
+    if not math.isfinite(reach):
+        return Quantity(value=mean, unit=unit), None
+    return Quantity(value=mean, unit=unit, uncertainty=reach), Interval(lower=mean - reach, upper=mean + reach)
+
+
+def _name(settings: StreamSettings, cell: Cell) -> str:
+    setup = named(settings.setups()[cell.setup])
+    return f"{cell.message_bytes} byte" + (f", {setup}" if setup else "")
+
+
+def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None) -> ObservedRow:
+    figures: dict[str, Quantity] = {}
+    intervals: dict[str, Interval] = {}
+
+    def put(name: str, values: Sequence[float], unit: str, scale: float = 1.0) -> None:
+        if values:
+            figures[name], interval = _mean([value * scale for value in values], unit)
+            if interval:
+                intervals[name] = interval
+
+    put("throughput", one.values, "bit/s")
+    for direction in ("forward", "reverse"):
+        if settings.direction == "both" and direction in one.bps:
+            put(direction, one.bps[direction], "bit/s")
+    figures["runs"] = _count(len(one.values))
+    put("sender_CPU", one.sender_s_per_gb, "s/GB")
+    put("receiver_CPU", one.receiver_s_per_gb, "s/GB")
+    if settings.protocol == "tcp":
+        figures["retransmissions"] = _count(one.retransmissions)
+        put("rtt", one.rtt_us, "ns", 1e3)
+    else:
+        put("offered_rate", one.offered_bps, "bit/s")
+        figures |= _datagrams(one)
+    return ObservedRow(
+        name=_name(settings, one.cell),
+        figures=figures,
+        intervals=intervals,
+        at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
+        group="Message",
+        remark="; ".join(_said(settings, one, is_best, ceiling)),
+    )
+
+
+def _datagrams(one: CellOutcome) -> dict[str, Quantity]:
+    network, bounds = one.network_lost, one.network_bounds
+    exact = 0.0 if bounds[0] == bounds[1] else max(bounds[1] - network, network - bounds[0])
+    return {
+        "offered": _count(one.offered),
+        "received": _count(one.arrived),
+        "lost": _count(one.lost),
+        "of_those_in_network": Quantity(value=network, unit="", uncertainty=exact),
+        "in_host": Quantity(value=one.host_lost, unit="", uncertainty=exact if one.host_drops else 0.0),
+        "in_socket": Quantity(value=one.dropped, unit="", uncertainty=exact if one.dropped else 0.0),
+        "reordered": _count(one.reordered),
+        "duplicated": _count(one.duplicated),
+    }
+
+
+def _said(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None) -> list[str]:
+    said = ["can't be told from the best"] if is_best else []
+    if ceiling and ceiling.limits(one.cell, float(np.mean(one.values)), NEAR):
+        said.append(LIMITED)
+    if not settings.rule.met(one.values):
+        said.append("not settled")
+    least, most = one.network_bounds
+    if least != most:
+        said.append(f"lost in the network: {least} to {most} for certain")
+    if one.failures:
+        said.append(f"{one.failures} trials broke off")
+    return said
+
+
+def _best_row(
+    settings: StreamSettings, measured: Mapping[Cell, CellOutcome], best: Sequence[Cell], ceiling: Ceiling | None
+) -> ObservedRow:
+    figure, interval = bit_rate(measured[best[0]].values)
+    names = ", ".join(_name(settings, cell) for cell in sorted(best))
+    limited = ceiling is not None and ceiling.limits(best[0], figure.value, NEAR)
+    figures = {"throughput": figure, "cells": _count(len(best))}
+    if ceiling is not None:
+        figures["own_ceiling"] = bit_rate(ceiling.values(ceiling.best))[0]
+    return ObservedRow(
+        name=_name(settings, best[0]),
+        figures=figures,
+        intervals={"throughput": interval} if interval else {},
+        group="Best",
+        remark="; ".join([f"can't be told from it: {names}"] * (len(best) > 1) + [LIMITED] * limited),
+    )
+
+
+def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome]) -> list[ObservedRow]:
+    """Over the message sizes of which every set-up was measured."""
+    if not settings.factors or len(settings.setups()) < 2:
+        return []
+    setups = settings.setups()
+    shared = [
+        size
+        for size in sorted({cell.message_bytes for cell in measured})
+        if all(Cell(place, size) in measured for place in range(len(setups)))
+    ]
+    cells = [
+        ({**setup, "size": str(size)}, measured[Cell(place, size)].values)
+        for place, setup in enumerate(setups)
+        for size in shared
+    ]
+    if not any(len(values) > 1 for _, values in cells):
+        return []
+    rows = []
+    for effect in effects(cells):
+        if effect.factor == "size":
+            continue
+        ratio = Quantity(value=effect.ratio, unit="", uncertainty=(effect.upper - effect.lower) / 2)
+        rows.append(
+            ObservedRow(
+                name=f"{effect.factor} {effect.level} against {effect.reference}",
+                figures={"ratio_of_throughput": ratio},
+                intervals={"ratio_of_throughput": Interval(lower=effect.lower, upper=effect.upper)},
+                group="Factor",
+                remark="" if effect.told else "can't be told apart",
+            )
+        )
+    for pair in interactions(cells):
+        one, other = pair.factors
+        chance = Quantity(value=100 * pair.by_chance, unit="%")
+        rows.append(
+            ObservedRow(
+                name=f"{one} with {other}",
+                figures={"by_chance": chance},
+                group="Factors that depend on each other",
+                remark="the effect of one depends on the level of the other: compare cells, not factors",
+            )
+        )
+    return rows
+
+
+def _ceiling_rows(
+    settings: StreamSettings, outcomes: Sequence[CellOutcome], ceiling: Ceiling | None
+) -> list[ObservedRow]:
+    rows = []
+    for one in outcomes:
+        if one.path == "bare" and one.values:
+            figure, interval = bit_rate(one.values)
+            rows.append(
+                ObservedRow(
+                    name=_name(settings, one.cell),
+                    figures={"throughput": figure, "runs": _count(len(one.values))},
+                    intervals={"throughput": interval} if interval else {},
+                    at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
+                    group="Own ceiling",
+                    remark="the machine's own limit" if ceiling and ceiling.best == one.cell else "",
+                )
+            )
+    return rows
+
+
+def _iperf3_rows(checks: Sequence[Mapping[str, Any]], measured: Mapping[Cell, CellOutcome]) -> list[ObservedRow]:
+    if not checks:
+        return []
+    cell = Cell(int(checks[0]["setup"]), int(checks[0]["message_bytes"]))
+    theirs, their_interval = bit_rate([float(check["bps"]) for check in checks])
+    ours = measured[cell].values if cell in measured else []
+    figures, intervals = {"iperf3": theirs}, {"iperf3": their_interval} if their_interval else {}
+    if ours:
+        figures["keisoku"], interval = bit_rate(ours)
+        if interval:
+            intervals["keisoku"] = interval
+        figures["ratio"] = Quantity(value=figures["keisoku"].value / theirs.value, unit="")
+    return [
+        ObservedRow(
+            name=f"{cell.message_bytes} byte",
+            figures=figures,
+            intervals=intervals,
+            group="Cross-check",
+            remark=f"iperf3 {checks[0].get('version', '')}, {len(checks)} runs".replace("  ", " "),
+        )
+    ]
+
+
+def _flags(
+    settings: StreamSettings,
+    measured: Mapping[Cell, CellOutcome],
+    outcomes: Sequence[CellOutcome],
+    best: Sequence[Cell],
+    ceiling: Ceiling | None,
+    facts: Mapping[str, Any],
+) -> list[Flag]:
+    flags = []
+    if best and ceiling:
+        mean = float(np.mean(measured[best[0]].values))
+        if ceiling.limits(best[0], mean, NEAR):
+            text = "the path is as fast as this machine by itself: the result is limited by the tester"
+            flags.append(Flag(name="tester-limited", text=text, figures={"own_ceiling": ceiling.figure(best[0])}))
+    if missing := facts.get("ceiling_missing"):
+        flags.append(Flag(name="no-ceiling", text=f"the machine's own limit is not known: {missing}"))
+    unsettled = [cell for cell, one in measured.items() if not settings.rule.met(one.values)]
+    if unsettled:
+        text = f"{len(unsettled)} of {len(measured)} cells did not meet the rule within {settings.most_runs} runs"
+        flags.append(Flag(name="not-settled", text=text))
+    if _shifted(measured):
+        flags.append(Flag(name="shift", text="throughput of all cells changed together during the run: the host did"))
+    broken = sum(one.failures for one in outcomes)
+    if broken:
+        reasons = "; ".join(sorted({error for one in outcomes for error in one.errors})[:3])
+        flags.append(Flag(name="broken-trials", text=f"{broken} trials broke off and do not count: {reasons}"))
+    if facts.get("ended") is False:
+        flags.append(Flag(name="unfinished", text="the run was stopped before its end"))
+    return flags
+
+
+def _shifted(measured: Mapping[Cell, CellOutcome]) -> bool:
+    """Whether trials, each in units of its cell's median, show a change point in time of 2 % or more."""
+    points = sorted(
+        (number, value / float(np.median(one.values)) - 1)
+        for one in measured.values()
+        for number, value in zip(one.numbers, one.values, strict=True)
+        if one.values and np.median(one.values) > 0
+    )
+    if len(points) < 20:
+        return False
+    y = np.array([value for _, value in points])
+    x = np.arange(len(y), dtype=np.float64)
+    found = [(first, last) for first, last in pieces(x, y, noise(y, 0.005)) if last - first >= 5]
+    levels = [float(np.median(y[first:last])) for first, last in found]
+    return len(levels) > 1 and max(levels) - min(levels) > 0.05
+
+
+def _remarks(settings: StreamSettings, ceiling: Ceiling | None, facts: Mapping[str, Any]) -> list[str]:
+    rule = settings.rule
+    remarks = [
+        f"each cell until its mean's interval of {100 * rule.level:g} % reaches no further than ± "
+        f"{100 * rule.half_width:g} %, {rule.least} to {rule.most} runs, in random order (seed {settings.seed})",
+        f"intervals shown are of {100 * CONFIDENCE:g} %; the set of the best holds the true one as surely",
+        "throughput is of payload that the receiver read; CPU is of the threads that send and receive, with what "
+        "the kernel books to them: on a veth the sender also pays for what the receiver's interface does",
+    ]
+    if settings.protocol == "tcp":
+        remarks.append(
+            "RTT is the kernel's smoothed one, sampled while sending; retransmissions are of all runs together"
+        )
+    if ceiling is not None:
+        remarks.append(ceiling.source)
+    if context := facts.get("options"):
+        remarks.append(f"the kernels' own settings: {context}")
+    if settings.protocol == "udp":
+        remarks.append("what the receiving host dropped before its sockets is a count of all its traffic")
+    if settings.protocol == "udp" and settings.factors.get("offload"):
+        remarks.append("with offload a socket counts dropped buffers, each taken for as many datagrams as came in one")
+    return remarks
+
+
+def _count(value: int) -> Quantity:
+    return Quantity(value=value, unit="", uncertainty=0.0)

@@ -1,0 +1,1 @@
+"""Transfers of files and of their stages."""

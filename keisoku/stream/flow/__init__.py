@@ -1,0 +1,1 @@
+"""The flows of one trial: sockets, ends, reports."""

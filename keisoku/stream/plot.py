@@ -1,0 +1,89 @@
+"""Plots of streams: throughput and CPU against the message size, with the own ceiling. Draws only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keisoku.report.plot import Plot, axis, device_colour, hover
+from keisoku.stream.analysis import Found
+from keisoku.stream.confidence import half_width
+from keisoku.stream.factor import named
+from keisoku.stream.outcome import CellOutcome
+from keisoku.stream.settings import StreamSettings
+
+_GIGA = 1e9
+
+
+def stream_plots(settings: StreamSettings, outcomes: Sequence[CellOutcome], found: Found) -> list[Plot]:
+    """Those that there is something to draw in."""
+    sizes = sorted({one.cell.message_bytes for one in outcomes})
+    plots = [_throughput(settings, outcomes, found, sizes), _cost(settings, outcomes, sizes)]
+    return [plot for plot in plots if plot.traces]
+
+
+def _throughput(
+    settings: StreamSettings, outcomes: Sequence[CellOutcome], found: Found, sizes: Sequence[float]
+) -> Plot:
+    axes = {"xaxis": axis("bytes of a message", sizes), "yaxis": axis("throughput, Gb/s")}
+    caption = "Throughput by message size with intervals of 95 %; diamonds can't be told from the best."
+    plot = Plot("throughput", caption, axes)
+    for path, dash, what in (("bare", "dot", "own ceiling"), ("dut", "solid", "")):
+        for place, setup in enumerate(settings.setups()):
+            mine = [one for one in outcomes if one.path == path and one.cell.setup == place and one.values]
+            if not mine:
+                continue
+            name = ", ".join(part for part in (what, named(setup)) if part) or "throughput"
+            reach = [half_width(one.values, 0.95) for one in mine]
+            plot.add(
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": name,
+                    "x": [one.cell.message_bytes for one in mine],
+                    "y": [float(np.mean(one.values)) / _GIGA for one in mine],
+                    "error_y": {"type": "data", "array": [value / _GIGA for value in reach]},
+                    "line": {"color": device_colour(place), "dash": dash},
+                    "marker": {
+                        "symbol": ["diamond" if path == "dut" and one.cell in found.best else "circle" for one in mine],
+                        "size": 8,
+                    },
+                    "hovertemplate": hover(f"{name}: %{{y:.5g}} Gb/s at %{{x}} byte") + "<extra></extra>",
+                }
+            )
+    return plot
+
+
+def _cost(settings: StreamSettings, outcomes: Sequence[CellOutcome], sizes: Sequence[float]) -> Plot:
+    costs = [
+        float(np.mean(values))
+        for one in outcomes
+        for values in (one.sender_s_per_gb, one.receiver_s_per_gb)
+        if one.path == "dut" and values
+    ]
+    axes = {"xaxis": axis("bytes of a message", sizes), "yaxis": axis("CPU, s/GB", costs)}
+    plot = Plot("cost", "CPU time of the threads that send and receive, for 10⁹ bytes.", axes)
+    for end, dash in (("sender", "solid"), ("receiver", "dash")):
+        for place, setup in enumerate(settings.setups()):
+            pairs = [
+                (one.cell.message_bytes, float(np.mean(values)))
+                for one in outcomes
+                if one.path == "dut"
+                and one.cell.setup == place
+                and (values := one.sender_s_per_gb if end == "sender" else one.receiver_s_per_gb)
+            ]
+            if pairs:
+                name = ", ".join(part for part in (end, named(setup)) if part)
+                plot.add(
+                    {
+                        "type": "scatter",
+                        "mode": "lines+markers",
+                        "name": name,
+                        "x": [size for size, _ in pairs],
+                        "y": [cost for _, cost in pairs],
+                        "line": {"color": device_colour(place), "dash": dash},
+                        "hovertemplate": hover(f"{name}: %{{y:.4g}} s/GB at %{{x}} byte") + "<extra></extra>",
+                    }
+                )
+    return plot

@@ -1,0 +1,127 @@
+"""What a governor did and what state it believed the system to be in; computed from the intervals of its run alone.
+
+States are inferred again from what was observed. Truth, where a system knew it, is only counted against them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.errors import KeisokuError
+from keisoku.report.plot import Plot
+from keisoku.run.observation import Flag, Observation, ObservedRow
+from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.system.figure_of_merit import FIGURES
+from keisoku.system.govern.governor import Phase
+from keisoku.system.govern.inference import Inference, Inferred
+from keisoku.system.govern.plot import govern_plots
+from keisoku.system.govern.run import KIND
+from keisoku.system.interval_log import KeptInterval, kept_intervals
+from keisoku.system.search.run import limit_text
+from keisoku.system.settings import GovernSettings
+from keisoku.system.state import State
+
+HELD, STATES, CLIENTS = "Held from", "State", "Client"
+_MOST_ROWS = 50
+"""Periods of holding that are shown; a day has hundreds."""
+
+
+def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
+    """Observation and plots of a run. Raises KeisokuError if it ended within its first interval."""
+    settings = GovernSettings.model_validate(directory.settings)
+    intervals = kept_intervals(directory)
+    if not intervals:
+        raise KeisokuError(f"run: {directory.path} holds no interval; govern again")
+    inference = Inference()
+    wholes: list[Inferred] = []
+    for kept in intervals:
+        inference.observe(kept.observation)
+        wholes.append(inference.whole)
+    periods = _periods(intervals, wholes, settings)
+    observation = Observation(
+        kind=KIND,
+        title=f"{settings.system}: governed at {', '.join(settings.ports)} for {settings.goal.value.replace('_', ' ')}",
+        rows=(*periods[:_MOST_ROWS], *_states(intervals, wholes), *_clients(inference)),
+        flags=tuple(_flags(intervals)),
+        remarks=tuple(_remarks(intervals, wholes, len(periods))),
+    )
+    return observation, govern_plots(intervals, [one.state for one in wholes], settings)
+
+
+def _periods(
+    intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], settings: GovernSettings
+) -> list[ObservedRow]:
+    """A row for each time that a limit was held without interruption."""
+    merit, objective = FIGURES[settings.goal], settings.objective
+    starts = np.concatenate([[0.0], np.cumsum([kept.observation.seconds for kept in intervals])])
+    rows = []
+    for key, grouped in groupby(range(len(intervals)), lambda i: (intervals[i].purpose, intervals[i].why)):
+        mine = list(grouped)
+        if key[0] != Phase.HOLD:
+            continue
+        scores = [objective.score(intervals[i].observation) for i in mine]
+        state = Counter(wholes[i].state for i in mine).most_common(1)[0][0]
+        figures = {
+            "duration": Quantity(value=1e9 * float(starts[mine[-1] + 1] - starts[mine[0]]), unit="ns", uncertainty=0.0),
+            merit.name: merit.mean(scores),
+        }
+        remark = f"{limit_text(intervals[mine[0]].commanded_bps)}: {key[1]}; {state}"
+        at = Quantity(value=1e9 * float(starts[mine[0]]), unit="ns", uncertainty=0.0)
+        rows.append(ObservedRow(name=f"{starts[mine[0]]:,.0f} s", figures=figures, at=at, group=HELD, remark=remark))
+    return rows
+
+
+def _states(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred]) -> list[ObservedRow]:
+    """How long each state was believed, and how much of that was true where truth was known."""
+    rows = []
+    for state in State:
+        mine = [kept for kept, whole in zip(intervals, wholes, strict=True) if whole.state is state]
+        if not mine:
+            continue
+        seconds = sum(kept.observation.seconds for kept in mine)
+        figures = {"believed_for": Quantity(value=1e9 * seconds, unit="ns", uncertainty=0.0)}
+        if known := [kept for kept in mine if kept.truth is not None]:
+            right = 100 * sum(kept.truth is state for kept in known) / len(known)
+            figures["right"] = Quantity(value=right, unit="%", uncertainty=0.0)
+        last = max(i for i, whole in enumerate(wholes) if whole.state is state)
+        rows.append(ObservedRow(name=state.value, figures=figures, group=STATES, remark=f"at last: {wholes[last].why}"))
+    return rows
+
+
+def _clients(inference: Inference) -> list[ObservedRow]:
+    """What bounded each client in the last interval, and why that is believed."""
+    return [
+        ObservedRow(name=name, figures={}, group=CLIENTS, remark=f"{one.state}: {one.why}")
+        for name, one in inference.clients.items()
+    ]
+
+
+def _flags(intervals: Sequence[KeptInterval]) -> list[Flag]:
+    last = intervals[-1]
+    if last.purpose == Phase.HOLD:
+        return [Flag(name="held", text=f"At the end {limit_text(last.commanded_bps)} was held: {last.why}.")]
+    return [Flag(name="searching", text="The run ended while the governor looked or searched.")]
+
+
+def _remarks(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], periods: int) -> list[str]:
+    total = sum(kept.observation.seconds for kept in intervals)
+    held = sum(kept.observation.seconds for kept in intervals if kept.purpose == Phase.HOLD)
+    said = [
+        f"Of {total:,.0f} s, {100 * held / total:.1f} % were spent holding a limit, the rest looking and searching;"
+        f" it was held {periods} times."
+    ]
+    if periods > _MOST_ROWS:
+        said.append(f"The first {_MOST_ROWS} of them are shown.")
+    known = [(kept, whole) for kept, whole in zip(intervals, wholes, strict=True) if kept.truth is not None]
+    if known:
+        right = sum(kept.truth is whole.state for kept, whole in known)
+        said.append(
+            f"The system's own truth says that the whole's state was inferred rightly in {right} of {len(known)}"
+            " intervals; nothing that governs could see it."
+        )
+    return said

@@ -1,0 +1,103 @@
+"""Plots of a governor's run over time: the figure of merit, the limit that was set, and the state that was believed.
+
+Draws what was kept; infers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keisoku.report import digits
+from keisoku.report.plot import Plot, axis, device_colour, hover
+from keisoku.system.figure_of_merit import FIGURES
+from keisoku.system.govern.governor import Phase
+from keisoku.system.interval_log import KeptInterval
+from keisoku.system.settings import GovernSettings
+from keisoku.system.state import State
+
+POINTS_MAX = 4000
+"""Of a curve: in longer runs every second, third … interval is drawn."""
+
+
+def govern_plots(intervals: Sequence[KeptInterval], states: Sequence[State], settings: GovernSettings) -> list[Plot]:
+    """All over the same time."""
+    step = -(-len(intervals) // POINTS_MAX)
+    times = np.cumsum([kept.observation.seconds for kept in intervals])[::step].tolist()
+    drawn = intervals[::step]
+    thin = f" Every {step}th interval is drawn." if step > 1 else ""
+    return [
+        _merit(times, drawn, settings, thin),
+        _limit(times, drawn, thin),
+        _state(times, drawn, states[::step], thin),
+    ]
+
+
+def _merit(times: list[float], intervals: Sequence[KeptInterval], settings: GovernSettings, thin: str) -> Plot:
+    merit, objective = FIGURES[settings.goal], settings.objective
+    values = [merit.value(objective.score(kept.observation)) for kept in intervals]
+    divisor, unit = digits.scale(merit.unit, max(values))
+    name = merit.name.replace("_", " ")
+    plot = Plot(
+        "merit",
+        f"What is to be best.{thin}",
+        {"xaxis": axis("s"), "yaxis": axis(f"{name}, {unit}", rangemode="normal")},
+    )
+    for number, (label, phases) in enumerate(
+        {"held": (Phase.HOLD,), "looking and searching": (Phase.LOOK, Phase.SEARCH)}.items()
+    ):
+        chosen = [kept.purpose in phases for kept in intervals]
+        plot.add(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": label,
+                "x": [time for time, shown in zip(times, chosen, strict=True) if shown],
+                "y": [value / divisor for value, shown in zip(values, chosen, strict=True) if shown],
+                "marker": {"color": device_colour(number), "size": 4},
+                "hovertemplate": hover(f"%{{x:,.0f}} s: %{{y:.5g}} {unit}") + "<extra></extra>",
+            }
+        )
+    return plot
+
+
+def _limit(times: list[float], intervals: Sequence[KeptInterval], thin: str) -> Plot:
+    caption = f"The limit of the governed ports; none where there is no line.{thin}"
+    plot = Plot("limit", caption, {"xaxis": axis("s"), "yaxis": {"title": {"text": "limit, Mb/s"}, "type": "log"}})
+    plot.add(
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": "limit",
+            "connectgaps": False,
+            "line": {"shape": "vh", "color": device_colour(0)},
+            "x": times,
+            "y": [None if kept.commanded_bps is None else kept.commanded_bps / 1e6 for kept in intervals],
+            "hovertemplate": hover("%{x:,.0f} s: %{y:.4g} Mb/s") + "<extra></extra>",
+        }
+    )
+    return plot
+
+
+def _state(times: list[float], intervals: Sequence[KeptInterval], states: Sequence[State], thin: str) -> Plot:
+    caption = f"What was believed to bound the whole system, and what did, where the system itself knew.{thin}"
+    names = [state.value for state in State]
+    categories = {"title": {"text": ""}, "type": "category", "categoryorder": "array", "categoryarray": names}
+    plot = Plot("state", caption, {"xaxis": axis("s"), "yaxis": categories}, height=300)
+    truths = [None if kept.truth is None else kept.truth.value for kept in intervals]
+    curves: dict[str, list[str | None]] = {"inferred": [state.value for state in states], "truth": truths}
+    for number, (name, values) in enumerate(curves.items()):
+        if any(values):
+            plot.add(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "name": name,
+                    "x": times,
+                    "y": values,
+                    "marker": {"color": device_colour(number), "size": 7 - 3 * number},
+                    "hovertemplate": hover(f"%{{x:,.0f}} s: {name} %{{y}}") + "<extra></extra>",
+                }
+            )
+    return plot

@@ -1,0 +1,54 @@
+"""A load as the network shows it without a limit: each client's rate, and how well it is known. Judges nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keisoku.system.observation import Observation
+
+FEW = 100
+"""Requests in an interval whose coming and going says little: a logarithm would make one after none a great change."""
+FRAME_BYTES = 1514
+"""Counts as a request where none is seen to end: datagrams, or connections that are kept."""
+ALIKE = 0.05
+"""Natural logarithm by which rates may differ for two loads to count as the same, however well they are known."""
+SURE = 3.0
+"""Standard errors by which they must differ, too."""
+APART = 0.35
+"""Natural logarithm from which on two loads are never the same: a load that changes while it is looked at is so badly
+known that it would be like any."""
+
+
+@dataclass(frozen=True)
+class SeenLoad:
+    """Means over some intervals of each client's requests/s, in natural logarithms, and their standard error."""
+
+    rates: tuple[float, ...]
+    error: float
+
+    def alike(self, other: SeenLoad, least: float = ALIKE) -> bool:
+        """True if nothing tells the two apart. Loads of different numbers of clients never are.
+
+        `least` is the natural logarithm by which rates may differ however well they are known.
+        """
+        if len(self.rates) != len(other.rates):
+            return False
+        most = min(max(least, SURE * math.hypot(self.error, other.error)), APART)
+        return float(np.max(np.abs(np.subtract(self.rates, other.rates)), initial=0.0)) < most
+
+
+def seen_load(observations: Sequence[Observation]) -> SeenLoad:
+    """The load of intervals without a limit, two at least. Clients are taken to scatter alike, so few intervals do."""
+    rows = np.asarray([rates(observation) for observation in observations])
+    variance = float(rows.var(axis=0, ddof=1).mean())
+    return SeenLoad(tuple(rows.mean(axis=0).tolist()), math.sqrt(variance / len(rows)))
+
+
+def rates(observation: Observation) -> list[float]:
+    """Each client's requests/s, in natural logarithms, so far as there are enough of them to tell."""
+    amounts = [client.completed or client.sent_bytes / FRAME_BYTES for client in observation.clients]
+    return [math.log((amount + FEW) / observation.seconds) for amount in amounts]

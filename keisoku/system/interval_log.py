@@ -1,0 +1,122 @@
+"""What a run on a whole system keeps: every interval, what was commanded in it and what the network showed.
+
+One row for each client of an interval, as Parquet parts of the run's directory. It scores and infers nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import pyarrow as pa
+
+from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.system.observation import ClientView, Observation
+from keisoku.system.search.candidate import Limit
+from keisoku.system.state import State
+
+TABLE = "intervals"
+_PART_INTERVALS, _PART_S = 600, 5.0
+"""A part is written after so many intervals or seconds: what is later is lost to `kill -9`."""
+_TYPES = {"str": pa.string(), "float": pa.float64(), "float | None": pa.float64(), "int": pa.int64()}
+_TYPES["int | None"] = _TYPES["int"]
+_VIEW = [(field.name, _TYPES[str(field.type)]) for field in fields(ClientView)]
+_INTERVAL = [
+    ("interval", pa.int64()),
+    ("purpose", pa.string()),
+    ("why", pa.string()),
+    ("commanded_bps", pa.float64()),
+    ("used", pa.bool_()),
+    ("seconds", pa.float64()),
+    ("server_line_bps", pa.float64()),
+    ("truth", pa.string()),
+]
+SCHEMA = pa.schema(_INTERVAL + _VIEW)
+
+
+@dataclass(frozen=True)
+class KeptInterval:
+    """An interval of a run."""
+
+    purpose: str
+    """`begin`, `search`, `confirm`, `sweep`, `look` or `hold`."""
+    why: str
+    commanded_bps: Limit
+    """The limit of the governed ports; None: none."""
+    used: bool
+    """False while things settled after a change of the limit: nothing was learnt from it."""
+    observation: Observation
+    truth: State | None
+    """Of the whole system, where somebody knew it; for scoring only."""
+
+
+class IntervalLog:
+    """Appends to a run's directory. What was added is on the disk after `flush`, which leaving the context does."""
+
+    def __init__(self, directory: ObservationDirectory) -> None:
+        self.directory = directory
+        self.intervals = 0
+        self._rows: list[dict[str, Any]] = []
+        self._pending, self._since_s = 0, time.monotonic()
+
+    def add(self, kept: KeptInterval) -> None:
+        """Keeps an interval."""
+        at = kept.observation
+        interval = {
+            "interval": self.intervals,
+            "purpose": kept.purpose,
+            "why": kept.why,
+            "commanded_bps": kept.commanded_bps,
+            "used": kept.used,
+            "seconds": at.seconds,
+            "server_line_bps": at.server_line_bps,
+            "truth": None if kept.truth is None else kept.truth.value,
+        }
+        self._rows += [interval | asdict(client) for client in at.clients]
+        self.intervals += 1
+        self._pending += 1
+        if self._pending >= _PART_INTERVALS or time.monotonic() - self._since_s > _PART_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what is pending."""
+        self.directory.append(TABLE, pa.Table.from_pylist(self._rows, SCHEMA))
+        self._rows, self._pending, self._since_s = [], 0, time.monotonic()
+
+    def __enter__(self) -> IntervalLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.flush()
+
+
+def kept_intervals(directory: ObservationDirectory) -> list[KeptInterval]:
+    """All intervals of a run, in order; empty if it ended before the first."""
+    return [_interval(rows) for rows in _grouped(directory)]
+
+
+def _grouped(directory: ObservationDirectory) -> Iterator[list[dict[str, Any]]]:
+    rows: list[dict[str, Any]] = []
+    for part in directory.batches(TABLE):
+        for row in part.to_pylist():
+            if rows and row["interval"] != rows[0]["interval"]:
+                yield rows
+                rows = []
+            rows.append(row)
+    if rows:
+        yield rows
+
+
+def _interval(rows: list[dict[str, Any]]) -> KeptInterval:
+    first = rows[0]
+    views = tuple(ClientView(**{name: row[name] for name, _ in _VIEW}) for row in rows)
+    return KeptInterval(
+        first["purpose"],
+        first["why"],
+        first["commanded_bps"],
+        first["used"],
+        Observation(first["seconds"], views, first["server_line_bps"]),
+        None if first["truth"] is None else State(first["truth"]),
+    )

@@ -1,0 +1,1 @@
+"""Real systems in the form in which they are searched and governed."""

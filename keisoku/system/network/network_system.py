@@ -1,0 +1,149 @@
+"""`NetworkSystem`: a real network as a `System`: limits at ports of a switch, observation at the ports of the clients.
+
+It must never ask a server or a client anything, and leaves no limit behind (keisoku/system/shaping).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from pyroute2 import IPRoute
+
+from keisoku.system.network.port_watch import PortReading, PortWatch, WatchedPort, view
+from keisoku.system.observation import Observation
+from keisoku.system.shaping import discipline
+from keisoku.system.shaping.port_limits import PortLimits, inside
+from keisoku.system.shaping.port_place import PortPlace
+from keisoku.system.shaping.queue_probe import ROOT, QueueProbe
+from keisoku.system.state import State
+
+SAMPLE_S = 0.1
+"""Between two looks at the queues."""
+Queue = tuple[Path | None, int, int | None]
+
+
+@dataclass(frozen=True)
+class GovernedPort:
+    """A client: where a limit of it is set, at which rate that port sends at most, and where it is watched."""
+
+    watched: WatchedPort
+    place: PortPlace
+    line_bps: float
+    """Of the port at which the limit is set."""
+
+
+class NetworkSystem:
+    """A `System` (keisoku/system/system.py). On entry: programs at the ports, journal and guard; no limit."""
+
+    def __init__(self, ports: Sequence[GovernedPort], server_line_bps: float | None = None) -> None:
+        self._ports = {port.watched.name: port for port in ports}
+        self._server_line_bps = server_line_bps
+        self._stack = ExitStack()
+        self._limits = PortLimits({name: port.place for name, port in self._ports.items()})
+        self._now: dict[str, float | None] = {}
+        self._watches: dict[str, PortWatch] = {}
+        self._probes: dict[Path | None, QueueProbe] = {}
+        self._queues: dict[str, list[Queue]] = {}
+
+    @property
+    def ports(self) -> Mapping[str, float]:
+        """The line rate of the port at which each client is limited."""
+        return {name: port.line_bps for name, port in self._ports.items()}
+
+    def limit(self, limits: Mapping[str, float | None]) -> None:
+        """Sets limits with HTB, at once."""
+        self._limits.set(limits)
+        self._now = dict(limits)
+
+    def observe(self, seconds: float) -> Observation:
+        """Waits for the interval; counters at its ends, queues several times within it."""
+        before = self._read()
+        end_s = time.monotonic() + seconds
+        waiting = dict.fromkeys(self._ports, 0)
+        looks = 0
+        while (left_s := end_s - time.monotonic()) > 0:
+            time.sleep(min(left_s, SAMPLE_S))
+            looks += 1
+            for name, amount in self._waiting().items():
+                waiting[name] += amount
+        after = self._read()
+        views = tuple(
+            view(port.watched, before[name], after[name], self._now.get(name), waiting[name] / max(1, looks))
+            for name, port in self._ports.items()
+        )
+        first = next(iter(self._ports))
+        took_s = (after[first].at_ns - before[first].at_ns) / 1e9
+        return Observation(took_s, views, self._server_line_bps)
+
+    def truth(self) -> State | None:
+        """Nobody knows."""
+        return None
+
+    def facts(self) -> dict[str, Any]:
+        """Which mechanism limits, and where."""
+        return {
+            "system": "network",
+            "limited_by": "HTB",
+            "ports": {
+                name: f"{port.place.interface}, seen at {port.watched.interface}" for name, port in self._ports.items()
+            },
+        }
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(self._limits)
+            for name, port in self._ports.items():
+                self._watches[name] = watch = PortWatch(port.watched)
+                stack.callback(watch.close)
+                self._queues[name] = self._queues_of(name, port)
+            for namespace in {queue[0] for queues in self._queues.values() for queue in queues}:
+                self._probes[namespace] = probe = QueueProbe(namespace)
+                stack.callback(probe.close)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _read(self) -> dict[str, PortReading]:
+        return {name: watch.read() for name, watch in self._watches.items()}
+
+    def _queues_of(self, name: str, port: GovernedPort) -> list[Queue]:
+        """Behind the limit, and at the client's port itself (None: its root qdisc, whatever that is)."""
+        watched = port.watched
+        return [
+            (port.place.namespace, _index(port.place.namespace, port.place.interface), self._limits.queue(name)),
+            (watched.namespace, _index(watched.namespace, watched.interface), None),
+        ]
+
+    def _waiting(self) -> dict[str, int]:
+        read = {namespace: probe.read() for namespace, probe in self._probes.items()}
+        found = {}
+        for name, queues in self._queues.items():
+            own = {(namespace, index) for namespace, index, handle in queues if handle is not None}
+            found[name] = sum(
+                waits
+                for namespace, index, handle in queues
+                for (at, qdisc, parent), waits in read[namespace].items()
+                if at == index
+                # The root of a port that is limited itself counts what waits in our class once more.
+                and (qdisc == handle or (handle is None and parent == ROOT and not _ours(qdisc, namespace, index, own)))
+            )
+        return found
+
+
+def _ours(qdisc: int, namespace: Path | None, index: int, own: set[tuple[Path | None, int]]) -> bool:
+    return qdisc == discipline.HANDLE and (namespace, index) in own
+
+
+def _index(namespace: Path | None, interface: str) -> int:
+    def look() -> int:
+        with IPRoute() as ip:
+            return discipline.index_of(ip, interface)
+
+    return inside(namespace, look)

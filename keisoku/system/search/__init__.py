@@ -1,0 +1,1 @@
+"""The search and the sweep for the best limit."""

@@ -1,0 +1,101 @@
+"""Plots of a search or sweep for a limit: the figure of merit, and each party's requests/s, against the limit.
+
+Draws what was evaluated and believed; fits nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keisoku.report import digits
+from keisoku.report.plot import Plot, Trace, axis, device_colour, hover
+from keisoku.system.figure_of_merit import FIGURES, FigureOfMerit
+from keisoku.system.search.candidate import Candidates
+from keisoku.system.search.gaussian_process import Beliefs
+from keisoku.system.search.limit_curve import CurvePoint
+from keisoku.system.settings import LimitSettings
+
+_MEGA = 1e6
+_BEYOND = 1.6
+"""No limit stands at so many times line rate."""
+
+
+def limit_plots(
+    points: Sequence[CurvePoint], known: Beliefs | None, candidates: Candidates, settings: LimitSettings
+) -> list[Plot]:
+    """The curve that was maximised, and E4's: who gets how many requests/s. `known` is of `candidates`."""
+    return [_merit(points, known, candidates, settings), _parties(points, settings)]
+
+
+def _merit(
+    points: Sequence[CurvePoint], known: Beliefs | None, candidates: Candidates, settings: LimitSettings
+) -> Plot:
+    merit = FIGURES[settings.goal]
+    name = merit.name.replace("_", " ")
+    top = max(merit.value(score) for point in points for score in point.scores)
+    divisor, unit = digits.scale(merit.unit, top)
+    caption = "The figure of merit at every evaluation; no limit stands at the right end."
+    if known is not None:
+        caption += " Line and band: what is believed of it between the evaluations, and where it lies to 95 %."
+    plot = Plot("merit", caption, {"xaxis": _limits(settings), "yaxis": axis(f"{name}, {unit}", rangemode="normal")})
+    if known is not None:
+        for trace in _belief(known, candidates, FIGURES[settings.goal], divisor):
+            plot.add(trace)
+    plot.add(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "evaluations",
+            "x": [_x(point, settings) for point in points for _ in point.scores],
+            "y": [merit.value(score) / divisor for point in points for score in point.scores],
+            "marker": {"color": device_colour(0), "size": 6},
+            "hovertemplate": hover(f"%{{x:.5g}} Mb/s: %{{y:.5g}} {unit}") + "<extra></extra>",
+        }
+    )
+    return plot
+
+
+def _belief(known: Beliefs, candidates: Candidates, merit: FigureOfMerit, divisor: float) -> list[Trace]:
+    x = [(rate or 0.0) / _MEGA for rate in candidates.limits[:-1]]
+    lines = [known.mean + factor * known.sd for factor in (-2, 2, 0)]
+    low, high, mean = ([merit.value(float(score)) / divisor for score in line[: len(x)]] for line in lines)
+    band = {"type": "scatter", "mode": "lines", "x": x, "hoverinfo": "skip", "showlegend": False}
+    filled = {"fill": "tonexty", "fillcolor": device_colour(0, 0.15)}
+    return [
+        {**band, "y": low, "line": {"width": 0}, "name": "lower"},
+        {**band, "y": high, "line": {"width": 0}, "name": "upper", **filled},
+        {**band, "y": mean, "line": {"color": device_colour(0, 0.6)}, "name": "believed", "showlegend": True},
+    ]
+
+
+def _parties(points: Sequence[CurvePoint], settings: LimitSettings) -> Plot:
+    caption = "Requests answered in a second, of the clients behind limited ports, of the others, and of all."
+    plot = Plot("parties", caption, {"xaxis": _limits(settings), "yaxis": axis("requests/s")})
+    parties = {
+        "all clients": [float(np.mean(point.requests)) for point in points],
+        f"limited: {', '.join(settings.ports)}": [float(np.mean(point.governed)) for point in points],
+        "other clients": [float(np.mean(np.subtract(point.requests, point.governed))) for point in points],
+    }
+    for number, (name, values) in enumerate(parties.items()):
+        plot.add(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": name,
+                "x": [_x(point, settings) for point in points],
+                "y": values,
+                "line": {"color": device_colour(number)},
+                "hovertemplate": hover(f"{name} at %{{x:.5g}} Mb/s: %{{y:,.0f}}/s") + "<extra></extra>",
+            }
+        )
+    return plot
+
+
+def _limits(settings: LimitSettings) -> dict[str, object]:
+    return {"title": {"text": "limit, Mb/s (no limit at the right end)"}, "type": "log"}
+
+
+def _x(point: CurvePoint, settings: LimitSettings) -> float:
+    return (point.limit or _BEYOND * settings.line_bps) / _MEGA

@@ -1,0 +1,151 @@
+"""Search for the limit with the best score: a Gaussian process says what to try next and when enough is known.
+
+A generator as a method is: it yields an `Evaluation`, is sent the score that was observed, and returns what it found.
+It sets no limit, reads no clock, and never asks for a rate below the candidates' floor. First points are spread out,
+then each evaluation is made where it is worth most (knowledge gradient); what is found is confirmed against no limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from keisoku.errors import PlanError
+from keisoku.system.search.candidate import Candidates, Limit
+from keisoku.system.search.confirmation import Gain, confirm
+from keisoku.system.search.evaluation import Evaluation
+from keisoku.system.search.gaussian_process import Beliefs, beliefs
+from keisoku.system.search.knowledge_gradient import knowledge_gradient
+
+SHARE = 0.5
+"""Of the evaluations that are left, as how many the next one is judged: the rest may follow where it leads."""
+WORTH = 0.005
+"""An improvement by a smaller share than this is not worth another evaluation."""
+UNLIKELY = 0.02
+"""Chance of such an improvement at which the search ends. Below the usual 5 %, because the chance is what the
+model believes, and a model that has seen a dozen values believes too much."""
+DEPTH = math.log(4)
+"""How far below the best a score counts: how bad a bad limit is does not matter, but would bend the whole curve."""
+DRAWS = 400
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """What a search may cost, in evaluations, and where its chances come from."""
+
+    budget: int = 24
+    """Before the confirmation."""
+    first: int = 5
+    """Spread over the candidates, no limit and the floor among them; one more where a port's traffic was seen."""
+    blocks: int = 5
+    """Of four evaluations each, to confirm."""
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.first < 3 or self.budget < self.first:
+            raise PlanError(
+                "budget",
+                f"{self.budget} evaluations with {self.first} first",
+                "3 first ones at least, no more than all",
+            )
+        if self.blocks < 2:
+            raise PlanError("blocks", f"{self.blocks} cannot confirm a gain", "give two or more")
+
+
+@dataclass(frozen=True)
+class LimitFound:
+    """The limit to set (None: none), the one the search thought best, and what was learnt on the way."""
+
+    limit: Limit
+    candidate: Limit
+    gain: Gain | None
+    """Of the candidate over no limit; None if no limit was the best candidate."""
+    evaluations: tuple[tuple[Evaluation, float], ...]
+    noise_sd: float
+    """Of one evaluation's score, as the search saw it."""
+    ended: str
+    """Why the search ended, in words."""
+
+
+Search = Generator[Evaluation, float, LimitFound]
+
+
+def limit_search(candidates: Candidates, settings: SearchSettings) -> Search:
+    """Finds the limit with the highest score, or None if none is surely better than no limit at all."""
+    seen = _Seen(candidates, settings.seed)
+    for index in _first(candidates, settings):
+        yield from seen.evaluate(index, "begin")
+    ended = "its evaluations were used up"
+    while True:
+        known = seen.beliefs()
+        best = int(np.argmax(known.mean))
+        if chance_of_better(known, best) < UNLIKELY:
+            ended = f"the chance of an improvement above {100 * WORTH:g} % fell below {100 * UNLIKELY:g} %"
+            break
+        left = settings.budget - len(seen.scores)
+        if left <= 0:
+            break
+        worth = knowledge_gradient(known, max(1.0, SHARE * left))
+        yield from seen.evaluate(int(np.argmax(worth)), "search")
+    candidate = candidates.limits[best]
+    found = None
+    if candidate is not None:
+        found = yield from _recorded(confirm(candidate, settings.blocks), seen)
+    limit = candidate if found is not None and found.real else None
+    return LimitFound(limit, candidate, found, tuple(seen.evaluations), known.noise_sd, ended)
+
+
+def chance_of_better(known: Beliefs, best: int) -> float:
+    """That some candidate's figure lies more than `WORTH` above that of the candidate `best`."""
+    return float(np.mean(known.draws.max(axis=1) > known.draws[:, best] + math.log1p(WORTH)))
+
+
+def _first(candidates: Candidates, settings: SearchSettings) -> list[int]:
+    """Spread-out candidates, and the one that just begins to bind.
+
+    In random order, so that a drift of the system is not taken for an effect of the limit.
+    """
+    rates = np.linspace(0, candidates.count - 1, settings.first, dtype=np.int64)[:-1].tolist()
+    binding = [] if candidates.binding is None else [candidates.binding]
+    order = list(dict.fromkeys([*rates, *binding, candidates.unlimited]))
+    np.random.default_rng(settings.seed).shuffle(order)
+    return order
+
+
+def _recorded(part: Generator[Evaluation, float, Gain], seen: _Seen) -> Generator[Evaluation, float, Gain]:
+    """Runs a part of the search and keeps what it saw."""
+    try:
+        asked = next(part)
+        while True:
+            score = yield asked
+            seen.evaluations.append((asked, score))
+            asked = part.send(score)
+    except StopIteration as end:
+        found: Gain = end.value
+        return found
+
+
+class _Seen:
+    """The evaluations so far."""
+
+    def __init__(self, candidates: Candidates, seed: int) -> None:
+        self.candidates, self.seed = candidates, seed
+        self.at: list[int] = []
+        self.scores: list[float] = []
+        self.evaluations: list[tuple[Evaluation, float]] = []
+
+    def evaluate(self, index: int, purpose: str) -> Generator[Evaluation, float, None]:
+        asked = Evaluation(self.candidates.limits[index], purpose)
+        score = yield asked
+        self.at.append(index)
+        self.scores.append(score)
+        self.evaluations.append((asked, score))
+
+    def beliefs(self) -> Beliefs:
+        scores = np.maximum(self.scores, max(self.scores) - DEPTH)
+        places = self.candidates
+        seed = self.seed + len(self.scores)
+        return beliefs(self.at, scores, places.positions, places.unlimited, DRAWS, seed)

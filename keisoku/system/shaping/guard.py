@@ -1,0 +1,94 @@
+"""The guard: a process of its own that lifts the limits of a run which died or hangs. It sets none.
+
+It hears a byte from the run every second. When the run's end of the pipe closes (also by kill -9), or nothing is heard
+for `PATIENCE_S`, it undoes the journal. Run as `python -m keisoku.system.shaping.guard JOURNAL` with the pipe as its input.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from keisoku.errors import EngineError
+
+BEAT_S = 1.0
+PATIENCE_S = 4.0
+_DONE = b"q"
+
+
+class Guard:
+    """The run's side: starts the guard for a journal, and lets it hear that the run is alive."""
+
+    def __init__(self, journal: Path) -> None:
+        """Returns when the guard watches. Raises EngineError if it does not start."""
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "keisoku.system.shaping.guard", str(journal)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=True,  # whatever signal ends the run must not end it, too
+        )
+        assert self._child.stdin and self._child.stdout
+        self._pipe = self._child.stdin
+        if self._child.stdout.readline() != b"ready\n":
+            self._child.kill()
+            self._child.wait()
+            raise EngineError("the guard that lifts limits did not start")
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="keisoku-guard", daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raises EngineError if the guard has ended: then nobody would lift a limit after us."""
+        if self._child.poll() is not None:
+            raise EngineError("the guard ended, for it heard nothing of this run for too long; all limits are lifted")
+
+    def end(self) -> None:
+        """Ends it, after the limits were lifted."""
+        self._over.set()
+        self._thread.join()
+        try:
+            self._pipe.write(_DONE)
+            self._pipe.close()
+        except OSError:
+            pass  # it has ended by itself
+        self._child.wait()
+        if self._child.stdout:
+            self._child.stdout.close()
+
+    def _beat(self) -> None:
+        while not self._over.wait(BEAT_S):
+            try:
+                self._pipe.write(b".")
+                self._pipe.flush()
+            except OSError:
+                return
+
+
+def watch(journal: Path, source: int) -> None:
+    """The guard's side: returns when the run has ended in order, or its limits are lifted."""
+    while select.select([source], [], [], PATIENCE_S)[0]:
+        heard = os.read(source, 4096)
+        if _DONE in heard:
+            return
+        if not heard:
+            break
+    from keisoku.system.shaping.journal import undo
+
+    undo(journal)
+
+
+def main() -> None:
+    """Says that it watches, once it holds all that it needs, and watches."""
+    import keisoku.system.shaping.journal  # noqa: F401  # loaded now: there may be no time later
+
+    os.write(1, b"ready\n")
+    watch(Path(sys.argv[1]), 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""`PortLimits`: the limits of some ports, by name; a context manager that leaves every port as it was."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from pyroute2 import NetlinkError
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.host.namespace import uninterrupted, within
+from keisoku.system.shaping import discipline, journal
+from keisoku.system.shaping.guard import Guard
+from keisoku.system.shaping.port_place import PortPlace
+
+FLOOR_BPS = 8_000
+"""Below it a full frame would take more than a second."""
+_Outcome = TypeVar("_Outcome")
+
+
+class PortLimits:
+    """Limits by the names of `places`. On entry: journal, then guard; nothing is limited yet.
+
+    Raises PlanError on entry for an interface that is not there or carries a qdisc of somebody else's.
+    """
+
+    def __init__(self, places: Mapping[str, PortPlace]) -> None:
+        self._places = dict(places)
+        self._numbers = {name: number for number, name in enumerate(self._places, 1)}
+        self._journal: Path | None = None
+        self._guard: Guard | None = None
+        self._process = os.getpid()
+
+    def __enter__(self) -> Self:
+        journal.undo_left()
+        ports = {place.port for place in self._places.values()}
+        alone = [place for place in self._places.values() if place.address is None]
+        if len({place.port for place in alone}) < len(alone) or any(
+            place.port in {other.port for other in alone} for place in self._places.values() if place.address
+        ):
+            raise PlanError("port", "one interface is given twice", "give the address of each client behind it")
+        for namespace, interface in ports:
+            inside(namespace, lambda interface=interface: discipline.require_free(interface))  # type: ignore[misc]
+        entries = [journal.entry(interface, namespace) for namespace, interface in sorted(ports, key=str)]
+        atexit.register(self.close)
+        self._journal = journal.write(entries)
+        try:
+            self._guard = Guard(self._journal)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def set(self, limits: Mapping[str, float | None]) -> None:
+        """Limits in bit/s from now on; ports that are not named have none.
+
+        Raises PlanError for a limit below `FLOOR_BPS` or a port that is unknown, EngineError if it cannot be set.
+        """
+        if self._guard is None:
+            raise EngineError("the limits are closed")
+        self._guard.check()
+        for name, limit in limits.items():
+            if name not in self._places:
+                raise PlanError("port", f"there is no port {name}", f"give one of {', '.join(self._places)}")
+            if limit is not None and limit < FLOOR_BPS:
+                raise PlanError("limit", f"{limit:g} b/s lets nothing pass", f"give {FLOOR_BPS} b/s or more")
+        uninterrupted(lambda: self._set(limits))
+
+    def queue(self, name: str) -> int:
+        """The handle of the qdisc in which what is limited waits; it exists only while there is a limit."""
+        return discipline.leaf(self._numbers[name])
+
+    def close(self) -> None:
+        """Lifts all limits; doing it twice is no error, and a forked child's copy does nothing."""
+        if os.getpid() != self._process:
+            return
+        uninterrupted(self._close)
+
+    def _close(self) -> None:
+        if self._journal is not None:
+            journal.undo(self._journal)
+            self._journal = None
+        if self._guard is not None:
+            self._guard.end()
+            self._guard = None
+        atexit.unregister(self.close)
+
+    def _set(self, limits: Mapping[str, float | None]) -> None:
+        for namespace, interface in sorted({place.port for place in self._places.values()}, key=str):
+            rates = {
+                self._numbers[name]: (place.address, round(rate))
+                for name, place in self._places.items()
+                if place.port == (namespace, interface) and (rate := limits.get(name)) is not None
+            }
+            try:
+                inside(namespace, lambda interface=interface, rates=rates: discipline.limit(interface, rates))  # type: ignore[misc]
+            except (NetlinkError, OSError) as error:
+                raise EngineError(f"the limit of {interface} cannot be set: {error}") from error
+
+
+def inside(namespace: Path | None, work: Callable[[], _Outcome]) -> _Outcome:
+    """Calls `work` in a namespace (None: here)."""
+    return work() if namespace is None else within(namespace, work)

@@ -1,0 +1,1 @@
+"""Simulated systems, with their truth."""
