@@ -24,9 +24,9 @@ from keisoku.lab.path.cross_traffic import CrossTraffic
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
 from keisoku.path.one_packet.analysis import HOP, analyse
-from keisoku.path.one_packet.campaign import HopCampaign
 from keisoku.path.one_packet.fit import fit_path
 from keisoku.path.one_packet.probe import HopProbe
+from keisoku.path.one_packet.probing import HopProbing
 from keisoku.path.one_packet.settings import OnePacketSettings
 from keisoku.path.one_packet.sockets import HopSockets
 from keisoku.run.observation import Observation
@@ -90,7 +90,7 @@ def keisoku(lab: PathLab, budget_s: float) -> Reading:
     began = time.monotonic()
     kept: list[HopProbe] = []
     with HopSockets(Place(lab.target_address, lab.tester_namespace), PORT) as wire:
-        found = HopCampaign(wire, settings, kept.extend, lambda text: None).run()
+        found = HopProbing(wire, settings, kept.extend, lambda text: None).run()
     answer = analyse(lab.target_address, fit_path(kept), kept, None, found.reached)
     seconds = time.monotonic() - began
     figures = [row.figures for row in answer.rows if row.group == HOP]

@@ -21,7 +21,7 @@ from keisoku.path.packet_pair.analysis import analyse
 from keisoku.path.packet_pair.settings import PacketPairSettings
 from keisoku.path.packet_pair.stages import measure
 from keisoku.path.train.serve import Server
-from keisoku.path.train.session import Session
+from keisoku.path.train.session import TrainSession
 from keisoku.run.observation import Observation
 
 GIGABIT, FAST, SLOW = 1_000_000_000, 100_000_000, 10_000_000
@@ -83,7 +83,7 @@ def once(case: Case) -> tuple[Observation, float]:
         try:
             settings = PacketPairSettings(host=lab.target_address, port=server.port)
             began_s = time.monotonic()
-            with Session(Place(lab.target_address, lab.tester_namespace), server.port) as session:
+            with TrainSession(Place(lab.target_address, lab.tester_namespace), server.port) as session:
                 facts = measure(session, settings)
                 trains = session.log.trains()
             noise = facts["stamp_noise_ns"]

@@ -24,7 +24,7 @@ FLOOR_NS = 10.0
 
 
 @dataclass(frozen=True)
-class Interval:
+class TickInterval:
     """A length of time with its standard uncertainty (k = 1), both in ns."""
 
     ns: float
@@ -59,10 +59,10 @@ class DifferenceClock:
         """What the clock shows: ns since its first reading. Continuous, whatever was learned in between."""
         return self._anchor_ns + (ticks - self._anchor_ticks) * self.period_ns
 
-    def interval(self, begin: int, end: int) -> Interval:
+    def interval(self, begin: int, end: int) -> TickInterval:
         """From tick to tick, by the rate as it is known now."""
         ns = (end - begin) * self.period_ns
-        return Interval(ns, abs(ns) * math.hypot(self.relative_error, WANDER / math.sqrt(3)))
+        return TickInterval(ns, abs(ns) * math.hypot(self.relative_error, WANDER / math.sqrt(3)))
 
     def rate(self, clock: str) -> Rate:
         """For the budget of figures that are intervals by this clock."""

@@ -6,7 +6,7 @@ It opens the model and drives nothing.
 from __future__ import annotations
 
 from keisoku.fpga.sim import Model, Surroundings
-from keisoku.simulated_device.device import Cable, Device, find_device
+from keisoku.simulated_device.device import Cable, SimulatedDevice, find_device
 
 PHY_TX_NS = (200.0, 204.0)
 """From a port's GMII to its cable; the two differ, as PHYs do."""
@@ -18,14 +18,14 @@ _CLOCK_PPM = {1: 83.0, 2: 97.0}
 up a queue at line rate, and one of the very same rate would delay every frame by the same part of a byte time."""
 
 
-def free_running(device: Device) -> Device:
+def free_running(device: SimulatedDevice) -> SimulatedDevice:
     """The device with clocks of its own, unless its file has some, or it is a cable."""
     if device.clock_offset_ppm or device.cable is not None:
         return device
     return device.model_copy(update={"clock_offset_ppm": _CLOCK_PPM})
 
 
-def bare_cable(length_m: float) -> Device:
+def bare_cable(length_m: float) -> SimulatedDevice:
     """A cable of E1's kind between the two ports, and nothing else: what 'keisoku calibrate' measures."""
     shipped = find_device("cable")
     forwarding = shipped.forwarding.model_copy(update={"constant_ns": 0.0})
@@ -34,7 +34,7 @@ def bare_cable(length_m: float) -> Device:
     return shipped.model_copy(update=changes | {"title": f"a cable of {length_m:g} m"})
 
 
-def model_of(device: Device, seed: int, reference_ppm: float | None = None, pulse_ns: float = 1e9) -> Model:
+def model_of(device: SimulatedDevice, seed: int, reference_ppm: float | None = None, pulse_ns: float = 1e9) -> Model:
     """The instrument with these PHYs, and `device` between its ports.
 
     With `reference_ppm` PPS (a pulse each `pulse_ns`) and 10 MHz are connected, and so much faster than its clock.

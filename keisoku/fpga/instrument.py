@@ -22,7 +22,7 @@ from keisoku.fpga.register import Field, Register
 from keisoku.fpga.registers import REGISTERS, PortRegisters
 from keisoku.fpga.ring import Ring
 from keisoku.fpga.sim import Model
-from keisoku.simulated_device.device import Device
+from keisoku.simulated_device.device import SimulatedDevice
 
 BINS = 2048
 _BITS_PER_SECOND = {0: 10_000_000, 1: 100_000_000, 2: 1_000_000_000}
@@ -86,7 +86,7 @@ class Instrument:
 
     @classmethod
     def simulated_with(
-        cls, device: Device, seed: int, reference_ppm: float | None = None, pulse_ns: float = 1e9
+        cls, device: SimulatedDevice, seed: int, reference_ppm: float | None = None, pulse_ns: float = 1e9
     ) -> Instrument:
         """The Verilated model with `device` between its ports, and perhaps a reference that runs `reference_ppm` fast.
 

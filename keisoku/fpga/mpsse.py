@@ -25,7 +25,7 @@ _MOST_OCTETS = 256
 _ATTEMPTS = 20
 
 
-class Device(Protocol):
+class UsbDevice(Protocol):
     """What of pyftdi's `Ftdi` is needed."""
 
     def write_data(self, data: bytes) -> int:
@@ -44,8 +44,8 @@ class Device(Protocol):
 class MpsseWire:
     """The four pins, at an adapter that is in MPSSE mode."""
 
-    def __init__(self, device: Device) -> None:
-        self._device: Device | None = device
+    def __init__(self, device: UsbDevice) -> None:
+        self._device: UsbDevice | None = device
         self._commands = bytearray()
 
     def move(self, tms: Sequence[int]) -> None:
@@ -95,7 +95,7 @@ class MpsseWire:
             raise EngineError("the JTAG adapter does not answer")
         return found
 
-    def _flush(self) -> Device:
+    def _flush(self) -> UsbDevice:
         if self._device is None:
             raise EngineError("the JTAG adapter was closed")
         commands, self._commands = bytes(self._commands), bytearray()

@@ -15,7 +15,7 @@ import numpy as np
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.fpga.sim_build import build_library
-from keisoku.simulated_device.device import Device, Forwarding, Loss, Pair
+from keisoku.simulated_device.device import Forwarding, Loss, Pair, SimulatedDevice
 
 PICOSECONDS_PER_NS = 1000
 _CUT_HEADER_BYTES = 14
@@ -170,7 +170,7 @@ class Model:
     EngineError where the library cannot be built.
     """
 
-    def __init__(self, device: Device, surroundings: Surroundings = Surroundings()) -> None:
+    def __init__(self, device: SimulatedDevice, surroundings: Surroundings = Surroundings()) -> None:
         config = _config(device, surroundings)
         self.device, self.surroundings = device, surroundings
         self._library = _library()
@@ -243,7 +243,7 @@ class Model:
         self._library.keisoku_set_link_up(self._model, port, is_up)
 
 
-def check_device(device: Device, surroundings: Surroundings = Surroundings()) -> None:
+def check_device(device: SimulatedDevice, surroundings: Surroundings = Surroundings()) -> None:
     """Raises PlanError, naming the key of the device file, if the model cannot do what it says."""
     _config(device, surroundings)
 
@@ -275,7 +275,7 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-def _config(device: Device, around: Surroundings) -> _Config:
+def _config(device: SimulatedDevice, around: Surroundings) -> _Config:
     _refuse(device, around)
     config = _Config()
     for sender, (from_port, to_port) in enumerate((around.device_ports, around.device_ports[::-1])):
@@ -301,7 +301,7 @@ def _config(device: Device, around: Surroundings) -> _Config:
 _STORE, _CUT, _CABLE = range(3)
 
 
-def _refuse(device: Device, around: Surroundings) -> None:
+def _refuse(device: SimulatedDevice, around: Surroundings) -> None:
     if device.link_bits_per_second not in (1e7, 1e8, 1e9):
         problem = f"{device.link_bits_per_second:g} is no speed of the instrument's ports"
         raise PlanError("link_bits_per_second", problem, "use 1e7, 1e8 or 1e9")
@@ -316,7 +316,7 @@ def _refuse(device: Device, around: Surroundings) -> None:
         raise PlanError("ports", "are one and the same port of the device", "use two")
 
 
-def _way(device: Device, around: Surroundings, from_port: int, to_port: int, has_faults: bool) -> _Way:
+def _way(device: SimulatedDevice, around: Surroundings, from_port: int, to_port: int, has_faults: bool) -> _Way:
     pair = next((p for p in device.pairs if from_port in p.from_ports and to_port in p.to_ports), None)
     pair = pair or Pair(from_ports=[from_port], to_ports=[to_port])
     forwarding = pair.forwarding or device.forwarding
@@ -355,7 +355,7 @@ def _way(device: Device, around: Surroundings, from_port: int, to_port: int, has
     return way
 
 
-def _mode(device: Device, forwarding: Forwarding, loss: Loss, way: _Way, around: Surroundings) -> int:
+def _mode(device: SimulatedDevice, forwarding: Forwarding, loss: Loss, way: _Way, around: Surroundings) -> int:
     byte_ns = way.byte_ps / PICOSECONDS_PER_NS
     if forwarding.mode == "store-and-forward":
         # A line: it is enough to look at its two ends.
@@ -387,7 +387,7 @@ def _mode(device: Device, forwarding: Forwarding, loss: Loss, way: _Way, around:
     return _CUT
 
 
-def _cable(device: Device, way: _Way, around: Surroundings) -> int:
+def _cable(device: SimulatedDevice, way: _Way, around: Surroundings) -> int:
     for name, is_set in (
         ("loss.ratio", way.loss_ratio),
         ("faults.duplicate_ratio", way.duplicate_ratio),

@@ -192,7 +192,7 @@ class PublishedLatency(_Section):
     max_ns: float
 
 
-class Device(_Section):
+class SimulatedDevice(_Section):
     """A device under test that exists in virtual time only."""
 
     name: str
@@ -227,7 +227,7 @@ class Device(_Section):
     published_latency: list[PublishedLatency] = []
 
     @model_validator(mode="after")
-    def _check(self) -> Device:
+    def _check(self) -> SimulatedDevice:
         service = self.output.service_bits_per_second
         if service is not None and service > self.link_bits_per_second:
             raise PlanError(
@@ -260,7 +260,7 @@ class Device(_Section):
                     forwarding["constant_ns"] += self.cable.length_m * self.cable.ns_per_m
         return json.dumps(model)
 
-    def with_cable(self, length_m: float) -> Device:
+    def with_cable(self, length_m: float) -> SimulatedDevice:
         """The same device on cables of `length_m` together. Raises PlanError if it says nothing of cables."""
         if self.cable is None:
             problem = f"{self.name} says nothing of cables"
@@ -269,7 +269,7 @@ class Device(_Section):
 
 
 _SECTIONS: dict[str, type[_Section]] = {
-    "": Device,
+    "": SimulatedDevice,
     "forwarding": Forwarding,
     "output": Output,
     "input": Input,
@@ -288,7 +288,7 @@ _SECTIONS: dict[str, type[_Section]] = {
 }
 
 
-def parse_device(toml: str, name: str) -> Device:
+def parse_device(toml: str, name: str) -> SimulatedDevice:
     """Reads a device from TOML; `name` is its name and title if the text gives none. Raises PlanError."""
     try:
         values: dict[str, Any] = tomllib.loads(toml)
@@ -296,12 +296,12 @@ def parse_device(toml: str, name: str) -> Device:
         raise PlanError("device", f"is not valid TOML: {error}", "correct that line") from error
     try:
         # By way of JSON, where strict reading still takes a table for a section.
-        return Device.model_validate_json(json.dumps({"name": name, "title": name, **values}, default=str))
+        return SimulatedDevice.model_validate_json(json.dumps({"name": name, "title": name, **values}, default=str))
     except ValidationError as error:
         raise _plan_error(error) from error
 
 
-def read_device(path: Path) -> Device:
+def read_device(path: Path) -> SimulatedDevice:
     """Reads a user's device file. Raises PlanError, which then names the file."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -316,7 +316,7 @@ def read_device(path: Path) -> Device:
         raise PlanError(f"{error.field} in {path}", error.problem, error.remedy) from error
 
 
-def list_devices() -> list[Device]:
+def list_devices() -> list[SimulatedDevice]:
     """The devices that come with keisoku, by name."""
     folder = files("keisoku").joinpath("simulated_device")
     found = [entry for entry in folder.iterdir() if entry.name.endswith(".toml")]
@@ -324,7 +324,7 @@ def list_devices() -> list[Device]:
     return sorted(devices, key=lambda device: device.name)
 
 
-def find_device(name_or_path: str) -> Device:
+def find_device(name_or_path: str) -> SimulatedDevice:
     """A device that comes with keisoku, by name, or a user's, by the path of its file. Raises PlanError."""
     shipped = {device.name: device for device in list_devices()}
     if name_or_path in shipped:

@@ -16,12 +16,12 @@ from keisoku.analysis.change_points import noise, pieces
 from keisoku.analysis.quantity import Quantity
 from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
 from keisoku.stream.best_set import best_set
-from keisoku.stream.campaign import Cell
 from keisoku.stream.ceiling import Ceiling
 from keisoku.stream.confidence import half_width
 from keisoku.stream.factor import named
 from keisoku.stream.factorial import effects, interactions
 from keisoku.stream.outcome import CellOutcome
+from keisoku.stream.schedule import Cell
 from keisoku.stream.settings import StreamSettings
 
 LIMITED = "limited by the tester"

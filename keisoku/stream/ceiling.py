@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.stream.campaign import Cell
 from keisoku.stream.confidence import half_width
 from keisoku.stream.outcome import CellOutcome
+from keisoku.stream.schedule import Cell
 
 BARE = "own ceiling: both ends on this machine, joined by a veth, so with half the CPU that a far end would leave it"
 

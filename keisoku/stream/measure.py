@@ -17,13 +17,13 @@ from keisoku.host.place import Place
 from keisoku.lab.available import available
 from keisoku.lab.path.bare_path import TARGET_ADDRESS, BarePath
 from keisoku.stream.best_set import best_set
-from keisoku.stream.campaign import Campaign, Cell
 from keisoku.stream.factor import HOST, of_interface
 from keisoku.stream.flow.report import Row
 from keisoku.stream.interface_setting import InterfaceSetting
 from keisoku.stream.iperf3 import client
 from keisoku.stream.outcome import cell_outcomes
 from keisoku.stream.run import StreamRun, cells_of, trial_of
+from keisoku.stream.schedule import Cell, CellSchedule
 from keisoku.stream.serve import StreamServer
 from keisoku.stream.session import StreamSession
 from keisoku.stream.settings import MEASURED, StreamSettings
@@ -93,7 +93,7 @@ def measure(settings: StreamSettings, place: Place, run: StreamRun, told: Told =
         _measure_ceiling(settings, run, told)
     with ExitStack() as stack:
         path = Path(settings, place, settings.port, stack)
-        campaign = Campaign(cells_of(settings, setups), settings.rule, settings.seed, settings.refinements)
+        campaign = CellSchedule(cells_of(settings, setups), settings.rule, settings.seed, settings.refinements)
         run.campaign("dut", campaign, path.measure, told)
         session = path.session(setups[next(iter(campaign.values)).setup])
         run.know(options=session.facts, far=session.server)
@@ -119,7 +119,7 @@ def _measure_ceiling(settings: StreamSettings, run: StreamRun, told: Told) -> No
         place = Place(TARGET_ADDRESS, lab.tester_namespace)
         path = Path(settings, place, server.port, stack)
         path.setups = [{name: level for name, level in setup.items() if name != HOST} for setup in path.setups]
-        campaign = Campaign(cells, settings.ceiling_rule, settings.seed)
+        campaign = CellSchedule(cells, settings.ceiling_rule, settings.seed)
         run.campaign("bare", campaign, lambda cell: path.measure(cell, limited=False), told)
         run.know(ceiling_path=lab.context())
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from keisoku.stream.campaign import Cell
+from keisoku.stream.schedule import Cell
 
 
 @dataclass

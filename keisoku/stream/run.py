@@ -15,10 +15,10 @@ from keisoku.report.plot import Plot
 from keisoku.run.observation import Observation
 from keisoku.run.observation_directory import ObservationDirectory
 from keisoku.stream.analysis import analyse as analyse_rows
-from keisoku.stream.campaign import Campaign, Cell
 from keisoku.stream.flow.report import Row, table
 from keisoku.stream.outcome import cell_outcomes
 from keisoku.stream.plot import stream_plots
+from keisoku.stream.schedule import Cell, CellSchedule
 from keisoku.stream.settings import StreamSettings
 from keisoku.stream.trial import StreamTrial
 
@@ -43,7 +43,7 @@ class StreamRun:
         self.facts: dict[str, Any] = {}
 
     def campaign(
-        self, path: str, campaign: Campaign, measure: Measure, told: Callable[[str], None] = lambda _: None
+        self, path: str, campaign: CellSchedule, measure: Measure, told: Callable[[str], None] = lambda _: None
     ) -> None:
         """Measures until nothing is left; a first trial, which finds caches cold, is kept and does not count.
 

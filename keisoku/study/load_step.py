@@ -19,7 +19,7 @@ from keisoku.study.stream_step import as_result, most_bps, publish_quietly
 from keisoku.system.load import run as load_run
 from keisoku.system.load.analysis import analyse
 from keisoku.system.load.bulk_servers import bulk_aims
-from keisoku.system.load.campaign import ALONE, TOGETHER, Campaign
+from keisoku.system.load.schedule import ALONE, TOGETHER, LoadSchedule
 
 MTU = 1500
 SLOW_AT_ONCE = "slow"
@@ -33,7 +33,7 @@ def measure_load(step: LoadStep, path: Path) -> Result:
     )
     slow = "+".join(f"client{number}" for number in range(1, step.slow_clients + 1))
     with SystemLab(shape) as lab, bulk_aims(lab) as aims:
-        campaign = Campaign(
+        campaign = LoadSchedule(
             client=step.by,
             loads=tuple(aim.load(seconds=step.duration_s) for aim in aims),
             patterns=(ALONE, slow, TOGETHER),

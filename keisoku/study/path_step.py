@@ -21,7 +21,7 @@ from keisoku.path.sources.analysis import KIND, SourceComparisonSettings
 from keisoku.path.sources.run import analyse, measure
 from keisoku.path.train.run import TrainRun
 from keisoku.path.train.serve import Server
-from keisoku.path.train.session import Session
+from keisoku.path.train.session import TrainSession
 from keisoku.report.observation import render_observation
 from keisoku.run.observation import Observation
 from keisoku.run.observation_directory import ObservationDirectory
@@ -61,7 +61,7 @@ def _measure_once(step: PathStep, path: Path) -> tuple[Result, DirectionTruth]:
                 ip_bytes=step.ip_bytes,
             )
             context = {**host_context(), **lab.context(), "started_at": datetime.now(UTC).isoformat(timespec="seconds")}
-            with Session(Place(lab.target_address, lab.tester_namespace), server.port) as session:
+            with TrainSession(Place(lab.target_address, lab.tester_namespace), server.port) as session:
                 directory = ObservationDirectory.create(path, KIND, settings.model_dump(), context)
                 run = TrainRun(directory)
                 session.keep = run.append

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from chromium import drawn, opened
-from power_law_clocks import power_law_phase
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
+from support.chromium import drawn, opened
+from support.power_law_clocks import power_law_phase
 
 from keisoku.clock.stability.analysis import TAU_GROUP, Clock, stability
 from keisoku.clock.stability.phase_log import from_phase

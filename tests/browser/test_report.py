@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from chromium import drawn, opened
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
-from synthetic_runs import host_run, router_run, sweep_run
+from support.chromium import drawn, opened
+from support.synthetic_runs import host_run, router_run, sweep_run
 
 from keisoku.report.html import render_html
 

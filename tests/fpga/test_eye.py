@@ -1,7 +1,7 @@
 """The sweep of the pins' delays through the whole instrument: the model's pins have eyes of a known place."""
 
 import pytest
-from fpga_bench import needs_model
+from support.fpga_bench import needs_model
 
 from keisoku.errors import EngineError
 from keisoku.fpga.cable import bare_cable

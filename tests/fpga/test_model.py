@@ -10,15 +10,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from fpga_bench import STREAMS, Bench, device, frames_of, needs_model
-from fpga_truth import expected
+from support.fpga_bench import STREAMS, Bench, device, frames_of, needs_model
+from support.fpga_truth import expected
 
 from keisoku.errors import PlanError
 from keisoku.fpga.cable import bare_cable
 from keisoku.fpga.link import Link
 from keisoku.fpga.sim import Model, Surroundings, check_device
 from keisoku.fpga.sim_server import SimServer
-from keisoku.simulated_device.device import Device, find_device, list_devices, parse_device
+from keisoku.simulated_device.device import SimulatedDevice, find_device, list_devices, parse_device
 
 pytestmark = [needs_model, pytest.mark.timeout(3600)]
 
@@ -164,7 +164,7 @@ def test_a_server_refuses_addresses_that_others_can_reach() -> None:
 
 
 @pytest.mark.parametrize("dut", list_devices(), ids=lambda dut: dut.name)
-def test_every_device_that_comes_with_keisoku_can_be_put_between_the_ports(dut: Device) -> None:
+def test_every_device_that_comes_with_keisoku_can_be_put_between_the_ports(dut: SimulatedDevice) -> None:
     check_device(dut)
 
 

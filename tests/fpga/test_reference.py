@@ -4,7 +4,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from fpga_bench import needs_model
+from support.fpga_bench import needs_model
 
 from keisoku.cli.main import keisoku
 from keisoku.errors import EngineError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from fpga_bench import needs_model
+from support.fpga_bench import needs_model
 
 from keisoku.cli.main import keisoku
 from keisoku.fpga.cable import model_of

@@ -9,8 +9,8 @@ import os
 
 import numpy as np
 import pytest
-from fpga_bench import Bench, Told, device, frames_of, needs_model
-from fpga_truth import Expected, expected, spread
+from support.fpga_bench import Bench, Told, device, frames_of, needs_model
+from support.fpga_truth import Expected, expected, spread
 
 from keisoku.fpga.events import EventKind
 from keisoku.fpga.sim import Surroundings

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from fpga_bench import Bench, Told, device, frames_of, needs_model
-from fpga_truth import expected, spread
+from support.fpga_bench import Bench, Told, device, frames_of, needs_model
+from support.fpga_truth import expected, spread
 
 from keisoku.device.engine.fpga.hosts import FpgaHosts
 from keisoku.errors import EngineError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from host_watch import HostWatch
-from lab_frames import Tap
+from support.host_watch import HostWatch
+from support.lab_frames import Tap
 
 from keisoku.lab.available import available
 from keisoku.lab.device.port import LabPort

@@ -11,8 +11,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from command_line import NO_CAPABILITIES, QUICK, Child, Ended, assert_adds_up, keisoku, namespaces_of, start, trials
-from lab_frames import ALL_ETHERTYPES, identity
+from support.command_line import (
+    NO_CAPABILITIES,
+    QUICK,
+    Child,
+    Ended,
+    assert_adds_up,
+    keisoku,
+    namespaces_of,
+    start,
+    trials,
+)
+from support.lab_frames import ALL_ETHERTYPES, identity
 
 from keisoku._core import Wire
 from keisoku.device.engine.port import list_ports

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from command_line import keisoku, start, trials
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lab_frames import Tap, headers, signed
 from scapy.utils import RawPcapNgReader
+from support.command_line import keisoku, start, trials
+from support.lab_frames import Tap, headers, signed
 
 from keisoku._core import Wire
 from keisoku.device.capture.capture import Capture

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from command_line import QUICK, Ended, assert_adds_up, keisoku, measured, namespaces_of, start, trials
+from support.command_line import QUICK, Ended, assert_adds_up, keisoku, measured, namespaces_of, start, trials
 
 from keisoku.lab.device.lab import Lab
 from keisoku.lab.device.port import LabPort

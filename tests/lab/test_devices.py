@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from command_line import namespaces_of
-from lab_frames import counters, headers, signed
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
+from support.command_line import namespaces_of
+from support.lab_frames import counters, headers, signed
 
 from keisoku.device.engine.port import PortAddress, check, list_ports, resolve_mac
 from keisoku.errors import EngineError, PlanError

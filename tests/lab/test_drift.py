@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import QUICK, assert_adds_up, keisoku
+from support.command_line import QUICK, assert_adds_up, keisoku
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from lab_frames import headers, identity, signed
+from support.lab_frames import headers, identity, signed
 
 from keisoku.errors import PlanError
 from keisoku.lab.device.faults import Applied, Faults

@@ -8,9 +8,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from lab_frames import identity
-from lab_trials import patient_trial
 from scapy.utils import RawPcapReader
+from support.lab_frames import identity
+from support.lab_trials import patient_trial
 
 from keisoku.device.engine.opening import on_lab
 from keisoku.device.plan.plan import parse

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import Child, keisoku, start
+from support.command_line import Child, keisoku, start
 
 from keisoku.host.namespace import FOLDER, Namespace
 from keisoku.system.shaping import journal

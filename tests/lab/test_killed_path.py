@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import keisoku, start
+from support.command_line import keisoku, start
 
 from keisoku.host.place import Place
 from keisoku.lab.path.hop import Hop

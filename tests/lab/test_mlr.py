@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import keisoku, namespaces_of
-from lab_trials import plan_for, trial
+from support.command_line import keisoku, namespaces_of
+from support.lab_trials import plan_for, trial
 
 from keisoku.device.engine.opening import on_lab
 from keisoku.device.record.trial import Facts

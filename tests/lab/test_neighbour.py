@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from command_line import keisoku, trials
-from lab_frames import Tap, identity, signed
 from pyroute2 import IPRoute
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
+from support.command_line import keisoku, trials
+from support.lab_frames import Tap, identity, signed
 
 from keisoku._core import Neighbours, Wire
 from keisoku.errors import EngineError

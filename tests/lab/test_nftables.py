@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from lab_passages import MakeTap, assert_checksums, dropped, needs, payload
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
+from support.lab_passages import MakeTap, assert_checksums, dropped, needs, payload
 
 from keisoku.host.namespace import within
 from keisoku.lab.device.lab import Lab

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import Ended, start
+from support.command_line import Ended, start
 
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab

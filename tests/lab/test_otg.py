@@ -8,8 +8,17 @@ from typing import Any
 
 import pytest
 import snappi
-from otg_server import both_ways, flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until, until_stopped
 from scapy.layers.inet import IP, UDP
+from support.otg_server import (
+    both_ways,
+    flow_metrics,
+    otg_client,
+    set_traffic,
+    two_ports,
+    udp_flow,
+    until,
+    until_stopped,
+)
 
 pytestmark = pytest.mark.lab
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 import snappi
-from otg_server import set_traffic, two_ports, udp_flow, until, until_stopped
 from pyroute2 import IPRoute
+from support.otg_server import set_traffic, two_ports, udp_flow, until, until_stopped
 
 from keisoku.host.namespace import Namespace, existing
 from keisoku.otg.privilege import LABS, PORTS

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import namespaces_of
-from lab_frames import headers, signed
-from lab_passages import MakeTap, assert_passage, dropped, needs, payload, stack
 from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
+from support.command_line import namespaces_of
+from support.lab_frames import headers, signed
+from support.lab_passages import MakeTap, assert_passage, dropped, needs, payload, stack
 
 from keisoku.errors import EngineError
 from keisoku.host.namespace import Namespace, existing

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from command_line import keisoku
+from support.command_line import keisoku
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.place import Place
@@ -30,7 +30,7 @@ from keisoku.path.sources.run import measure as measure_sources
 from keisoku.path.stamp.sender import DelaySender, DelaySettings
 from keisoku.path.time_source import Source
 from keisoku.path.train.serve import Server
-from keisoku.path.train.session import Session
+from keisoku.path.train.session import TrainSession
 from keisoku.run.observation import Observation
 
 pytestmark = pytest.mark.lab
@@ -54,7 +54,7 @@ def _served(lab: PathLab) -> Iterator[tuple[Place, int]]:
 
 def _observe(place: Place, port: int, stamps: Source) -> Observation:
     settings = PacketPairSettings(host=place.host, port=port, sweep_pairs=10, most_pairs=400, stamps=stamps)
-    with Session(place, port) as session:
+    with TrainSession(place, port) as session:
         facts = measure(session, settings)
         noise = facts["stamp_noise_ns"]
         assert isinstance(noise, dict)
@@ -132,7 +132,7 @@ def test_hidden_stages_are_flagged_by_what_a_byte_costs() -> None:
 def test_sources_of_time_are_compared_on_the_same_packets() -> None:
     with PathLab([Hop(FAST)]) as lab, _served(lab) as (place, port):
         settings = SourceComparisonSettings(host=place.host, port=port, repetitions=2, pairs=20)
-        with Session(place, port) as session:
+        with TrainSession(place, port) as session:
             facts = measure_sources(session, settings)
             noise = facts["stamp_noise_ns"]
             assert isinstance(noise, dict)
@@ -145,9 +145,9 @@ def test_sources_of_time_are_compared_on_the_same_packets() -> None:
 
 def test_one_client_at_a_time_and_the_next_one_is_told() -> None:
     with PathLab([Hop(FAST)]) as lab, _served(lab) as (place, port):
-        session = Session(place, port)
+        session = TrainSession(place, port)
         with pytest.raises(ControlError, match="another client"):
-            Session(place, port)
+            TrainSession(place, port)
         session.close()
 
 
@@ -167,7 +167,7 @@ def test_whoever_is_no_server_of_this_version_is_told_so(answer: bytes, told: st
         thread = threading.Thread(target=greet)
         thread.start()
         with pytest.raises(ControlError, match=told):
-            Session(Place("127.0.0.1"), listener.getsockname()[1])
+            TrainSession(Place("127.0.0.1"), listener.getsockname()[1])
         thread.join()
 
 
@@ -183,7 +183,7 @@ def test_a_host_that_resets_is_one_sentence_and_exit_code_2(tmp_path: Path) -> N
 def test_a_host_that_drops_everything_and_one_that_nobody_knows_are_told() -> None:
     with PathLab([Hop(FAST)], target="drops") as lab:
         with pytest.raises(EngineError, match=r"does not answer at TCP port 8620 within 5 s"):
-            Session(Place(lab.target_address, lab.tester_namespace), 8620)
+            TrainSession(Place(lab.target_address, lab.tester_namespace), 8620)
         with pytest.raises(EngineError, match=r"answered none of 3 packets"):
             _delays(lab).measure()
     with pytest.raises(EngineError, match=r"no-such-host\.invalid is not known"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lab_passages import MakeTap, assert_passage, needs
+from support.lab_passages import MakeTap, assert_passage, needs
 
 from keisoku.errors import PlanError
 from keisoku.lab.device.catalogue import FAMILIES, find_device

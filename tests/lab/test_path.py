@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import namespaces_of, start
-from path_probes import (
+from support.command_line import namespaces_of, start
+from support.path_probes import (
     PATIENCE_S,
     PORT,
     TIME_EXCEEDED,

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import assert_adds_up, keisoku, namespaces_of, trials
+from support.command_line import assert_adds_up, keisoku, namespaces_of, trials
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

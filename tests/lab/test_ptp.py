@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from veth_pair import VethPair, veth_pair
+from support.veth_pair import VethPair, veth_pair
 
 from keisoku import _core
 from keisoku.cli.main import keisoku
+from keisoku.clock import interval_clock
 from keisoku.clock.frequency import hard_bounds
 from keisoku.clock.host_clocks import host_clocks
 from keisoku.clock.reading import Reading

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from command_line import Child, Ended, start
+from support.command_line import Child, Ended, start
 
 from keisoku.host.namespace import Namespace
 from keisoku.host.program import Program

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import keisoku
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapWriter
+from support.command_line import keisoku
 
 from keisoku.device.capture.replay import Replay, replay
 from keisoku.device.engine.opening import lab_port

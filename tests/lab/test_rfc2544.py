@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lab_passages import needs
-from trials import drive, never, of_no_use
+from support.lab_passages import needs
+from support.trials import drive, never, of_no_use
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.calibration.bias import Bias

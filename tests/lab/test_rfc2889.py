@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pyroute2 import IPRoute
-from trials import drive, of_no_use
+from support.trials import drive, of_no_use
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.opening import on_lab

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from trials import drive, incomplete
+from support.trials import drive, incomplete
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.opening import on_lab

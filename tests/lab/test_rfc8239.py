@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pyroute2 import IPRoute
-from trials import Spoiled, drive, incomplete, later_than
+from support.trials import Spoiled, drive, incomplete, later_than
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.opening import on_lab

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from lab_trials import FRAMES, carry_out, plan_for
+from support.lab_trials import FRAMES, carry_out, plan_for
 
 pytestmark = pytest.mark.lab
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from scapy.contrib.stamp import STAMPSessionReflectorTestUnauthenticated, STAMPSessionSenderTestUnauthenticated
-from veth_pair import VethPair, veth_pair
+from support.veth_pair import VethPair, veth_pair
 
 from keisoku._core import StampedSocket
 from keisoku.errors import EngineError

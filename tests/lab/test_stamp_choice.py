@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from lab_trials import plan_for, trial
+from support.lab_trials import plan_for, trial
 
 from keisoku.device.engine.opening import lab_port, on_lab
 from keisoku.device.engine.wired import WiredEngine

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from veth_pair import VethPair, veth_pair
+from support.veth_pair import VethPair, veth_pair
 
 from keisoku._core import StampedSocket
 from keisoku.errors import EngineError

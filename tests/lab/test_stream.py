@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import keisoku
+from support.command_line import keisoku
 
 from keisoku.errors import EngineError
 from keisoku.host.namespace import Namespace

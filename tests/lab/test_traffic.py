@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from lab_trials import FRAMES, carry_out, plan_for
-from trials import incomplete, later_than
+from support.lab_trials import FRAMES, carry_out, plan_for
+from support.trials import incomplete, later_than
 
 from keisoku.device.record.trial import Facts, Trial
 

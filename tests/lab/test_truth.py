@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from lab_frames import Tap, headers, signed
+from support.lab_frames import Tap, headers, signed
 
 from keisoku.device.engine.opening import on_lab
 from keisoku.device.plan.plan import parse

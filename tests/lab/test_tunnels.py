@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from lab_passages import MakeTap, assert_like, dropped, needs, payload, stack
 from scapy.layers.inet import UDP
 from scapy.layers.l2 import ARP, Ether
+from support.lab_passages import MakeTap, assert_like, dropped, needs, payload, stack
 
 from keisoku.device.engine.port import resolve_mac
 from keisoku.lab.device.catalogue import find_device

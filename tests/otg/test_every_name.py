@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from otg_server import two_ports, udp_flow
+from support.otg_server import two_ports, udp_flow
 
 from keisoku.errors import PlanError
 from keisoku.otg.controller import Controller, Document

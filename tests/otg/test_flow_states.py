@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import snappi
-from otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until, until_stopped
+from support.otg_server import flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until, until_stopped
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Schemathesis against both documents of the server, in short; `python tests/otg_fuzz.py` is the long form."""
+"""Schemathesis against both documents of the server, in short; `python tests/support/otg_fuzz.py` is the long form."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from otg_document import document
-from otg_fuzz import OTG_CHECKS, OWN_CHECKS, answers_still, fuzz, own_document, requests_of, some_run
+from support.otg_document import document
+from support.otg_fuzz import OTG_CHECKS, OWN_CHECKS, answers_still, fuzz, own_document, requests_of, some_run
 
 from keisoku.otg.controller import Controller
 from keisoku.otg.server import Listening, Server

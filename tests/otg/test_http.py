@@ -16,7 +16,7 @@ import pytest
 import snappi
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from otg_server import two_ports, udp_flow
+from support.otg_server import two_ports, udp_flow
 
 from keisoku.errors import PlanError
 from keisoku.otg.controller import Controller

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from otg_server import two_ports, udp_flow
+from support.otg_server import two_ports, udp_flow
 
 from keisoku.errors import PlanError
 from keisoku.otg.controller import Controller

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 import snappi
-from otg_server import set_traffic, two_ports, udp_flow, until_stopped
+from support.otg_server import set_traffic, two_ports, udp_flow, until_stopped
 
 from keisoku.device.record.trial import TrialRecord
 from keisoku.otg.controller import Controller

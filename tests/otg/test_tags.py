@@ -9,7 +9,7 @@ import pytest
 import snappi
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
+from support.otg_server import otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
 from keisoku.frame.headers import Ends
 from keisoku.frame.variants import frames

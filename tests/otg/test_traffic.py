@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import snappi
-from otg_server import both_ways, flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
+from support.otg_server import both_ways, flow_metrics, otg_client, set_traffic, two_ports, udp_flow, until_stopped
 
 
 @pytest.fixture(scope="module", params=["http", "grpc"])

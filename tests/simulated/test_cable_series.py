@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from simulated_trials import carry_out, plan
+from support.simulated_trials import carry_out, plan
 
 from keisoku.cli.main import keisoku
 from keisoku.device.calibration.cable_series import LIGHT_M_PER_S, cable_series

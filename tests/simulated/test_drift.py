@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from simulated_trials import carry_out, device, plan
+from support.simulated_trials import carry_out, device, plan
 
 from keisoku.analysis.change_points import noise, penalty, pieces
 from keisoku.device.analysis.behaviour import Behaviour, Sample, behaviour

@@ -12,7 +12,7 @@ from keisoku.device.engine.simulated import SimulatedEngine
 from keisoku.device.plan.content import Content
 from keisoku.device.record.trial import Bursts, Facts, Flow, Phases, Trial
 from keisoku.errors import EngineError, PlanError
-from keisoku.simulated_device.device import Device, find_device, parse_device
+from keisoku.simulated_device.device import SimulatedDevice, find_device, parse_device
 
 GIGABIT = 1e9
 PLAIN = "forwarding = { ns_per_byte = 8.0, constant_ns = 811.0 }\n"
@@ -34,7 +34,7 @@ def trial(frame_bytes: int = 64, load: float = 1.0, duration_ns: int = 10_000_00
 
 
 def measure(
-    device: Device | str,
+    device: SimulatedDevice | str,
     wanted: Trial,
     seed: int = 1,
     tx_port: int = 1,

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from notebook import outputs
+from support.notebook import outputs
 
 from keisoku.device.plan.plan import read
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fpga_tester import FakeTester, Fates
+from support.fpga_tester import FakeTester, Fates
 
 from keisoku.cli.progress import Display
 from keisoku.device.calibration.bias import Bias

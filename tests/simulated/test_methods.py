@@ -1,8 +1,8 @@
 """Each method on simulated devices whose truth is known."""
 
 import pytest
-from one_stream import facts_of
-from simulated_trials import carry_out, device, plan
+from support.one_stream import facts_of
+from support.simulated_trials import carry_out, device, plan
 
 from keisoku.device.record.trial import Facts, Trial
 from keisoku.simulated_device.device import list_devices

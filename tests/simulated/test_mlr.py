@@ -4,8 +4,8 @@ import threading
 from typing import Any
 
 import pytest
-from one_stream import facts_of
-from simulated_trials import carry_out, device, plan
+from support.one_stream import facts_of
+from support.simulated_trials import carry_out, device, plan
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.simulated import SimulatedEngine

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, whole
+from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, whole
 
 from keisoku.errors import EngineError
 from keisoku.path.one_packet.analysis import HOP, analyse
-from keisoku.path.one_packet.campaign import HopCampaign
 from keisoku.path.one_packet.fit import PathFit, fit_path
 from keisoku.path.one_packet.probe import HopProbe
+from keisoku.path.one_packet.probing import HopProbing
 from keisoku.path.one_packet.settings import OnePacketSettings
 from keisoku.run.observation import Observation
 
@@ -22,7 +22,7 @@ class Campaign:
     def __init__(self, *hops: VirtualHop, budget_s: float = 600.0, **wire: object) -> None:
         self.wire = VirtualPath(hops, **wire)  # type: ignore[arg-type]
         self.kept: list[HopProbe] = []
-        campaign = HopCampaign(
+        campaign = HopProbing(
             self.wire, OnePacketSettings(host="host", budget_s=budget_s), self.kept.extend, lambda text: None
         )
         self.found = campaign.run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from simulated_trials import carry_out, device, plan
+from support.simulated_trials import carry_out, device, plan
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.record.trial import Facts, Trial

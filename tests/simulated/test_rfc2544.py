@@ -1,7 +1,7 @@
 """RFC 2544 §26.4 to §26.6 and §11, §12, §21 on simulated devices whose truth is known."""
 
 import pytest
-from simulated_trials import carry_out, device, plan
+from support.simulated_trials import carry_out, device, plan
 
 SLOW = "link_bits_per_second = 1e8\n"
 """So that a second costs little to compute."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from simulated_trials import carry_out, device, plan
-from trials import record_of
+from support.simulated_trials import carry_out, device, plan
+from support.trials import record_of
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.simulated import SimulatedEngine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from simulated_trials import carry_out, device, plan
+from support.simulated_trials import carry_out, device, plan
 
 from keisoku.device.plan.plan import parse
 from keisoku.errors import PlanError

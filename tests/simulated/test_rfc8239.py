@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import pytest
-from simulated_trials import carry_out, device, plan
-from trials import drive
+from support.simulated_trials import carry_out, device, plan
+from support.trials import drive
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from simulated_trials import carry_out, device, plan
+from support.simulated_trials import carry_out, device, plan
 
 FREE_SLOW = "service_bits_per_second = 4e8"
 """Less than the half of the line rate that the free output is sent: it loses frames without any blocking."""

@@ -1,8 +1,8 @@
 """The search for zero loss on devices that a careless one takes for better than they are, or never finishes with."""
 
 import pytest
-from one_stream import facts_of
-from simulated_trials import carry_out, device, plan
+from support.one_stream import facts_of
+from support.simulated_trials import carry_out, device, plan
 
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.run.result import Result

@@ -1,7 +1,7 @@
 """A load that ends as soon as more frames are lost than it may lose: after the loss and a patience, never without."""
 
 import pytest
-from simulated_trials import device
+from support.simulated_trials import device
 
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import Traffic

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from simulated_trials import carry_out
+from support.simulated_trials import carry_out
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.cli.main import keisoku as group

@@ -20,7 +20,7 @@ from keisoku.device.record.trial import Bursts, Facts, Gaps, Phases, Poisson, St
 from keisoku.errors import PlanError
 from keisoku.frame.headers import Ends, Headers
 from keisoku.frame.stack import parse as parse_stack
-from keisoku.simulated_device.device import Device, find_device, parse_device
+from keisoku.simulated_device.device import SimulatedDevice, find_device, parse_device
 
 PLAIN = "ports = 8\nforwarding = { ns_per_byte = 8.0, constant_ns = 811.0 }\n"
 WIRE_64_NS = 672
@@ -39,7 +39,7 @@ def trial(frames_per_second: float = LINE_64, duration_ns: int = 10_000_000, **c
 
 
 def carry(
-    device: Device | str,
+    device: SimulatedDevice | str,
     routes: Iterable[tuple[int, int]],
     wanted: Trial,
     *contents: Content,
@@ -313,7 +313,8 @@ def test_the_smallest_frames_of_short_names_are_what_scapy_builds(name: str) -> 
 
 def test_a_simulated_run_of_a_short_name_does_not_wait_for_scapy() -> None:
     program = (
-        "import sys\nfrom keisoku.device.engine.opening import open_engine\nfrom keisoku.device.plan.plan import parse\n"
+        "import sys\nfrom keisoku.device.engine.opening import open_engine\n"
+        "from keisoku.device.plan.plan import parse\n"
         "from keisoku.device.record.trial import Trial\n"
         "plan = parse({'methods': ['throughput'], 'dut': 'sim:gs908e', 'headers': 'ipv6', 'frame_bytes': [84]})\n"
         "trial = Trial(purpose='test', frame_bytes=84, frames_per_second=1e3, duration_ns=10**7)\n"

@@ -14,9 +14,9 @@ from keisoku.errors import PlanError
 from keisoku.lab.system.name import KEYS, pairs, shape_of
 from keisoku.lab.system.shape import ServedFile
 from keisoku.system.load import analysis as load_analysis
-from keisoku.system.load.campaign import ALONE, TOGETHER, Campaign, groups
 from keisoku.system.load.client_load import ClientLoad
 from keisoku.system.load.plot import bulk_plots
+from keisoku.system.load.schedule import ALONE, TOGETHER, LoadSchedule, groups
 from keisoku.system.load.target import url_aims
 from keisoku.system.network.lab_system import load_of, open_system
 from keisoku.system.network.port_watch import PortReading, WatchedPort, view
@@ -40,7 +40,7 @@ def test_a_quantile_of_buckets_holds_the_quantile_of_what_is_in_them(values: lis
 
 
 def test_every_pattern_and_concurrency_is_run_as_often_as_asked() -> None:
-    campaign = Campaign(
+    campaign = LoadSchedule(
         "own",
         (load("client1"), load("client2"), load("fast", connections=1000)),
         (ALONE, TOGETHER),
@@ -60,7 +60,7 @@ def test_every_pattern_and_concurrency_is_run_as_often_as_asked() -> None:
 
 def test_each_file_is_a_series_of_its_own() -> None:
     files = ("/151.bin", "/1430.bin")
-    campaign = Campaign("own", (load(), load("client2")), (ALONE, TOGETHER), (10,), each_file=files, repetitions=2)
+    campaign = LoadSchedule("own", (load(), load("client2")), (ALONE, TOGETHER), (10,), each_file=files, repetitions=2)
     trials = campaign.trials()
     assert len(trials) == 2 * 2 * 3
     assert {(trial.file, trial.loads[0].paths) for trial in trials} == {(file, ((file, 1.0),)) for file in files}

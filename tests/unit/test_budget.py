@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from simulated_trials import carry_out, device, plan
+from support.simulated_trials import carry_out, device, plan
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity

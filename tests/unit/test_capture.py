@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lab_frames import signature
 from scapy.layers.l2 import Ether
 from scapy.utils import RawPcapNgWriter, RawPcapWriter
+from support.lab_frames import signature
 
 from keisoku.device.capture.find import find, parse_ranges
 from keisoku.device.capture.port import CapturePort

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from ntp_responder import NtpResponder
+from support.ntp_responder import NtpResponder
 
 from keisoku import _core
 from keisoku.cli.main import keisoku

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from power_law_clocks import power_law_phase
+from support.power_law_clocks import power_law_phase
 
 from keisoku.clock.stability.deviation import deviation, mtie, terms
 from keisoku.clock.stability.freedom import ADEV, HDEV, MDEV, Statistic, factors, freedom, joined

@@ -7,7 +7,7 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_clock import HZ, START_NS, SyntheticClock
+from support.synthetic_clock import HZ, START_NS, SyntheticClock
 
 from keisoku.clock import frequency
 from keisoku.clock.reading import Reading, Translation, narrowest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ntp_responder import NtpResponder
+from support.ntp_responder import NtpResponder
 
 from keisoku.clock import relation as clocks
 from keisoku.clock.host_clocks import STA_UNSYNC, HostClocks, Steering

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_runs import host_run, router_run, sweep_run
+from support.synthetic_runs import host_run, router_run, sweep_run
 
 from keisoku.analysis.difference import Better, Margin, change, difference, ranked, verdict
 from keisoku.analysis.quantity import Quantity

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.simulated_device.device import Device, find_device, list_devices, parse_device
+from keisoku.simulated_device.device import SimulatedDevice, find_device, list_devices, parse_device
 
 # E1 Table 4.1: name, slope, constant, largest frame, standard errors of slope and constant.
 TABLE_4_1 = [
@@ -106,12 +106,12 @@ def test_the_documented_example_is_read() -> None:
         {2: -50.0},
         7000,
     )
-    assert device.output.buffer_bytes == Device(name="", title="").output.buffer_bytes
+    assert device.output.buffer_bytes == SimulatedDevice(name="", title="").output.buffer_bytes
 
 
 def test_a_device_survives_being_written_and_read() -> None:
     device = parse_device(EVERY_KEY, "everything")
-    assert Device.model_validate_json(device.model_dump_json(by_alias=True)) == device
+    assert SimulatedDevice.model_validate_json(device.model_dump_json(by_alias=True)) == device
 
 
 def test_an_empty_file_is_a_plain_gigabit_switch() -> None:

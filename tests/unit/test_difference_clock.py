@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_clock import HZ, SyntheticClock
+from support.synthetic_clock import HZ, SyntheticClock
 
 from keisoku.clock import frequency
 from keisoku.clock.difference_clock import DifferenceClock

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trials import record_of
+from support.trials import record_of
 
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import Traffic

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from instrument_link import DirectTransport, InstrumentLink, WordBus
+from support.instrument_link import DirectTransport, InstrumentLink, WordBus
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.fpga.framing import Unframer, framed

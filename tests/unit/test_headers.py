@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from signed_frames import layers, names, ones_complement_sum, recomputed, signature, signed
+from support.signed_frames import layers, names, ones_complement_sum, recomputed, signature, signed
 
 from keisoku.errors import PlanError
 from keisoku.frame.headers import Ends, Headers, least_frame_bytes

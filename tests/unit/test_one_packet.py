@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from virtual_path import Limiter, rfc792, rfc1812, whole
+from support.virtual_path import Limiter, rfc792, rfc1812, whole
 
 from keisoku.path.one_packet.icmp_limit import IcmpLimit
 from keisoku.path.one_packet.minimum import hop_samples

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic_path import Link, SyntheticPath
+from support.synthetic_path import Link, SyntheticPath
 
 from keisoku.path.packet_pair.analysis import analyse, way_of
 from keisoku.path.packet_pair.bucket import find_bucket

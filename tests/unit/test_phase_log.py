@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from power_law_clocks import power_law_phase
+from support.power_law_clocks import power_law_phase
 
 from keisoku.clock.stability.phase_file import read_log, read_phase
 from keisoku.clock.stability.phase_log import PhaseLog, Readings, from_phase, phase_log

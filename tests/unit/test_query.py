@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from one_stream import facts_of
-from synthetic_runs import host_run
+from support.one_stream import facts_of
+from support.synthetic_runs import host_run
 
 from keisoku.cli.main import keisoku
 from keisoku.device.plan.plan import parse

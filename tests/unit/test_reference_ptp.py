@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import count
 
 import pytest
-from ptp_responder import MASTER, PtpResponder
+from support.ptp_responder import MASTER, PtpResponder
 
 from keisoku.clock.frequency import hard_bounds
 from keisoku.clock.reading import Reading

@@ -11,9 +11,9 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from one_stream import facts_of
 from rich.console import Console
-from synthetic_runs import SIZES, host_run, router_run, sweep_run
+from support.one_stream import facts_of
+from support.synthetic_runs import SIZES, host_run, router_run, sweep_run
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.report.accounting import account

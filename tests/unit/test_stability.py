@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from power_law_clocks import power_law_phase
 from rich.console import Console
+from support.power_law_clocks import power_law_phase
 
 from keisoku.clock.stability.analysis import CLOCK_GROUP, TAU_GROUP, Clock, stability
 from keisoku.clock.stability.phase_log import PhaseLog, from_phase

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from logging_host import EVERY_S, HZ, Host, created, logger, ran
-from ntp_responder import NtpResponder
-from power_law_clocks import power_law_phase
+from support.logging_host import EVERY_S, HZ, Host, created, logger, ran
+from support.ntp_responder import NtpResponder
+from support.power_law_clocks import power_law_phase
 
 from keisoku import _core
 from keisoku.cli.main import keisoku
@@ -142,7 +142,7 @@ def test_what_was_logged_survives_kill_9(tmp_path: Path) -> None:
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from logging_host import EVERY_S, Host, created, logger, place
+from support.logging_host import EVERY_S, Host, created, logger, place
 directory = created(Path(sys.argv[1]))
 logging = logger(directory, Host())
 logging.sync_s = 5.0

@@ -15,7 +15,6 @@ from keisoku.errors import PlanError
 from keisoku.run.observation import Observation
 from keisoku.run.observation_directory import ObservationDirectory
 from keisoku.stream.analysis import analyse
-from keisoku.stream.campaign import Cell
 from keisoku.stream.factor import apply, named, of_interface, parse_factors
 from keisoku.stream.file.bottleneck import find_bottleneck, hindrance
 from keisoku.stream.file.run import observe
@@ -24,6 +23,7 @@ from keisoku.stream.flow.report import SCHEMA, join, table
 from keisoku.stream.outcome import cell_outcomes
 from keisoku.stream.run import KINDS, StreamRun
 from keisoku.stream.run import analyse as analyse_run
+from keisoku.stream.schedule import Cell
 from keisoku.stream.settings import StreamSettings
 from keisoku.stream.trial import StreamTrial
 
@@ -181,20 +181,20 @@ def test_effects_of_factors_are_rows() -> None:
 
 def test_a_run_is_computed_again_from_its_files_and_broken_trials_end_it(tmp_path: Path) -> None:
     from keisoku.errors import EngineError
-    from keisoku.stream.campaign import Campaign
+    from keisoku.stream.schedule import CellSchedule
 
     settings = _settings(most_runs=4)
     directory = ObservationDirectory.create(tmp_path / "run", KINDS["tcp"], settings.model_dump(), {})
     run = StreamRun(directory)
     run.know(ended=False)
     values = iter([9.0, 1.0, 1.01, 0.99, 1.0, 1.0])
-    run.campaign("dut", Campaign([Cell(0, 1000)], settings.rule, 1), lambda _: [_row(0, next(values) * GIGABIT)])
+    run.campaign("dut", CellSchedule([Cell(0, 1000)], settings.rule, 1), lambda _: [_row(0, next(values) * GIGABIT)])
     run.know(ended=True)
     observation, plots = analyse_run(ObservationDirectory.open(tmp_path / "run", KINDS["tcp"]))
     best = next(row for row in observation.rows if row.group == "Best")
     assert best.figures["throughput"].value == pytest.approx(GIGABIT, rel=0.01) and plots
     with pytest.raises(EngineError, match="three trials in a row"):
-        run.campaign("dut", Campaign([Cell(0, 1000)], settings.rule, 1), lambda _: [_row(0, 1.0, error="reset")])
+        run.campaign("dut", CellSchedule([Cell(0, 1000)], settings.rule, 1), lambda _: [_row(0, 1.0, error="reset")])
 
 
 def _stages(source: float, network: float, sink: float, together: float, seed: int = 1) -> dict[str, list[float]]:

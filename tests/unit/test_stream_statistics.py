@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from keisoku.stream.best_set import best_set, worse_by_chance
-from keisoku.stream.campaign import Campaign, Cell
 from keisoku.stream.confidence import Confidence, half_width
 from keisoku.stream.factorial import effects, interactions, setups
+from keisoku.stream.schedule import Cell, CellSchedule
 from keisoku.stream.sizes import E5_BYTES, between, tcp_sizes, udp_sizes
 
 
@@ -78,7 +78,7 @@ def test_refined_sizes_lie_between_neighbours(sizes: set[int], data: st.DataObje
         assert min(sizes) < size < max(sizes) and size not in sizes
 
 
-def _measure(campaign: Campaign, truth: dict[int, float], deviation: float, seed: int = 1) -> list[Cell]:
+def _measure(campaign: CellSchedule, truth: dict[int, float], deviation: float, seed: int = 1) -> list[Cell]:
     noise = np.random.default_rng(seed)
     order = []
     while (cell := campaign.next()) is not None:
@@ -90,7 +90,7 @@ def _measure(campaign: Campaign, truth: dict[int, float], deviation: float, seed
 
 def test_a_campaign_measures_each_cell_until_the_rule_is_met_in_random_order_and_refines_around_the_best() -> None:
     truth = {1000: 1.0, 10_000: 4.0, 100_000: 10.0, 1_000_000: 6.0}
-    campaign = Campaign([Cell(0, size) for size in truth], Confidence(), seed=4, refinements=2)
+    campaign = CellSchedule([Cell(0, size) for size in truth], Confidence(), seed=4, refinements=2)
     order = _measure(campaign, truth, 0.01)
     assert all(campaign.rule.met(values) for values in campaign.values.values()) and campaign.unsettled == []
     added = {cell.message_bytes for cell in campaign.values} - set(truth)
@@ -102,7 +102,7 @@ def test_a_campaign_measures_each_cell_until_the_rule_is_met_in_random_order_and
 
 
 def test_a_campaign_ends_on_a_host_that_never_settles() -> None:
-    campaign = Campaign([Cell(0, 1), Cell(0, 2)], Confidence(most=5), seed=1)
+    campaign = CellSchedule([Cell(0, 1), Cell(0, 2)], Confidence(most=5), seed=1)
     order = _measure(campaign, {1: 1.0, 2: 1.0}, 0.5)
     assert len(order) == 10 and len(campaign.unsettled) == 2
     assert campaign.left() == 0

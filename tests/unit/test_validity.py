@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from one_stream import facts_of
+from support.one_stream import facts_of
 
 from keisoku.device.record.counts import Buckets, Ranges, Sent, Tracked
 from keisoku.device.record.trial import Facts, Trial

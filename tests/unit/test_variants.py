@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from signed_frames import layers, names, ones_complement_sum, recomputed, signed
+from support.signed_frames import layers, names, ones_complement_sum, recomputed, signed
 
 from keisoku.errors import PlanError
 from keisoku.frame.headers import Ends

@@ -9,8 +9,8 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests"))
-from instrument_link import InstrumentLink, WordBus, stuffed
 from simulate import simulate
+from support.instrument_link import InstrumentLink, WordBus, stuffed
 
 SOURCES = ["rtl/link/link_pkg.sv", "rtl/link/unframe.sv", "rtl/link/frame.sv", "rtl/link/link.sv"]
 

@@ -14,7 +14,7 @@ from keisoku.host.two_ended.control import PORT
 from keisoku.path.sources.analysis import KIND, SourceComparisonSettings
 from keisoku.path.sources.run import measure
 from keisoku.path.train.run import TABLE, TrainRun
-from keisoku.path.train.session import Session
+from keisoku.path.train.session import TrainSession
 
 
 @click.command("clocks")
@@ -35,7 +35,7 @@ def command(host: str, port: int, repetitions: int, pairs: int, ip_bytes: int, o
     settings = SourceComparisonSettings(
         host=place.host, port=port, repetitions=repetitions, pairs=pairs, ip_bytes=ip_bytes
     )
-    with Session(place, port) as session:
+    with TrainSession(place, port) as session:
         directory = new_directory(out, KIND, settings.model_dump(), {"namespace": place.namespace})
         run = TrainRun(directory)
         session.keep = run.append

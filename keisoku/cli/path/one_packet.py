@@ -15,8 +15,8 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.host.place import Place
 from keisoku.path.one_packet import run as one_packet_run
 from keisoku.path.one_packet.analysis import KIND
-from keisoku.path.one_packet.campaign import HopCampaign
 from keisoku.path.one_packet.probe import HopProbe
+from keisoku.path.one_packet.probing import HopProbing
 from keisoku.path.one_packet.settings import OnePacketSettings
 from keisoku.path.one_packet.sockets import HopSockets
 from keisoku.path.stamp_noise import stamp_noise
@@ -79,7 +79,7 @@ def command(
         def keep(probes: Sequence[HopProbe]) -> None:
             one_packet_run.append(directory, probes)
 
-        campaign = HopCampaign(wire, settings, keep, lambda text: click.echo(text, err=True))
+        campaign = HopProbing(wire, settings, keep, lambda text: click.echo(text, err=True))
         try:
             path = campaign.run()
         except EngineError as error:

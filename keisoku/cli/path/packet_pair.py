@@ -16,7 +16,7 @@ from keisoku.path.packet_pair.settings import PacketPairSettings
 from keisoku.path.packet_pair.stages import measure
 from keisoku.path.time_source import SOURCES, Source
 from keisoku.path.train.run import TABLE, TrainRun
-from keisoku.path.train.session import Session
+from keisoku.path.train.session import TrainSession
 from keisoku.units import bit_rate
 
 
@@ -35,7 +35,7 @@ def command(
     place = Place.parse(host)
     rate = None if one_packet is None else bit_rate("--one-packet", one_packet)
     settings = PacketPairSettings(host=place.host, port=port, pairs=pairs, stamps=stamps, one_packet_bps=rate)
-    with Session(place, port) as session:
+    with TrainSession(place, port) as session:
         directory = new_directory(out, KIND, settings.model_dump(), {"namespace": place.namespace})
         run = TrainRun(directory)
         session.keep = run.append

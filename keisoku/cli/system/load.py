@@ -16,8 +16,8 @@ from keisoku.errors import PlanError
 from keisoku.lab.system.name import find_system, is_system
 from keisoku.system.load import run as load_run
 from keisoku.system.load.bulk_servers import bulk_aims
-from keisoku.system.load.campaign import Campaign
 from keisoku.system.load.clients import BULK, CLIENTS, find_client
+from keisoku.system.load.schedule import LoadSchedule
 from keisoku.system.load.ssh_hosts import SshHosts
 from keisoku.system.load.target import HTTP, TCP, Aim, lab_aims, url_aims
 
@@ -91,7 +91,7 @@ def _aims(targets: Sequence[str], client: str) -> Iterator[tuple[list[Aim], dict
         yield stack.enter_context(bulk_aims(lab)) if bulk else lab_aims(lab), {"lab": lab.context()}
 
 
-def _campaign(aims: Sequence[Aim], given: dict[str, Any]) -> Campaign:
+def _campaign(aims: Sequence[Aim], given: dict[str, Any]) -> LoadSchedule:
     own = _pairs("--client-concurrency", given["own"], aims)
     offsets = _pairs("--offset", given["offsets"], aims)
     concurrency = given["concurrency"] or ("1" if given["client"] in BULK else "10")
@@ -110,7 +110,7 @@ def _campaign(aims: Sequence[Aim], given: dict[str, Any]) -> Campaign:
         )
         for aim in aims
     )
-    return Campaign(
+    return LoadSchedule(
         client=given["client"],
         loads=loads,
         patterns=tuple(dict.fromkeys(given["pattern"].split(","))),

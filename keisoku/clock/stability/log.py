@@ -55,14 +55,14 @@ NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Place:
+class LogPosition:
     """Where a log is taken up: how often it was begun, and for how long it was logged before."""
 
     session: int = 0
     logged_s: float = 0.0
 
 
-def place(directory: ObservationDirectory, every_s: float) -> Place:
+def place(directory: ObservationDirectory, every_s: float) -> LogPosition:
     """Of a log that may have been cut off at any moment; each reading stands for the interval that it begins."""
     spans: dict[int, tuple[int, int]] = {}
     for rows in directory.batches(TABLE, ["session", "at_ns"]):
@@ -72,7 +72,7 @@ def place(directory: ObservationDirectory, every_s: float) -> Place:
             first, _ = spans.get(session, (int(mine[0]), 0))
             spans[session] = (first, int(mine[-1]))
     logged_ns = sum(last - first for first, last in spans.values())
-    return Place(max(spans, default=-1) + 1, logged_ns / NS_PER_S + len(spans) * every_s)
+    return LogPosition(max(spans, default=-1) + 1, logged_ns / NS_PER_S + len(spans) * every_s)
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Logger:
     """Of the reference to answer; each is a missing reading."""
     _rows: list[dict[str, object]] = field(default_factory=list)
 
-    def run(self, every_s: float, duration_s: float, start: Place) -> Iterator[float]:
+    def run(self, every_s: float, duration_s: float, start: LogPosition) -> Iterator[float]:
         """Logs until `duration_s` were logged in all sessions; yields the time logged so far, after each reading.
 
         Whoever stops asking for more must call `keep`. A reading that comes due while another is under way is left

@@ -27,7 +27,7 @@ from keisoku.frame.headers import DESTINATION_IPV4, DESTINATION_IPV6, SOURCE_IPV
 from keisoku.lab.device.catalogue import find_device as find_lab_device
 from keisoku.lab.device.lab import Lab
 from keisoku.lab.device.port import LabPort
-from keisoku.simulated_device.device import Device, find_device
+from keisoku.simulated_device.device import SimulatedDevice, find_device
 
 _FAMILIES = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
 _UNADDRESSED = {"ipv4": (SOURCE_IPV4, DESTINATION_IPV4), "ipv6": (SOURCE_IPV6, DESTINATION_IPV6)}
@@ -173,7 +173,7 @@ def _check_filters(plan: Plan, lab: Lab) -> None:
         raise PlanError("filters", f"{lab.device.name} has {rules}, not {plan.filters}", remedy)
 
 
-def _simulated(plan: Plan, device: Device) -> SimulatedEngine:
+def _simulated(plan: Plan, device: SimulatedDevice) -> SimulatedEngine:
     traffic = Traffic(routes_between(plan.pairs()), plan.contents(), plan.seed, plan.modifiers)
     if plan.calibrate.length_m is not None:
         device = device.with_cable(plan.calibrate.length_m)

@@ -20,7 +20,7 @@ from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import NS_PER_S, Facts, Trial
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.addresses import macs
-from keisoku.simulated_device.device import Device
+from keisoku.simulated_device.device import SimulatedDevice
 
 _STAMP = "virtual time, exact"
 MAX_FRAME_BYTES = 16_384
@@ -42,7 +42,7 @@ class SimulatedEngine:
 
     def __init__(
         self,
-        device: Device,
+        device: SimulatedDevice,
         ports: Sequence[int] = (1, 2),
         traffic: Traffic | None = None,
         receive_clock_ppm: float = 0.0,

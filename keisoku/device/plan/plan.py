@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from keisoku.device.plan.content import Content, pacing
 from keisoku.device.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
 from keisoku.device.plan.mlr_settings import MlrSettings
+from keisoku.device.plan.networks import to_networks
 from keisoku.device.plan.pattern import Pattern, fits, pairs
 from keisoku.device.plan.portmap_settings import PortMapSettings
 from keisoku.device.plan.procedure import PROCEDURES
@@ -54,7 +55,6 @@ from keisoku.device.record.trial import Constant, Pacing
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
 from keisoku.frame.modifying import Modifying
-from keisoku.lab.networks import to_networks
 from keisoku.units import frame_sizes
 
 _OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from pyroute2 import IPRoute
 
-from keisoku.lab.device.device import Device, Site
+from keisoku.lab.device.device import LabDevice, Site
 from keisoku.lab.device.interface import set_sysctl
 
 
-class Bridge(Device):
+class Bridge(LabDevice):
     """A learning bridge over all ports that speaks no protocol of its own."""
 
     family: ClassVar[str] = "bridge"

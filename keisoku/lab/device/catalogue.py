@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from keisoku.errors import PlanError
 from keisoku.lab.device.bridge import Bridge
-from keisoku.lab.device.device import Device
+from keisoku.lab.device.device import LabDevice
 from keisoku.lab.device.nftables import Firewall, Nat
 from keisoku.lab.device.ovs import Ovs, OvsMpls, OvsVxlan
 from keisoku.lab.device.router import Router
@@ -17,13 +17,13 @@ from keisoku.lab.device.srv6 import Srv6
 from keisoku.lab.device.vxlan import Vxlan
 from keisoku.lab.device.wire import Cable, FaultyWire
 
-FAMILIES: dict[str, type[Device]] = {
+FAMILIES: dict[str, type[LabDevice]] = {
     device.family: device
     for device in (Cable, Bridge, Router, FaultyWire, Nat, Firewall, Vxlan, Srv6, Ovs, OvsMpls, OvsVxlan)
 }
 
 
-def find_device(name: str, field: str = "device") -> Device:
+def find_device(name: str, field: str = "device") -> LabDevice:
     """The device called `family` or `family?parameter=value&parameter=value`.
 
     Raises PlanError, with `field` as the option to blame, for a name or parameter that does not exist.

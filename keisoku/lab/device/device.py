@@ -1,4 +1,4 @@
-"""`Device`: what every device under test has: a name with parameters, needs, a way to be built, passages.
+"""`LabDevice`: what every device under test has: a name with parameters, needs, a way to be built, passages.
 
 One subclass a device, in the file of its family. A device is a plain value: what runs belongs to the lab.
 """
@@ -26,7 +26,7 @@ class Site:
     daemons: Daemons
 
 
-class Device(BaseModel, ABC):
+class LabDevice(BaseModel, ABC):
     """A device by family and parameters; written `family` or `family?name=value&name=value`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

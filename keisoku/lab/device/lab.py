@@ -16,7 +16,7 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.lab.daemons import Daemons
 from keisoku.lab.device import topology
 from keisoku.lab.device.catalogue import find_device
-from keisoku.lab.device.device import Device, Site
+from keisoku.lab.device.device import LabDevice, Site
 from keisoku.lab.device.faults import Applied, Faults
 from keisoku.lab.device.interface import disable_ipv6, receive_on_core, withhold_errors
 from keisoku.lab.device.passage import Passage
@@ -42,7 +42,7 @@ class Lab(Lifetime):
 
     def __init__(
         self,
-        device: str | Device = "bridge",
+        device: str | LabDevice = "bridge",
         ports: int = 2,
         *,
         mtu: int = 1500,
@@ -179,7 +179,7 @@ class Lab(Lifetime):
             self._daemons = None
 
 
-def _check(device: Device, ports: int, mtu: int, faults: Faults | None) -> None:
+def _check(device: LabDevice, ports: int, mtu: int, faults: Faults | None) -> None:
     if ports > device.most_ports == 2:
         raise PlanError("ports", f"{device.family} has two ports, not {ports}", "give 2, or choose bridge or router")
     if not 2 <= ports <= device.most_ports:

@@ -8,7 +8,7 @@ from pydantic import Field
 from pyroute2 import IPRoute
 
 from keisoku.host.program import Program
-from keisoku.lab.device.device import Device, Site
+from keisoku.lab.device.device import LabDevice, Site
 from keisoku.lab.device.passage import HOPS, Passage, inside
 from keisoku.lab.device.port import LabPort
 from keisoku.lab.device.vswitch import PROGRAMS, Vswitch
@@ -21,7 +21,7 @@ _ETHERTYPES = {"ipv4": "0x0800", "ipv6": "0x86dd"}
 _SWITCH = "switch"
 
 
-class Ovs(Device):
+class Ovs(LabDevice):
     """A learning switch; or with `flows`, so many flows towards each port, each for a destination MAC of its own.
 
     Flow 0 is for the tester port's MAC; what matches no flow is dropped.
@@ -53,7 +53,7 @@ class Ovs(Device):
         return port.mac, *(f"02:6b:74:{n >> 8:02x}:{n & 0xFF:02x}:{number}" for n in range(1, self.flows))
 
 
-class OvsMpls(Device):
+class OvsMpls(LabDevice):
     """Does `action` to the label of what goes from port 1 to port 2, and the reverse on the way back.
 
     A swap also counts down the label's time to live (RFC 3032 §2.4); a label that is pushed takes that of IP.

@@ -6,15 +6,15 @@ from typing import ClassVar
 
 from pyroute2 import IPRoute
 
+from keisoku.frame.networks import ipv4_network, ipv6_network
 from keisoku.lab.device import interface
-from keisoku.lab.device.device import Device, Site
+from keisoku.lab.device.device import LabDevice, Site
 from keisoku.lab.device.passage import Passage, routed
 from keisoku.lab.device.port import LabPort
 from keisoku.lab.device.topology import add_addresses
-from keisoku.lab.networks import ipv4_network, ipv6_network
 
 
-class Router(Device):
+class Router(LabDevice):
     """IPv4 and IPv6 forwarding between all ports, each a /24 and a /64."""
 
     family: ClassVar[str] = "router"

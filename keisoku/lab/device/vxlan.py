@@ -10,7 +10,7 @@ from typing import ClassVar
 from pyroute2 import IPRoute
 
 from keisoku.lab.device.bridge import bridge
-from keisoku.lab.device.device import Device, Site
+from keisoku.lab.device.device import LabDevice, Site
 from keisoku.lab.device.passage import Passage, ethernet, inside
 from keisoku.lab.device.port import LabPort
 from keisoku.lab.device.router import know_tester
@@ -22,7 +22,7 @@ PORT = 4789
 _HOPS = 64
 
 
-class TunnelEnd(Device):
+class TunnelEnd(LabDevice):
     """A VXLAN tunnel end at port 2, whose other end is the tester's port 2; a frame of port 1 is what it carries."""
 
     most_ports: ClassVar[int] = 2

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from keisoku.lab.device.device import Device, Site
+from keisoku.lab.device.device import LabDevice, Site
 
 
-class Cable(Device):
+class Cable(LabDevice):
     """One veth pair between the tester's ports; there is no DUT."""
 
     family: ClassVar[str] = "cable"
@@ -18,7 +18,7 @@ class Cable(Device):
         """Nothing to build."""
 
 
-class FaultyWire(Device):
+class FaultyWire(LabDevice):
     """The wire of core/bpf/faulty.c, which the lab attaches once all ports are up."""
 
     family: ClassVar[str] = "faulty"

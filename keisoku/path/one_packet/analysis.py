@@ -1,6 +1,6 @@
 """The answer of a one-packet measurement: bandwidth and latency of each hop, from its raw probes alone. Pure.
 
-It sends nothing and formats no figure; `keisoku/path/one_packet/campaign.py` probes, `report` shows.
+It sends nothing and formats no figure; `keisoku/path/one_packet/probing.py` probes, `report` shows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from keisoku.path.one_packet.minimum import HopSamples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.quoting import Quoting
 from keisoku.path.one_packet.segment import BITS, Segment, Span, rate
-from keisoku.path.one_packet.verdict import Verdict
+from keisoku.path.one_packet.verdict import PathVerdict
 from keisoku.run.observation import Interval, Observation, ObservedRow
 
 KIND = "path-one-packet"
@@ -51,7 +51,7 @@ def analyse(
     )
 
 
-def _segment_row(path: PathFit, segment: Segment, verdict: Verdict, noise: float | None) -> ObservedRow:
+def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: float | None) -> ObservedRow:
     figures: dict[str, Quantity] = {}
     intervals: dict[str, Interval] = {}
     said = []

@@ -12,7 +12,7 @@ from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.quoting import Quoting, classify
 from keisoku.path.one_packet.segment import DRAWS, SLOWEST_COPY, HopFit, Segment, Span, fit_hops, segments
 from keisoku.path.one_packet.train import Dispersion, dispersions
-from keisoku.path.one_packet.verdict import Verdict, verdicts
+from keisoku.path.one_packet.verdict import PathVerdict, verdicts
 
 REVERSE_SHARE = 1 / 3
 
@@ -24,7 +24,7 @@ class PathFit:
     hops: list[HopSamples]
     fits: list[HopFit]
     segments: list[Segment]
-    verdicts: list[Verdict]
+    verdicts: list[PathVerdict]
     trains: dict[int, Dispersion]
     quoting: dict[int, Quoting]
 

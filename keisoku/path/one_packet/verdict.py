@@ -26,7 +26,7 @@ Kind = Literal["one-stage", "hidden-stages", "token-bucket", "not-serialising", 
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PathVerdict:
     """How the links up to a hop take a packet."""
 
     kind: Kind
@@ -37,13 +37,13 @@ class Verdict:
     why: str = ""
 
 
-def verdicts(found: Sequence[Segment], trains: Mapping[int, Dispersion]) -> list[Verdict]:
+def verdicts(found: Sequence[Segment], trains: Mapping[int, Dispersion]) -> list[PathVerdict]:
     """One for each segment, in order.
 
     A train's rate is that of the slowest stage up to its hop. So it can contradict the one-packet rate of a segment
     only if that is the slowest so far; a segment behind a slower one is 'not-checked'.
     """
-    result: list[Verdict] = []
+    result: list[PathVerdict] = []
     slowest = np.inf
     bucket = np.inf
     back = 0.0
@@ -65,32 +65,32 @@ def verdicts(found: Sequence[Segment], trains: Mapping[int, Dispersion]) -> list
     return result
 
 
-def _verdict(segment: Segment, one: float | None, train: Dispersion | None, slowest: float) -> Verdict:
+def _verdict(segment: Segment, one: float | None, train: Dispersion | None, slowest: float) -> PathVerdict:
     if one is None:
         if segment.forward is None and segment.both is None:
-            return Verdict("not-checked", why="its slope is not known")
+            return PathVerdict("not-checked", why="its slope is not known")
         if train is not None and not train.limited_by_sender and train.rate < BUCKET_RATIO * min(slowest, 2e10):
-            return Verdict("token-bucket", stage_rate=train.rate)
+            return PathVerdict("token-bucket", stage_rate=train.rate)
         if (segment.forward or segment.both) is not None and _sure(segment):
-            return Verdict("not-serialising", why="no train showed a limit")
-        return Verdict("not-checked", why="its slope is lost in noise")
+            return PathVerdict("not-serialising", why="no train showed a limit")
+        return PathVerdict("not-checked", why="its slope is lost in noise")
     if train is None:
-        return Verdict("not-checked", why="no train to it told more than the way back")
+        return PathVerdict("not-checked", why="no train to it told more than the way back")
     if (
         train.rate < BUCKET_RATIO * min(one, slowest)
         and not train.limited_by_sender
         and train.upper < 0.7 * min(one, slowest)
     ):
-        return Verdict("token-bucket", stage_rate=train.rate)
+        return PathVerdict("token-bucket", stage_rate=train.rate)
     if slowest < HIDDEN_RATIO * one:
-        return Verdict("not-checked", why="an earlier hop is slower")
+        return PathVerdict("not-checked", why="an earlier hop is slower")
     if segment.joined:
-        return Verdict("not-checked", why="it is several hops")
+        return PathVerdict("not-checked", why="it is several hops")
     if segment.forward is None:
-        return Verdict("not-checked", why="only the sum of both ways is known")
+        return PathVerdict("not-checked", why="only the sum of both ways is known")
     if train.rate > HIDDEN_RATIO * one and train.lower > 1.15 * one:
-        return Verdict("hidden-stages", stages=max(2, round(train.rate / one)), stage_rate=train.rate)
-    return Verdict("one-stage")
+        return PathVerdict("hidden-stages", stages=max(2, round(train.rate / one)), stage_rate=train.rate)
+    return PathVerdict("one-stage")
 
 
 def _sure(segment: Segment) -> bool:

@@ -32,7 +32,7 @@ _STAGES = {"train": "long trains", "pair": "pairs", "sweep": "packet sizes"}
 
 
 @dataclass(frozen=True)
-class Way:
+class PairDirection:
     """All that was computed of one direction, for the answer, its flags and the plots."""
 
     direction: Direction
@@ -71,7 +71,7 @@ def analyse(
     )
 
 
-def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None) -> Way | None:
+def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None) -> PairDirection | None:
     """None if nothing was sent that way. A run that was stopped may hold long trains alone: no capacity then."""
     mine = [train for train in trains if train.direction == direction]
     if not mine:
@@ -85,7 +85,7 @@ def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None
     sweep = [train for train in mine if train.stage == "sweep"]
     sizes = sorted({train.ip_bytes for train in sweep})
     by_size = {size: capacity(dispersions([train for train in sweep if train.ip_bytes == size])) for size in sizes}
-    return Way(
+    return PairDirection(
         direction=direction,
         trains=mine,
         ip_bytes=last.ip_bytes,
@@ -123,7 +123,7 @@ def _adr(trains: Sequence[Train]) -> tuple[float, float] | None:
     return float(np.mean(rates)), float(np.std(rates, ddof=1) / np.sqrt(len(rates)))
 
 
-def _unfinished(ways: Sequence[Way], facts: Mapping[str, object]) -> list[Flag]:
+def _unfinished(ways: Sequence[PairDirection], facts: Mapping[str, object]) -> list[Flag]:
     """What a run lacks that was stopped before its end."""
     if facts.get(ENDED, True):
         return []
@@ -140,7 +140,7 @@ def _unfinished(ways: Sequence[Way], facts: Mapping[str, object]) -> list[Flag]:
     return [unfinished(present, missing)]
 
 
-def _row(way: Way) -> ObservedRow:
+def _row(way: PairDirection) -> ObservedRow:
     found = way.capacity
     figures = {}
     if found:
@@ -176,14 +176,14 @@ def _row(way: Way) -> ObservedRow:
     return ObservedRow(name=way.direction, figures=figures, group="Direction", remark=remark)
 
 
-def _limit(way: Way, found: Capacity) -> str:
+def _limit(way: PairDirection, found: Capacity) -> str:
     """What a row must say of its capacity, if it is not the path's; empty if nothing."""
     if too_coarse(way):
         return "the stamps are too coarse for these trains: their uncertainty is what the capacity says"
     return "the sender was slower than the path: a lower bound" if found.limited_by_sender else ""
 
 
-def _size_row(way: Way, size: int, found: Capacity) -> ObservedRow:
+def _size_row(way: PairDirection, size: int, found: Capacity) -> ObservedRow:
     figure = Quantity(value=found.bps, unit="bit/s", uncertainty=2 * found.error_bps)
     return ObservedRow(
         name=f"{size} byte, {way.direction}",
@@ -195,7 +195,7 @@ def _size_row(way: Way, size: int, found: Capacity) -> ObservedRow:
     )
 
 
-def _mode_row(way: Way, mode: Mode) -> ObservedRow:
+def _mode_row(way: PairDirection, mode: Mode) -> ObservedRow:
     figures = {
         "rate": Quantity(value=mode.centre_bps, unit="bit/s", uncertainty=(mode.high_bps - mode.low_bps) / 2),
         "pairs": Quantity(value=mode.pairs, unit="", uncertainty=0.0),

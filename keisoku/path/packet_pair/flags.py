@@ -11,7 +11,7 @@ from keisoku.path.packet_pair.settings import PacketPairSettings
 from keisoku.run.observation import Flag
 
 if TYPE_CHECKING:
-    from keisoku.path.packet_pair.analysis import Way
+    from keisoku.path.packet_pair.analysis import PairDirection
 
 BUSY_ADR = 0.99
 """Long trains surely below this share of the capacity shared the path with others."""
@@ -21,19 +21,19 @@ NEAR_WHOLE = 0.15
 """A ratio this close to a whole number may be a number of equal stages."""
 
 
-def flags_of(way: Way, settings: PacketPairSettings) -> list[Flag]:
+def flags_of(way: PairDirection, settings: PacketPairSettings) -> list[Flag]:
     """In the order of their weight."""
     found = [_bucket(way), _sender(way), _coalescence(way), _clock(way), _stages(way, settings), _busy(way)]
     return [flag for flag in found if flag is not None]
 
 
-def too_coarse(way: Way) -> bool:
+def too_coarse(way: PairDirection) -> bool:
     """Dispersions say more of the stamps than of the path: neither their rate nor who limits it can be told."""
     # clock_share = √2·σ_t / Δ
     return way.clock_share is not None and way.clock_share > 2**0.5 / COARSE
 
 
-def _bucket(way: Way) -> Flag | None:
+def _bucket(way: PairDirection) -> Flag | None:
     bucket = way.bucket
     if bucket is None:
         return None
@@ -51,7 +51,7 @@ def _bucket(way: Way) -> Flag | None:
     return Flag(name="token-bucket", text=text, figures=figures)
 
 
-def _sender(way: Way) -> Flag | None:
+def _sender(way: PairDirection) -> Flag | None:
     # By coarse stamps trains seem to arrive faster than they left, whatever the path does.
     if way.capacity is None or not way.capacity.limited_by_sender or too_coarse(way):
         return None
@@ -59,7 +59,7 @@ def _sender(way: Way) -> Flag | None:
     return Flag(name="sender-limited", text=text)
 
 
-def _coalescence(way: Way) -> Flag | None:
+def _coalescence(way: PairDirection) -> Flag | None:
     found = find_coalescence([train for train in way.trains if train.stage == "train"])
     if found is None or way.bucket is not None:
         return None
@@ -72,7 +72,7 @@ def _coalescence(way: Way) -> Flag | None:
     return Flag(name="interrupt-coalescence", text=text, figures=figures)
 
 
-def _clock(way: Way) -> Flag | None:
+def _clock(way: PairDirection) -> Flag | None:
     if way.capacity is None or way.clock_share is None:
         return None
     coarse = too_coarse(way)
@@ -85,7 +85,7 @@ def _clock(way: Way) -> Flag | None:
     return Flag(name="clock-limited", text=text, figures=figures)
 
 
-def _stages(way: Way, settings: PacketPairSettings) -> Flag | None:
+def _stages(way: PairDirection, settings: PacketPairSettings) -> Flag | None:
     """Either packets are held more often than there are IP links, or a one-packet rate is a whole part of ours."""
     if way.capacity is None or way.bucket is not None or way.capacity.limited_by_sender or too_coarse(way):
         return None
@@ -112,7 +112,7 @@ def _stages(way: Way, settings: PacketPairSettings) -> Flag | None:
     return Flag(name="hidden-l2-stage", text=text, figures=figures)
 
 
-def _busy(way: Way) -> Flag | None:
+def _busy(way: PairDirection) -> Flag | None:
     found = way.capacity
     if found is None or way.bucket is not None:
         return None

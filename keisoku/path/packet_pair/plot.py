@@ -9,20 +9,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keisoku.path.packet_pair.analysis import Way
+from keisoku.path.packet_pair.analysis import PairDirection
 from keisoku.path.packet_pair.modes import bin_width
 from keisoku.report.plot import Plot, axis, device_colour, hover
 
 _MEGA = 1e6
 
 
-def pair_plots(ways: Sequence[Way]) -> list[Plot]:
+def pair_plots(ways: Sequence[PairDirection]) -> list[Plot]:
     """Those that there is something to draw in."""
     plots = [_histogram(ways), _sizes(ways), _trains(ways)]
     return [plot for plot in plots if plot.traces]
 
 
-def _histogram(ways: Sequence[Way]) -> Plot:
+def _histogram(ways: Sequence[PairDirection]) -> Plot:
     axes = {"xaxis": axis("rate of a train, Mb/s"), "yaxis": axis("trains in a bin")}
     caption = "Rates that trains show, and their modes (lines: the capacity by the trains with the lowest delay sum)."
     plot = Plot("dispersion", caption, axes)
@@ -64,7 +64,7 @@ def _histogram(ways: Sequence[Way]) -> Plot:
     return plot
 
 
-def _sizes(ways: Sequence[Way]) -> Plot:
+def _sizes(ways: Sequence[PairDirection]) -> Plot:
     axes = {"xaxis": axis("IP bytes of a packet"), "yaxis": axis("capacity, Mb/s")}
     caption = "Capacity by packets of each size, with intervals of 95 %."
     plot = Plot("sizes", caption, axes)
@@ -92,7 +92,7 @@ def _sizes(ways: Sequence[Way]) -> Plot:
     return plot
 
 
-def _trains(ways: Sequence[Way]) -> Plot:
+def _trains(ways: Sequence[PairDirection]) -> Plot:
     axes = {"xaxis": axis("ms since the first packet arrived"), "yaxis": axis("place in the train")}
     caption = "Arrivals of long trains: one line for a link, two for a token bucket, steps for gathered interrupts."
     plot = Plot("trains", caption, axes)

@@ -20,7 +20,7 @@ from keisoku.path.time_source import Source
 from keisoku.path.train.dispersion import dispersions
 from keisoku.path.train.log import Train, TrainLog
 from keisoku.path.train.probe import Direction, TrainPlan
-from keisoku.path.train.session import Session
+from keisoku.path.train.session import TrainSession
 
 DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
 MTU_SIZES = (576, 1280, 1400, 1420, 1440, 1460, 1480, 1492, 1500, 2000, 4000, 4352, 6000, 8000, *SWEEP_SIZES)
@@ -45,7 +45,7 @@ Know = Callable[[Mapping[str, object]], None]
 
 
 def measure(
-    session: Session, settings: PacketPairSettings, told: Told = lambda _: None, know: Know = lambda _: None
+    session: TrainSession, settings: PacketPairSettings, told: Told = lambda _: None, know: Know = lambda _: None
 ) -> dict[str, object]:
     """Measures both directions; the trains are in `session.log`. Returns facts for the run's context.
 
@@ -99,7 +99,9 @@ def best_length(found: Capacity, ip_bytes: int, noise_ns: float) -> int:
     return int(np.clip(np.ceil(needed), 1, MOST_BULK - 1)) + 1
 
 
-def _buckets(session: Session, direction: Direction, ip_bytes: int, source: Source, watch: bool) -> tuple[float, bool]:
+def _buckets(
+    session: TrainSession, direction: Direction, ip_bytes: int, source: Source, watch: bool
+) -> tuple[float, bool]:
     """Long trains: the rate of the slowest in bit/s, and whether there is a token bucket."""
     plan = TrainPlan("train", direction, ip_bytes, BUCKET_PACKETS)
     first = session.run([plan], 0.0, watch).trains(source)
@@ -120,7 +122,7 @@ def _duration_s(trains: Sequence[Train]) -> float:
 
 
 def _pairs(
-    session: Session,
+    session: TrainSession,
     settings: PacketPairSettings,
     direction: Direction,
     mtu: int,
@@ -145,7 +147,7 @@ def _pairs(
 
 
 def _until_agreed(
-    session: Session, settings: PacketPairSettings, plan: TrainPlan, rough_bps: float, watch: bool
+    session: TrainSession, settings: PacketPairSettings, plan: TrainPlan, rough_bps: float, watch: bool
 ) -> Capacity | None:
     """Doubles the number of trains until two successive values agree and one train met no queue."""
     seen, wanted, before = TrainLog(), settings.pairs, None

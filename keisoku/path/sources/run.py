@@ -14,7 +14,7 @@ from keisoku.path.sources.analysis import analyse as analyse_log
 from keisoku.path.stamp_noise import stamp_noise
 from keisoku.path.train.probe import TrainPlan
 from keisoku.path.train.run import ENDED, read_trains
-from keisoku.path.train.session import Session
+from keisoku.path.train.session import TrainSession
 from keisoku.report.plot import Plot
 from keisoku.run.observation import Observation
 from keisoku.run.observation_directory import ObservationDirectory
@@ -26,7 +26,7 @@ _LEAST_GAP_S, _MOST_GAP_S = 0.003, 0.1
 
 
 def measure(
-    session: Session,
+    session: TrainSession,
     settings: SourceComparisonSettings,
     told: Callable[[str], None] = lambda _: None,
     know: Know = lambda _: None,
@@ -54,7 +54,7 @@ def measure(
     return facts
 
 
-def _gap_s(session: Session, settings: SourceComparisonSettings, ip_bytes: int) -> float:
+def _gap_s(session: TrainSession, settings: SourceComparisonSettings, ip_bytes: int) -> float:
     """From train to train: four times what a pair takes, by the pace at which a train comes through."""
     (train,) = session.run([TrainPlan("rough", settings.direction, ip_bytes, _ROUGH_PACKETS)], 0.0).trains()
     came = train.received_ns[train.received_ns > 0]

@@ -27,7 +27,7 @@ _MOST_PACKETS = 1500
 """From one collection to the next, so that the receiving socket holds them all."""
 
 
-class Session:
+class TrainSession:
     """Connected on entry. Raises EngineError, in a sentence that says what to do, for anything that fails."""
 
     def __init__(self, place: Place, port: int) -> None:

@@ -18,10 +18,10 @@ from keisoku.analysis.uncertainty import expanded, standard_error_of_mean
 from keisoku.report.plot import Plot
 from keisoku.run.observation import Flag, Observation, ObservedRow
 from keisoku.run.observation_directory import ObservationDirectory
-from keisoku.system.load.campaign import ALONE, TOGETHER
 from keisoku.system.load.clients import BULK, PROGRAMS
 from keisoku.system.load.plot import bulk_plots, load_plots
 from keisoku.system.load.run import KIND, LATENCIES, RUNS
+from keisoku.system.load.schedule import ALONE, TOGETHER
 
 ALL = "all"
 _EVEN = 1.1

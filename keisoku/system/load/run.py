@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from keisoku.run.observation_directory import ObservationDirectory
-from keisoku.system.load.campaign import Trial
 from keisoku.system.load.client_run import ClientRun
+from keisoku.system.load.schedule import LoadTrial
 
 KIND = "app-load"
 RUNS, LATENCIES, SLICES = "runs", "latencies", "slices"
 
 
-def append(directory: ObservationDirectory, trial: Trial, runs: Sequence[ClientRun]) -> None:
+def append(directory: ObservationDirectory, trial: LoadTrial, runs: Sequence[ClientRun]) -> None:
     """Keeps what all clients of a trial saw."""
     directory.append(LATENCIES, _latencies(trial, runs))
     directory.append(SLICES, _slices(trial, runs))
@@ -66,12 +66,12 @@ _SCHEMA = pa.schema(
 )
 
 
-def _latencies(trial: Trial, runs: Sequence[ClientRun]) -> pa.Table:
+def _latencies(trial: LoadTrial, runs: Sequence[ClientRun]) -> pa.Table:
     rows = [(trial.number, run.client, *bucket) for run in runs for bucket in run.latencies]
     return _table(rows, ("trial", "client", "lower_ns", "upper_ns", "count"))
 
 
-def _slices(trial: Trial, runs: Sequence[ClientRun]) -> pa.Table:
+def _slices(trial: LoadTrial, runs: Sequence[ClientRun]) -> pa.Table:
     rows = [(trial.number, run.client, at, *counts) for run in runs for at, counts in enumerate(run.slices)]
     return _table(rows, ("trial", "client", "slice", "completed", "received_bytes"))
 

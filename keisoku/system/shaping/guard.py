@@ -1,7 +1,8 @@
 """The guard: a process of its own that lifts the limits of a run which died or hangs. It sets none.
 
 It hears a byte from the run every second. When the run's end of the pipe closes (also by kill -9), or nothing is heard
-for `PATIENCE_S`, it undoes the journal. Run as `python -m keisoku.system.shaping.guard JOURNAL` with the pipe as its input.
+for `PATIENCE_S`, it undoes the journal. Run as
+`python -m keisoku.system.shaping.guard JOURNAL` with the pipe as its input.
 """
 
 from __future__ import annotations

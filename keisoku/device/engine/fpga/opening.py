@@ -15,7 +15,7 @@ from keisoku.device.plan.plan import Plan
 from keisoku.errors import PlanError
 from keisoku.fpga.cable import bare_cable, free_running
 from keisoku.fpga.instrument import Instrument
-from keisoku.simulated_device.device import Device, find_device
+from keisoku.simulated_device.device import SimulatedDevice, find_device
 
 
 def on_fpga(plan: Plan) -> FpgaEngine:
@@ -57,7 +57,7 @@ def _addresses(plan: Plan) -> list[FpgaAddress]:
     return found
 
 
-def _device(plan: Plan, simulated: bool) -> Device | None:
+def _device(plan: Plan, simulated: bool) -> SimulatedDevice | None:
     """What is between the model's ports; None at a board."""
     kind, _, name = (plan.dut or "").partition(":")
     if plan.dut is not None and not (simulated and kind == "sim"):
@@ -71,6 +71,6 @@ def _device(plan: Plan, simulated: bool) -> Device | None:
     return device if plan.calibrate.length_m is None else device.with_cable(plan.calibrate.length_m)
 
 
-def _between(plan: Plan, device: Device | None) -> str:
+def _between(plan: Plan, device: SimulatedDevice | None) -> str:
     ports = f"{plan.port_fields()[0][1]} to {plan.port_fields()[-1][1]}"
     return ports if device is None else f"simulated {device.title} between the ports of the instrument's RTL"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from one_stream import facts_of
 
 from keisoku.analysis.line import fit_line
 from keisoku.analysis.quantity import Quantity
@@ -16,6 +15,7 @@ from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.frame.rates import maximum_frames_per_second
 from keisoku.run.result import Line, Result, Row
 from keisoku.run.run import Run
+from support.one_stream import facts_of
 
 SIZES = [64, 128, 256, 512, 1024, 1280, 1518]
 LINK = 10e9

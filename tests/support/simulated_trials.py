@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trials import drive
-
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import Traffic
@@ -14,10 +12,11 @@ from keisoku.device.method.table import begin
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.run.result import Result
-from keisoku.simulated_device.device import Device, parse_device
+from keisoku.simulated_device.device import SimulatedDevice, parse_device
+from support.trials import drive
 
 
-def device(toml: str) -> Device:
+def device(toml: str) -> SimulatedDevice:
     return parse_device(toml, "test")
 
 
@@ -27,7 +26,7 @@ def plan(method: str, **source: Any) -> Plan:
 
 def carry_out(
     plan: Plan,
-    device: Device,
+    device: SimulatedDevice,
     spoil: Callable[[int, Trial, Facts], Facts] = lambda index, trial, facts: facts,
     engine: SimulatedEngine | None = None,
 ) -> tuple[Result, list[TrialRecord]]:

@@ -60,7 +60,7 @@ class _Hop:
         return max(TIMEOUT_FLOOR_NS, 3 * self.longest_ns) if self.longest_ns else TIMEOUT_NS
 
 
-class HopCampaign:
+class HopProbing:
     """One measurement; `probes` holds every packet sent so far."""
 
     def __init__(

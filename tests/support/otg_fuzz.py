@@ -1,6 +1,6 @@
 """Schemathesis against the server: with OTG's document and with keisoku's own. Whatever comes, no 5xx and no end.
 
-    python tests/otg_fuzz.py --minutes 5 [--document openapi.yaml]
+    python tests/support/otg_fuzz.py --minutes 5 [--document openapi.yaml]
 
 `--document` is OTG's own, of github.com/open-traffic-generator/models (artifacts/openapi.yaml); without it that of
 `otg_document` is taken.
@@ -22,7 +22,6 @@ from typing import Any
 import schemathesis
 import yaml
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from otg_document import document
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -34,6 +33,7 @@ from keisoku.otg.controller import Controller
 from keisoku.otg.server import Listening, Server
 from keisoku.service.openapi import openapi
 from keisoku.service.operation import BASE
+from support.otg_document import document
 
 _PLAN = ("phases", "seed")
 _EXAMPLES = 5

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from trials import Spoiled, carried, incomplete
 
 from keisoku.device.engine.opening import on_lab
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.record.frames import ENTRY
 from keisoku.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial
 from keisoku.lab.device.lab import Lab
+from support.trials import Spoiled, carried, incomplete
 
 FRAMES = 240
 """Of each port: fewer than a veth holds, so that no device loses one while a CPU stands still; divisible by the

@@ -1,4 +1,4 @@
-"""`Campaign`: which cell is measured next, until each was measured often enough, and then around the best ones.
+"""`CellSchedule`: which cell is measured next, until each was measured often enough, and then around the best ones.
 
 Pure: it measures nothing and reads no clock. A round holds every cell that is not settled once, in random order, so
 that what changes slowly on the host meets all cells alike.
@@ -23,7 +23,7 @@ class Cell:
     message_bytes: int
 
 
-class Campaign:
+class CellSchedule:
     """Ask `next`, measure, `tell`. `refinements` times sizes halfway to the neighbours of the best set are added."""
 
     def __init__(self, cells: Sequence[Cell], rule: Confidence, seed: int, refinements: int = 0) -> None:

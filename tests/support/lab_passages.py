@@ -9,7 +9,6 @@ import scapy.contrib.mpls
 import scapy.layers.inet
 import scapy.layers.inet6
 import scapy.layers.vxlan
-from lab_frames import Tap
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import NoPayload, Packet
@@ -17,6 +16,7 @@ from scapy.packet import NoPayload, Packet
 from keisoku.host.program import Program
 from keisoku.lab.device.lab import Lab
 from keisoku.lab.device.port import LabPort
+from support.lab_frames import Tap
 
 MakeTap = Callable[[LabPort], Tap]
 _LAYERS = {

@@ -1,6 +1,6 @@
 """Runs a notebook's cells in order, as a kernel would, and keeps what the last line of each shows.
 
-    python tests/notebook.py examples/first-look.ipynb      writes the outputs into the file
+    python tests/support/notebook.py examples/first-look.ipynb      writes the outputs into the file
 
 Of a kernel it has what our notebooks need: one namespace, and the value of a cell's last expression as HTML and text.
 """

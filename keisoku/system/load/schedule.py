@@ -34,7 +34,7 @@ def groups(pattern: str, names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 @dataclass(frozen=True)
-class Trial:
+class LoadTrial:
     """One run to be: its place in the order, what it repeats, and its loads."""
 
     number: int
@@ -48,7 +48,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Campaign:
+class LoadSchedule:
     """Every pattern at every concurrency, for every file of `each_file` (if none: all by weight).
 
     All that `repetitions` times, in random order, `rest_s` apart.
@@ -74,10 +74,10 @@ class Campaign:
         for pattern in self.patterns:
             groups(pattern, [load.name for load in self.loads])
 
-    def trials(self) -> list[Trial]:
+    def trials(self) -> list[LoadTrial]:
         """All runs in their order: each repetition is complete, and shuffled by itself."""
         order = random.Random(self.seed)
-        found: list[Trial] = []
+        found: list[LoadTrial] = []
         for repetition in range(self.repetitions):
             every = [
                 (pattern, concurrency, file, loads)
@@ -90,12 +90,12 @@ class Campaign:
             for pattern, concurrency, file, group in every:
                 loads = [replace(load, paths=((file, 1.0),)) if file else load for load in group]
                 seeded = tuple(replace(load, seed=self.seed + 1000 * repetition + at) for at, load in enumerate(loads))
-                found.append(Trial(len(found), pattern, concurrency, repetition, seeded, file))
+                found.append(LoadTrial(len(found), pattern, concurrency, repetition, seeded, file))
         return found
 
     def run(
         self,
-        keep: Callable[[Trial, Sequence[ClientRun]], None],
+        keep: Callable[[LoadTrial, Sequence[ClientRun]], None],
         say: Callable[[str], None],
         hosts: SshHosts | None = None,
     ) -> None:
