@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from keisoku.lab.available import available
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 from keisoku.system.interval_log import IntervalLog
 from keisoku.system.objective import Goal, Objective
 from keisoku.system.observation import Observation
@@ -154,7 +154,7 @@ def search(system: System, name: str, mechanism: Mechanism, seconds: float) -> s
         settle_s=mechanism.settle_s,
     )
     with tempfile.TemporaryDirectory(prefix=f"keisoku-{name}-") as folder:
-        directory = ObservationDirectory.create(Path(folder) / "run", KIND, settings.model_dump(mode="json"), {})
+        directory = RunDirectory.create(Path(folder) / "run", KIND, settings.model_dump(mode="json"), {})
         with IntervalLog(directory) as log:
             found = carry_out(system, settings, log, lambda text: print(f"  {text}", file=sys.stderr))
     assert isinstance(found, LimitFound)

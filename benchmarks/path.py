@@ -29,7 +29,7 @@ from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.probing import HopProbing
 from keisoku.path.one_packet.settings import OnePacketSettings
 from keisoku.path.one_packet.sockets import HopSockets
-from keisoku.run.observation import Observation
+from keisoku.run.result import Result
 
 M = 1_000_000
 PORT = 33435
@@ -150,7 +150,7 @@ def rows(name: str, case: Case) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def _flags(answer: Observation) -> list[str]:
+def _flags(answer: Result) -> list[str]:
     return [f"{flag.name} {flag.text}" for flag in answer.flags]
 
 

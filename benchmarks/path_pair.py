@@ -22,7 +22,7 @@ from keisoku.path.packet_pair.settings import PacketPairSettings
 from keisoku.path.packet_pair.stages import measure
 from keisoku.path.train.serve import Server
 from keisoku.path.train.session import TrainSession
-from keisoku.run.observation import Observation
+from keisoku.run.result import Result
 
 GIGABIT, FAST, SLOW = 1_000_000_000, 100_000_000, 10_000_000
 REPETITIONS = 5
@@ -74,7 +74,7 @@ CASES = (
 )
 
 
-def once(case: Case) -> tuple[Observation, float]:
+def once(case: Case) -> tuple[Result, float]:
     """One measurement, forward and reverse, and how long it took in s."""
     with PathLab(case.hops, cross_traffic=case.cross) as lab, off(lab.core):
         server = Server(Place(lab.target_address, lab.target_namespace), 0)
@@ -95,7 +95,7 @@ def once(case: Case) -> tuple[Observation, float]:
             thread.join()
 
 
-def value(found: Observation, figure: str) -> float:
+def value(found: Result, figure: str) -> float:
     """bit/s, forward."""
     row = next(row for row in found.rows if row.name == "forward")
     return row.figures[figure].value if figure in row.figures else float("nan")

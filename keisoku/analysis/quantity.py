@@ -28,16 +28,36 @@ class Contribution(_Model):
     """Standard uncertainty (k = 1) of the figure from this source alone, in the figure's unit."""
 
 
+class Interval(_Model):
+    """A confidence interval that need not be symmetrical, in the unit of its figure."""
+
+    lower: float
+    upper: float
+    confidence: float = 0.95
+
+
 class Quantity(_Model):
     """A figure. `uncertainty` is expanded (k = 2) in the same unit; None: not known, said so when shown."""
 
     value: float
     unit: str
     uncertainty: float | None = None
+    interval: Interval | None = None
+    """Shown in place of `uncertainty` where the uncertainty is not symmetrical."""
     budget: tuple[Contribution, ...] = ()
     """What `uncertainty` consists of, where it was put together from parts."""
 
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Lower and upper end of what the figure may be; None if that is not known."""
+        if self.interval is not None:
+            return self.interval.lower, self.interval.upper
+        if self.uncertainty is None:
+            return None
+        return self.value - self.uncertainty, self.value + self.uncertainty
+
     @model_serializer(mode="wrap")
-    def _without_empty_budget(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_what_is_absent(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = handler(self)
-        return values if self.budget else {key: value for key, value in values.items() if key != "budget"}
+        absent = {name for name in ("budget", "interval") if not getattr(self, name)}
+        return {key: value for key, value in values.items() if key not in absent}

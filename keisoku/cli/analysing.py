@@ -9,10 +9,10 @@ import click
 
 from keisoku.cli.observation import publish
 from keisoku.report.plot import Plot
-from keisoku.run.observation import Observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
 
-Analysis = Callable[[ObservationDirectory], tuple[Observation, Sequence[Plot]]]
+Analysis = Callable[[RunDirectory], tuple[Result, Sequence[Plot]]]
 
 
 class Analyses:
@@ -21,7 +21,7 @@ class Analyses:
     def __init__(self, of_kind: Mapping[str, Analysis]) -> None:
         self._of_kind = dict(of_kind)
 
-    def run(self, directory: ObservationDirectory, as_json: bool) -> None:
+    def run(self, directory: RunDirectory, as_json: bool) -> None:
         """Writes and prints what the raw data of a directory say."""
         observation, plots = self._of_kind[directory.kind](directory)
         publish(observation, directory, plots, as_json)
@@ -34,6 +34,6 @@ class Analyses:
         @click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output")
         def analyse(run: Path, as_json: bool) -> None:
             """Makes result and report of RUN again from its raw data."""
-            self.run(ObservationDirectory.open(run, *self._of_kind), as_json)
+            self.run(RunDirectory.open(run, *self._of_kind), as_json)
 
         return analyse

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from keisoku.errors import EngineError
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 
 
 @contextmanager
 def kept(
-    directory: Callable[[], ObservationDirectory | None], table: str, analyse: str = "keisoku path analyse"
+    directory: Callable[[], RunDirectory | None], table: str, analyse: str = "keisoku path analyse"
 ) -> Iterator[None]:
     """Adds the directory to an error or interruption if rows of `table` are kept there, which `analyse` reads."""
     try:

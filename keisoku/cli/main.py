@@ -15,6 +15,7 @@ from keisoku.errors import KeisokuError
 NAMES = (
     "run",
     "app",
+    "analyse",
     "report",
     "compare",
     "study",

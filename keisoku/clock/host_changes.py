@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.clock.host_clocks import HostClocks
-from keisoku.run.observation import Flag
+from keisoku.run.result import Flag
 
 
 def changes(looks: Sequence[HostClocks]) -> list[Flag]:

@@ -6,59 +6,61 @@ Pure. A rate that is wrong by a share makes every time and every bandwidth wrong
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from pydantic import TypeAdapter
 
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.clock.interval_clock import interval_rate
 from keisoku.clock.rate import Rate
-from keisoku.run.observation import Interval, Observation, ObservedRow
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
 
 _TIMES = frozenset({"ns", "s", "ns/byte"})
 UNITS = _TIMES | {"bit/s", "byte/s", "frames/s", "packets/s", "Hz"}
 """Figures of these units are as wrong as the second that they were measured with."""
-KINDS = frozenset({"path-one-packet", "path-packet-pair"})
-"""Measurements whose times are intervals by CLOCK_MONOTONIC or CLOCK_REALTIME, which are steered alike. A one-way
-delay is none: it is a difference of two clocks, of which a rate says nothing."""
 CONTEXT = "interval_clock"
 """Where a run keeps the rate that it was measured with."""
 _RATE = TypeAdapter(Rate)
 
 
-def to_context(rate: Rate) -> dict[str, object]:
-    """For the context of a run, so that it can be analysed again without the machine it was measured on."""
-    kept: dict[str, object] = _RATE.dump_python(rate, mode="json")
-    return kept
+def context(rate: Rate | None = None) -> dict[str, object]:
+    """For the context of a run, so that it can be analysed again without the machine it was measured on.
+
+    For measurements whose times are intervals by CLOCK_MONOTONIC or CLOCK_REALTIME, which are steered alike. A one-way
+    delay is none: it is a difference of two clocks, of which a rate says nothing.
+    """
+    return {CONTEXT: _RATE.dump_python(interval_rate() if rate is None else rate, mode="json")}
 
 
-def of_context(kept: object) -> Rate:
-    """What `to_context` kept. Raises ValueError if it is something else."""
-    return _RATE.validate_python(kept)
+def with_rate_of(directory: RunDirectory, result: Result) -> Result:
+    """The result with the rate of the clock that its run was measured with. Raises ValueError if it is damaged."""
+    return rated(result, _RATE.validate_python(directory.context[CONTEXT]))
 
 
-def rated(observation: Observation, rate: Rate) -> Observation:
+def rated(result: Result, rate: Rate) -> Result:
     """The same with the rate taken off and in every budget and interval, and said once in the remarks."""
-    rows = tuple(_row(row, rate) for row in observation.rows)
-    flags = tuple(
-        flag.model_copy(update={"figures": {name: _figure(figure, rate) for name, figure in flag.figures.items()}})
-        for flag in observation.flags
+    remarks = [*result.remarks, rate.statement] if rate.statement else result.remarks
+    return result.model_copy(
+        update={
+            "rows": [row.model_copy(update={"figures": _figures(row.figures, rate)}) for row in result.rows],
+            "flags": [flag.model_copy(update={"figures": _figures(flag.figures, rate)}) for flag in result.flags],
+            "remarks": remarks,
+        }
     )
-    remarks = (*observation.remarks, rate.statement) if rate.statement else observation.remarks
-    return observation.model_copy(update={"rows": rows, "flags": flags, "remarks": remarks})
 
 
-def _row(row: ObservedRow, rate: Rate) -> ObservedRow:
-    figures = {name: _figure(figure, rate) for name, figure in row.figures.items()}
-    intervals = {
-        name: _interval(interval, row.figures[name], rate) if row.figures[name].unit in UNITS else interval
-        for name, interval in row.intervals.items()
-    }
-    return row.model_copy(update={"figures": figures, "intervals": intervals})
+def _figures(figures: Mapping[str, Quantity], rate: Rate) -> dict[str, Quantity]:
+    return {name: _figure(figure, rate) for name, figure in figures.items()}
 
 
 def _figure(figure: Quantity, rate: Rate) -> Quantity:
-    if figure.unit not in UNITS or figure.uncertainty == 0:
+    if figure.unit not in UNITS or (figure.uncertainty == 0 and figure.interval is None):
         return figure  # a count, a bound or a setting: nothing measured it
-    return rate.with_rate(figure.model_copy(update={"value": figure.value * _factor(figure.unit, rate)}))
+    rated = rate.with_rate(figure.model_copy(update={"value": figure.value * _factor(figure.unit, rate)}))
+    if figure.interval is None:
+        return rated
+    return rated.model_copy(update={"interval": _interval(figure.interval, figure, rate)})
 
 
 def _interval(interval: Interval, figure: Quantity, rate: Rate) -> Interval:

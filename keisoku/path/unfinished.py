@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keisoku.run.observation import Flag
+from keisoku.run.result import Flag
 
 UNFINISHED = "unfinished"
 

@@ -1,4 +1,4 @@
-"""A run as CSV: one file for each method, one for all trials. Full precision, units in column names.
+"""Results as CSV: one file for each. Full precision, units in column names.
 
 For programs: nothing is rounded or scaled, and an unknown uncertainty is an empty cell.
 """
@@ -6,16 +6,12 @@ For programs: nothing is rounded or scaled, and an unknown uncertainty is an emp
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.record.trial import TrialRecord
-from keisoku.device.report.accounting import account
-from keisoku.device.report.device import Device
 from keisoku.report.budget import Entry, entries
 from keisoku.run.result import Result
-from keisoku.run.run import Run
 
 UNITS = {
     "ns": "ns",
@@ -29,26 +25,22 @@ UNITS = {
 }
 
 
-def write_csv(run: Run, directory: Path) -> list[Path]:
-    """Writes `METHOD.csv`, `METHOD_line.csv` where a line was fitted, `METHOD_budget.csv`, and `trials.csv`.
+def write_csv(folder: Path, results: Sequence[Result], more: Mapping[str, Iterable[Sequence[object]]]) -> list[Path]:
+    """Writes `NAME.csv` for each result, `NAME_line.csv` where a line was fitted, `NAME_budget.csv`, and `more`.
 
-    Makes `directory` if need be and replaces files of those names; returns what it wrote.
-    Raises OSError if that is not possible.
+    `more` are rows by the name of their file. Makes `folder` if need be and replaces files of those names; returns
+    what it wrote. Raises OSError if that is not possible.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    device = Device(0, "", run)
+    folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for method in dict.fromkeys(result.method for result in run.results):
-        result = device.result(method)
-        if result is None:
-            continue
-        written.append(_write(directory / f"{method}.csv", _result_rows(result)))
+    for result in results:
+        name = result.measurement.replace(" ", "-")
+        written.append(_write(folder / f"{name}.csv", _result_rows(result)))
         if result.line:
-            written.append(_write(directory / f"{method}_line.csv", _line_rows(result)))
+            written.append(_write(folder / f"{name}_line.csv", _line_rows(result)))
         if budgets := entries(result):
-            written.append(_write(directory / f"{method}_budget.csv", _budget_rows(budgets)))
-    written.append(_write(directory / "trials.csv", _trial_rows(run.records)))
-    return written
+            written.append(_write(folder / f"{name}_budget.csv", _budget_rows(budgets)))
+    return [*written, *(_write(folder / f"{name}.csv", rows) for name, rows in more.items())]
 
 
 def _write(path: Path, rows: Iterable[Sequence[object]]) -> Path:
@@ -59,16 +51,33 @@ def _write(path: Path, rows: Iterable[Sequence[object]]) -> Path:
 
 def _result_rows(result: Result) -> Iterable[Sequence[object]]:
     names = list(dict.fromkeys(name for row in result.rows for name in row.figures))
-    units = {name: row.figures[name].unit for row in result.rows for name in row.figures}
-    columns = [f"{name}_{UNITS.get(units[name], units[name])}" for name in names]
-    head = [cell for column in columns for cell in (column, f"{column}_uncertainty_k2")]
-    yield ["frame_bytes", "case", *head, "trial", "remark"]
+    units = {name: {row.figures[name].unit for row in result.rows if name in row.figures} for name in names}
+    sided = {name for row in result.rows for name, figure in row.figures.items() if figure.interval}
+    of_frames = any(row.frame_bytes for row in result.rows)
+    grouped = any(row.group for row in result.rows)
+    head: list[object] = [*(["frame_bytes"] if of_frames else []), *(["group"] if grouped else []), "case"]
+    for name in names:
+        column = f"{name}_{_unit(units[name])}".removesuffix("_")
+        head += [column, f"{column}_uncertainty_k2"]
+        head += [f"{name}_unit"] if len(units[name]) > 1 else []
+        head += [f"{column}_lower", f"{column}_upper"] if name in sided else []
+    yield [*head, "trial", "remark"]
     for row in result.rows:
-        cells: list[object] = []
+        cells: list[object] = [*([row.frame_bytes] if of_frames else []), *([row.group] if grouped else []), row.case]
         for name in names:
             figure = row.figures.get(name)
             cells += ["", ""] if figure is None else [figure.value, _uncertainty(figure)]
-        yield [row.frame_bytes, row.case, *cells, "" if row.trial is None else row.trial, row.remark]
+            if len(units[name]) > 1:
+                cells.append(figure.unit if figure else "")
+            if name in sided:
+                ends = figure.interval if figure else None
+                cells += [ends.lower, ends.upper] if ends else ["", ""]
+        yield [*cells, "" if row.trial is None else row.trial, row.remark]
+
+
+def _unit(units: set[str]) -> str:
+    """For the name of a column; empty where rows have different ones, which then stand in a column of their own."""
+    return UNITS.get(unit := next(iter(units)), unit) if len(units) == 1 else ""
 
 
 def _uncertainty(figure: Quantity) -> object:
@@ -95,64 +104,3 @@ def _budget_rows(budgets: Iterable[Entry]) -> Iterable[Sequence[object]]:
         for part in entry.quantity.budget:
             cells = [getattr(part, name) for name in names]
             yield [size, entry.case, entry.figure, entry.quantity.unit, *cells, _uncertainty(entry.quantity)]
-
-
-def _trial_rows(records: Iterable[TrialRecord]) -> Iterable[Sequence[object]]:
-    yield [
-        "trial",
-        "method",
-        "purpose",
-        "started_at_utc",
-        "frame_bytes",
-        "duration_ns",
-        "intended_frames_per_second",
-        "offered_frames_per_second",
-        "intended_frames",
-        "offered_frames",
-        "forwarded_frames",
-        "lost_frames",
-        "lost_gaps",
-        "corrupt_frames",
-        "corrupt_arrivals",
-        "duplicated_frames",
-        "reordered_frames",
-        "foreign_frames",
-        "received_frames",
-        "tester_dropped_frames",
-        "latency_min_ns",
-        "latency_mean_ns",
-        "latency_max_ns",
-        "latency_deviation_ns",
-        "adds_up",
-        "stopped_for_loss",
-        "invalid_because",
-    ]
-    for record in sorted(records, key=lambda record: record.index):
-        trial, sent, tracked = record.trial, record.facts.sent, record.facts.tracked
-        latency = tracked.latency
-        yield [
-            record.index,
-            record.method,
-            trial.purpose,
-            record.started_at,
-            trial.frame_bytes,
-            trial.duration_ns,
-            trial.frames_per_second,
-            record.offered_fps,
-            record.intended_frames,
-            sent.offered_frames,
-            tracked.forwarded_frames,
-            tracked.lost_frames,
-            len(tracked.lost),
-            tracked.corrupt.count,
-            tracked.corrupt_arrivals,
-            tracked.duplicated.count,
-            tracked.reordered.count,
-            tracked.foreign_frames,
-            tracked.received_frames,
-            record.facts.tester_dropped_frames,
-            *((latency.min_ns, latency.mean_ns, latency.max_ns, latency.deviation_ns) if latency else ("", "", "", "")),
-            account(record).adds_up,
-            record.facts.stopped_for_loss,
-            "; ".join(record.invalid_because),
-        ]

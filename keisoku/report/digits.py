@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Interval, Quantity
 
 SCALES: dict[str, tuple[tuple[int, str], ...]] = {
     "ns": ((0, "ns"), (3, "µs"), (6, "ms"), (9, "s")),
@@ -41,11 +41,15 @@ class Digits:
     uncertainty: str
     unit: str
     mark: str
-    """One of `MARKS`, or empty if `uncertainty` says all."""
+    """One of `MARKS`, or empty if the uncertainty or the ends say all."""
+    ends: str = ""
+    """'5.1 … 5.9', of an interval that is not symmetrical."""
 
     @property
     def compact(self) -> str:
-        """'12.34 ± 0.05' or '12.3†', for a table whose head names the unit."""
+        """'12.34 ± 0.05', '5.4 (5.1 … 5.9)' or '12.3†', for a table whose head names the unit."""
+        if self.ends:
+            return f"{self.value} ({self.ends})"
         return f"{self.value} ± {self.uncertainty}" if self.uncertainty else self.value + self.mark
 
 
@@ -58,6 +62,8 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
     power, name = _scale(quantity.unit, unit, _magnitude(quantity))
     if not math.isfinite(quantity.value):
         return Digits("–", "", name, "")
+    if quantity.interval is not None and (shown := _with_ends(quantity, quantity.interval, name)):
+        return shown
     value = Decimal(repr(quantity.value)).scaleb(-power)
     uncertainty = quantity.uncertainty
     if uncertainty is None or not math.isfinite(uncertainty) or uncertainty < 0:
@@ -69,26 +75,11 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
     return Digits(_plain(value.quantize(place, context=WIDE)), _plain(error.quantize(place, context=WIDE)), name, "")
 
 
-def interval(quantity: Quantity, lower: float, upper: float, unit: str | None = None) -> tuple[Digits, str]:
-    """A figure with a confidence interval that is not symmetrical: its digits, and '5.4 (5.1 … 5.9)'.
-
-    All three are rounded to a digit of the narrower side. An interval that is not finite leaves the figure as it is.
-    """
-    width = min(quantity.value - lower, upper - quantity.value)
-    if not math.isfinite(upper - lower) or not width > 0:
-        shown = digits(quantity, unit)
-        return shown, shown.compact
-    first = digits(quantity.model_copy(update={"uncertainty": width}), unit)
-    ends = [
-        digits(quantity.model_copy(update={"value": end, "uncertainty": width}), first.unit).value
-        for end in (lower, upper)
-    ]
-    return first, f"{first.value} ({ends[0]} … {ends[1]})"
-
-
 def text(quantity: Quantity) -> str:
     """One figure in a sentence: '12.34 ± 0.05 µs', '811 ns (exact)', '12.3 µs (uncertainty unknown)'."""
     shown = digits(quantity)
+    if shown.ends:
+        return f"{shown.compact} {shown.unit}"
     said = {UNKNOWN_MARK: " (uncertainty unknown)", EXACT_MARK: " (exact)"}.get(shown.mark, "")
     pair = f"{shown.value} ± {shown.uncertainty}" if shown.uncertainty else shown.value
     return f"{pair} {shown.unit}{said}"
@@ -97,7 +88,7 @@ def text(quantity: Quantity) -> str:
 def value_text(quantity: Quantity) -> str:
     """The value and its unit in at most four digits, for prose that a table with uncertainties backs up."""
     known = digits(quantity)
-    unknown = digits(quantity.model_copy(update={"uncertainty": None}), known.unit)
+    unknown = digits(quantity.model_copy(update={"uncertainty": None, "interval": None}), known.unit)
     figures = sum(character.isdigit() for character in known.value.lstrip("−0."))
     return f"{known.value if figures <= DIGITS_UNKNOWN else unknown.value} {known.unit}"
 
@@ -131,6 +122,18 @@ def scale(unit: str, magnitude: float) -> tuple[float, str]:
 def count(frames: int) -> str:
     """A whole number with thin spaces between thousands (ISO 80000-1 §7.3.1)."""
     return f"{frames:,}".replace(",", THIN_SPACE)
+
+
+def _with_ends(quantity: Quantity, interval: Interval, unit: str) -> Digits | None:
+    """All three rounded to a digit of the narrower side; None for an interval that is not finite or has no width."""
+    width = min(quantity.value - interval.lower, interval.upper - quantity.value)
+    if not math.isfinite(interval.upper - interval.lower) or not width > 0:
+        return None
+    value, lower, upper = (
+        digits(Quantity(value=each, unit=quantity.unit, uncertainty=width), unit)
+        for each in (quantity.value, interval.lower, interval.upper)
+    )
+    return Digits(value.value, "", unit, "", f"{lower.value} … {upper.value}")
 
 
 def _magnitude(quantity: Quantity) -> float:

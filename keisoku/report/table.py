@@ -1,16 +1,17 @@
-"""A method's result as a table: heads with units, cells as digits. Layout belongs to HTML and text.
+"""A result as tables: heads with units, cells as digits. Layout belongs to the page and the terminal.
 
 Never rounds by itself; `digits` does.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.report import digits
-from keisoku.run.result import Line, Result
+from keisoku.run.result import Flag, Line, Result, Row
 
 COLUMNS = {
     "start": "From",
@@ -45,7 +46,9 @@ COLUMNS = {
     "filo_max": "Maximum FILO",
     "p50": "Median",
     "p99": "99 %",
+    "p90": "90 %",
     "p99.9": "99.9 %",
+    "p99.99": "99.99 %",
     "max": "Maximum",
     "pdv": "Delay variation",
     "pdv_p1": "1 % of trials",
@@ -131,6 +134,10 @@ COLUMNS = {
 """Figures in the order of a table, and their heads; a figure not named here comes last, by its name."""
 
 
+ABBREVIATIONS = frozenset({"adev", "mdev", "tdev", "hdev", "mtie", "rtt", "icmp", "tsc", "ttl", "adr", "pdv"})
+"""Words of a figure's name that are written in capitals."""
+SPAN_MAX = 300.0
+"""A column whose figures differ by more is not shown in one unit: each cell has its own."""
 WORDS = ("Remark", "Line", "Case", "Verdict", "Device", "Figure", "Cell", "Contribution", "Distribution")
 """Titles of columns that hold words and not figures."""
 
@@ -154,24 +161,32 @@ class Table:
     """The marks that occur, to be explained below."""
 
 
-def method_table(result: Result) -> Table:
-    """All figures of a result: one row each, one unit per column."""
-    rows = sorted(result.rows, key=lambda row: (row.frame_bytes, row.figures.get("load", _NO_LOAD).value))
-    names = sorted({name for row in rows for name in row.figures}, key=_order)
-    heads, columns, marks = [Head("Frame size", "byte")], [[str(row.frame_bytes) for row in rows]], set()
-    if any(row.case for row in rows):
-        heads.append(Head("Case", ""))
-        columns.append([row.case for row in rows])
-    for name in names:
-        unit, cells = digits.column([row.figures.get(name) for row in rows])
-        heads.append(Head(COLUMNS.get(name, name), unit))
-        columns.append([cell.compact if cell else "" for cell in cells])
-        marks |= {cell.mark for cell in cells if cell and cell.mark}
-    if any(row.remark for row in rows):
-        heads.append(Head("Remark", ""))
-        columns.append([row.remark for row in rows])
-    title = PROCEDURES[result.method].title
-    return Table(title, heads, [list(row) for row in zip(*columns, strict=True)], sorted(marks))
+def tables(result: Result) -> list[Table]:
+    """All figures of a result, a table for each group of rows; the first one bears the result's title."""
+    made = [
+        _of_frames(rows) if any(row.frame_bytes for row in rows) else _of_cases(group, rows)
+        for group, rows in result.groups().items()
+    ]
+    if made:
+        made[0] = replace(made[0], title=result.title or result.measurement)
+    return made
+
+
+def head(name: str) -> str:
+    """The head of a figure's column: 'forward_rate' is 'Forward rate'."""
+    words = " ".join(word.upper() if word in ABBREVIATIONS else word for word in name.split("_"))
+    return COLUMNS.get(name, words[:1].upper() + words[1:])
+
+
+def flag_text(flag: Flag) -> str:
+    """The flag's sentence with its figures."""
+    figures = ", ".join(f"{head(name)} {digits.text(figure)}" for name, figure in flag.figures.items())
+    return f"{flag.text} ({figures})" if figures else flag.text
+
+
+def is_words(title: str, groups: Collection[str] = ()) -> bool:
+    """Whether a column of that title holds words, not figures; `groups` are heads of columns of cases."""
+    return title in WORDS or title in groups
 
 
 def line_table(line: Line) -> Table:
@@ -185,6 +200,48 @@ def line_table(line: Line) -> Table:
         rows.append([name, digits.text(figure), f"{digits.significant(error, 2)} {figure.unit}", percent])
     heads = [Head("Line", ""), Head("Value", ""), Head("Standard error", "k = 1"), Head("Of the value", "")]
     return Table(f"Least-squares line through {len(line.points)} points", heads, rows, [])
+
+
+def _of_frames(rows: Sequence[Row]) -> Table:
+    """By frame size and load; every column in one unit, in the order of `COLUMNS`."""
+    rows = sorted(rows, key=lambda row: (row.frame_bytes, row.figures.get("load", _NO_LOAD).value))
+    heads, columns = [Head("Frame size", "byte")], [[str(row.frame_bytes) for row in rows]]
+    if any(row.case for row in rows):
+        heads.append(Head("Case", ""))
+        columns.append([row.case for row in rows])
+    return _table(heads, columns, rows, sorted({name for row in rows for name in row.figures}, key=_order), math.inf)
+
+
+def _of_cases(group: str, rows: Sequence[Row]) -> Table:
+    """In the order of the rows; a column whose figures are too far apart has a unit in each cell."""
+    names = list(dict.fromkeys(name for row in rows for name in row.figures))
+    return _table([Head(group or "Case", "")], [[row.case for row in rows]], rows, names, SPAN_MAX)
+
+
+def _table(
+    heads: list[Head], columns: list[list[str]], rows: Sequence[Row], names: Sequence[str], span_max: float
+) -> Table:
+    marks: set[str] = set()
+    for name in names:
+        unit, cells = _column([row.figures.get(name) for row in rows], span_max)
+        heads.append(Head(head(name), unit))
+        columns.append([text for text, _ in cells])
+        marks |= {mark for _, mark in cells if mark}
+    if any(row.remark for row in rows):
+        heads.append(Head("Remark", ""))
+        columns.append([row.remark for row in rows])
+    return Table("", heads, [list(row) for row in zip(*columns, strict=True)], sorted(marks))
+
+
+def _column(figures: Sequence[Quantity | None], span_max: float) -> tuple[str, list[tuple[str, str]]]:
+    """Unit of the head, and cells with their marks."""
+    known = [figure for figure in figures if figure is not None]
+    sizes = [abs(figure.value) for figure in known if figure.value and math.isfinite(figure.value)]
+    if len({figure.unit for figure in known}) > 1 or (sizes and max(sizes) > span_max * min(sizes)):
+        shown = [None if figure is None else digits.digits(figure) for figure in figures]
+        return "", [(f"{one.compact} {one.unit}", one.mark) if one else ("", "") for one in shown]
+    unit, shown = digits.column(figures)
+    return unit, [(one.compact, one.mark) if one else ("", "") for one in shown]
 
 
 def _order(name: str) -> tuple[int, str]:

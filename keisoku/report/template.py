@@ -6,11 +6,13 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+_FOLDER = Path(__file__).parent / "templates"
 
-def environment() -> Environment:
-    """A new one, to which filters may be added."""
+
+def environment(*folders: Path) -> Environment:
+    """A new one, to which filters may be added; `folders` hold templates besides those of this package."""
     return Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=FileSystemLoader([*folders, _FOLDER]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

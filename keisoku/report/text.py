@@ -11,20 +11,20 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.report.digits import MARKS
-from keisoku.report.table import WORDS, Table, line_table, method_table
+from keisoku.report.table import WORDS, Table, flag_text, line_table, tables
 from keisoku.run.result import Result
 
 
 def print_results(results: Sequence[Result], console: Console) -> None:
-    """Prints every result: table, line, what its marks mean, deviations and remarks."""
-    for result in sorted(results, key=_order):
-        tables = [method_table(result), *([line_table(result.line)] if result.line else [])]
-        for table in tables:
+    """Prints every result: tables, line, what their marks mean, flags, deviations and remarks."""
+    for result in results:
+        for table in [*tables(result), *([line_table(result.line)] if result.line else [])]:
             print_table(table, console)
             for mark in table.marks:
                 _print(console, Text(f"{mark} {MARKS[mark]}", style="dim"))
+        for flag in result.flags:
+            _print(console, f"flag {flag.name}: {flag_text(flag)}")
         for name, sentences in (("deviation", result.deviations), ("remark", result.remarks)):
             for sentence in sentences:
                 _print(console, f"{name}: {sentence}")
@@ -33,7 +33,8 @@ def print_results(results: Sequence[Result], console: Console) -> None:
 
 def print_table(table: Table, console: Console) -> None:
     """Its title, and its rows as the console shows them best."""
-    _print(console, Text(table.title, style="bold"))
+    if table.title:
+        _print(console, Text(table.title, style="bold"))
     if console.is_terminal:
         console.print(_rich(table))
     else:
@@ -43,10 +44,6 @@ def print_table(table: Table, console: Console) -> None:
 
 def _print(console: Console, line: str | Text) -> None:
     console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _order(result: Result) -> int:
-    return list(PROCEDURES).index(result.method)
 
 
 def _rich(table: Table) -> RichTable:

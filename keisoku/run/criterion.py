@@ -1,4 +1,4 @@
-"""Criteria on a result: 'throughput[64] >= 0.5 Mpps', 'latency[64].p99 <= 50 us', 'loss[64] == 0 %'.
+"""Criteria on a result: 'throughput[64] >= 0.5 Mpps', 'latency[64].p99 <= 50 us', 'capacity[forward] > 90 Mb/s'.
 
 Parses and judges; never decides what happens when one is missed (that is the command's exit code).
 """
@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.errors import PlanError
-from keisoku.run.result import Result
+from keisoku.run.result import Result, Row
 from keisoku.units import RATE_UNITS, quantity
 
-_FORM = re.compile(r"\s*(\w+)\s*(?:\[\s*(\d+)\s*\])?\s*(?:\.\s*([\w.]+))?\s*(<=|>=|==|<|>)\s*(.+)")
+_FORM = re.compile(r"\s*(\w[\w -]*?)\s*(?:\[([^\]]+)\])?\s*(?:\.\s*([\w.]+))?\s*(<=|>=|==|<|>)\s*(.+)")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -32,6 +31,8 @@ _UNITS = {
     "ns/byte": {"": 1.0, "ns/byte": 1.0},
     "frames": {"": 1.0, "frames": 1.0},
     "byte": {"": 1.0, "byte": 1.0, "bytes": 1.0, "B": 1.0},
+    "requests/s": {"": 1.0, "requests/s": 1.0},
+    "ppb": {"ppb": 1.0, "ppm": 1e3},
 }
 
 
@@ -46,11 +47,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Criterion:
-    """One comparison. Without a size it must hold for every row of the method."""
+    """One comparison. Without a row it must hold for every row of the measurement that has the figure."""
 
     text: str
-    method: str
-    frame_bytes: int | None
+    measurement: str
+    row: str
+    """A frame size in bytes, or the case of a row; empty: every row."""
     figure: str
     comparison: str
     limit: str
@@ -68,31 +70,35 @@ class Criterion:
         return Verdict(self.text, met, measured)
 
     def _figures(self, results: Sequence[Result]) -> list[Quantity]:
-        found = [result for result in results if result.method == self.method]
+        found = [result for result in results if result.measurement == self.measurement]
         lines = [result.line for result in found if result.line is not None]
-        if self.figure in ("slope", "constant"):
+        if lines and self.figure in ("slope", "constant"):
             return [getattr(line, self.figure) for line in lines]
-        rows = [row for result in found for row in result.rows if self.frame_bytes in (None, row.frame_bytes)]
+        rows = [row for result in found for row in result.rows if self._is_meant(row)]
         return [row.figures[self.figure] for row in rows if self.figure in row.figures]
 
+    def _is_meant(self, row: Row) -> bool:
+        return self.row in ("", str(row.frame_bytes)) or self.row.lower() == row.case.lower()
 
-def parse(text: str, methods: Sequence[str]) -> Criterion:
-    """Raises PlanError if the form, the method, the number or the unit cannot be right."""
+
+def parse(text: str, figures: Mapping[str, str]) -> Criterion:
+    """A criterion on one of the measurements that `figures` holds: the figure that is meant if none is named, by name.
+
+    Of a run of one measurement the name may be left out: 'capacity[forward] > 90 Mb/s'. Raises PlanError if the form,
+    the measurement, the number or the unit cannot be right.
+    """
     match = _FORM.fullmatch(text)
     if match is None:
         raise PlanError("require", f"'{text}' is not a criterion", "write for example 'throughput[64] >= 0.5 Mpps'")
-    method, size, figure, comparison, limit = match.groups()
-    if method not in methods:
-        raise PlanError("require", f"'{method}' is not measured in this run", f"use one of {', '.join(methods)}")
+    name, row, figure, comparison, limit = match.groups()
+    known = {_plain(measurement): measurement for measurement in figures}
+    measurement = known.get(_plain(name))
+    if measurement is None and len(figures) == 1 and figure is None:
+        (measurement,), figure = figures, name
+    if measurement is None:
+        raise PlanError("require", f"'{name}' is not measured in this run", f"use one of {', '.join(figures)}")
     quantity("require", limit, figure_units())
-    return Criterion(
-        text.strip(),
-        method,
-        int(size) if size else None,
-        figure or PROCEDURES[method].figure,
-        comparison,
-        limit,
-    )
+    return Criterion(text.strip(), measurement, (row or "").strip(), figure or figures[measurement], comparison, limit)
 
 
 def figure_units() -> dict[str, float]:
@@ -106,3 +112,7 @@ def _units(figure: Quantity) -> dict[str, float]:
 
 def _badness(comparison: str, value: float) -> float:
     return value if comparison in (">=", ">") else -value
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", " ").replace("_", " ").strip()

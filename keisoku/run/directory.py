@@ -1,129 +1,252 @@
-"""The run directory: plan.toml, context.json, trials.jsonl, result.json, and what reports are made from.
+"""The directory of a run: plan.toml, context.json, raw rows, facts.json, result.json, and the report.
 
-Trials are appended and synced one by one, so a finished trial survives `kill -9`; nothing written
-is ever changed. Resuming replays the recorded trials into the methods. A half-written last line
-(the trial that was cut off) is dropped.
+Raw rows are appended and synced as they come, as lines of JSON or as tables of Parquet parts, so what was measured
+survives `kill -9`; nothing appended is ever changed. Every other file is written whole or not at all. Everything but
+the raw rows, the plan, the context and the facts can be computed again. It computes nothing itself.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import tomlkit
 from pydantic import ValidationError
 
-from keisoku.device.plan.plan import Plan
-from keisoku.device.plan.plan import read as read_plan
-from keisoku.device.record.trial import TrialRecord
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.run.result import Result
-from keisoku.run.run import Run
 
-FRAMES = "frames"
-"""Folder of the rows of frames, a file for each trial that kept them."""
+if TYPE_CHECKING:  # Arrow takes a while to load, and runs of devices do without
+    import pyarrow as pa
+
+FORMAT = 1
+"""Version of everything in the directory; a run of another one is refused."""
+RUNS = Path("runs")
+"""Where runs are kept that are given no directory."""
+_PLAN, _CONTEXT, _FACTS, _RESULT = "plan.toml", "context.json", "facts.json", "result.json"
+_PART = re.compile(r"\d{8}\.parquet")
 
 
 class RunDirectory:
-    """One run on disk. Raises KeisokuError with the remedy when the disk is full or not writable."""
+    """One run on disk. Writing raises KeisokuError with the remedy when the disk is full or not writable."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, measurement: str, plan: Mapping[str, Any], context: Mapping[str, Any]) -> None:
+        """Use `create` or `open`."""
         self.path = path
+        self.measurement = measurement
+        """Name of what is measured, in the table of measurements."""
+        self.plan = dict(plan)
+        """The settings, as plain values."""
+        self.context = dict(context)
+        """Where and with what it was measured."""
 
     @classmethod
-    def create(cls, path: Path, plan: Plan, context: dict[str, object]) -> RunDirectory:
-        """A new directory; an existing run is never written over."""
-        if (path / "plan.toml").exists():
+    def create(cls, path: Path, measurement: str, plan: Mapping[str, Any], context: Mapping[str, Any]) -> RunDirectory:
+        """A new directory; an existing run is never written over. The plan holds what TOML can; None is left out.
+
+        Raises PlanError if the directory holds a run.
+        """
+        if (path / _PLAN).exists():
             raise PlanError(
                 "out", f"{path} already holds a run", "choose another directory, or continue it with --resume"
             )
-        directory = cls(path)
-        directory._write("plan.toml", plan.to_toml())
-        directory._write("context.json", json.dumps(context, indent=1, default=str) + "\n")
+        directory = cls(path, measurement, _without_none(plan), context)
+        directory.write_text(_CONTEXT, json.dumps(directory.context, indent=1, default=str) + "\n")
+        # Last, because its presence says that this is a run.
+        directory.write_text(_PLAN, tomlkit.dumps({"format": FORMAT, "measurement": measurement, **directory.plan}))
         return directory
 
-    def plan(self) -> Plan:
-        """The plan as it was when the run began."""
-        return read_plan(self.path / "plan.toml")
-
-    def records(self) -> list[TrialRecord]:
-        """All finished trials in order."""
+    @classmethod
+    def open(cls, path: Path, *measurements: str) -> RunDirectory:
+        """An existing run, finished or not, of one of `measurements` (of any if none is given). Raises PlanError."""
         try:
-            lines = (self.path / "trials.jsonl").read_bytes().split(b"\n")
-        except FileNotFoundError:
-            return []
-        complete = lines[:-1]  # what follows the last newline is a trial that was cut off, or nothing
-        try:
-            return [TrialRecord.model_validate_json(line) for line in complete]
-        except ValidationError as error:
+            plan = tomllib.loads((path / _PLAN).read_text(encoding="utf-8"))
+            context = json.loads((path / _CONTEXT).read_bytes())
+        except (OSError, ValueError) as error:
+            raise PlanError("run", f"{path} holds no run", "give a directory that a run was written to") from error
+        version, measurement = plan.pop("format", None), plan.pop("measurement", None)
+        if version != FORMAT or not isinstance(measurement, str):
             raise PlanError(
-                "run", f"{self.path / 'trials.jsonl'} is damaged or from another version", "start a new run"
-            ) from error
+                "run",
+                f"{path} has format {version or 'none'}, and this version of keisoku reads format {FORMAT}",
+                "read it with the version that wrote it",
+            )
+        if measurements and measurement not in measurements:
+            raise PlanError(
+                "run", f"{path} holds a run of {measurement}, not of {' or '.join(measurements)}", "give another one"
+            )
+        return cls(path, measurement, plan, context)
 
-    def repair(self) -> None:
-        """Drops a half-written last line, so that the next record begins on its own."""
-        trials = self.path / "trials.jsonl"
-        if trials.exists():
-            text = trials.read_bytes()
-            os.truncate(trials, text.rfind(b"\n") + 1)
+    def append(self, table: str, rows: pa.Table) -> Path:
+        """Keeps rows as the next part of a table; returns when they are on the disk. No rows make no part."""
+        import pyarrow.parquet as pq
 
-    def append(self, record: TrialRecord) -> None:
-        """Keeps a finished trial; returns when it is on the disk."""
-        line = record.model_dump_json().encode() + b"\n"
+        folder = self.path / table
+        parts = self.parts(table)
+        number = int(parts[-1].stem) + 1 if parts else 0
+        path = folder / f"{number:08d}.parquet"
+        if rows.num_rows == 0:
+            return path
+        partial = path.with_suffix(".partial")
         try:
-            with (self.path / "trials.jsonl").open("ab") as file:
-                file.write(line)
+            folder.mkdir(parents=True, exist_ok=True)
+            with partial.open("wb") as file:
+                pq.write_table(rows, file, compression="zstd")
+                file.flush()
+                os.fsync(file.fileno())
+            partial.rename(path)
+            _sync_folder(folder)
+        except OSError as error:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise self.disk_error(f"{table}/{path.name}", error) from error
+        return path
+
+    def parts(self, table: str) -> list[Path]:
+        """The finished parts of a table in order; empty if nothing was appended."""
+        return sorted(path for path in (self.path / table).glob("*.parquet") if _PART.fullmatch(path.name))
+
+    def tables(self) -> list[str]:
+        """Names of the tables that have parts."""
+        folders = sorted(path.name for path in self.path.iterdir() if path.is_dir()) if self.path.is_dir() else []
+        return [name for name in folders if self.parts(name)]
+
+    def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The rows of a table, part by part, so that long runs need no memory for all."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for path in self.parts(table):
+            try:
+                yield pq.ParquetFile(path).read(columns=None if columns is None else list(columns))
+            except (OSError, pa.ArrowException) as error:
+                raise PlanError("run", f"{path} is damaged", "remove that file, or start a new run") from error
+
+    def rows(self, table: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """All rows of a table. Raises PlanError if there are none."""
+        import pyarrow as pa
+
+        parts = list(self.batches(table, columns))
+        if not parts:
+            raise PlanError("run", f"{self.path} holds no rows of {table}", "measure again")
+        return pa.concat_tables(parts, promote_options="default")
+
+    def append_line(self, name: str, line: bytes) -> None:
+        """Keeps a line of JSON in the file `name`; returns when it is on the disk."""
+        path = self.path / name
+        try:
+            with path.open("ab") as file:
+                file.write(line + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             with suppress(OSError):
-                self.repair()
-            raise self.disk_error("trials.jsonl", error) from error
+                self.drop_half_line(name)
+            raise self.disk_error(name, error) from error
 
-    def frames_of(self, index: int) -> Path:
-        """Where the rows of a trial's frames are kept."""
-        return self.path / FRAMES / f"{index:06d}.parquet"
+    def lines(self, name: str) -> list[bytes]:
+        """All whole lines of a file; one that was cut off is left out."""
+        try:
+            return (self.path / name).read_bytes().split(b"\n")[:-1]
+        except FileNotFoundError:
+            return []
+
+    def drop_half_line(self, name: str) -> None:
+        """Drops a last line that was cut off, so that the next one begins on its own."""
+        path = self.path / name
+        if path.exists():
+            os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What is known of the run besides its rows; empty if nothing was kept. Raises PlanError if it is damaged."""
+        try:
+            found: dict[str, Any] = json.loads((self.path / _FACTS).read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise PlanError("run", f"{self.path / _FACTS} is damaged", "measure again") from error
+        return found
+
+    def know(self, **facts: Any) -> None:
+        """Adds to the facts, in place of what was known under the same names."""
+        self.facts.update(facts)
+        self.write_text(_FACTS, json.dumps(self.facts, indent=1, default=str) + "\n")
+
+    @property
+    def holds_rows(self) -> bool:
+        """Whether anything was measured."""
+        return bool(self.tables()) or any(self.lines(path.name) for path in self.path.glob("*.jsonl"))
 
     def finish(self, results: Sequence[Result]) -> None:
         """Writes result.json."""
-        self._write("result.json", json.dumps([result.model_dump(mode="json") for result in results], indent=1) + "\n")
+        self.write_text(_RESULT, json.dumps([result.model_dump(mode="json") for result in results], indent=1) + "\n")
 
-    def run(self) -> Run:
-        """Everything a report needs. Raises PlanError if this is no finished run."""
+    def results(self) -> list[Result]:
+        """What was found. Raises PlanError if the run is not finished."""
         try:
-            context = json.loads((self.path / "context.json").read_bytes())
-            results = [Result.model_validate(result) for result in json.loads((self.path / "result.json").read_bytes())]
-        except (OSError, ValueError) as error:
+            return [Result.model_validate(result) for result in json.loads((self.path / _RESULT).read_bytes())]
+        except (OSError, ValueError, ValidationError) as error:
             raise PlanError(
                 "run",
                 f"{self.path} is not the directory of a finished run",
-                "give one that holds result.json, or finish it with --resume",
+                "finish it with 'keisoku run --resume', or see what it holds with 'keisoku analyse'",
             ) from error
-        return Run(
-            directory=self.path,
-            plan=self.plan().model_dump(mode="json", exclude_none=True),
-            context=context,
-            records=self.records(),
-            results=results,
-        )
 
     def write_text(self, name: str, text: str) -> Path:
-        """Writes a file beside the records (a report, say); its path."""
-        self._write(name, text)
-        return self.path / name
-
-    def _write(self, name: str, text: str) -> None:
+        """Writes a file beside the rows, whole or not at all; its path."""
+        path, partial = self.path / name, self.path / f"{name}.partial"
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            (self.path / name).write_text(text, encoding="utf-8")
+            with partial.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.rename(path)
         except OSError as error:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
             raise self.disk_error(name, error) from error
+        return path
 
     def disk_error(self, name: str, error: OSError) -> KeisokuError:
         """What to raise, with the remedy, when a file of the run cannot be written."""
         return KeisokuError(
             f"run directory: cannot write {self.path / name}: {error.strerror}; make room or choose another --out;"
-            f" finished trials are kept, continue with 'keisoku run --resume {self.path}'"
+            f" what was measured is kept, continue with 'keisoku run --resume {self.path}'"
         )
+
+
+def free_path(name: str, folder: Path = RUNS) -> Path:
+    """A directory in `folder` that is not there yet: the time, then the name."""
+    stem = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')}"
+    path, number = folder / stem, 1
+    while path.exists():
+        number += 1
+        path = folder / f"{stem}-{number}"
+    return path
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _without_none(value) if isinstance(value, Mapping) else value
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _sync_folder(folder: Path) -> None:
+    """A rename is on the disk when its folder is."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,6 +1,6 @@
-"""What a method found: rows of quantities, each with unit and uncertainty, and what was deviated from.
+"""What a measurement found: rows of figures, each with unit and uncertainty, flags, deviations, remarks.
 
-A result is computed from trial records alone and can be computed again. It never formats:
+A result is computed from the raw rows of its run alone and can be computed again. It never formats:
 digits and layout belong to `report`.
 """
 
@@ -16,20 +16,25 @@ class _Model(BaseModel):
 
 
 class Row(_Model):
-    """All figures of one frame size (or of one load, where a method has several for a size)."""
+    """One row of a table: a frame size, a hop, a source of time, a limit."""
 
-    frame_bytes: int
-    case: str = ""
-    """Which row of several of one size this is, for people: '1 to 5', 'bursts of 64'."""
     figures: dict[str, Quantity]
-    """Keyed by the name that `--require` uses: 'throughput', 'mean', 'min', 'max', 'loss', …"""
+    """Keyed by the name that `--require` uses: 'throughput', 'mean', 'forward_rate', …"""
+    frame_bytes: int = 0
+    """Size of the frames that the row is about; 0: it is about no size of frame."""
+    case: str = ""
+    """Which row this is where the frame size does not say it, for people: '1 to 5', 'hop 3', 'TSC'."""
+    group: str = ""
+    """Rows of one group make one table; it is the head of the column of cases: 'Hop', 'Averaging time'."""
+    at: Quantity | None = None
+    """Where the row stands on a plot's axis, if it has a place there: an averaging time, a message size."""
     trial: int | None = None
     """Index of the trial record that shows this row's behaviour over time and its histogram."""
     remark: str = ""
 
 
 class Line(_Model):
-    """Least-squares line y = slope·x + constant, with standard errors (E1)."""
+    """Least-squares line y = slope·x + constant, with standard errors."""
 
     slope: Quantity
     constant: Quantity
@@ -40,13 +45,39 @@ class Line(_Model):
     """What was fitted: (frame bytes, latency ns)."""
 
 
-class Result(_Model):
-    """One method's answer for one device."""
+class Flag(_Model):
+    """A finding that changes what the figures mean: a token bucket, a circular reference, a step."""
 
-    method: str
-    """Name of the procedure (`keisoku/device/plan/procedure.py`)."""
+    name: str
+    """Short and fixed, for programs: 'token-bucket'."""
+    text: str
+    """One sentence for people."""
+    figures: dict[str, Quantity] = {}
+
+
+class Result(_Model):
+    """What one measurement found about one device, clock, path, stream or system."""
+
+    measurement: str
+    """Its name in the table of measurements (`keisoku/measurement/table.py`)."""
+    title: str = ""
+    """What was measured, for people: 'TSC against CLOCK_MONOTONIC_RAW'; empty: the measurement's own title."""
     rows: list[Row]
     line: Line | None = None
+    flags: list[Flag] = []
     deviations: list[str] = []
     """Where the procedure differs from the standard it is named after, clause first."""
     remarks: list[str] = []
+    failure: str = ""
+    """Why this is not the answer that was asked for, though something was measured; empty: it is."""
+
+    def groups(self) -> dict[str, list[Row]]:
+        """Rows by group, both in the order in which they were given."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row.group, []).append(row)
+        return found
+
+    def flagged(self, name: str) -> bool:
+        """True if a flag of that name was raised."""
+        return any(flag.name == name for flag in self.flags)

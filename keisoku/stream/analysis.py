@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from keisoku.analysis.change_points import noise, pieces
-from keisoku.analysis.quantity import Quantity
-from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
+from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.run.result import Flag, Result, Row
 from keisoku.stream.best_set import best_set
 from keisoku.stream.ceiling import Ceiling
 from keisoku.stream.confidence import half_width
@@ -40,7 +40,7 @@ class Found:
 
 def analyse(
     settings: StreamSettings, outcomes: Sequence[CellOutcome], facts: Mapping[str, Any]
-) -> tuple[Observation, Found]:
+) -> tuple[Result, Found]:
     """`facts` may say `ceiling` (of an earlier run), `ceiling_missing`, `iperf3` and `ended`."""
     measured = {one.cell: one for one in outcomes if one.path == "dut" and one.values}
     ceiling = Ceiling.of(outcomes, facts.get("ceiling"))
@@ -50,7 +50,7 @@ def analyse(
     rows += _effect_rows(settings, measured)
     rows += _ceiling_rows(settings, outcomes, ceiling)
     rows += _iperf3_rows(facts.get("iperf3") or [], measured)
-    observation = Observation(
+    observation = Result(
         kind=f"stream-{settings.protocol}",
         title=f"{settings.protocol.upper()} streams to {settings.host}",
         rows=tuple(rows),
@@ -78,7 +78,7 @@ def _name(settings: StreamSettings, cell: Cell) -> str:
     return f"{cell.message_bytes} byte" + (f", {setup}" if setup else "")
 
 
-def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None) -> ObservedRow:
+def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None) -> Row:
     figures: dict[str, Quantity] = {}
     intervals: dict[str, Interval] = {}
 
@@ -101,8 +101,8 @@ def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Cei
     else:
         put("offered_rate", one.offered_bps, "bit/s")
         figures |= _datagrams(one)
-    return ObservedRow(
-        name=_name(settings, one.cell),
+    return Row(
+        case=_name(settings, one.cell),
         figures=figures,
         intervals=intervals,
         at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
@@ -142,15 +142,15 @@ def _said(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ce
 
 def _best_row(
     settings: StreamSettings, measured: Mapping[Cell, CellOutcome], best: Sequence[Cell], ceiling: Ceiling | None
-) -> ObservedRow:
+) -> Row:
     figure, interval = bit_rate(measured[best[0]].values)
     names = ", ".join(_name(settings, cell) for cell in sorted(best))
     limited = ceiling is not None and ceiling.limits(best[0], figure.value, NEAR)
     figures = {"throughput": figure, "cells": _count(len(best))}
     if ceiling is not None:
         figures["own_ceiling"] = bit_rate(ceiling.values(ceiling.best))[0]
-    return ObservedRow(
-        name=_name(settings, best[0]),
+    return Row(
+        case=_name(settings, best[0]),
         figures=figures,
         intervals={"throughput": interval} if interval else {},
         group="Best",
@@ -158,7 +158,7 @@ def _best_row(
     )
 
 
-def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome]) -> list[ObservedRow]:
+def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome]) -> list[Row]:
     """Over the message sizes of which every set-up was measured."""
     if not settings.factors or len(settings.setups()) < 2:
         return []
@@ -181,8 +181,8 @@ def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome])
             continue
         ratio = Quantity(value=effect.ratio, unit="", uncertainty=(effect.upper - effect.lower) / 2)
         rows.append(
-            ObservedRow(
-                name=f"{effect.factor} {effect.level} against {effect.reference}",
+            Row(
+                case=f"{effect.factor} {effect.level} against {effect.reference}",
                 figures={"ratio_of_throughput": ratio},
                 intervals={"ratio_of_throughput": Interval(lower=effect.lower, upper=effect.upper)},
                 group="Factor",
@@ -193,8 +193,8 @@ def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome])
         one, other = pair.factors
         chance = Quantity(value=100 * pair.by_chance, unit="%")
         rows.append(
-            ObservedRow(
-                name=f"{one} with {other}",
+            Row(
+                case=f"{one} with {other}",
                 figures={"by_chance": chance},
                 group="Factors that depend on each other",
                 remark="the effect of one depends on the level of the other: compare cells, not factors",
@@ -203,16 +203,14 @@ def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome])
     return rows
 
 
-def _ceiling_rows(
-    settings: StreamSettings, outcomes: Sequence[CellOutcome], ceiling: Ceiling | None
-) -> list[ObservedRow]:
+def _ceiling_rows(settings: StreamSettings, outcomes: Sequence[CellOutcome], ceiling: Ceiling | None) -> list[Row]:
     rows = []
     for one in outcomes:
         if one.path == "bare" and one.values:
             figure, interval = bit_rate(one.values)
             rows.append(
-                ObservedRow(
-                    name=_name(settings, one.cell),
+                Row(
+                    case=_name(settings, one.cell),
                     figures={"throughput": figure, "runs": _count(len(one.values))},
                     intervals={"throughput": interval} if interval else {},
                     at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
@@ -223,7 +221,7 @@ def _ceiling_rows(
     return rows
 
 
-def _iperf3_rows(checks: Sequence[Mapping[str, Any]], measured: Mapping[Cell, CellOutcome]) -> list[ObservedRow]:
+def _iperf3_rows(checks: Sequence[Mapping[str, Any]], measured: Mapping[Cell, CellOutcome]) -> list[Row]:
     if not checks:
         return []
     cell = Cell(int(checks[0]["setup"]), int(checks[0]["message_bytes"]))
@@ -236,8 +234,8 @@ def _iperf3_rows(checks: Sequence[Mapping[str, Any]], measured: Mapping[Cell, Ce
             intervals["keisoku"] = interval
         figures["ratio"] = Quantity(value=figures["keisoku"].value / theirs.value, unit="")
     return [
-        ObservedRow(
-            name=f"{cell.message_bytes} byte",
+        Row(
+            case=f"{cell.message_bytes} byte",
             figures=figures,
             intervals=intervals,
             group="Cross-check",

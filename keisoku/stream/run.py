@@ -12,8 +12,8 @@ from typing import Any
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.report.plot import Plot
-from keisoku.run.observation import Observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
 from keisoku.stream.analysis import analyse as analyse_rows
 from keisoku.stream.flow.report import Row, table
 from keisoku.stream.outcome import cell_outcomes
@@ -35,7 +35,7 @@ Measure = Callable[[Cell], Sequence[Row]]
 class StreamRun:
     """Rows of a run on their way to its directory."""
 
-    def __init__(self, directory: ObservationDirectory) -> None:
+    def __init__(self, directory: RunDirectory) -> None:
         self._directory = directory
         self._waiting: list[Row] = []
         self._kept_s = time.monotonic()
@@ -107,9 +107,9 @@ def trial_of(settings: StreamSettings, cell: Cell, limited: bool = True) -> Stre
     return trial if limited else trial.model_copy(update={"bps": None})
 
 
-def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
+def analyse(directory: RunDirectory) -> tuple[Result, list[Plot]]:
     """From a run's files alone, finished or not. Raises PlanError if they hold nothing."""
-    settings = StreamSettings.model_validate(directory.settings)
+    settings = StreamSettings.model_validate(directory.plan)
     try:
         facts = json.loads((directory.path / FACTS).read_bytes())
     except (OSError, ValueError):

@@ -12,7 +12,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.host.context import host_context
 from keisoku.lab.system.lab import SystemLab
 from keisoku.lab.system.shape import SystemShape
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result, Row
 from keisoku.study.file import LoadStep
 from keisoku.study.stream_step import as_result, most_bps, publish_quietly
@@ -47,7 +47,7 @@ def measure_load(step: LoadStep, path: Path) -> Result:
             "lab": lab.context(),
             "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        directory = ObservationDirectory.create(path, load_run.KIND, settings, context)
+        directory = RunDirectory.create(path, load_run.KIND, settings, context)
         campaign.run(lambda trial, runs: load_run.append(directory, trial, runs), lambda _: None)
     observation, plots = analyse(directory)
     publish_quietly(directory, observation, plots)

@@ -23,8 +23,7 @@ from keisoku.path.train.run import TrainRun
 from keisoku.path.train.serve import Server
 from keisoku.path.train.session import TrainSession
 from keisoku.report.observation import render_observation
-from keisoku.run.observation import Observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result, Row
 from keisoku.study.file import PathStep
 
@@ -62,7 +61,7 @@ def _measure_once(step: PathStep, path: Path) -> tuple[Result, DirectionTruth]:
             )
             context = {**host_context(), **lab.context(), "started_at": datetime.now(UTC).isoformat(timespec="seconds")}
             with TrainSession(Place(lab.target_address, lab.tester_namespace), server.port) as session:
-                directory = ObservationDirectory.create(path, KIND, settings.model_dump(), context)
+                directory = RunDirectory.create(path, KIND, settings.model_dump(), context)
                 run = TrainRun(directory)
                 session.keep = run.append
                 run.end(measure(session, settings, know=run.know))
@@ -74,11 +73,11 @@ def _measure_once(step: PathStep, path: Path) -> tuple[Result, DirectionTruth]:
     directory.write_text("truth.json", json.dumps(asdict(truth), indent=1) + "\n")
     observation, plots = analyse(directory)
     directory.finish(observation)
-    directory.write_text("report.html", render_observation(observation, directory.settings, directory.context, plots))
+    directory.write_text("report.html", render_observation(observation, directory.plan, directory.context, plots))
     return as_result(observation, step.ip_bytes or step.mtu, 8e3 * truth.in_bytes / truth.busy_ns), truth
 
 
-def as_result(observation: Observation, ip_bytes: int, true_mbps: float) -> Result:
+def as_result(observation: Result, ip_bytes: int, true_mbps: float) -> Result:
     """Rows whose case is 'group: name'; `of_truth` is their median in percent of what the link did, in Mb/s."""
     rows = []
     for row in observation.rows:

@@ -19,8 +19,7 @@ from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
 from keisoku.report.observation import render_observation
 from keisoku.report.plot import Plot
-from keisoku.run.observation import Observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result, Row
 from keisoku.stream.measure import bare_server, measure
 from keisoku.stream.run import KINDS, StreamRun, analyse
@@ -50,7 +49,7 @@ def measure_stream(step: StreamStep, path: Path) -> Result:
             ceiling=NONE,
         )
         context = {**host_context(), "started_at": datetime.now(UTC).isoformat(timespec="seconds")}
-        directory = ObservationDirectory.create(path, KINDS["tcp"], settings.model_dump(), context)
+        directory = RunDirectory.create(path, KINDS["tcp"], settings.model_dump(), context)
         run = StreamRun(directory)
         try:
             measure(settings, place, run)
@@ -66,7 +65,7 @@ def most_bps(rate_bps: float, mtu: int) -> float:
     return rate_bps * (mtu - _TCP_HEADERS) / (mtu + _ETHERNET_BYTES)
 
 
-def as_result(observation: Observation, mtu: int, true_bps: float | None) -> Result:
+def as_result(observation: Result, mtu: int, true_bps: float | None) -> Result:
     """Rows whose case is 'group: name', rates in Mb/s; `of_truth` is throughput in percent of the most it can be."""
     rows = []
     for row in observation.rows:
@@ -78,10 +77,10 @@ def as_result(observation: Observation, mtu: int, true_bps: float | None) -> Res
     return Result(method=observation.kind, rows=rows, remarks=list(observation.remarks))
 
 
-def publish_quietly(directory: ObservationDirectory, observation: Observation, plots: list[Plot]) -> None:
+def publish_quietly(directory: RunDirectory, observation: Result, plots: list[Plot]) -> None:
     """Result and page of a step, without printing."""
     directory.finish(observation)
-    directory.write_text("report.html", render_observation(observation, directory.settings, directory.context, plots))
+    directory.write_text("report.html", render_observation(observation, directory.plan, directory.context, plots))
 
 
 def _in_mega(figure: Quantity) -> Quantity:

@@ -16,7 +16,7 @@ import numpy as np
 from keisoku.analysis.quantity import Quantity
 from keisoku.host.context import host_context
 from keisoku.report.observation import render_observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result, Row
 from keisoku.study.file import SystemStep
 from keisoku.system.interval_log import IntervalLog, kept_intervals
@@ -103,19 +103,17 @@ def _settings(step: SystemStep, **more: object) -> LimitSettings:
     )
 
 
-def _limit(
-    step: SystemStep, system: SystemModel, settings: LimitSettings, path: Path
-) -> tuple[ObservationDirectory, Answer]:
+def _limit(step: SystemStep, system: SystemModel, settings: LimitSettings, path: Path) -> tuple[RunDirectory, Answer]:
     """One run of 'app limit' with its page."""
     started = {"started_at": datetime.now(UTC).isoformat(timespec="seconds")}
     with VirtualSystem(step.name, Timetable(f"E4's, {step.name}", system), settings.seed) as virtual:
         context = {**host_context(), **virtual.facts(), **started}
-        directory = ObservationDirectory.create(path, KIND, settings.model_dump(mode="json"), context)
+        directory = RunDirectory.create(path, KIND, settings.model_dump(mode="json"), context)
         with IntervalLog(directory) as log:
             answer = carry_out(virtual, settings, log, lambda _: None)
     observation, plots = limit_observation.analyse(directory)
     directory.finish(observation)
-    directory.write_text("report.html", render_observation(observation, directory.settings, directory.context, plots))
+    directory.write_text("report.html", render_observation(observation, directory.plan, directory.context, plots))
     return directory, answer
 
 

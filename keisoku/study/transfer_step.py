@@ -17,8 +17,7 @@ from keisoku.host.namespace import Namespace
 from keisoku.host.place import Place
 from keisoku.lab.path.bare_path import TARGET_ADDRESS, BarePath
 from keisoku.lab.system.ftp_server import FtpServer
-from keisoku.run.observation import Observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result, Row
 from keisoku.stream.file.run import KIND, analyse
 from keisoku.stream.file.settings import FileSettings
@@ -63,7 +62,7 @@ def measure_transfer(step: TransferStep, path: Path) -> Result:
             ftp_directory=_FOLDER,
         )
         context = {**host_context(), "started_at": datetime.now(UTC).isoformat(timespec="seconds")}
-        directory = ObservationDirectory.create(path, KIND, settings.model_dump(), context)
+        directory = RunDirectory.create(path, KIND, settings.model_dump(), context)
         session = stack.enter_context(StreamSession(Place(TARGET_ADDRESS, lab.tester_namespace), server.port))
         transfer(FileTransfer(session, settings, ""), settings, directory)
         observation, plots = analyse(directory)
@@ -71,7 +70,7 @@ def measure_transfer(step: TransferStep, path: Path) -> Result:
     return named_result(observation)
 
 
-def named_result(observation: Observation) -> Result:
+def named_result(observation: Result) -> Result:
     """As of streams; each stage's `named` is 100 % if it, and no other one, is the bottleneck, else 0 %."""
     plain = as_result(observation, 0, None)
     rows = []

@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from keisoku.run.observation_directory import ObservationDirectory
-from keisoku.system.observation import ClientView, Observation
+from keisoku.run.directory import RunDirectory
+from keisoku.system.observation import ClientView, Result
 from keisoku.system.search.candidate import Limit
 from keisoku.system.state import State
 
@@ -47,7 +47,7 @@ class KeptInterval:
     """The limit of the governed ports; None: none."""
     used: bool
     """False while things settled after a change of the limit: nothing was learnt from it."""
-    observation: Observation
+    observation: Result
     truth: State | None
     """Of the whole system, where somebody knew it; for scoring only."""
 
@@ -55,7 +55,7 @@ class KeptInterval:
 class IntervalLog:
     """Appends to a run's directory. What was added is on the disk after `flush`, which leaving the context does."""
 
-    def __init__(self, directory: ObservationDirectory) -> None:
+    def __init__(self, directory: RunDirectory) -> None:
         self.directory = directory
         self.intervals = 0
         self._rows: list[dict[str, Any]] = []
@@ -92,12 +92,12 @@ class IntervalLog:
         self.flush()
 
 
-def kept_intervals(directory: ObservationDirectory) -> list[KeptInterval]:
+def kept_intervals(directory: RunDirectory) -> list[KeptInterval]:
     """All intervals of a run, in order; empty if it ended before the first."""
     return [_interval(rows) for rows in _grouped(directory)]
 
 
-def _grouped(directory: ObservationDirectory) -> Iterator[list[dict[str, Any]]]:
+def _grouped(directory: RunDirectory) -> Iterator[list[dict[str, Any]]]:
     rows: list[dict[str, Any]] = []
     for part in directory.batches(TABLE):
         for row in part.to_pylist():
@@ -117,6 +117,6 @@ def _interval(rows: list[dict[str, Any]]) -> KeptInterval:
         first["why"],
         first["commanded_bps"],
         first["used"],
-        Observation(first["seconds"], views, first["server_line_bps"]),
+        Result(first["seconds"], views, first["server_line_bps"]),
         None if first["truth"] is None else State(first["truth"]),
     )

@@ -10,7 +10,7 @@ from support.command_line import Ended, start
 
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 
 pytestmark = pytest.mark.lab
 
@@ -51,7 +51,7 @@ def test_hops_are_measured_both_ways_and_again_from_the_raw_probes(tmp_path: Pat
     assert all("RFC 1812" in row["remark"] and "548" in row["remark"] for row in routers)
     assert "minimum-rtt" in (out / "report.html").read_text()
 
-    probes = ObservationDirectory.open(out).rows("probes")
+    probes = RunDirectory.open(out).rows("probes")
     assert max(probes["size_bytes"].to_pylist()) == 1500
     again = keisoku(tmp_path, "analyse", str(out), "--json")
     assert again.code == 0, again.stderr

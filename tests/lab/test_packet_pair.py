@@ -31,7 +31,7 @@ from keisoku.path.stamp.sender import DelaySender, DelaySettings
 from keisoku.path.time_source import Source
 from keisoku.path.train.serve import Server
 from keisoku.path.train.session import TrainSession
-from keisoku.run.observation import Observation
+from keisoku.run.result import Result
 
 pytestmark = pytest.mark.lab
 GIGABIT, FAST, SLOW = 1_000_000_000, 100_000_000, 10_000_000
@@ -52,7 +52,7 @@ def _served(lab: PathLab) -> Iterator[tuple[Place, int]]:
         thread.join()
 
 
-def _observe(place: Place, port: int, stamps: Source) -> Observation:
+def _observe(place: Place, port: int, stamps: Source) -> Result:
     settings = PacketPairSettings(host=place.host, port=port, sweep_pairs=10, most_pairs=400, stamps=stamps)
     with TrainSession(place, port) as session:
         facts = measure(session, settings)
@@ -61,7 +61,7 @@ def _observe(place: Place, port: int, stamps: Source) -> Observation:
         return analyse(session.log.trains(stamps), settings, noise, facts)
 
 
-def _until(place: Place, port: int, right: Callable[[Observation], bool], stamps: Source = "kernel") -> Observation:
+def _until(place: Place, port: int, right: Callable[[Result], bool], stamps: Source = "kernel") -> Result:
     for _ in range(TRIES):
         found = _observe(place, port, stamps)
         if right(found):
@@ -69,7 +69,7 @@ def _until(place: Place, port: int, right: Callable[[Observation], bool], stamps
     raise AssertionError(f"not right in {TRIES} measurements: {found}")
 
 
-def _forward(found: Observation, name: str) -> float:
+def _forward(found: Result, name: str) -> float:
     return found.rows[0].figures[name].value
 
 
@@ -77,7 +77,7 @@ def test_a_loaded_narrow_link_is_measured_both_ways() -> None:
     hops = [Hop(GIGABIT), Hop(FAST, reverse_bps=FAST // 2)]
     with PathLab(hops, cross_traffic=[CrossTraffic(2, share=0.4)]) as lab, _served(lab) as (place, port):
 
-        def right(found: Observation) -> bool:
+        def right(found: Result) -> bool:
             rates = {row.name: row.figures["capacity"].value for row in found.rows if row.group == "Direction"}
             return rates == {"forward": pytest.approx(FAST, rel=0.03), "reverse": pytest.approx(FAST / 2, rel=0.03)}
 
@@ -90,7 +90,7 @@ def test_a_loaded_narrow_link_is_measured_both_ways() -> None:
 def test_a_token_bucket_is_flagged_with_its_sustained_rate() -> None:
     with PathLab([Hop(GIGABIT), Hop(SLOW, bucket_bytes=15_000)]) as lab, _served(lab) as (place, port):
 
-        def right(found: Observation) -> bool:
+        def right(found: Result) -> bool:
             flags = [flag for flag in found.flags if flag.name == "token-bucket" and flag.text.startswith("forward")]
             # The bucket counts Ethernet headers too.
             truth = pytest.approx(SLOW * 1500 / 1514, rel=0.03)
@@ -103,14 +103,14 @@ def test_programs_stamps_limit_a_fast_link_and_are_flagged_where_the_kernels_are
     """The same host, the same kind of link; 17 packets of 1500 byte take 192 µs, a receiver wakes some µs late."""
     with PathLab([Hop(GIGABIT)]) as lab, _served(lab) as (place, port):
 
-        def limited(found: Observation) -> bool:
+        def limited(found: Result) -> bool:
             # By the program's stamps trains arrive faster than they left; that must not pass for a lower bound.
             assert not found.flagged("hidden-l2-stage")
             return _forward(found, "of_stamps") < COARSE_PERCENT or (
                 found.flagged("clock-limited") and not found.flagged("sender-limited")
             )
 
-        def free(found: Observation) -> bool:
+        def free(found: Result) -> bool:
             return not found.flagged("clock-limited") and _forward(found, "capacity") == pytest.approx(GIGABIT, rel=0.2)
 
         by_program = _until(place, port, limited, "user-gettimeofday")
@@ -123,7 +123,7 @@ def test_programs_stamps_limit_a_fast_link_and_are_flagged_where_the_kernels_are
 def test_hidden_stages_are_flagged_by_what_a_byte_costs() -> None:
     with PathLab([Hop(FAST, stages=(FAST,))]) as lab, _served(lab) as (place, port):
 
-        def right(found: Observation) -> bool:
+        def right(found: Result) -> bool:
             return found.flagged("hidden-l2-stage") and _forward(found, "like_links") == pytest.approx(2, rel=0.1)
 
         _until(place, port, right)

@@ -23,7 +23,7 @@ from keisoku.host.namespace import Namespace
 from keisoku.host.program import Program
 from keisoku.lab.system.lab import SystemLab
 from keisoku.lab.system.shape import ServedFile, SystemShape
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 from keisoku.system.load.run import RUNS
 
 SSHD = Program("sshd", "openssh-server")
@@ -150,7 +150,7 @@ def test_hosts_load_together_and_tell(hosts: Hosts, client: str, tmp_path: Path)
         f"{who} connections" for who in ("client1, 10", "client2, 10", "all, 20")
     ]
     assert not [flag for flag in told["flags"] if flag["name"] == "failed-requests"]
-    for run in ObservationDirectory.open(tmp_path / "run").rows(RUNS).to_pylist():
+    for run in RunDirectory.open(tmp_path / "run").rows(RUNS).to_pylist():
         assert run["completed"] == 200
         assert run["received_bytes"] >= FILE_BYTES * run["completed"]
     # Nothing of ours stays there: a shell, a program, a connection.

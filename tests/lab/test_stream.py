@@ -26,8 +26,8 @@ from keisoku.lab.path.lab import PathLab
 from keisoku.lab.system import ftp_server
 from keisoku.lab.system.ftp_server import FtpServer
 from keisoku.path.train.serve import Server
-from keisoku.run.observation import Observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
 from keisoku.stream.file.run import KIND, analyse
 from keisoku.stream.file.settings import FileSettings
 from keisoku.stream.file.transfer import FileTransfer, transfer
@@ -227,7 +227,7 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def _transfer(tmp_path: Path, source: Path, *, narrow: bool = False, ftp: bool = False, **values: Any) -> Observation:
+def _transfer(tmp_path: Path, source: Path, *, narrow: bool = False, ftp: bool = False, **values: Any) -> Result:
     """What a transfer found; what came is compared with the source here, too."""
     files = tmp_path / "files"
     files.mkdir()
@@ -246,7 +246,7 @@ def _transfer(tmp_path: Path, source: Path, *, narrow: bool = False, ftp: bool =
             stack.enter_context(FtpServer(Namespace(far), files))
             values |= {"over": "ftp", "ftp_directory": "files"}
         settings = FileSettings.model_validate(values)
-        directory = ObservationDirectory.create(tmp_path / "run", KIND, settings.model_dump(), {})
+        directory = RunDirectory.create(tmp_path / "run", KIND, settings.model_dump(), {})
         session = stack.enter_context(StreamSession(Place(address, near), server.port))
         transfer(FileTransfer(session, settings, ""), settings, directory)
     # What was not kept goes when the server notices that the client is gone, before it ends.

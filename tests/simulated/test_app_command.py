@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from keisoku.cli.main import keisoku
 from keisoku.errors import KeisokuError
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 from keisoku.system.interval_log import kept_intervals
 from keisoku.system.search.run import again
 from keisoku.system.settings import LimitSettings
@@ -51,8 +51,8 @@ def test_analysis_again_gives_the_same(searched):
 
 def test_interrupted_run_says_so_and_shows_what_it_has(searched, tmp_path):
     out, _ = searched
-    before = ObservationDirectory.open(out)
-    cut = ObservationDirectory.create(tmp_path / "cut", before.kind, before.settings, before.context)
+    before = RunDirectory.open(out)
+    cut = RunDirectory.create(tmp_path / "cut", before.kind, before.settings, before.context)
     cut.append("intervals", before.rows("intervals").slice(0, 50))
     found = json.loads(run("analyse", cut.path, "--json").stdout)
     assert [flag["name"] for flag in found["flags"]] == ["interrupted"]
@@ -61,8 +61,8 @@ def test_interrupted_run_says_so_and_shows_what_it_has(searched, tmp_path):
 
 def test_run_of_other_settings_is_not_taken_for_this_one(searched):
     out, _ = searched
-    directory = ObservationDirectory.open(out)
-    other = LimitSettings.model_validate(directory.settings | {"seed": 4})
+    directory = RunDirectory.open(out)
+    other = LimitSettings.model_validate(directory.plan | {"seed": 4})
     with pytest.raises(KeisokuError, match="would have asked"):
         again(other, kept_intervals(directory))
 

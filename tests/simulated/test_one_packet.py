@@ -11,7 +11,7 @@ from keisoku.path.one_packet.fit import PathFit, fit_path
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.probing import HopProbing
 from keisoku.path.one_packet.settings import OnePacketSettings
-from keisoku.run.observation import Observation
+from keisoku.run.result import Result
 
 M = 1e6
 
@@ -28,7 +28,7 @@ class Campaign:
         self.found = campaign.run()
         assert self.kept == campaign.probes
         self.path: PathFit = fit_path(self.kept, draws=40)
-        self.answer: Observation = analyse("host", self.path, self.kept, 20.0, self.found.reached)
+        self.answer: Result = analyse("host", self.path, self.kept, 20.0, self.found.reached)
 
     def rates(self, name: str = "forward") -> list[float | None]:
         """In Mb/s, hop by hop."""

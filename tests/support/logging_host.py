@@ -11,7 +11,7 @@ from keisoku.clock.host_clocks import HostClocks, Steering
 from keisoku.clock.reading import Reading
 from keisoku.clock.stability.log import Logger, place
 from keisoku.errors import EngineError
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 
 HZ = 2.6e9
 EVERY_S = 0.5
@@ -52,14 +52,14 @@ class Host:
         return HostClocks(self.ns, "tsc", Steering(self.steering, 64, 0, 10_000), bounds, realtime)
 
 
-def created(path: Path, **settings: object) -> ObservationDirectory:
+def created(path: Path, **settings: object) -> RunDirectory:
     given = {"clock": "counter", "reference": "raw", "every_s": EVERY_S, **settings}
-    return ObservationDirectory.create(path, "clock-stability", given, {"clock": "TSC", "said": []})
+    return RunDirectory.create(path, "clock-stability", given, {"clock": "TSC", "said": []})
 
 
-def logger(directory: ObservationDirectory, host: Host, boot: str = "first") -> Logger:
+def logger(directory: RunDirectory, host: Host, boot: str = "first") -> Logger:
     return Logger(directory, host.read, None, host.look, boot, host.monotonic_ns, host.sleep)
 
 
-def ran(directory: ObservationDirectory, host: Host, duration_s: float, boot: str = "first") -> list[float]:
+def ran(directory: RunDirectory, host: Host, duration_s: float, boot: str = "first") -> list[float]:
     return list(logger(directory, host, boot).run(EVERY_S, duration_s, place(directory, EVERY_S)))

@@ -23,8 +23,8 @@ from keisoku.clock.calibration import table as readings_table
 from keisoku.clock.host_clocks import host_clocks
 from keisoku.clock.reference.http import DateServer
 from keisoku.errors import EngineError, KeisokuError, PlanError
-from keisoku.run.observation import Observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
 
 HOST = host_clocks()
 COUNTER = _core.clock_counter(HOST.clock_source)
@@ -113,7 +113,7 @@ def test_a_real_ntp_exchange_finds_the_servers_rate_and_it_enters_later_budgets(
             *("--out", str(out), "--json"),
         )
     output = found(result)
-    kept = readings_table.kept(ObservationDirectory.open(out, calibration.KIND))
+    kept = readings_table.kept(RunDirectory.open(out, calibration.KIND))
     assert len(kept.readings) >= 2
     context = json.loads((out / "context.json").read_bytes())
     assert context["reference_facts"]["kernel_stamps"] and context["reference_facts"]["stratum"] == 1

@@ -10,7 +10,7 @@ from keisoku.clock.cost import tally
 from keisoku.clock.cost.analysis import CostRecord, CrossCore, SourceCost, Stalls, Steps, observation
 from keisoku.clock.cost.plot import cost_plot
 from keisoku.clock.cost.resolution import common_step, resolution
-from keisoku.run.observation import ObservedRow
+from keisoku.run.result import Row
 
 
 def record(**more: object) -> CostRecord:
@@ -40,7 +40,7 @@ def record(**more: object) -> CostRecord:
     return CostRecord.model_validate(values | more)
 
 
-def row(name: str, group: str, source: CostRecord | None = None) -> ObservedRow:
+def row(name: str, group: str, source: CostRecord | None = None) -> Row:
     found = observation(source or record())
     return next(row for row in found.rows if row.name == name and row.group == group)
 

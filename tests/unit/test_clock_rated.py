@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.cli.observation import new_directory, publish
 from keisoku.clock.rate import Part, Rate, stated
 from keisoku.clock.rated import CONTEXT, of_context, rated, to_context
-from keisoku.run.observation import Interval, Observation, ObservedRow
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result, Row
 
 FAST = Rate("CLOCK_MONOTONIC", 100e-6, (Part("clock: rate", standard=1e-3), Part("wander", half_width=3e-3)), "said")
-OBSERVATION = Observation(
+OBSERVATION = Result(
     kind="path",
     title="a path",
     rows=(
-        ObservedRow(
-            name="hop 1",
+        Row(
+            case="hop 1",
             figures={
                 "forward_rate": Quantity(value=1e8, unit="bit/s", uncertainty=2e5),
                 "latency": Quantity(value=1e6, unit="ns", uncertainty=None),
@@ -51,10 +51,10 @@ def test_every_run_of_a_path_keeps_the_rate_and_shows_it(
     monkeypatch.setattr("keisoku.cli.observation.interval_rate", lambda: FAST)
     directory = new_directory(tmp_path / "run", "path-one-packet", {}, {})
     monkeypatch.undo()
-    publish(OBSERVATION, ObservationDirectory.open(directory.path), as_json=True)
+    publish(OBSERVATION, RunDirectory.open(directory.path), as_json=True)
     shown = json.loads(capsys.readouterr().out)
     assert shown["remarks"] == ["said"]
-    kept = ObservationDirectory.open(directory.path).observation()
+    kept = RunDirectory.open(directory.path).observation()
     assert kept == rated(OBSERVATION, FAST)
     assert CONTEXT not in new_directory(tmp_path / "clock", "clock-cost", {}, {}).context
 

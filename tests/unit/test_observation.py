@@ -11,25 +11,25 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from keisoku.report.observation import render_observation
+from keisoku.report.observation_table import observation_tables, print_observation
 from pydantic import ValidationError
 from rich.console import Console
 
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.report import digits
-from keisoku.report.observation import render_observation
-from keisoku.report.observation_table import observation_tables, print_observation
 from keisoku.report.plot import Plot, axis
-from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Flag, Result, Row
 
 SETTINGS = {"host": "192.0.2.1", "sizes": [64, 1500], "left_out": None}
-OBSERVATION = Observation(
+OBSERVATION = Result(
     kind="path-one-packet",
     title="Path to <192.0.2.1>",
     rows=(
-        ObservedRow(
-            name="1",
+        Row(
+            case="1",
             group="Hop",
             figures={
                 "forward_rate": Quantity(value=99.5e6, unit="bit/s", uncertainty=2e6),
@@ -37,16 +37,14 @@ OBSERVATION = Observation(
             },
             intervals={"forward_rate": Interval(lower=98e6, upper=103e6)},
         ),
-        ObservedRow(
-            name="2", group="Hop", figures={"forward_rate": Quantity(value=50e6, unit="bit/s")}, remark="mixed paths"
-        ),
-        ObservedRow(
-            name="1 s",
+        Row(case="2", group="Hop", figures={"forward_rate": Quantity(value=50e6, unit="bit/s")}, remark="mixed paths"),
+        Row(
+            case="1 s",
             group="Averaging time",
             figures={"deviation": Quantity(value=5.4, unit="ppb", uncertainty=0.1)},
         ),
-        ObservedRow(
-            name="1000 s",
+        Row(
+            case="1000 s",
             group="Averaging time",
             figures={"deviation": Quantity(value=5.4e-6, unit="ppb", uncertainty=1e-7)},
         ),
@@ -62,8 +60,8 @@ OBSERVATION = Observation(
 )
 
 
-def created(path: Path) -> ObservationDirectory:
-    return ObservationDirectory.create(path / "run", "path-one-packet", SETTINGS, {"host": "here", "clocks": {"a": 1}})
+def created(path: Path) -> RunDirectory:
+    return RunDirectory.create(path / "run", "path-one-packet", SETTINGS, {"host": "here", "clocks": {"a": 1}})
 
 
 def rows(first: int, count: int) -> pa.Table:
@@ -75,7 +73,7 @@ def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
     directory.append("probes", rows(0, 5))
     directory.append("probes", rows(5, 3))
     directory.finish(OBSERVATION)
-    again = ObservationDirectory.open(tmp_path / "run", "path-one-packet")
+    again = RunDirectory.open(tmp_path / "run", "path-one-packet")
     assert again.settings == {"host": "192.0.2.1", "sizes": [64, 1500]}
     assert again.context["clocks"] == {"a": 1}
     assert again.rows("probes", ["at_ns"])["at_ns"].to_pylist() == list(range(8))
@@ -88,13 +86,13 @@ def test_a_run_is_not_written_over_and_another_kind_is_refused(tmp_path: Path) -
     with pytest.raises(PlanError, match="already holds a run"):
         created(tmp_path)
     with pytest.raises(PlanError, match="holds a run of path-one-packet, not of clock-stability"):
-        ObservationDirectory.open(tmp_path / "run", "clock-stability")
+        RunDirectory.open(tmp_path / "run", "clock-stability")
     with pytest.raises(PlanError, match="holds no measurement"):
-        ObservationDirectory.open(tmp_path)
+        RunDirectory.open(tmp_path)
     with pytest.raises(PlanError, match="holds no result"):
-        ObservationDirectory.open(tmp_path / "run").observation()
+        RunDirectory.open(tmp_path / "run").observation()
     with pytest.raises(PlanError, match="holds no rows of probes"):
-        ObservationDirectory.open(tmp_path / "run").rows("probes")
+        RunDirectory.open(tmp_path / "run").rows("probes")
 
 
 def test_what_was_appended_survives_kill_9(tmp_path: Path) -> None:
@@ -102,8 +100,8 @@ def test_what_was_appended_survives_kill_9(tmp_path: Path) -> None:
 import os, signal, sys
 from pathlib import Path
 import pyarrow as pa
-from keisoku.run.observation_directory import ObservationDirectory
-directory = ObservationDirectory.create(Path(sys.argv[1]), "path-one-packet", {}, {})
+from keisoku.run.directory import RunDirectory
+directory = RunDirectory.create(Path(sys.argv[1]), "path-one-packet", {}, {})
 for part in range(4):
     rows = range(10 * part, 10 * part + 10)
     directory.append("probes", pa.table({"at_ns": pa.array(rows, pa.int64()), "rtt_ns": pa.nulls(10, pa.int64())}))
@@ -112,7 +110,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "run"], check=False, timeout=120)
     assert done.returncode == -signal.SIGKILL
-    directory = ObservationDirectory.open(tmp_path / "run")
+    directory = RunDirectory.open(tmp_path / "run")
     assert directory.rows("probes").num_rows == 40
     assert directory.append("probes", rows(40, 2)).name == "00000004.parquet"
     assert directory.rows("probes")["at_ns"].to_pylist() == list(range(42))
@@ -136,7 +134,7 @@ def test_a_disk_that_does_not_take_it_is_one_sentence(tmp_path: Path) -> None:
 
 def test_an_interval_needs_its_figure() -> None:
     with pytest.raises(ValidationError, match="an interval without a figure: rate"):
-        ObservedRow(name="1", figures={}, intervals={"rate": Interval(lower=0, upper=1)})
+        Row(case="1", figures={}, intervals={"rate": Interval(lower=0, upper=1)})
 
 
 def test_tables_have_a_head_for_each_figure_and_a_unit_for_each_cell_that_needs_it() -> None:

@@ -19,7 +19,7 @@ from keisoku.path.packet_pair.settings import PacketPairSettings
 from keisoku.path.packet_pair.stages import DIRECTIONS, best_length, clock_share
 from keisoku.path.train.dispersion import dispersions
 from keisoku.path.train.skew import skew, without_skew
-from keisoku.run.observation import Observation
+from keisoku.run.result import Result
 
 GIGABIT, FAST = 1e9, 1e8
 SETTINGS = PacketPairSettings(host="far")
@@ -196,7 +196,7 @@ def test_lost_packets_leave_trains_out_and_break_nothing() -> None:
     assert _observed(path).rows == ()
 
 
-def _observed(path: SyntheticPath, given: PacketPairSettings = SETTINGS, noise_ns: float = 10.0) -> Observation:
+def _observed(path: SyntheticPath, given: PacketPairSettings = SETTINGS, noise_ns: float = 10.0) -> Result:
     return analyse(path.trains, given, {"kernel": noise_ns}, {})
 
 

@@ -7,7 +7,7 @@ import pytest
 from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
 from keisoku.path.sources.analysis import ONE_PACKET, PAIRS
-from keisoku.run.observation import Observation, ObservedRow
+from keisoku.run.result import Result, Row
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import Column, Table, TableRow, find_studies, parse_study
 from keisoku.study.path_step import as_result
@@ -28,11 +28,11 @@ def _e2(off: float = 1.0) -> list[Cell]:
             "coefficient_of_variation": Quantity(value=0.01, unit=""),
         }
         rows = tuple(
-            ObservedRow(name=source, group=group, figures=figures)
+            Row(case=source, group=group, figures=figures)
             for group in (PAIRS, ONE_PACKET)
             for source in ("user-gettimeofday", "user-tsc", "kernel")
         )
-        observation = Observation(kind="path-clocks", title="x", rows=rows)
+        observation = Result(kind="path-clocks", title="x", rows=rows)
         results[step.name] = as_result(observation, 1500, true)
     return cells(study, results)
 

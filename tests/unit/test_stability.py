@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from keisoku.report.observation import render_observation
+from keisoku.report.observation_table import print_observation
 from rich.console import Console
 from support.power_law_clocks import power_law_phase
 
 from keisoku.clock.stability.analysis import CLOCK_GROUP, TAU_GROUP, Clock, stability
 from keisoku.clock.stability.phase_log import PhaseLog, from_phase
 from keisoku.clock.stability.plot import LOGGED, POINTS_MAX, STEADY, drift_plot, stability_plots
-from keisoku.report.observation import render_observation
-from keisoku.report.observation_table import print_observation
-from keisoku.run.observation import Observation, ObservedRow
+from keisoku.run.result import Result, Row
 
 CLOCK = Clock("crystal", "caesium", 1.0)
 
@@ -27,11 +27,11 @@ def log_of(alpha: int, points: int = 4096, tau0_s: float = 1.0, seed: int = 3) -
     return from_phase(1e-9 * power_law_phase(alpha, points, np.random.default_rng(seed)), tau0_s)
 
 
-def at(found: Observation, tau: float) -> ObservedRow:
+def at(found: Result, tau: float) -> Row:
     return next(row for row in found.rows if row.group == TAU_GROUP and row.at is not None and row.at.value == tau)
 
 
-def longest(found: Observation, figure: str) -> float:
+def longest(found: Result, figure: str) -> float:
     return max(row.at.value for row in found.rows if figure in row.figures and row.at is not None)
 
 

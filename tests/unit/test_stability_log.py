@@ -25,7 +25,7 @@ from keisoku.clock.reading import Reading
 from keisoku.clock.stability.log import TABLE, Logger, host_flags, logged, place
 from keisoku.clock.stability.run import observed
 from keisoku.errors import EngineError, PlanError
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 
 
 def test_a_log_holds_a_reading_for_every_interval(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ for at, _ in enumerate(logging.run(EVERY_S, 1e6, place(directory, EVERY_S))):
     tests = Path(__file__).parent.parent
     done = subprocess.run([sys.executable, "-c", code, tmp_path, tests], check=False, timeout=120)
     assert done.returncode == -signal.SIGKILL
-    directory, host = ObservationDirectory.open(tmp_path, "clock-stability"), Host()
+    directory, host = RunDirectory.open(tmp_path, "clock-stability"), Host()
     assert 333 - 11 <= directory.rows(TABLE).num_rows <= 334
     host.ns += 200_000_000_000
     ran(directory, host, 300.0)
@@ -241,7 +241,7 @@ def test_this_machines_counter_is_logged_and_called_circular_where_it_is(tmp_pat
     assert code == 0
     assert json.loads(output)["rows"][0]["figures"]["duration"]["value"] >= 0.9
     with pytest.raises(PlanError, match="already holds a run"):
-        ObservationDirectory.create(run, "clock-stability", {}, {})
+        RunDirectory.create(run, "clock-stability", {}, {})
 
 
 @pytest.mark.skipif(_core.clock_counter(clock_source()) is None, reason="this processor's counter promises no rate")

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import PlanError
-from keisoku.run.observation import Observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
 from keisoku.stream.analysis import analyse
 from keisoku.stream.factor import apply, named, of_interface, parse_factors
 from keisoku.stream.file.bottleneck import find_bottleneck, hindrance
@@ -56,7 +56,7 @@ def _row(number: int, bps: float, path: str = "dut", size: int = 1000, **values:
     return {name: (plain | values).get(name) for name in SCHEMA.names}
 
 
-def _observed(rows: list[dict[str, Any]], settings: StreamSettings, **facts: Any) -> Observation:
+def _observed(rows: list[dict[str, Any]], settings: StreamSettings, **facts: Any) -> Result:
     return analyse(settings, cell_outcomes(rows), facts)[0]
 
 
@@ -184,13 +184,13 @@ def test_a_run_is_computed_again_from_its_files_and_broken_trials_end_it(tmp_pat
     from keisoku.stream.schedule import CellSchedule
 
     settings = _settings(most_runs=4)
-    directory = ObservationDirectory.create(tmp_path / "run", KINDS["tcp"], settings.model_dump(), {})
+    directory = RunDirectory.create(tmp_path / "run", KINDS["tcp"], settings.model_dump(), {})
     run = StreamRun(directory)
     run.know(ended=False)
     values = iter([9.0, 1.0, 1.01, 0.99, 1.0, 1.0])
     run.campaign("dut", CellSchedule([Cell(0, 1000)], settings.rule, 1), lambda _: [_row(0, next(values) * GIGABIT)])
     run.know(ended=True)
-    observation, plots = analyse_run(ObservationDirectory.open(tmp_path / "run", KINDS["tcp"]))
+    observation, plots = analyse_run(RunDirectory.open(tmp_path / "run", KINDS["tcp"]))
     best = next(row for row in observation.rows if row.group == "Best")
     assert best.figures["throughput"].value == pytest.approx(GIGABIT, rel=0.01) and plots
     with pytest.raises(EngineError, match="three trials in a row"):

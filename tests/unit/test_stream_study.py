@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.run.observation import Flag, Observation, ObservedRow
+from keisoku.run.result import Flag, Result, Row
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import find_studies
 from keisoku.study.stream_step import as_result, most_bps
 from keisoku.study.transfer_step import named_result
 
 
-def _rates(group: str, **bps: float) -> tuple[ObservedRow, ...]:
+def _rates(group: str, **bps: float) -> tuple[Row, ...]:
     return tuple(
-        ObservedRow(name=name, group=group, figures={"throughput": Quantity(value=value, unit="bit/s")})
+        Row(case=name, group=group, figures={"throughput": Quantity(value=value, unit="bit/s")})
         for name, value in bps.items()
     )
 
@@ -26,7 +26,7 @@ def _e5(off: float = 1.0, named: str = "") -> list[Cell]:
     for step in study.stream:
         most = most_bps(step.rate_bps or 2e10, step.mtu)
         rows = _rates("Message", **{f"{size} byte": off * most for size in step.sizes})
-        observation = Observation(kind="stream-tcp", title="x", rows=rows)
+        observation = Result(kind="stream-tcp", title="x", rows=rows)
         results[step.name] = as_result(observation, step.mtu, most if step.rate_bps else None)
     for transfer in study.transfer:
         limits = {"source disk": transfer.source_bps, "destination disk": transfer.sink_bps, "network": None}
@@ -34,7 +34,7 @@ def _e5(off: float = 1.0, named: str = "") -> list[Cell]:
         slowest = named or min(stages, key=lambda stage: stages[stage])
         flag = Flag(name=f"bottleneck-{slowest.split()[0]}", text="x")
         rows = _rates("Stage", **stages, together=0.95 * min(stages.values()))
-        results[transfer.name] = named_result(Observation(kind="stream-file", title="x", rows=rows, flags=(flag,)))
+        results[transfer.name] = named_result(Result(kind="stream-file", title="x", rows=rows, flags=(flag,)))
     return cells(study, results)
 
 

@@ -19,8 +19,8 @@ from keisoku.clock.stability import run as stability_run
 from keisoku.clock.stability.phase_file import UNITS, read_phase
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.report.plot import Plot
-from keisoku.run.observation import Flag, Observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Flag, Result
 
 
 @click.command("analyse")
@@ -50,7 +50,7 @@ def analyse(run: Path | None, phase: Path | None, tau0: str | None, unit: str, o
         return
     if tau0 is not None or out is not None:
         raise PlanError("--tau0" if tau0 else "--out", "it is for --phase", "a run is analysed in its own directory")
-    directory = ObservationDirectory.open(run or Path(), *_KINDS)
+    directory = RunDirectory.open(run or Path(), *_KINDS)
     observation, plots = _KINDS[directory.kind](directory)
     publish(observation, directory, plots, as_json)
 
@@ -67,7 +67,7 @@ def publish_phase(phase: Path, tau0: str | None, unit: str, out: Path | None, as
     publish(observation, directory, plots, as_json)
 
 
-def _calibration(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
+def _calibration(directory: RunDirectory) -> tuple[Result, list[Plot]]:
     measured = readings_table.kept(directory)
     context = directory.context
     said = [Flag.model_validate(flag) for flag in context["said"]]
@@ -78,7 +78,7 @@ def _calibration(directory: ObservationDirectory) -> tuple[Observation, list[Plo
     return found, [residual_plot(fit)] if fit is not None else []
 
 
-def _cost(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
+def _cost(directory: RunDirectory) -> tuple[Result, list[Plot]]:
     path = directory.path / "record.json"
     try:
         record = cost.CostRecord.model_validate_json(path.read_bytes())
@@ -87,7 +87,7 @@ def _cost(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
     return cost.observation(record), [cost_plot(record)]
 
 
-_KINDS: dict[str, Callable[[ObservationDirectory], tuple[Observation, list[Plot]]]] = {
+_KINDS: dict[str, Callable[[RunDirectory], tuple[Result, list[Plot]]]] = {
     stability.KIND: stability_run.observed,
     calibration.KIND: _calibration,
     cost.KIND: _cost,

@@ -23,8 +23,8 @@ from keisoku.clock.stability.analysis import KIND
 from keisoku.clock.stability.log import Logger, place
 from keisoku.clock.stability.run import observed
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.run.observation import Flag
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Flag
 
 COUNTER = "counter"
 MEASURED = {
@@ -76,8 +76,8 @@ def stability(
     host = host_clocks()
     if resume:
         directory = _resumed(out)
-        measured, reference = str(directory.settings["clock"]), str(directory.settings["reference"])
-        every_s = float(directory.settings["every_s"])
+        measured, reference = str(directory.plan["clock"]), str(directory.plan["reference"])
+        every_s = float(directory.plan["every_s"])
     _check(measured, every_s, duration_s)
     name, kept_time = counter(host)
     chosen = choose(reference, host)
@@ -109,11 +109,11 @@ def _check(measured: str, every_s: float, duration_s: float) -> None:
         raise PlanError("--duration", f"{duration_s:g} s hold fewer than 8 readings", "log for longer")
 
 
-def _resumed(out: Path | None) -> ObservationDirectory:
+def _resumed(out: Path | None) -> RunDirectory:
     if out is None:
         raise PlanError("--resume", "it is not said which log to continue", "give its directory with --out")
-    directory = ObservationDirectory.open(out, KIND)
-    if "every_s" not in directory.settings:
+    directory = RunDirectory.open(out, KIND)
+    if "every_s" not in directory.plan:
         raise PlanError("--resume", f"{out} was made from a file of phase", "give the directory of a log")
     return directory
 

@@ -16,7 +16,7 @@ from keisoku.host.place import Place
 from keisoku.path.stamp.packet import PORT
 from keisoku.path.stamp.run import TABLE
 from keisoku.path.stamp.sender import KIND, DelaySender, DelaySettings
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 
 
 @click.command("delay")
@@ -56,7 +56,7 @@ def command(
         ssid=ssid,
         authenticated=key is not None,
     )
-    directory: ObservationDirectory | None = None
+    directory: RunDirectory | None = None
 
     def keep(part: pa.Table) -> None:
         # With the first part, so that a reflector that never answers leaves nothing.

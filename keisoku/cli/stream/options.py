@@ -15,7 +15,7 @@ from keisoku.cli.options import seconds
 from keisoku.cli.stream.analyse import ANALYSES
 from keisoku.errors import PlanError
 from keisoku.host.place import Place
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 from keisoku.stream.factor import parse_factors
 from keisoku.stream.measure import earlier_ceiling, measure
 from keisoku.stream.run import KINDS, TABLE, StreamRun, cells_of, trial_of
@@ -107,7 +107,7 @@ def carry_out(protocol: str, sizes: Callable[[Place, int], list[int]], options: 
 
 
 def _earlier(settings: StreamSettings) -> dict[str, Any]:
-    earlier = ObservationDirectory.open(Path(settings.ceiling), KINDS[settings.protocol])
+    earlier = RunDirectory.open(Path(settings.ceiling), KINDS[settings.protocol])
     return earlier_ceiling(settings, earlier.rows(TABLE).to_pylist(), settings.ceiling)
 
 

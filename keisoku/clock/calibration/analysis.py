@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from keisoku.analysis import budget
-from keisoku.analysis.quantity import Contribution, Quantity
+from keisoku.analysis.quantity import Contribution, Interval, Quantity
 from keisoku.clock import frequency
 from keisoku.clock.difference_clock import DifferenceClock
 from keisoku.clock.frequency import Fit, Frequency
@@ -19,7 +19,7 @@ from keisoku.clock.host_clocks import HostClocks
 from keisoku.clock.reading import Reading
 from keisoku.clock.reference.kinds import Reference
 from keisoku.errors import EngineError
-from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
+from keisoku.run.result import Flag, Result, Row
 
 KIND = "clock-calibration"
 LOOK_EVERY_S = 1.0
@@ -60,7 +60,7 @@ def measure(
     return Measured(tuple(readings), (*looks, look()), (*of_kernel, *kernel()))
 
 
-def observation(measured: Measured, counter: str, described: str, said: Sequence[Flag], *, real: bool) -> Observation:
+def observation(measured: Measured, counter: str, described: str, said: Sequence[Flag], *, real: bool) -> Result:
     """Frequency by every estimator, its bounds, the kernel's own figure beside it, and what happened meanwhile.
 
     Raises EngineError if readings are too few or one of the clocks went back.
@@ -90,7 +90,7 @@ def observation(measured: Measured, counter: str, described: str, said: Sequence
     ]
     if real:
         remarks.append("the reference's own rate is not part of the uncertainty: nothing here tells it")
-    return Observation(
+    return Result(
         kind=KIND,
         title=f"{counter} against {described}",
         rows=tuple(rows),
@@ -124,9 +124,9 @@ def _estimates(readings: Sequence[Reading]) -> tuple[Frequency, Fit | None]:
     return frequency.two_point(readings, frequency.read_error_ns(fit)), fit
 
 
-def _row(name: str, found: Frequency, remark: str) -> ObservedRow:
-    return ObservedRow(
-        name=name,
+def _row(name: str, found: Frequency, remark: str) -> Row:
+    return Row(
+        case=name,
         group="Frequency by",
         figures={
             "frequency": budget.figure(found.hz, "Hz", _parts(found)),
@@ -148,10 +148,10 @@ def _in_words(ppb: float) -> Quantity:
     return Quantity(value=float(f"{ppb:.2g}"), unit="ppb", uncertainty=0.0)
 
 
-def _bounds_row(bounds: tuple[float, float]) -> ObservedRow:
+def _bounds_row(bounds: tuple[float, float]) -> Row:
     middle = (bounds[0] + bounds[1]) / 2
-    return ObservedRow(
-        name="hard bounds",
+    return Row(
+        case="hard bounds",
         group="Frequency by",
         figures={
             "frequency": Quantity(value=middle, unit="Hz", uncertainty=(bounds[1] - bounds[0]) / 2),
@@ -162,7 +162,7 @@ def _bounds_row(bounds: tuple[float, float]) -> ObservedRow:
     )
 
 
-def _readings_row(readings: Sequence[Reading], best: Frequency, fit: Fit | None) -> ObservedRow:
+def _readings_row(readings: Sequence[Reading], best: Frequency, fit: Fit | None) -> Row:
     widths = sorted(reading.width / best.hz * 1e9 for reading in readings)
     span_ns = readings[-1].reference_ns - readings[0].reference_ns
     figures = {
@@ -173,10 +173,10 @@ def _readings_row(readings: Sequence[Reading], best: Frequency, fit: Fit | None)
     }
     if fit is not None:
         figures["residual"] = Quantity(value=frequency.read_error_ns(fit), unit="ns")
-    return ObservedRow(name="all", group="Readings", figures=figures)
+    return Row(case="all", group="Readings", figures=figures)
 
 
-def _kernel_rows(kernel: Sequence[Reading], best: Frequency, real: bool) -> list[ObservedRow]:
+def _kernel_rows(kernel: Sequence[Reading], best: Frequency, real: bool) -> list[Row]:
     """By how much CLOCK_MONOTONIC_RAW, which nobody steers, runs fast against the reference."""
     if not real:
         return []
@@ -190,8 +190,8 @@ def _kernel_rows(kernel: Sequence[Reading], best: Frequency, real: bool) -> list
         budget.normal("readings of CLOCK_MONOTONIC_RAW", own.relative * 1e9),
     ]
     return [
-        ObservedRow(
-            name="CLOCK_MONOTONIC_RAW",
+        Row(
+            case="CLOCK_MONOTONIC_RAW",
             group="Clock",
             figures={"runs_fast_by": budget.figure(fast * 1e9, "ppb", parts)},
             remark="against the reference",

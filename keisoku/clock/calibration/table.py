@@ -9,19 +9,19 @@ import pyarrow as pa
 from keisoku.clock.calibration.analysis import Measured
 from keisoku.clock.host_clocks import HostClocks, Steering
 from keisoku.clock.reading import Reading
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 
 READINGS, KERNEL, LOOKS = "readings", "kernel", "looks"
 
 
-def keep(directory: ObservationDirectory, measured: Measured) -> None:
+def keep(directory: RunDirectory, measured: Measured) -> None:
     """Appends all rows."""
     directory.append(READINGS, _readings(measured.readings))
     directory.append(KERNEL, _readings(measured.kernel))
     directory.append(LOOKS, _looks(measured.looks))
 
 
-def kept(directory: ObservationDirectory) -> Measured:
+def kept(directory: RunDirectory) -> Measured:
     """What was measured. Raises PlanError if rows are missing."""
     return Measured(
         readings=_of_rows(directory.rows(READINGS)),

@@ -10,11 +10,11 @@ import math
 from pydantic import BaseModel, ConfigDict
 
 from keisoku.analysis import budget
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.clock.cost import tally
 from keisoku.clock.cost.resolution import Resolution, common_step, resolution
 from keisoku.clock.rate import stated
-from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
+from keisoku.run.result import Flag, Result, Row
 
 KIND = "clock-cost"
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
@@ -85,7 +85,7 @@ class CostRecord(_Model):
         return ticks / self.ticks_per_s * 1e9
 
 
-def observation(record: CostRecord) -> Observation:
+def observation(record: CostRecord) -> Result:
     """Tables of costs, resolutions, cores and stalls, and what is wrong with a source."""
     step_ns = record.ns(_counter_step(record))
     flags = [*_backward(record), *_cores_apart(record), *_disturbed(record)]
@@ -102,9 +102,7 @@ def observation(record: CostRecord) -> Observation:
     ]
     if len(record.cross_core) == 0:
         remarks.append("between cores: nothing to compare, or never two that ran side by side")
-    return Observation(
-        kind=KIND, title="Cost of time sources", rows=tuple(rows), flags=tuple(flags), remarks=tuple(remarks)
-    )
+    return Result(kind=KIND, title="Cost of time sources", rows=tuple(rows), flags=tuple(flags), remarks=tuple(remarks))
 
 
 def source_resolution(source: SourceCost) -> Resolution:
@@ -119,7 +117,7 @@ def _counter_step(record: CostRecord) -> int:
     return min((step for step in steps if step is not None), default=1)
 
 
-def _cost(record: CostRecord, source: SourceCost, step_ns: float) -> ObservedRow:
+def _cost(record: CostRecord, source: SourceCost, step_ns: float) -> Row:
     empty = tally.quantile(record.empty, 0.5)
     # A bracket and the empty one are each the difference of two reads that the counter rounds to its step.
     rounding = (
@@ -146,10 +144,10 @@ def _cost(record: CostRecord, source: SourceCost, step_ns: float) -> ObservedRow
                 lower=ends[0].value - (ends[0].uncertainty or 0.0), upper=ends[1].value + (ends[1].uncertainty or 0.0)
             )
     figures["max"] = figure(source.single[-1][0])
-    return ObservedRow(name=source.name, figures=figures, intervals=intervals, group="Time source")
+    return Row(case=source.name, figures=figures, intervals=intervals, group="Time source")
 
 
-def _resolution(record: CostRecord, source: SourceCost) -> ObservedRow:
+def _resolution(record: CostRecord, source: SourceCost) -> Row:
     found = source_resolution(source)
 
     def in_ns(step: int) -> Quantity:
@@ -166,10 +164,10 @@ def _resolution(record: CostRecord, source: SourceCost) -> ObservedRow:
             remark = f"steps by {found.common} ticks" if found.common > 1 else "steps by single ticks"
     figures["reads_without_a_step"] = Quantity(value=100 * found.zero_share, unit="%", uncertainty=0.0)
     figures["backward_steps"] = Quantity(value=found.backward, unit="reads", uncertainty=0.0)
-    return ObservedRow(name=source.name, figures=figures, group="Resolution of", remark=remark)
+    return Row(case=source.name, figures=figures, group="Resolution of", remark=remark)
 
 
-def _core(record: CostRecord, cross: CrossCore) -> ObservedRow:
+def _core(record: CostRecord, cross: CrossCore) -> Row:
     # Outwards by a step of the counter, which both reads may have waited for, and to whole ns.
     step = _counter_step(record)
     low_ns, high_ns = math.floor(record.ns(cross.low - step)), math.ceil(record.ns(cross.high + step))
@@ -179,8 +177,8 @@ def _core(record: CostRecord, cross: CrossCore) -> ObservedRow:
         said = f"not more than {max(-low_ns, high_ns)} ns apart; no difference is proven"
     else:
         said = f"apart by at least {min(abs(low_ns), abs(high_ns))} ns"
-    return ObservedRow(
-        name=f"{cross.core} against {cross.reference}",
+    return Row(
+        case=f"{cross.core} against {cross.reference}",
         group="Counter of core",
         figures={
             "lower_bound": Quantity(value=low_ns, unit="ns", uncertainty=0.0),
@@ -192,14 +190,14 @@ def _core(record: CostRecord, cross: CrossCore) -> ObservedRow:
     )
 
 
-def _stalls(record: CostRecord) -> ObservedRow:
+def _stalls(record: CostRecord) -> Row:
     stalls = record.stalls
     counts = {
         f"gaps_over_{limit}_µs": Quantity(value=count, unit="gaps", uncertainty=0.0)
         for limit, count in zip((1, 10, 100), stalls.over, strict=True)
     }
-    return ObservedRow(
-        name="reading the counter without a pause",
+    return Row(
+        case="reading the counter without a pause",
         group="Stalls while",
         figures={
             "looked_at": _span(record, stalls.elapsed),

@@ -13,7 +13,7 @@ from keisoku.clock.host_clocks import HostClocks
 from keisoku.clock.reading import Reading
 from keisoku.clock.reference.ptp import target as ptp_target
 from keisoku.errors import PlanError
-from keisoku.run.observation import Flag
+from keisoku.run.result import Flag
 
 FORMS = "phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic or raw"
 KERNEL = ("realtime", "monotonic", "raw")

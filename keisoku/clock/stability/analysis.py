@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.clock.stability.deviation import joined, mtie, terms
 from keisoku.clock.stability.flags import WINDOWS_MIN, log_flags, log_remarks
 from keisoku.clock.stability.freedom import ADEV, HDEV, MDEV, Statistic, factors, freedom
@@ -21,7 +21,7 @@ from keisoku.clock.stability.noise import identify
 from keisoku.clock.stability.phase_log import PhaseLog, Stretch
 from keisoku.clock.stability.power_law import NAMES, Floats
 from keisoku.clock.stability.trend import trend
-from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
+from keisoku.run.result import Flag, Result, Row
 
 KIND = "clock-stability"
 TAU_GROUP, CLOCK_GROUP, STRETCH_GROUP = "Averaging time", "Clock", "Stretch from"
@@ -39,12 +39,12 @@ class Clock:
     """Units per s that the clock should show (1e9: it shows ns; 1: its phase was logged); None if it has none."""
 
 
-def stability(log: PhaseLog, clock: Clock, flags: Sequence[Flag] = (), remarks: Sequence[str] = ()) -> Observation:
+def stability(log: PhaseLog, clock: Clock, flags: Sequence[Flag] = (), remarks: Sequence[str] = ()) -> Result:
     """Everything that the log tells of the clock's stability. `flags` are what is known of its reference."""
     noises = {modified: _noises(log, modified) for modified in (False, True)}
     rows = [_tau_row(log, m, spread, noises) for m, spread in _spreads(log)]
     present = [row for row in rows if row.figures]
-    return Observation(
+    return Result(
         kind=KIND,
         title=f"{clock.name} against {clock.reference}",
         rows=(_clock_row(log, clock), *present, *_stretch_rows(log)),
@@ -83,7 +83,7 @@ def _noises(log: PhaseLog, averaged: bool) -> dict[int, int]:
     return found
 
 
-def _tau_row(log: PhaseLog, m: int, spread: float, noises: dict[bool, dict[int, int]]) -> ObservedRow:
+def _tau_row(log: PhaseLog, m: int, spread: float, noises: dict[bool, dict[int, int]]) -> Row:
     tau = m * log.tau0_s
     figures: dict[str, Quantity] = {}
     intervals: dict[str, Interval] = {}
@@ -105,8 +105,8 @@ def _tau_row(log: PhaseLog, m: int, spread: float, noises: dict[bool, dict[int, 
         figures["frequency_std"] = Quantity(value=float(np.std(frequencies, ddof=1)) * 1e9, unit="ppb")
     alpha = noises[False].get(m)
     order = [name for name in ("adev", "mdev", "tdev", "hdev", "mtie", "frequency_std") if name in figures]
-    return ObservedRow(
-        name=f"{tau:.12g} s",
+    return Row(
+        case=f"{tau:.12g} s",
         group=TAU_GROUP,
         at=Quantity(value=tau, unit="s", uncertainty=0.0),
         figures={name: figures[name] for name in order},
@@ -153,7 +153,7 @@ def _frequencies(log: PhaseLog, m: int) -> Floats:
     return np.asarray(joined_windows[np.isfinite(joined_windows)])
 
 
-def _clock_row(log: PhaseLog, clock: Clock) -> ObservedRow:
+def _clock_row(log: PhaseLog, clock: Clock) -> Row:
     longest = max(log.stretches, key=lambda stretch: stretch.readings)
     found = trend(longest.phase_s, log.tau0_s)
     scale = log.rate / clock.nominal_rate if clock.nominal_rate else 1.0
@@ -191,7 +191,7 @@ def _clock_row(log: PhaseLog, clock: Clock) -> ObservedRow:
     if log.bound_s is not None:
         figures["reading_bound"] = Quantity(value=log.bound_s * 1e9, unit="ns", uncertainty=0.0)
     remark = "" if len(log.stretches) == 1 else "rate, drift and wander of the longest stretch"
-    return ObservedRow(name=clock.name, group=CLOCK_GROUP, figures=figures, remark=remark)
+    return Row(case=clock.name, group=CLOCK_GROUP, figures=figures, remark=remark)
 
 
 def _straightened(stretch: Stretch, tau0_s: float, offset: float) -> Floats:
@@ -199,15 +199,15 @@ def _straightened(stretch: Stretch, tau0_s: float, offset: float) -> Floats:
     return np.asarray(stretch.phase_s - offset * tau0_s * np.arange(len(stretch.phase_s)))
 
 
-def _stretch_rows(log: PhaseLog) -> list[ObservedRow]:
+def _stretch_rows(log: PhaseLog) -> list[Row]:
     if len(log.stretches) == 1:
         return []
     rows = []
     for stretch in log.stretches:
         slope = trend(stretch.phase_s, log.tau0_s)
         rows.append(
-            ObservedRow(
-                name=f"{stretch.start_s:.12g} s",
+            Row(
+                case=f"{stretch.start_s:.12g} s",
                 group=STRETCH_GROUP,
                 figures={
                     "duration": Quantity(value=(len(stretch.phase_s) - 1) * log.tau0_s, unit="s", uncertainty=0.0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from keisoku.clock.stability.phase_log import WIDE, PhaseLog
-from keisoku.run.observation import Flag
+from keisoku.run.result import Flag
 
 WINDOWS_MIN = 3
 """Windows without a common phase that a figure needs."""

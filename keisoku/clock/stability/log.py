@@ -19,8 +19,8 @@ from keisoku.clock.reading import Reading
 from keisoku.clock.stability.phase_log import Integers, PhaseLog, Readings, phase_log
 from keisoku.clock.stability.power_law import Floats
 from keisoku.errors import EngineError, PlanError
-from keisoku.run.observation import Flag
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Flag
 
 TABLE = "readings"
 _WORD = pa.dictionary(pa.int32(), pa.string())
@@ -62,7 +62,7 @@ class LogPosition:
     logged_s: float = 0.0
 
 
-def place(directory: ObservationDirectory, every_s: float) -> LogPosition:
+def place(directory: RunDirectory, every_s: float) -> LogPosition:
     """Of a log that may have been cut off at any moment; each reading stands for the interval that it begins."""
     spans: dict[int, tuple[int, int]] = {}
     for rows in directory.batches(TABLE, ["session", "at_ns"]):
@@ -79,7 +79,7 @@ def place(directory: ObservationDirectory, every_s: float) -> LogPosition:
 class Logger:
     """Reads and keeps. `read` is the reference, `read_clock` the clock (None: the counter itself is the clock)."""
 
-    directory: ObservationDirectory
+    directory: RunDirectory
     read: Callable[[], Reading]
     read_clock: Callable[[], Reading] | None
     look: Callable[[], HostClocks]
@@ -157,7 +157,7 @@ class Logger:
         )
 
 
-def logged(directory: ObservationDirectory, tau0_s: float) -> PhaseLog:
+def logged(directory: RunDirectory, tau0_s: float) -> PhaseLog:
     """The log's phase, as far as it is on the disk."""
     rows = directory.rows(TABLE, _ANALYSED)
     if lacking := sorted(set(_ANALYSED) - set(rows.column_names)):
@@ -186,7 +186,7 @@ def logged(directory: ObservationDirectory, tau0_s: float) -> PhaseLog:
     )
 
 
-def host_flags(directory: ObservationDirectory) -> list[Flag]:
+def host_flags(directory: RunDirectory) -> list[Flag]:
     """What the kernel did to the clocks that it steers, while they were logged."""
     rows = directory.rows(TABLE, ["boot", "frequency_ppb", "realtime_low_ns", "realtime_high_ns"])
     flags = []

@@ -16,7 +16,7 @@ from keisoku.clock.stability.phase_log import PhaseLog
 from keisoku.clock.stability.power_law import Floats
 from keisoku.report import digits
 from keisoku.report.plot import SYMBOLS, Plot, Trace, axis, device_colour, hover, label
-from keisoku.run.observation import Observation, ObservedRow
+from keisoku.run.result import Result, Row
 
 POINTS_MAX = 4000
 """Of a drawn curve: between its points, the least and the most phase of each span is drawn."""
@@ -25,7 +25,7 @@ _PPB, _NS = 1e-9, 1e-9
 _SLOPES = {-1.0: "τ⁻¹", -0.5: "τ⁻¹ᐟ²", 0.5: "τ¹ᐟ²"}
 
 
-def stability_plots(observation: Observation, log: PhaseLog, nominal_rate: float | None) -> list[Plot]:
+def stability_plots(observation: Result, log: PhaseLog, nominal_rate: float | None) -> list[Plot]:
     """Frequency deviations, time deviations and phase; those for which the log is too short are left out."""
     rows = [row for row in observation.rows if row.group == TAU_GROUP and row.at is not None]
     allan = _deviations(
@@ -50,7 +50,7 @@ def stability_plots(observation: Observation, log: PhaseLog, nominal_rate: float
 
 
 def _deviations(
-    rows: Sequence[ObservedRow], name: str, figures: Sequence[str], unit: tuple[str, float], caption: str
+    rows: Sequence[Row], name: str, figures: Sequence[str], unit: tuple[str, float], caption: str
 ) -> Plot | None:
     title, scale = unit
     points = {figure: [row for row in rows if figure in row.figures] for figure in figures}
@@ -82,7 +82,7 @@ def _decades(values: Sequence[float]) -> list[float]:
     return [math.floor(math.log10(min(values)) - 0.2), math.ceil(math.log10(max(values)) + 0.2)]
 
 
-def _curve(number: int, figure: str, rows: Sequence[ObservedRow], scale: float) -> Trace:
+def _curve(number: int, figure: str, rows: Sequence[Row], scale: float) -> Trace:
     name, colour = figure.upper(), device_colour(number)
     values = [row.figures[figure].value for row in rows]
     bounds = [row.intervals.get(figure) for row in rows]
@@ -115,7 +115,7 @@ def _curve(number: int, figure: str, rows: Sequence[ObservedRow], scale: float) 
     return trace
 
 
-def _add_guides(plot: Plot, low: float, high: float, rows: Sequence[ObservedRow]) -> None:
+def _add_guides(plot: Plot, low: float, high: float, rows: Sequence[Row]) -> None:
     """Slopes that tell kinds of noise apart, through the first point."""
     first = next((row for row in rows if row.at is not None), None)
     figure = next(iter(first.figures.values())) if first else None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keisoku.analysis import budget
-from keisoku.analysis.quantity import Contribution, Quantity
+from keisoku.analysis.quantity import Contribution, Interval, Quantity
 from keisoku.path.one_packet.fit import PathFit
 from keisoku.path.one_packet.flags import flags_of, remarks_of
 from keisoku.path.one_packet.icmp_limit import IcmpLimit
@@ -19,7 +19,7 @@ from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.quoting import Quoting
 from keisoku.path.one_packet.segment import BITS, Segment, Span, rate
 from keisoku.path.one_packet.verdict import PathVerdict
-from keisoku.run.observation import Interval, Observation, ObservedRow
+from keisoku.run.result import Result, Row
 
 KIND = "path-one-packet"
 STEERED = 500e-6
@@ -31,7 +31,7 @@ HOP, ROUTER = "Hop", "Router"
 
 def analyse(
     host: str, path: PathFit, probes: Sequence[HopProbe], stamp_noise_ns: float | None, reached: bool
-) -> Observation:
+) -> Result:
     """What the probes and what was fitted to them say about the path to `host`.
 
     `stamp_noise_ns` is the standard deviation of one round trip's stamps, where it was measured; `reached` says whether
@@ -42,7 +42,7 @@ def analyse(
         for segment, verdict in zip(path.segments, path.verdicts, strict=True)
     ]
     routers = [_router_row(samples, path.quoting[samples.hop], _limit(probes, samples.hop)) for samples in path.hops]
-    return Observation(
+    return Result(
         kind=KIND,
         title=f"one-packet bandwidth of the hops to {host}",
         rows=(*rows, *routers),
@@ -51,7 +51,7 @@ def analyse(
     )
 
 
-def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: float | None) -> ObservedRow:
+def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: float | None) -> Row:
     figures: dict[str, Quantity] = {}
     intervals: dict[str, Interval] = {}
     said = []
@@ -83,9 +83,7 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
     if verdict.kind == "not-checked" and verdict.why:
         said.append(f"hidden stages not checked: {verdict.why}")
     number = f"{segment.first_hop}–{segment.last_hop}" if segment.joined else f"{segment.last_hop}"
-    return ObservedRow(
-        name=f"{number} {segment.far}", figures=figures, intervals=intervals, group=HOP, remark="; ".join(said)
-    )
+    return Row(case=f"{number} {segment.far}", figures=figures, intervals=intervals, group=HOP, remark="; ".join(said))
 
 
 def _unresolved(words: str, span: Span) -> str:
@@ -118,7 +116,7 @@ def _quantity(span: Span, unit: str, noise: float | None) -> Quantity:
     return Quantity(value=span.value, unit=unit, uncertainty=float(np.hypot(span.half_width, 2 * (noise or 0.0))))
 
 
-def _router_row(samples: HopSamples, quoting: Quoting, limit: IcmpLimit) -> ObservedRow:
+def _router_row(samples: HopSamples, quoting: Quoting, limit: IcmpLimit) -> Row:
     figures = {
         "probes": Quantity(value=samples.sent, unit="packets", uncertainty=0.0),
         "answered": Quantity(value=samples.answered, unit="packets", uncertainty=0.0),
@@ -131,7 +129,7 @@ def _router_row(samples: HopSamples, quoting: Quoting, limit: IcmpLimit) -> Obse
         if (interval := limit.mean_interval_ns) is not None:
             figures["reply_interval"] = Quantity(value=interval, unit="ns")
         said.append(f"limits its replies after a burst of {limit.burst}")
-    return ObservedRow(name=f"{samples.hop} {samples.replier}", figures=figures, group=ROUTER, remark="; ".join(said))
+    return Row(case=f"{samples.hop} {samples.replier}", figures=figures, group=ROUTER, remark="; ".join(said))
 
 
 def _limit(probes: Sequence[HopProbe], hop: int) -> IcmpLimit:

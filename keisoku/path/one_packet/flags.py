@@ -12,7 +12,7 @@ from keisoku.path.one_packet.fit import PathFit
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.segment import HopFit
 from keisoku.path.one_packet.verdict import unexplained_kink
-from keisoku.run.observation import Flag
+from keisoku.run.result import Flag
 
 HOST_SILENT = "the host itself was silent or refused the probes: what lies behind the last hop listed is unknown"
 

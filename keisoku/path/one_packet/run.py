@@ -13,8 +13,8 @@ from keisoku.path.one_packet.plot import hop_plots
 from keisoku.path.one_packet.probe import HopProbe, from_row
 from keisoku.path.one_packet.sources import source_rows
 from keisoku.report.plot import Plot
-from keisoku.run.observation import Observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
 
 PROBES = "probes"
 SCHEMA = pa.schema(
@@ -37,17 +37,17 @@ SCHEMA = pa.schema(
 )
 
 
-def append(directory: ObservationDirectory, probes: Sequence[HopProbe]) -> None:
+def append(directory: RunDirectory, probes: Sequence[HopProbe]) -> None:
     """Keeps probes; returns when they are on the disk."""
     directory.append(PROBES, pa.Table.from_pylist([probe.row() for probe in probes], schema=SCHEMA))
 
 
-def probes_of(directory: ObservationDirectory) -> list[HopProbe]:
+def probes_of(directory: RunDirectory) -> list[HopProbe]:
     """All probes of a run, in the order of sending. Raises PlanError if there are none."""
     return [from_row(row) for row in directory.rows(PROBES).to_pylist()]
 
 
-def analyse(directory: ObservationDirectory) -> tuple[Observation, Sequence[Plot]]:
+def analyse(directory: RunDirectory) -> tuple[Result, Sequence[Plot]]:
     """The answer and the plots, from the directory alone."""
     probes = probes_of(directory)
     address = str(directory.context.get("address", ""))
@@ -55,7 +55,7 @@ def analyse(directory: ObservationDirectory) -> tuple[Observation, Sequence[Plot
     noise = {str(name): float(value) for name, value in by_source.items()} if isinstance(by_source, dict) else {}
     kernel = noise.get("kernel")
     reached = any(probe.replier == address for probe in probes)
-    host = str(directory.settings.get("host", address))
+    host = str(directory.plan.get("host", address))
     fitted = fit_path(probes)
     if not fitted.fits:
         raise KeisokuError(

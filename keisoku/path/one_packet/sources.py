@@ -16,7 +16,7 @@ from keisoku.path.one_packet.fit import fit_path
 from keisoku.path.one_packet.probe import HopProbe, by_source
 from keisoku.path.one_packet.segment import BITS, SLOWEST_COPY
 from keisoku.path.time_source import SOURCES
-from keisoku.run.observation import ObservedRow
+from keisoku.run.result import Row
 
 GROUP = "Source of time"
 REPETITIONS, LEAST_REPETITIONS = 10, 5
@@ -42,7 +42,7 @@ def repetitions(probes: Sequence[HopProbe]) -> list[list[HopProbe]]:
     return dealt
 
 
-def source_rows(probes: Sequence[HopProbe], noise_ns: Mapping[str, float]) -> list[ObservedRow]:
+def source_rows(probes: Sequence[HopProbe], noise_ns: Mapping[str, float]) -> list[Row]:
     """A row for each source and segment: mean and variance of the forward rate over the repetitions.
 
     `noise_ns` is the standard deviation of one stamp by source.
@@ -63,9 +63,7 @@ def source_rows(probes: Sequence[HopProbe], noise_ns: Mapping[str, float]) -> li
     return sorted(rows, key=lambda row: row.name.partition(",")[0])
 
 
-def _row(
-    name: str, rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]], gain: float, noise: float | None
-) -> ObservedRow:
+def _row(name: str, rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]], gain: float, noise: float | None) -> Row:
     mean, variance, count = float(rates.mean()), float(rates.var(ddof=1)), rates.size
     figures = {
         "mean": Quantity(value=mean, unit="Mb/s", uncertainty=2 * float(np.sqrt(variance / count))),
@@ -80,4 +78,4 @@ def _row(
         figures["clock_predicted"] = Quantity(value=spread**2, unit="(Mb/s)²")
         if variance > 0:
             figures["clock_share"] = Quantity(value=100 * min(spread**2 / variance, 1.0), unit="%")
-    return ObservedRow(name=name, figures=figures, group=GROUP, remark=f"{count} repetitions")
+    return Row(case=name, figures=figures, group=GROUP, remark=f"{count} repetitions")

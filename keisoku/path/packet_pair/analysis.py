@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keisoku.analysis import budget
-from keisoku.analysis.quantity import Contribution, Quantity
+from keisoku.analysis.quantity import Contribution, Interval, Quantity
 from keisoku.path.packet_pair.bucket import Bucket, find_bucket
 from keisoku.path.packet_pair.flags import flags_of, too_coarse
 from keisoku.path.packet_pair.minimum_sum import Capacity, capacity
@@ -24,9 +24,9 @@ from keisoku.path.train.log import Train
 from keisoku.path.train.probe import Direction
 from keisoku.path.train.run import ENDED
 from keisoku.path.unfinished import unfinished
-from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
+from keisoku.run.result import Flag, Result, Row
 
-KIND = "path-packet-pair"
+NAME = "path packet-pair"
 _STAGES = {"train": "long trains", "pair": "pairs", "sweep": "packet sizes"}
 """In the order of sending, in each direction."""
 
@@ -55,19 +55,19 @@ class PairDirection:
 
 def analyse(
     trains: Sequence[Train], settings: PacketPairSettings, noise_ns: Mapping[str, float], facts: Mapping[str, object]
-) -> Observation:
+) -> Result:
     """`trains` by the source of `settings`; `noise_ns`: standard deviation of one stamp by source."""
     noise = noise_ns.get(settings.stamps)
     ways = [way for direction in DIRECTIONS if (way := way_of(direction, trains, noise)) is not None]
     rows = [_row(way) for way in ways if way.capacity or way.adr_bps]
     rows += [_size_row(way, size, found) for way in ways for size, found in way.sweep.items()]
     rows += [_mode_row(way, mode) for way in ways for mode in way.modes]
-    return Observation(
-        kind=KIND,
+    return Result(
+        measurement=NAME,
         title=f"packet pairs to {settings.host}",
-        rows=tuple(rows),
-        flags=(*_unfinished(ways, facts), *(flag for way in ways for flag in flags_of(way, settings))),
-        remarks=tuple(_remarks(settings, facts, noise)),
+        rows=rows,
+        flags=[*_unfinished(ways, facts), *(flag for way in ways for flag in flags_of(way, settings))],
+        remarks=_remarks(settings, facts, noise),
     )
 
 
@@ -140,7 +140,7 @@ def _unfinished(ways: Sequence[PairDirection], facts: Mapping[str, object]) -> l
     return [unfinished(present, missing)]
 
 
-def _row(way: PairDirection) -> ObservedRow:
+def _row(way: PairDirection) -> Row:
     found = way.capacity
     figures = {}
     if found:
@@ -173,7 +173,7 @@ def _row(way: PairDirection) -> ObservedRow:
         remark = "no pair came through whole: the long trains alone say something"
     else:
         remark = "; ".join(part for part in (remark, _limit(way, found)) if part)
-    return ObservedRow(name=way.direction, figures=figures, group="Direction", remark=remark)
+    return Row(case=way.direction, figures=figures, group="Direction", remark=remark)
 
 
 def _limit(way: PairDirection, found: Capacity) -> str:
@@ -183,25 +183,25 @@ def _limit(way: PairDirection, found: Capacity) -> str:
     return "the sender was slower than the path: a lower bound" if found.limited_by_sender else ""
 
 
-def _size_row(way: PairDirection, size: int, found: Capacity) -> ObservedRow:
-    figure = Quantity(value=found.bps, unit="bit/s", uncertainty=2 * found.error_bps)
-    return ObservedRow(
-        name=f"{size} byte, {way.direction}",
+def _size_row(way: PairDirection, size: int, found: Capacity) -> Row:
+    interval = Interval(lower=found.lower_bps, upper=found.upper_bps)
+    figure = Quantity(value=found.bps, unit="bit/s", uncertainty=2 * found.error_bps, interval=interval)
+    return Row(
+        case=f"{size} byte, {way.direction}",
         figures={"capacity": figure, "trains_used": Quantity(value=found.trains, unit="", uncertainty=0.0)},
-        intervals={"capacity": Interval(lower=found.lower_bps, upper=found.upper_bps)},
         at=Quantity(value=size, unit="byte", uncertainty=0.0),
         group="Packet size",
         remark=_limit(way, found),
     )
 
 
-def _mode_row(way: PairDirection, mode: Mode) -> ObservedRow:
+def _mode_row(way: PairDirection, mode: Mode) -> Row:
     figures = {
         "rate": Quantity(value=mode.centre_bps, unit="bit/s", uncertainty=(mode.high_bps - mode.low_bps) / 2),
         "pairs": Quantity(value=mode.pairs, unit="", uncertainty=0.0),
         "share": Quantity(value=100 * mode.share, unit="%"),
     }
-    return ObservedRow(name=way.direction, figures=figures, group="Mode of dispersion rates")
+    return Row(case=way.direction, figures=figures, group="Mode of dispersion rates")
 
 
 def _remarks(settings: PacketPairSettings, facts: Mapping[str, object], noise_ns: float | None) -> list[str]:

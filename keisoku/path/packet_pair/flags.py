@@ -8,7 +8,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.path.packet_pair.coalescence import find_coalescence
 from keisoku.path.packet_pair.serialisation import MARGIN
 from keisoku.path.packet_pair.settings import PacketPairSettings
-from keisoku.run.observation import Flag
+from keisoku.run.result import Flag
 
 if TYPE_CHECKING:
     from keisoku.path.packet_pair.analysis import PairDirection

@@ -22,7 +22,7 @@ from keisoku.path.train.dispersion import dispersions
 from keisoku.path.train.log import Train, TrainLog
 from keisoku.path.train.probe import Direction
 from keisoku.path.unfinished import unfinished
-from keisoku.run.observation import Flag, Observation, ObservedRow
+from keisoku.run.result import Flag, Result, Row
 
 KIND = "path-clocks"
 PAIR, LONE = "pair", "lone"
@@ -51,7 +51,7 @@ class SourceComparisonSettings(BaseModel):
 
 def analyse(
     log: TrainLog, settings: SourceComparisonSettings, noise_ns: Mapping[str, float], ended: bool = True
-) -> Observation:
+) -> Result:
     """A row for each source of time and method. `ended`: False for a run that was stopped before its end."""
     by_source = {source: _repetitions(log.trains(source)) for source in SOURCES}
     best: Source = "hardware" if _usable(by_source["hardware"]) else "kernel"
@@ -66,7 +66,7 @@ def analyse(
         lone = [grown for trains in stages[LONE].values() if (grown := serialisation(trains)) is not None]
         if lone:
             rows.append(_row(ONE_PACKET, source, [8e9 / grown.ns_per_byte for grown in lone], {}))
-    return Observation(
+    return Result(
         kind=KIND,
         title=f"sources of time on the path to {settings.host}",
         rows=tuple(sorted(rows, key=lambda row: row.group, reverse=True)),
@@ -146,13 +146,13 @@ def _spread_quantity(values: NDArray[np.float64]) -> Quantity:
     return Quantity(value=spread, unit="ns", uncertainty=2 * 1.17 * spread / float(np.sqrt(len(values))))
 
 
-def _row(group: str, source: Source, rates: Sequence[float], more: Mapping[str, Quantity]) -> ObservedRow:
+def _row(group: str, source: Source, rates: Sequence[float], more: Mapping[str, Quantity]) -> Row:
     values = np.array(rates) / 1e6
     count = len(values)
     mean = float(values.mean())
     if count < 2:
         # What is left of a run that was stopped: one repetition has no variance.
-        return ObservedRow(name=source, figures={"mean": Quantity(value=mean, unit="Mb/s"), **more}, group=group)
+        return Row(case=source, figures={"mean": Quantity(value=mean, unit="Mb/s"), **more}, group=group)
     variance = float(values.var(ddof=1))
     error = float(np.sqrt(variance / count))
     figures = {
@@ -166,4 +166,4 @@ def _row(group: str, source: Source, rates: Sequence[float], more: Mapping[str, 
         "coefficient_of_variation": Quantity(value=float(np.sqrt(variance)) / mean if mean else 0.0, unit=""),
         **more,
     }
-    return ObservedRow(name=source, figures=figures, group=group)
+    return Row(case=source, figures=figures, group=group)

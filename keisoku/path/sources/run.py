@@ -16,8 +16,8 @@ from keisoku.path.train.probe import TrainPlan
 from keisoku.path.train.run import ENDED, read_trains
 from keisoku.path.train.session import TrainSession
 from keisoku.report.plot import Plot
-from keisoku.run.observation import Observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
 
 _LONE_PACKETS = 10
 """Of each size in a repetition."""
@@ -62,8 +62,8 @@ def _gap_s(session: TrainSession, settings: SourceComparisonSettings, ip_bytes: 
     return min(max(8 * packet_s, _LEAST_GAP_S), _MOST_GAP_S)
 
 
-def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
+def analyse(directory: RunDirectory) -> tuple[Result, list[Plot]]:
     """From a run's files alone, finished or not. Raises PlanError if they hold nothing."""
-    settings = SourceComparisonSettings.model_validate(directory.settings)
+    settings = SourceComparisonSettings.model_validate(directory.plan)
     log, facts = read_trains(directory)
     return analyse_log(log, settings, facts["stamp_noise_ns"], bool(facts.get(ENDED, True))), []

@@ -16,7 +16,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.path.stamp.sender import KIND, DelaySettings
 from keisoku.path.train.skew import skew
 from keisoku.path.unfinished import unfinished
-from keisoku.run.observation import Flag, Observation, ObservedRow
+from keisoku.run.result import Flag, Result, Row
 
 QUANTILES = {"median": 0.5, "p99": 0.99}
 
@@ -54,7 +54,7 @@ def delays_of(rows: pa.Table) -> Delays | None:
     return Delays(time_ns, forward, reverse, two_way, float(forward[least] - reverse[least]) / 2, rate)
 
 
-def analyse(rows: pa.Table, settings: DelaySettings) -> Observation:
+def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
     """Raises nothing: packets without stamps are said."""
     found = delays_of(rows)
     sent, answers = rows.num_rows, rows["answers"].to_numpy()
@@ -66,7 +66,7 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Observation:
         "doubled": Quantity(value=doubled, unit="", uncertainty=0.0),
         "lost": lost,
     }
-    table = [ObservedRow(name="packets", figures=counts, group="Packets")]
+    table = [Row(case="packets", figures=counts, group="Packets")]
     flags: list[Flag] = []
     if sent < settings.packets:
         flags.append(unfinished([], [f"{settings.packets - sent} of {settings.packets} packets"]))
@@ -89,7 +89,7 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Observation:
             flags.append(Flag(name="clocks-disagree", text=text))
     if answered and not (rows["t1_ns"].to_numpy() > 0).all():
         flags.append(Flag(name="stamps-missing", text="the kernel gave no stamp of some packets; they are left out"))
-    return Observation(
+    return Result(
         kind=KIND,
         title=f"delay to {settings.host} (STAMP)",
         rows=tuple(table),
@@ -115,7 +115,7 @@ def _clock_error_ns(rows: pa.Table) -> float | None:
     return float(max(rows[f"{end}_error_ns"].to_numpy()[answered].max() for end in ("far", "near")) * 2)
 
 
-def _row(name: str, values_ns: NDArray[np.float64], bound_ns: float | None) -> ObservedRow:
+def _row(name: str, values_ns: NDArray[np.float64], bound_ns: float | None) -> Row:
     """`bound_ns`: half the width of what the clocks leave open, in every figure of the row but its variation.
 
     None where it is not known: two-way delay holds what passes in the reflector after it wrote its time of leaving.
@@ -131,7 +131,7 @@ def _row(name: str, values_ns: NDArray[np.float64], bound_ns: float | None) -> O
         # RFC 5481 §4.2: PDV, delays above the least one; its clocks cancel.
         "variation_p99": Quantity(value=float(np.quantile(values_ns, 0.99) - values_ns.min()), unit="ns"),
     }
-    return ObservedRow(name=name, figures=figures, group="Delay")
+    return Row(case=name, figures=figures, group="Delay")
 
 
 def _not_synchronised(found: Delays, least_ns: float) -> Flag:

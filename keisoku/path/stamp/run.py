@@ -7,15 +7,15 @@ from keisoku.path.stamp.analysis import delays_of
 from keisoku.path.stamp.plot import delay_plot
 from keisoku.path.stamp.sender import DelaySettings
 from keisoku.report.plot import Plot
-from keisoku.run.observation import Observation
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
 
 TABLE = "packets"
 
 
-def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
+def analyse(directory: RunDirectory) -> tuple[Result, list[Plot]]:
     """From a run's files alone. Raises PlanError if it holds no packets."""
     rows = directory.rows(TABLE)
     found = delays_of(rows)
     plots = [] if found is None else [delay_plot(found)]
-    return analyse_rows(rows, DelaySettings.model_validate(directory.settings)), plots
+    return analyse_rows(rows, DelaySettings.model_validate(directory.plan)), plots

@@ -5,11 +5,11 @@ It measures nothing.
 
 from __future__ import annotations
 
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.errors import PlanError
 from keisoku.report.plot import Plot, axis, device_colour
-from keisoku.run.observation import Flag, Interval, Observation, ObservedRow
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Flag, Result, Row
 from keisoku.stream.analysis import bit_rate
 from keisoku.stream.file.bottleneck import find_bottleneck, hindrance
 from keisoku.stream.file.settings import NETWORK, SINK, SOURCE, STAGES, WHOLE, FileSettings
@@ -20,9 +20,9 @@ HINDERED = 0.8
 """A whole that reaches less of its slowest stage is held up by something else, too."""
 
 
-def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
+def analyse(directory: RunDirectory) -> tuple[Result, list[Plot]]:
     """From a run's files alone, finished or not. Raises PlanError if they hold nothing."""
-    settings = FileSettings.model_validate(directory.settings)
+    settings = FileSettings.model_validate(directory.plan)
     rows = directory.rows(TABLE).to_pylist()
     bps: dict[str, list[float]] = {stage: [] for stage in (*STAGES, WHOLE)}
     for row in rows:
@@ -34,7 +34,7 @@ def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
     return observe(settings, bps, same, digests), [_plot(bps)]
 
 
-def observe(settings: FileSettings, bps: dict[str, list[float]], same: list[bool], digests: set[str]) -> Observation:
+def observe(settings: FileSettings, bps: dict[str, list[float]], same: list[bool], digests: set[str]) -> Result:
     """From bit/s of each stage and the whole, by round."""
     found = find_bottleneck({stage: bps[stage] for stage in STAGES})
     rows = []
@@ -47,7 +47,7 @@ def observe(settings: FileSettings, bps: dict[str, list[float]], same: list[bool
         elif stage == WHOLE:
             said = f"{100 * hindrance(values, bps[found.stages[0]]):.0f} % of its slowest stage"
         figures = {"throughput": figure, "runs": Quantity(value=len(values), unit="", uncertainty=0.0)}
-        rows.append(ObservedRow(name=stage, figures=figures, intervals=intervals, group="Stage", remark=said))
+        rows.append(Row(case=stage, figures=figures, intervals=intervals, group="Stage", remark=said))
     slowest, interval = bit_rate(bps[found.stages[0]])
     flags = []
     if found.named:
@@ -62,7 +62,7 @@ def observe(settings: FileSettings, bps: dict[str, list[float]], same: list[bool
         )
     if not all(same):
         flags.append(Flag(name="differs", text="a file that came differs from the one that was sent"))
-    return Observation(
+    return Result(
         kind=KIND,
         title=f"{settings.name}, {settings.bytes} byte, to {settings.host} over {settings.over}",
         rows=tuple(rows),

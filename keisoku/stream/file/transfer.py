@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from keisoku.errors import EngineError
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 from keisoku.stream.file.bottleneck import find_bottleneck
 from keisoku.stream.file.chunks import CHUNK_BYTES, forget, read_chunks
 from keisoku.stream.file.settings import NETWORK, SINK, SOURCE, STAGES, WHOLE, FileSettings
@@ -125,9 +125,7 @@ class FileTransfer:
         return self._session.control.ask({"do": "file-op", "op": operation}, timeout_s)[0]
 
 
-def transfer(
-    work: FileTransfer, settings: FileSettings, directory: ObservationDirectory, told: Told = lambda _: None
-) -> None:
+def transfer(work: FileTransfer, settings: FileSettings, directory: RunDirectory, told: Told = lambda _: None) -> None:
     """Rounds of all stages and the whole, each round kept at once, until a stage is named or the most were made.
 
     Raises EngineError as soon as a transferred file differs from its source.

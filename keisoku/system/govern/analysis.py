@@ -14,8 +14,8 @@ import numpy as np
 from keisoku.analysis.quantity import Quantity
 from keisoku.errors import KeisokuError
 from keisoku.report.plot import Plot
-from keisoku.run.observation import Flag, Observation, ObservedRow
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Flag, Result, Row
 from keisoku.system.figure_of_merit import FIGURES
 from keisoku.system.govern.governor import Phase
 from keisoku.system.govern.inference import Inference, Inferred
@@ -31,9 +31,9 @@ _MOST_ROWS = 50
 """Periods of holding that are shown; a day has hundreds."""
 
 
-def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
-    """Observation and plots of a run. Raises KeisokuError if it ended within its first interval."""
-    settings = GovernSettings.model_validate(directory.settings)
+def analyse(directory: RunDirectory) -> tuple[Result, list[Plot]]:
+    """Result and plots of a run. Raises KeisokuError if it ended within its first interval."""
+    settings = GovernSettings.model_validate(directory.plan)
     intervals = kept_intervals(directory)
     if not intervals:
         raise KeisokuError(f"run: {directory.path} holds no interval; govern again")
@@ -43,7 +43,7 @@ def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
         inference.observe(kept.observation)
         wholes.append(inference.whole)
     periods = _periods(intervals, wholes, settings)
-    observation = Observation(
+    observation = Result(
         kind=KIND,
         title=f"{settings.system}: governed at {', '.join(settings.ports)} for {settings.goal.value.replace('_', ' ')}",
         rows=(*periods[:_MOST_ROWS], *_states(intervals, wholes), *_clients(inference)),
@@ -53,9 +53,7 @@ def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
     return observation, govern_plots(intervals, [one.state for one in wholes], settings)
 
 
-def _periods(
-    intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], settings: GovernSettings
-) -> list[ObservedRow]:
+def _periods(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], settings: GovernSettings) -> list[Row]:
     """A row for each time that a limit was held without interruption."""
     merit, objective = FIGURES[settings.goal], settings.objective
     starts = np.concatenate([[0.0], np.cumsum([kept.observation.seconds for kept in intervals])])
@@ -72,11 +70,11 @@ def _periods(
         }
         remark = f"{limit_text(intervals[mine[0]].commanded_bps)}: {key[1]}; {state}"
         at = Quantity(value=1e9 * float(starts[mine[0]]), unit="ns", uncertainty=0.0)
-        rows.append(ObservedRow(name=f"{starts[mine[0]]:,.0f} s", figures=figures, at=at, group=HELD, remark=remark))
+        rows.append(Row(case=f"{starts[mine[0]]:,.0f} s", figures=figures, at=at, group=HELD, remark=remark))
     return rows
 
 
-def _states(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred]) -> list[ObservedRow]:
+def _states(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred]) -> list[Row]:
     """How long each state was believed, and how much of that was true where truth was known."""
     rows = []
     for state in State:
@@ -89,14 +87,14 @@ def _states(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred]) -> li
             right = 100 * sum(kept.truth is state for kept in known) / len(known)
             figures["right"] = Quantity(value=right, unit="%", uncertainty=0.0)
         last = max(i for i, whole in enumerate(wholes) if whole.state is state)
-        rows.append(ObservedRow(name=state.value, figures=figures, group=STATES, remark=f"at last: {wholes[last].why}"))
+        rows.append(Row(case=state.value, figures=figures, group=STATES, remark=f"at last: {wholes[last].why}"))
     return rows
 
 
-def _clients(inference: Inference) -> list[ObservedRow]:
+def _clients(inference: Inference) -> list[Row]:
     """What bounded each client in the last interval, and why that is believed."""
     return [
-        ObservedRow(name=name, figures={}, group=CLIENTS, remark=f"{one.state}: {one.why}")
+        Row(case=name, figures={}, group=CLIENTS, remark=f"{one.state}: {one.why}")
         for name, one in inference.clients.items()
     ]
 

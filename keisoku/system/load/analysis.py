@@ -16,8 +16,8 @@ import numpy as np
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import expanded, standard_error_of_mean
 from keisoku.report.plot import Plot
-from keisoku.run.observation import Flag, Observation, ObservedRow
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Flag, Result, Row
 from keisoku.system.load.clients import BULK, PROGRAMS
 from keisoku.system.load.plot import bulk_plots, load_plots
 from keisoku.system.load.run import KIND, LATENCIES, RUNS
@@ -31,18 +31,18 @@ Row = Mapping[str, Any]
 Bucket = tuple[int, int, int]
 
 
-def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
-    """Observation and plots of a run from its raw rows. Raises PlanError if there are none."""
+def analyse(directory: RunDirectory) -> tuple[Result, list[Plot]]:
+    """Result and plots of a run from its raw rows. Raises PlanError if there are none."""
     runs = directory.rows(RUNS).to_pylist()
     latencies: dict[tuple[int, str], list[Bucket]] = {}
     for part in directory.batches(LATENCIES):
         for row in part.to_pylist():
             bucket = (row["lower_ns"], row["upper_ns"], row["count"])
             latencies.setdefault((row["trial"], row["client"]), []).append(bucket)
-    settings = directory.settings
+    settings = directory.plan
     bulk = settings.get("client") in BULK
     rows = observed(runs, latencies, bulk)
-    observation = Observation(
+    observation = Result(
         kind=KIND,
         title=f"{settings.get('target', 'load')} by {settings.get('client', 'a client')}",
         rows=tuple(rows),
@@ -54,7 +54,7 @@ def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
 
 def observed(
     runs: Sequence[Row], latencies: Mapping[tuple[int, str], Sequence[Bucket]], bulk: bool = False
-) -> list[ObservedRow]:
+) -> list[Row]:
     """A row for each pattern, concurrency and client, and one for all clients where several ran together.
 
     `bulk`: streams that ask for nothing. `of_alone`: what a client gets beside others in percent of that.
@@ -152,7 +152,7 @@ def _row(
     client: str,
     groups: Sequence[Sequence[Row]],
     latencies: Mapping[tuple[int, str], Sequence[Bucket]],
-) -> ObservedRow:
+) -> Row:
     seconds = [_seconds(group) for group in groups]
     requests = [sum(run["completed"] for run in group) / s for group, s in zip(groups, seconds, strict=True)]
     bits = [8 * sum(run["received_bytes"] for run in group) / s for group, s in zip(groups, seconds, strict=True)]
@@ -169,20 +169,20 @@ def _row(
     )
     figures["runs"] = Quantity(value=len(groups), unit="", uncertainty=0.0)
     connections = sum(run["connections"] for run in groups[0])
-    return ObservedRow(
-        name=f"{client}, {connections} connections",
+    return Row(
+        case=f"{client}, {connections} connections",
         figures=figures,
         at=Quantity(value=concurrency, unit="", uncertainty=0.0),
         group=title,
     )
 
 
-def _bulk_row(title: str, concurrency: int, client: str, groups: Sequence[Sequence[Row]]) -> ObservedRow:
+def _bulk_row(title: str, concurrency: int, client: str, groups: Sequence[Sequence[Row]]) -> Row:
     """Bits of all clients together are the sum of their rates, each over its own time."""
     rates = [sum(8 * run["received_bytes"] / _seconds([run]) for run in group) for group in groups]
     streams = sum(run["connections"] for run in groups[0])
-    return ObservedRow(
-        name=f"{client}, {streams} stream{'s' * (streams > 1)}",
+    return Row(
+        case=f"{client}, {streams} stream{'s' * (streams > 1)}",
         figures={
             "received": _mean(rates, "bit/s"),
             "runs": Quantity(value=len(groups), unit="", uncertainty=0.0),

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keisoku.report.plot import Plot, axis, device_colour, hover, label
-from keisoku.run.observation import ObservedRow
+from keisoku.run.result import Row
 
 
-def load_plots(rows: Sequence[ObservedRow]) -> list[Plot]:
+def load_plots(rows: Sequence[Row]) -> list[Plot]:
     """Requests/s, bit/s, and the 99th percentile of latency; one choice for each pattern."""
     return [
         _plot(rows, "requests", "requests", "requests/s", 1.0),
@@ -21,7 +21,7 @@ def load_plots(rows: Sequence[ObservedRow]) -> list[Plot]:
     ]
 
 
-def bulk_plots(rows: Sequence[ObservedRow]) -> list[Plot]:
+def bulk_plots(rows: Sequence[Row]) -> list[Plot]:
     """Throughput of each client in each pattern, one choice for each number of streams; and against that number."""
     counts = sorted({row.at.value for row in rows if row.at})
     plots = [_bars(rows, counts)]
@@ -30,7 +30,7 @@ def bulk_plots(rows: Sequence[ObservedRow]) -> list[Plot]:
     return plots
 
 
-def _bars(rows: Sequence[ObservedRow], counts: Sequence[float]) -> Plot:
+def _bars(rows: Sequence[Row], counts: Sequence[float]) -> Plot:
     choices = {count: f"{count:.0f} stream{'s' * (count > 1)} each" for count in counts}
     axes = {"xaxis": {"title": {"text": "client"}, "type": "category"}, "yaxis": axis("throughput, Mb/s")}
     plot = Plot("bulk", "Throughput of each client, by who else sends.", axes, choices=list(choices.values()))
@@ -54,7 +54,7 @@ def _bars(rows: Sequence[ObservedRow], counts: Sequence[float]) -> Plot:
 
 
 def _plot(
-    rows: Sequence[ObservedRow],
+    rows: Sequence[Row],
     name: str,
     figure: str,
     title: str,
@@ -85,5 +85,5 @@ def _plot(
     return plot
 
 
-def _client(row: ObservedRow) -> str:
+def _client(row: Row) -> str:
     return row.name.partition(",")[0]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
 from keisoku.system.load.client_run import ClientRun
 from keisoku.system.load.schedule import LoadTrial
 
@@ -15,7 +15,7 @@ KIND = "app-load"
 RUNS, LATENCIES, SLICES = "runs", "latencies", "slices"
 
 
-def append(directory: ObservationDirectory, trial: LoadTrial, runs: Sequence[ClientRun]) -> None:
+def append(directory: RunDirectory, trial: LoadTrial, runs: Sequence[ClientRun]) -> None:
     """Keeps what all clients of a trial saw."""
     directory.append(LATENCIES, _latencies(trial, runs))
     directory.append(SLICES, _slices(trial, runs))

@@ -9,8 +9,8 @@ import numpy as np
 from keisoku.analysis.quantity import Quantity
 from keisoku.errors import KeisokuError
 from keisoku.report.plot import Plot
-from keisoku.run.observation import Flag, Observation, ObservedRow
-from keisoku.run.observation_directory import ObservationDirectory
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Flag, Result, Row
 from keisoku.system.figure_of_merit import FIGURES
 from keisoku.system.interval_log import kept_intervals
 from keisoku.system.search.candidate import Candidates
@@ -24,9 +24,9 @@ from keisoku.system.settings import LimitSettings
 ANSWER, LIMITS = "Answer", "Limit"
 
 
-def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
-    """Observation and plots of a run. Raises KeisokuError if it ended before anything was evaluated."""
-    settings = LimitSettings.model_validate(directory.settings)
+def analyse(directory: RunDirectory) -> tuple[Result, list[Plot]]:
+    """Result and plots of a run. Raises KeisokuError if it ended before anything was evaluated."""
+    settings = LimitSettings.model_validate(directory.plan)
     intervals = kept_intervals(directory)
     answer, used = again(settings, intervals)
     candidates = searched(settings, intervals)
@@ -34,7 +34,7 @@ def analyse(directory: ObservationDirectory) -> tuple[Observation, list[Plot]]:
         raise KeisokuError(f"run: {directory.path} holds no evaluation; measure again")
     points = curve(used, settings.objective, settings.ports)
     known = None if settings.sweep else believed(used, settings.objective, candidates, settings.seed)
-    observation = Observation(
+    observation = Result(
         kind=KIND,
         title=f"{settings.system}: limit of {', '.join(settings.ports)} for {_goal(settings)}",
         rows=(*_answer(answer, points, known, candidates), *(_row(point, settings) for point in points)),
@@ -51,7 +51,7 @@ def _goal(settings: LimitSettings) -> str:
     return f"{words}, {', '.join(bounds)}" if bounds else words
 
 
-def _row(point: CurvePoint, settings: LimitSettings) -> ObservedRow:
+def _row(point: CurvePoint, settings: LimitSettings) -> Row:
     merit = FIGURES[settings.goal]
     others = np.subtract(point.requests, point.governed).tolist()
     figures = {
@@ -64,8 +64,8 @@ def _row(point: CurvePoint, settings: LimitSettings) -> ObservedRow:
     }
     broken = "a constraint was broken" if point.margins and float(np.mean(point.margins)) < 0 else ""
     rate = point.limit or settings.line_bps
-    return ObservedRow(
-        name=limit_text(point.limit),
+    return Row(
+        case=limit_text(point.limit),
         figures=figures,
         at=Quantity(value=rate, unit="bit/s", uncertainty=0.0),
         group=LIMITS,
@@ -75,7 +75,7 @@ def _row(point: CurvePoint, settings: LimitSettings) -> ObservedRow:
 
 def _answer(
     answer: Answer | None, points: list[CurvePoint], known: Beliefs | None, candidates: Candidates
-) -> list[ObservedRow]:
+) -> list[Row]:
     """One row: the limit that is advised or was thought best, and what it gains."""
     if isinstance(answer, LimitFound):
         if answer.candidate is None or answer.gain is None:
@@ -100,13 +100,13 @@ def _answer(
     ]
 
 
-def _best(name: str, limit: float, gain: tuple[float, float | None], remark: str) -> ObservedRow:
+def _best(name: str, limit: float, gain: tuple[float, float | None], remark: str) -> Row:
     percent, error = gain
     figures = {
         "limit": Quantity(value=limit, unit="bit/s", uncertainty=0.0),
         "gain_over_no_limit": Quantity(value=percent, unit="%", uncertainty=error),
     }
-    return ObservedRow(name=name, figures=figures, group=ANSWER, remark=remark)
+    return Row(case=name, figures=figures, group=ANSWER, remark=remark)
 
 
 def _better(known: Beliefs, limit: float, candidates: Candidates) -> str:

@@ -1,0 +1,175 @@
+"""Commands made of entries of the table of measurements: an option for each setting, whose docstring is its help.
+
+`--repetitions` is `repetitions`, `--budget` is `budget_s`: the unit stands in the setting's name and is typed with the
+value. Only what the user typed enters the settings. It measures nothing itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin
+
+import click
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from keisoku.cli.outcome import output_options, show, told
+from keisoku.errors import PlanError
+from keisoku.measurement.carry_out import carry_out
+from keisoku.measurement.entry import Measurement
+from keisoku.measurement.table import MODULES, find
+from keisoku.run.settings import parsed
+from keisoku.units import bit_rate, duration_ns, length_m, rate
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """What a setting's name ends with, what help shows for its value, and how that is read."""
+
+    suffix: str
+    metavar: str
+    read: Callable[[str, str], object]
+
+
+def _time_s(option: str, text: str) -> float:
+    return 0.0 if text.strip() in ("0", "0s", "0 s") else duration_ns(option, text) / 1e9
+
+
+def _percent(option: str, text: str) -> str:
+    return text.removesuffix("%").strip()
+
+
+_UNITS = (
+    _Unit("_s", "TIME", _time_s),
+    _Unit("_bps", "RATE", bit_rate),
+    _Unit("_fps", "RATE", rate),
+    _Unit("_percent", "PERCENT", _percent),
+    _Unit("_bytes", "BYTES", lambda option, text: text),
+    _Unit("_m", "LENGTH", length_m),
+)
+
+
+class Setting:
+    """One setting as a command shows it."""
+
+    def __init__(self, name: str, field: FieldInfo) -> None:
+        self.name, self.field = name, field
+        self.kind = _kind(field.annotation)
+        self.unit = next((unit for unit in _UNITS if name.endswith(unit.suffix)), None)
+        stem = name.removesuffix(self.unit.suffix) if self.unit else name
+        self.option = f"--{stem.replace('_', '-')}"
+        extra = field.json_schema_extra
+        self.is_argument = isinstance(extra, dict) and bool(extra.get("argument"))
+        self.is_hidden = isinstance(extra, dict) and bool(extra.get("hidden"))
+        self.known_as = stem.upper() if self.is_argument else self.option
+
+    def decorated(self, command: Callable[..., Any]) -> Callable[..., Any]:
+        """The command with this setting."""
+        if self.is_argument:
+            many = get_origin(self.kind) is tuple
+            return click.argument(
+                self.name, metavar=self.known_as + ("..." if many else ""), nargs=-1 if many else 1, required=True
+            )(command)
+        return click.option(self.option, self.name, **self._form())(command)
+
+    def value(self, given: Any) -> Any:
+        """What was typed, as the settings take it; numbers without a unit are left for them to read."""
+        if isinstance(given, bool) or get_origin(self.kind) is Literal:
+            return given
+        if get_origin(self.kind) is dict:
+            return dict(self._pair(text) for text in given)
+        if get_origin(self.kind) is tuple:
+            parts = given if isinstance(given, tuple) else given.split(",")
+            return [self._read(part.strip()) for part in parts]
+        return self._read(given)
+
+    def _form(self) -> dict[str, Any]:
+        """How click is to take it."""
+        help_ = (self.field.description or "").strip().rstrip(".")
+        help_ = help_[:1].lower() + help_[1:] if help_[1:2].islower() else help_
+        default = self.field.default
+        if default not in (None, PydanticUndefined, (), {}, "") and not isinstance(default, bool):
+            help_ += f" (default: {self._shown(default)})"
+        if self.kind is bool:
+            if default is False:
+                return {"is_flag": True, "default": None, "help": help_}
+            return {"default": None, "help": help_, "is_flag": True, "secondary_opts": [f"--no-{self.option[2:]}"]}
+        if get_origin(self.kind) is Literal:
+            return {"type": click.Choice(get_args(self.kind)), "help": help_}
+        metavar = self.unit.metavar if self.unit else "NUMBER" if self.kind in (int, float) else self.option[2:].upper()
+        if get_origin(self.kind) is dict:
+            return {"multiple": True, "metavar": f"NAME={metavar}", "help": help_}
+        if self.name == "require":
+            return {"multiple": True, "metavar": "CRITERION", "help": help_}
+        if get_origin(self.kind) is tuple:
+            metavar += ",…"
+        return {"metavar": metavar, "help": help_}
+
+    def _shown(self, default: object) -> str:
+        if isinstance(default, tuple):
+            return ",".join(str(each) for each in default)
+        suffix = {"_s": " s", "_percent": " %", "_bps": " bit/s", "_bytes": " byte"}.get(
+            self.unit.suffix if self.unit else "", ""
+        )
+        return f"{default:g}{suffix}" if isinstance(default, float) else f"{default}{suffix}"
+
+    def _read(self, text: str) -> object:
+        return self.unit.read(self.known_as, text) if self.unit else text
+
+    def _pair(self, text: str) -> tuple[str, Any]:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise PlanError(self.known_as, f"'{text}' has no value", "write NAME=VALUE")
+        values = get_args(self.kind)[1]
+        if get_origin(values) in (tuple, list):
+            return name, [self._read(part.strip()) for part in value.split(",")]
+        return name, self._read(value)
+
+
+def settings_of(kind: type[BaseModel]) -> list[Setting]:
+    """All settings of a kind that a command offers."""
+    every = [Setting(name, field) for name, field in kind.model_fields.items()]
+    # Criteria stand in the base of all settings, and last in help.
+    return sorted((setting for setting in every if not setting.is_hidden), key=lambda setting: setting.name == "require")
+
+
+def values_of(settings: list[Setting], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed, as plain values by the name of the setting."""
+    typed = {setting: given[setting.name] for setting in settings}
+    return {setting.name: setting.value(value) for setting, value in typed.items() if value not in (None, ())}
+
+
+def names(group: str) -> list[str]:
+    """Of the group's measurements, without the group's own name, in the order of the table."""
+    return [name.removeprefix(f"{group} ") for name in MODULES if name.startswith(f"{group} ")]
+
+
+def command(name: str) -> click.Command:
+    """The command of a measurement that has one of its own, by its full name: 'path packet-pair'."""
+    measurement: Measurement[Any] = find(name)
+    settings = settings_of(measurement.settings)
+    known_as = {setting.name: setting.known_as for setting in settings}
+
+    def run(out: Any, as_json: bool, **given: Any) -> None:
+        asked = parsed(measurement.settings, values_of(settings, given), lambda field: known_as.get(field, field))
+        outcome = carry_out(measurement, asked, out, tell=told)
+        sys.exit(show(outcome, as_json))
+
+    run.__doc__ = f"{measurement.summary}\n\n{measurement.help}".rstrip()
+    decorated: Callable[..., Any] = run
+    for option in reversed(output_options()):
+        decorated = option(decorated)
+    for setting in reversed(settings):
+        decorated = setting.decorated(decorated)
+    return click.command(name.split()[-1])(decorated)
+
+
+def _kind(annotation: Any) -> Any:
+    """The type of a setting that may be absent."""
+    if get_origin(annotation) is UnionType:
+        return next(part for part in get_args(annotation) if part is not type(None))
+    return annotation

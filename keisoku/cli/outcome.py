@@ -1,0 +1,61 @@
+"""What every measuring command does with a finished run: prints it, as tables or JSON, and gives the exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from keisoku.cli.exit_code import FAILED, MEASURED, MISSED
+from keisoku.cli.standard_output import told as on_standard_output
+from keisoku.measurement.carry_out import Outcome
+from keisoku.report.page import verdict_text
+from keisoku.report.text import print_results
+
+_OPTIONS = (
+    click.option("--out", type=click.Path(path_type=Path), help="run directory (default: a new one in runs/)"),
+    click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output"),
+)
+
+
+def output_options() -> tuple[Callable[..., Any], ...]:
+    """Where the run goes and how its result is printed."""
+    return _OPTIONS
+
+
+def told(line: str) -> None:
+    """What a measurement says meanwhile goes to standard error."""
+    click.echo(line, err=True)
+
+
+def show(outcome: Outcome, as_json: bool) -> int:
+    """Prints the results and what became of the criteria; the exit code."""
+    with on_standard_output(outcome.directory.path):
+        if as_json:
+            click.echo(json.dumps(as_plain(outcome), indent=1))
+        else:
+            print_results(outcome.results, Console())
+            for verdict in outcome.verdicts:
+                met = "met   " if verdict.met else "MISSED"
+                click.echo(f"{met}  {verdict.text}   (measured: {verdict_text(verdict)})")
+            click.echo(f"report: {outcome.directory.path / 'report.html'}")
+    if outcome.failure:
+        click.echo(f"keisoku: {outcome.failure}", err=True)
+        return FAILED
+    return MEASURED if outcome.met else MISSED
+
+
+def as_plain(outcome: Outcome) -> dict[str, Any]:
+    """The same as values of JSON."""
+    return {
+        "run": str(outcome.directory.path),
+        "results": [result.model_dump(mode="json") for result in outcome.results],
+        "criteria": [
+            {"criterion": each.text, "met": each.met, "measured": each.measured and each.measured.model_dump()}
+            for each in outcome.verdicts
+        ],
+    }

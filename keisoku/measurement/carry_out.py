@@ -1,0 +1,125 @@
+"""Carries out any measurement from its settings to its report, and makes result and report of a run again.
+
+Prints nothing: commands, Python and the server each show in their own way what came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from keisoku.errors import EngineError, KeisokuError
+from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.measurement.table import find
+from keisoku.report.csv import write_csv
+from keisoku.report.finding import Finding
+from keisoku.report.page import render
+from keisoku.run.criterion import Verdict
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
+from keisoku.run.settings import parsed
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run that was measured or analysed."""
+
+    directory: RunDirectory
+    results: list[Result]
+    verdicts: list[Verdict]
+    """Of the criteria that the plan requires."""
+
+    @property
+    def met(self) -> bool:
+        """Whether every criterion was."""
+        return all(verdict.met for verdict in self.verdicts)
+
+    @property
+    def failure(self) -> str:
+        """Why this is not what was asked for; empty if it is."""
+        return "; ".join(result.failure for result in self.results if result.failure)
+
+
+def carry_out(
+    measurement: Measurement[Any],
+    settings: BaseModel,
+    out: Path | None = None,
+    resume: RunDirectory | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+    observer: Any = None,
+    begun: Callable[[RunDirectory], None] = lambda directory: None,
+) -> Outcome:
+    """Measures into the directory `out` (default: a new one in `runs`), or goes on with `resume`.
+
+    `tell` is given what the user must know meanwhile, `observer` sees the details, and `begun` is given the directory
+    as soon as there is one. Raises PlanError for what cannot be measured as it is asked, EngineError if a port or a
+    far end fails, and KeisokuError when interrupted, saying what is kept and how to go on.
+    """
+    measurement.criteria(settings.model_dump(mode="json"))  # what cannot be required is told before measuring
+    work = Work(measurement.name, settings, out, resume, tell, observer, begun)
+    try:
+        measurement.measure(work)
+    except (EngineError, KeyboardInterrupt) as error:
+        directory = work.directory
+        if directory is None or not directory.holds_rows:
+            raise
+        kind, problem = (EngineError, str(error)) if isinstance(error, EngineError) else (KeisokuError, "interrupted")
+        on = f"; 'keisoku run --resume {directory.path}' goes on" if measurement.resumes else ""
+        raise kind(
+            f"{problem}; what was measured is kept, 'keisoku analyse {directory.path}' shows what it says{on}"
+        ) from error
+    assert work.directory is not None, "a measurement that ends well has begun"
+    outcome = analyse(work.directory)
+    if said := measurement.keep(outcome.directory, outcome.results):
+        tell(said)
+    return outcome
+
+
+def resume(path: Path, changes: dict[str, Any] | None = None, **watching: Any) -> Outcome:
+    """Goes on with an interrupted run; `changes` are settings that may differ now. Raises as `carry_out` does."""
+    directory = RunDirectory.open(path)
+    measurement = find(directory.measurement)
+    if not measurement.resumes:
+        raise KeisokuError(
+            f"run: a run of {measurement.name} cannot be continued; see what it holds with 'keisoku analyse {path}'"
+        )
+    settings = parsed(measurement.settings, {**directory.plan, **(changes or {})})
+    return carry_out(measurement, settings, resume=directory, **watching)
+
+
+def analyse(directory: RunDirectory) -> Outcome:
+    """Result, report and CSV of a run from its raw rows. Raises PlanError if it holds too little."""
+    findings = find(directory.measurement).analyse(directory)
+    directory.finish(findings.results)
+    outcome = _judged(directory, findings.results)
+    directory.write_text("report.html", page([(directory, findings)], outcome.verdicts))
+    try:
+        write_csv(directory.path, findings.results, findings.files)
+    except OSError as error:
+        raise directory.disk_error("*.csv", error) from error
+    return outcome
+
+
+def load(path: Path) -> Outcome:
+    """A finished run as it was analysed last. Raises PlanError if it is not finished."""
+    directory = RunDirectory.open(path)
+    return _judged(directory, directory.results())
+
+
+def page(
+    runs: Sequence[tuple[RunDirectory, Findings]], verdicts: Sequence[Verdict] = (), findings: Sequence[Finding] = ()
+) -> str:
+    """One page of one or several runs, whatever they measured; runs of one measurement stand side by side."""
+    by_name: dict[str, list[tuple[RunDirectory, Findings]]] = {}
+    for directory, found in runs:
+        by_name.setdefault(directory.measurement, []).append((directory, found))
+    return render([find(name).part_of(alike) for name, alike in by_name.items()], verdicts, findings)
+
+
+def _judged(directory: RunDirectory, results: list[Result]) -> Outcome:
+    criteria = find(directory.measurement).criteria(directory.plan)
+    return Outcome(directory, results, [each.judge(results) for each in criteria])

@@ -1,0 +1,121 @@
+"""An entry of the table of measurements: name, settings, what measures, what analyses, what is drawn.
+
+Commands, Python, the server, studies, resuming and analysing again are all made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from keisoku.host.context import host_context
+from keisoku.report.page import Part, plain_part
+from keisoku.report.plot import Plot
+from keisoku.run.criterion import Criterion, parse
+from keisoku.run.directory import RunDirectory, free_path
+from keisoku.run.result import Result
+
+Settings_ = TypeVar("Settings_", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the raw rows of a run say."""
+
+    results: list[Result]
+    """One for each procedure of a device run, one for any other run."""
+    plots: list[Plot] = field(default_factory=list)
+    files: Mapping[str, Iterable[Sequence[object]]] = field(default_factory=dict)
+    """Rows for further CSV files, by the name of the file."""
+
+
+class Work(Generic[Settings_]):
+    """A measurement under way: where its rows go, and who is told what it does."""
+
+    def __init__(
+        self,
+        measurement: str,
+        settings: Settings_,
+        out: Path | None = None,
+        resumed: RunDirectory | None = None,
+        tell: Callable[[str], None] = lambda line: None,
+        observer: Any = None,
+        begun: Callable[[RunDirectory], None] = lambda directory: None,
+    ) -> None:
+        self.measurement, self.settings = measurement, settings
+        self.tell = tell
+        """Is given a line for the user."""
+        self.observer = observer
+        """Sees what happens in detail; what it is depends on the measurement."""
+        self.resumed = resumed
+        """The run that is continued; None: a new one."""
+        self.directory: RunDirectory | None = resumed
+        """None until `begin`."""
+        self._out, self._begun = out, begun
+
+    def begin(
+        self, context: Mapping[str, Any], settings: Settings_ | None = None, name: str | None = None
+    ) -> RunDirectory:
+        """The run's directory: the one that is resumed, or a new one with this context and the host's.
+
+        `settings` replace those that were asked for, where the measurement had to fill some in; `name` is used for the
+        name of a directory that the user did not name. Called once, when nothing stands in the way of measuring, so
+        that a failure before it leaves no directory.
+        """
+        if self.directory is None:
+            self.settings = settings or self.settings
+            started = {"started_at": datetime.now(UTC).isoformat(timespec="seconds")}
+            self.directory = RunDirectory.create(
+                self._out or free_path(name or self.measurement),
+                self.measurement,
+                self.settings.model_dump(mode="json", exclude_none=True),
+                {**host_context(), **context, **started},
+            )
+        self._begun(self.directory)
+        return self.directory
+
+
+@dataclass(frozen=True)
+class Measurement(Generic[Settings_]):
+    """One entry. `measure` does the input and output; `analyse` reads the directory and nothing else."""
+
+    name: str
+    """As in the command: 'path packet-pair', 'throughput'."""
+    title: str
+    """For the page."""
+    settings: type[Settings_]
+    measure: Callable[[Work[Settings_]], None]
+    """Begins the run, appends raw rows, and returns when enough is measured. Raises PlanError or EngineError."""
+    analyse: Callable[[RunDirectory], Findings]
+    """Results and plots of a run, finished or not. Raises PlanError if it holds too little."""
+    summary: str
+    """One sentence, for lists of commands."""
+    help: str = ""
+    """What the command's help says besides: examples, what is needed at the other end."""
+    figure: str = ""
+    """What a criterion means that names no figure, and the sentence that a page begins with."""
+    part: Callable[[Sequence[tuple[RunDirectory, Findings]]], Part] | None = None
+    """What runs give to the page, where that is more than results and plots."""
+    figures: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
+    """What `figure` is for each result of a run, by its plan, where it has several."""
+    resumes: bool = False
+    """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
+    keep: Callable[[RunDirectory, Sequence[Result]], str | None] = lambda directory, results: None
+    """What else is kept of a result, such as a calibration, and the sentence that says where."""
+
+    def part_of(self, runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
+        """What runs of this measurement give to a page."""
+        if self.part is not None:
+            return self.part(runs)
+        found = [(directory, findings.results, findings.plots) for directory, findings in runs]
+        return plain_part(found, self.title, self.name, self.figure)
+
+    def criteria(self, plan: Mapping[str, Any]) -> list[Criterion]:
+        """Those that a plan requires. Raises PlanError for one that cannot be."""
+        figures = {self.name: self.figure} if self.figures is None else self.figures(plan)
+        return [parse(text, figures) for text in plan.get("require", ())]

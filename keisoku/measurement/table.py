@@ -1,0 +1,47 @@
+"""The table of measurements: every name, and the module whose `MEASUREMENT` it is, loaded when it is first used."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+from keisoku.errors import PlanError
+from keisoku.measurement.entry import Measurement
+
+MODULES = {
+    "clock cost": "keisoku.clock.cost.measurement",
+    "clock calibrate": "keisoku.clock.calibration.measurement",
+    "clock stability": "keisoku.clock.stability.measurement",
+    "clock phase": "keisoku.clock.stability.phase_measurement",
+    "path one-packet": "keisoku.path.one_packet.measurement",
+    "path packet-pair": "keisoku.path.packet_pair.measurement",
+    "path delay": "keisoku.path.stamp.measurement",
+    "path clocks": "keisoku.path.sources.measurement",
+    "stream tcp": "keisoku.stream.tcp",
+    "stream udp": "keisoku.stream.udp",
+    "stream file": "keisoku.stream.file.measurement",
+    "app load": "keisoku.system.load.measurement",
+    "app limit": "keisoku.system.search.measurement",
+    "app govern": "keisoku.system.govern.measurement",
+    "device": "keisoku.device.measurement",
+}
+"""'device' stands for all procedures (`keisoku/device/plan/procedure.py`), any number of which make one run."""
+
+
+def find(name: str) -> Measurement[Any]:
+    """The entry of a name; words may be joined by '-' or '_' as well. Raises PlanError if there is none."""
+    plain = _plain(name)
+    for known, module in MODULES.items():
+        if _plain(known) == plain:
+            found = import_module(module).MEASUREMENT
+            assert isinstance(found, Measurement)
+            return found
+    close = get_close_matches(plain, [_plain(known) for known in MODULES], n=1)
+    names = {_plain(known): known for known in MODULES}
+    remedy = f"did you mean '{names[close[0]]}'?" if close else f"use one of {', '.join(MODULES)}"
+    raise PlanError("measurement", f"there is no '{name}'", remedy)
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", " ").replace("_", " ")

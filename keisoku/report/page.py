@@ -1,0 +1,250 @@
+"""The page of one or several runs: one HTML file that loads nothing.
+
+What a run gives to the page comes as a `Part`, made by `plain_part` or by the domain where it has more to show.
+Decides no figure and no rounding. A content security policy in the page forbids every request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import tomlkit
+from plotly.offline import get_plotlyjs
+
+import keisoku
+from keisoku.report import digits
+from keisoku.report.budget import budget_tables
+from keisoku.report.finding import Finding
+from keisoku.report.plot import Plot
+from keisoku.report.table import Table, flag_text, is_words, line_table, tables
+from keisoku.report.template import environment
+from keisoku.run.criterion import Verdict
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
+
+LONG_TABLE = 24
+"""Rows above which a table starts folded."""
+COVERAGE = (
+    "A figure reads value ± U, with the expanded uncertainty U = 2u: a coverage factor of k = 2, about 95 % "
+    "if the errors are normal (GUM, JCGM 100:2008). A figure that reads value (lower … upper) has a confidence "
+    "interval of 95 % that is not symmetrical. The value is rounded to its uncertainty; no digit below it is "
+    "shown. Standard errors of fitted lines are k = 1. Where a figure is put together of parts, its error budget "
+    "lists them: type A from repetitions and fits, type B from what is known of clocks, cables, link and calibration."
+)
+
+
+@dataclass(frozen=True)
+class RunPart:
+    """What one run gives to the page."""
+
+    name: str
+    """Of the device, clock, path, stream or system, different from those of all other runs of the part."""
+    sentences: list[str]
+    """What was found, for somebody who reads nothing else."""
+    directory: RunDirectory
+    results: list[Result]
+    context: Mapping[str, Any]
+    """What is shown of the run's context."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One result of all runs of a part: plots, then tables under the name of their run, then error budgets."""
+
+    anchor: str
+    title: str
+    subtitle: str
+    plots: list[Plot]
+    tables: list[tuple[str, list[Table]]]
+    budgets: list[tuple[str, list[Table]]]
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A section with a layout of its own."""
+
+    anchor: str
+    title: str
+    markup: str
+    """HTML without the section's own element, already escaped."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the runs of one measurement give to the page."""
+
+    runs: list[RunPart]
+    sections: list[Section]
+    extras: list[Extra] = field(default_factory=list)
+    conclusion: str = ""
+    """What all of it rests on."""
+    notes: list[str] = field(default_factory=list)
+    """What is to be said about uncertainty besides `COVERAGE`."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Of measurements by name, where deviations and remarks name them."""
+
+
+def plain_part(
+    found: Sequence[tuple[RunDirectory, Sequence[Result], Sequence[Plot]]], title: str, subtitle: str, figure: str
+) -> Part:
+    """Of runs that have no more to show than results and plots; `figure` is the one that a sentence is made of."""
+    runs = [
+        RunPart(name, [_sentence(result, figure) for result in results], directory, list(results), directory.context)
+        for name, (directory, results, _) in zip(_names(found), found, strict=True)
+    ]
+    anchor = title.lower().replace(" ", "-")
+    many = len(found) > 1
+    sections = [
+        Section(
+            f"{anchor}-{place}" if many else anchor,
+            f"{title}: {run.name}" if many else title,
+            subtitle,
+            list(plots),
+            [(run.name, result_tables(result)) for result in results],
+            [(run.name, made) for result in results if (made := budget_tables(result))],
+        )
+        for place, (run, (_, results, plots)) in enumerate(zip(runs, found, strict=True), 1)
+    ]
+    return Part(runs, sections)
+
+
+def result_tables(result: Result) -> list[Table]:
+    """Line first, then the rows."""
+    return [*([line_table(result.line)] if result.line else []), *tables(result)]
+
+
+def render(
+    parts: Sequence[Part], verdicts: Sequence[Verdict] = (), findings: Sequence[Finding] = (), title: str = ""
+) -> str:
+    """One self-contained page; opens offline.
+
+    `verdicts` are shown first, `findings` come next. The title names the runs if none is given. Raises ValueError for
+    no runs, or if two plots have one name.
+    """
+    runs = [run for part in parts for run in part.runs]
+    if not runs:
+        raise ValueError("a page needs at least one run")
+    plots = [plot.name for part in parts for section in part.sections for plot in section.plots]
+    if len(set(plots)) < len(plots):
+        raise ValueError("plots of a page need different names")
+    groups = {row.group for run in runs for result in run.results for row in result.rows}
+    templates = environment()
+    templates.tests["words"] = lambda heading: is_words(heading, groups)
+    return templates.get_template("page.html").render(
+        marks=digits.MARKS,
+        long_table=LONG_TABLE,
+        title=title or ", ".join(dict.fromkeys(run.name for run in runs)),
+        when=_when(runs),
+        version=keisoku.__version__,
+        runs=runs,
+        verdicts=[(verdict, verdict_text(verdict)) for verdict in verdicts],
+        findings=findings,
+        flags=[(flag, flag_text(flag)) for run in runs for result in run.results for flag in result.flags],
+        sections=[section for part in parts for section in part.sections],
+        extras=[extra for part in parts for extra in part.extras],
+        conclusions=[part.conclusion for part in parts if part.conclusion],
+        deviations=_said(parts, "deviations"),
+        remarks=_said(parts, "remarks"),
+        coverage=[COVERAGE, *(note for part in parts for note in part.notes)],
+        context=_context(runs),
+        plans=[(run.name, plan_toml(run.directory)) for run in runs],
+        plotly=get_plotlyjs().replace("</script", "<\\/script"),
+    )
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """What was measured instead or at least."""
+    return digits.text(verdict.measured) if verdict.measured else "nothing"
+
+
+def plan_toml(directory: RunDirectory) -> str:
+    """The plan as a TOML file that `keisoku run` accepts."""
+    return tomlkit.dumps({"measurement": directory.measurement, **directory.plan})
+
+
+def flattened(content: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Nested keys joined by dots, with values as text, in the order they are kept."""
+    rows: list[tuple[str, str]] = []
+    for key, value in content.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            rows += flattened(value, f"{name}.")
+        elif isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):
+            rows += flattened({str(index): item for index, item in enumerate(value)}, f"{name}.")
+        elif isinstance(value, list | tuple):
+            rows.append((name, ", ".join(str(item) for item in value)))
+        else:
+            rows.append((name, "not known" if value is None else str(value)))
+    return rows
+
+
+def _names(found: Sequence[tuple[RunDirectory, Sequence[Result], Sequence[Plot]]]) -> list[str]:
+    """Titles of the results, with the directory's name where two are alike."""
+    names = [next((result.title for result in results if result.title), one.path.name) for one, results, _ in found]
+    alike = {name for name in names if names.count(name) > 1}
+    return [
+        f"{name} ({one.path.name})" if name in alike else name for name, (one, *_) in zip(names, found, strict=True)
+    ]
+
+
+def _sentence(result: Result, figure: str) -> str:
+    """The first row's figure, or how many rows there are."""
+    if result.failure:
+        return f"Not the answer that was asked for: {result.failure}."
+    rows = [row for row in result.rows if figure in row.figures]
+    said = ", ".join(f"{f'{row.case}: ' if row.case else ''}{digits.text(row.figures[figure])}" for row in rows[:3])
+    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+    flags = f" Flags: {', '.join(flag.name for flag in result.flags)}." if result.flags else ""
+    return f"{said}{more}.{flags}" if rows else flags.strip()
+
+
+def _said(parts: Sequence[Part], kind: str) -> list[tuple[str, str]]:
+    """Every sentence once, with the measurements that it holds for, and the runs if not for all."""
+    found: dict[str, dict[str, list[str]]] = {}
+    ran: dict[str, set[str]] = {}
+    for part in parts:
+        for run in part.runs:
+            for result in run.results:
+                title = part.titles.get(result.measurement, result.measurement)
+                ran.setdefault(title, set()).add(run.name)
+                for text in getattr(result, kind):
+                    names = found.setdefault(text, {}).setdefault(title, [])
+                    if run.name not in names:
+                        names.append(run.name)
+    return [
+        (
+            text,
+            ", ".join(
+                title + ("" if set(names) == ran[title] else f" ({', '.join(names)})") for title, names in where.items()
+            ),
+        )
+        for text, where in found.items()
+    ]
+
+
+def _when(runs: Sequence[RunPart]) -> str:
+    """The day and the span in UTC in which the runs began."""
+    starts = [str(start) for run in runs if (start := run.directory.context.get("started_at"))]
+    try:
+        times = sorted(datetime.fromisoformat(start) for start in starts)
+    except ValueError:
+        return ", ".join(starts)
+    if not times:
+        return ""
+    first, last = times[0], times[-1]
+    if first.date() == last.date():
+        return f"{first:%-d %B %Y, %H:%M} UTC"
+    return f"{first:%-d %B %Y} to {last:%-d %B %Y}"
+
+
+def _context(runs: Sequence[RunPart]) -> list[tuple[str, list[str]]]:
+    """One row per key; one cell that spans all runs where they agree, else one for each."""
+    flat = [dict(flattened(run.context)) for run in runs]
+    rows = []
+    for key in dict.fromkeys(key for context in flat for key in context):
+        cells = [context.get(key, "") for context in flat]
+        rows.append((key, cells[:1] if len(set(cells)) == 1 else cells))
+    return rows
