@@ -10,6 +10,7 @@ from keisoku import __version__
 from keisoku.cli import interruption
 from keisoku.cli.exit_code import FAILED
 from keisoku.cli.lazy_group import LazyGroup
+from keisoku.cli.renamed import RENAMED
 from keisoku.errors import KeisokuError
 
 NAMES = (
@@ -84,6 +85,11 @@ def main() -> None:
         keisoku(standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(FAILED)
+    except click.NoSuchOption as error:
+        new = RENAMED.get(error.option_name)
+        said = f"{error.option_name} is called {new} now" if new else error.format_message()
+        click.echo(f"keisoku: {said}; see 'keisoku --help'", err=True)
         sys.exit(FAILED)
     except click.ClickException as error:
         click.echo(f"keisoku: {error.format_message()}; see 'keisoku --help'", err=True)

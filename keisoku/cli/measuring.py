@@ -134,7 +134,9 @@ def settings_of(kind: type[BaseModel]) -> list[Setting]:
     """All settings of a kind that a command offers."""
     every = [Setting(name, field) for name, field in kind.model_fields.items()]
     # Criteria stand in the base of all settings, and last in help.
-    return sorted((setting for setting in every if not setting.is_hidden), key=lambda setting: setting.name == "require")
+    return sorted(
+        (setting for setting in every if not setting.is_hidden), key=lambda setting: setting.name == "require"
+    )
 
 
 def values_of(settings: list[Setting], given: Mapping[str, Any]) -> dict[str, Any]:

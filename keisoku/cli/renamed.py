@@ -1,0 +1,16 @@
+"""Options that have another name now: the sentence that refuses an old one says the new one."""
+
+from __future__ import annotations
+
+RENAMED = {
+    "--trials": "--repetitions",
+    "--repeats": "--repetitions",
+    "--samples": "--repetitions",
+    "--blocks": "--repetitions",
+    "--least-runs": "--repetitions",
+    "--most-runs": "--most-repetitions",
+    "--sizes": "--size",
+    "--time": "--duration",
+    "--for": "--duration",
+    "--per-second": "--rate",
+}
