@@ -1,6 +1,6 @@
 """Two figures beside each other: told apart only where their intervals do not overlap; worse only beyond a margin.
 
-Pure; knows no run and no method. Uncertainties are expanded (k = 2) and taken as independent.
+Knows no run and no measurement. Uncertainties are expanded (k = 2) and taken as independent.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def difference(one: Quantity, other: Quantity) -> Quantity:
     """
     if one.unit != other.unit:
         raise ValueError(f"{one.unit} cannot be subtracted from {other.unit}")
-    known = one.uncertainty is not None and other.uncertainty is not None
-    uncertainty = math.hypot(one.uncertainty or 0.0, other.uncertainty or 0.0) if known else None
+    sides = _side(one, other), _side(other, one)
+    uncertainty = None if sides[0] is None or sides[1] is None else math.hypot(*sides)
     return Quantity(value=one.value - other.value, unit=one.unit, uncertainty=uncertainty)
 
 
@@ -44,13 +44,14 @@ def verdict(one: Quantity, other: Quantity) -> Verdict:
 
     'equal' is for exact figures of one value. Where an uncertainty is not known nothing can be told apart.
     """
-    if one.uncertainty is None or other.uncertainty is None:
+    mine, its = _side(one, other), _side(other, one)
+    if mine is None or its is None:
         return "cannot be told apart"
-    reach = one.uncertainty + other.uncertainty + _rounding(one, other)
+    reach = mine + its + _rounding(one, other)
     distance = one.value - other.value
     if abs(distance) > reach:
         return "lower" if distance < 0 else "higher"
-    return "equal" if one.uncertainty == other.uncertainty == 0 else "cannot be told apart"
+    return "equal" if mine == its == 0 else "cannot be told apart"
 
 
 def ranked(figures: Sequence[Quantity]) -> list[list[int]]:
@@ -99,6 +100,16 @@ def change(new: Quantity, old: Quantity, better: Better, margin: Margin) -> Chan
     if -worse - uncertainty > 0:
         return "better"
     return "equal" if found.uncertainty == 0 else "cannot be told apart"
+
+
+def _side(figure: Quantity, other: Quantity) -> float | None:
+    """How far the figure's interval reaches towards the other one; None if that is not known."""
+    if figure.interval is None:
+        return figure.uncertainty
+    down, up = figure.value - figure.interval.lower, figure.interval.upper - figure.value
+    if figure.value == other.value:
+        return max(down, up)
+    return down if other.value < figure.value else up
 
 
 def _rounding(one: Quantity, other: Quantity) -> float:

@@ -2,73 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from keisoku.api.asking import plan_of
 from keisoku.api.measured import Measured
-from keisoku.device.engine.engine import Progress
-from keisoku.device.measurement import carry_out
 from keisoku.device.plan.plan import Plan
-from keisoku.device.record.trial import Trial, TrialRecord
-from keisoku.device.runner import Observer
+from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.errors import PlanError
-from keisoku.run.criterion import parse as parse_criterion
-from keisoku.run.directory import RunDirectory
+from keisoku.measurement import carry_out
+from keisoku.measurement.table import DEVICE, MODULES, find
+from keisoku.run.settings import RunSettings, parsed
 
 
-def measure(
-    *what: str | Plan, out: Path | str | None = None, observer: Observer | None = None, **settings: Any
-) -> Measured:
+def measure(*what: str | Plan, out: Path | str | None = None, observer: Any = None, **settings: Any) -> Measured:
     """Measures and returns what was found: `ks.measure("throughput", dut="sim:gs908e", frame_bytes=64)`.
 
-    `what` is one or several methods (names of docs/procedures.md), or a `Plan`. `settings` are the keys of a plan:
-    `dut` ("lab:bridge", "sim:gs908e") or the ports `tx` and `rx` ("xdp:eth1", "packet:eth1@NAMESPACE",
-    "fpga:/dev/ttyUSB0#0"), `frame_bytes` (a size, sizes, "64-1518:64", "imix"), and of a single method its own
-    settings, such as `trial_s` and `rate_fps`. `out` is the directory of the run, by default a new one in `runs`;
-    `observer` sees each trial as it begins, goes on and ends.
+    `what` is a name of the table of measurements ("path packet-pair", "clock cost", "stream tcp", "app limit"), one or
+    several procedures of a device (names of docs/procedures.md), or a `Plan`. `settings` are those of the measurement.
+    Of procedures they are the keys of a plan: `dut` ("lab:bridge", "sim:gs908e") or the ports `tx` and `rx`
+    ("xdp:eth1", "packet:eth1@NAMESPACE", "fpga:/dev/ttyUSB0#0"), `frame_bytes` (a size, sizes, "64-1518:64", "imix"),
+    and of a single procedure its own settings, such as `trial_s` and `rate_fps`. `out` is the directory of the run, by
+    default a new one in `runs`; `observer` sees each trial of a device as it begins, goes on and ends
+    (`keisoku/device/runner.py`).
 
-    Raises PlanError, naming the setting, for what cannot be measured as it is asked, and EngineError if a port fails.
+    Raises PlanError, naming the setting, for what cannot be measured as it is asked, and EngineError if a port or a far
+    end fails.
     """
-    plans = [each for each in what if isinstance(each, Plan)]
-    methods = tuple(each for each in what if isinstance(each, str))
-    if plans and (methods or settings or len(plans) > 1):
-        raise PlanError("plan", "is not all that is given", "give a plan alone, or methods and settings")
-    plan = plans[0] if plans else plan_of(methods, settings)
-    found = carry_out(plan, _watching(observer), None if out is None else Path(out))
-    return Measured(found.directory.run(), tuple(found.verdicts))
+    name, asked = _asked(what, settings)
+    path = None if out is None else Path(out)
+    return Measured(carry_out.carry_out(find(name), asked, path, observer=observer))
 
 
-def resume(run: Path | str, observer: Observer | None = None) -> Measured:
-    """Finishes a run that was cut off: recorded trials are not measured again. Raises as `measure` does."""
-    directory = RunDirectory(Path(run))
-    found = carry_out(directory.plan(), _watching(observer), resume=directory)
-    return Measured(found.directory.run(), tuple(found.verdicts))
+def resume(run: Path | str, observer: Any = None, **changes: Any) -> Measured:
+    """Finishes a run that was cut off: what it holds is not measured again. Raises as `measure` does.
+
+    `changes` are settings that may differ now, such as the `duration_s` of a log that goes on.
+    """
+    return Measured(carry_out.resume(Path(run), changes, observer=observer))
 
 
 def load(run: Path | str) -> Measured:
     """What a finished run found, by its directory. Raises PlanError if there is none."""
-    directory = RunDirectory(Path(run))
-    found, plan = directory.run(), directory.plan()
-    criteria = [parse_criterion(text, plan.methods) for text in plan.require]
-    return Measured(found, tuple(criterion.judge(found.results) for criterion in criteria))
+    return Measured(carry_out.load(Path(run)))
 
 
-class _Nobody:
-    """Looks away."""
-
-    def trial_started(self, index: int, method: str, trial: Trial) -> None:
-        """Nothing."""
-
-    def trial_progress(self, progress: Progress) -> None:
-        """Nothing."""
-
-    def trial_finished(self, record: TrialRecord) -> None:
-        """Nothing."""
-
-
-@contextmanager
-def _watching(observer: Observer | None) -> Iterator[Observer]:
-    yield observer or _Nobody()
+def _asked(what: tuple[str | Plan, ...], settings: dict[str, Any]) -> tuple[str, RunSettings]:
+    plans = [each for each in what if isinstance(each, Plan)]
+    names = tuple(each for each in what if isinstance(each, str))
+    if plans:
+        if names or settings or len(plans) > 1:
+            raise PlanError("plan", "is not all that is given", "give a plan alone, or names and settings")
+        return DEVICE, plans[0]
+    if (
+        len(names) == 1
+        and names[0] not in PROCEDURES
+        and names[0].split(" ")[0] in {name.split(" ")[0] for name in MODULES}
+    ):
+        entry = find(names[0])
+        return entry.name, parsed(entry.settings, settings)
+    return DEVICE, plan_of(names, settings)

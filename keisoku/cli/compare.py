@@ -1,4 +1,4 @@
-"""`keisoku compare`: the same method on several devices, or a device against its own earlier run.
+"""`keisoku compare`: runs of the same measurement side by side, or a run against an earlier one.
 
 Reads finished runs and measures nothing. Exit codes: 0 compared, and no regression; 1 a regression; 2 not comparable.
 """
@@ -16,8 +16,10 @@ import click
 from rich.console import Console
 
 from keisoku.analysis.difference import Margin
-from keisoku.device.report.device import devices
 from keisoku.errors import KeisokuError, PlanError
+from keisoku.measurement.carry_out import Outcome, findings_of, load, page
+from keisoku.measurement.comparable import check_settings, check_valid, common_results, result_of
+from keisoku.measurement.table import find
 from keisoku.report.comparison import (
     changes_only,
     figure_name,
@@ -28,12 +30,9 @@ from keisoku.report.comparison import (
     side_by_side,
 )
 from keisoku.report.finding import Finding, print_findings
-from keisoku.report.html import render_html
-from keisoku.run.comparable import check_traffic, check_valid, common_methods, invalid_rows, result_of
 from keisoku.run.comparison import compare, figures_by_key, judge, regressions
 from keisoku.run.criterion import figure_units
-from keisoku.run.directory import RunDirectory
-from keisoku.run.run import Run
+from keisoku.run.names import names_of
 from keisoku.units import quantity
 
 _MARGIN = re.compile(r"(?:([\w.]+)=)?(.+)")
@@ -41,7 +40,12 @@ _MARGIN = re.compile(r"(?:([\w.]+)=)?(.+)")
 
 @click.command("compare")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--against", metavar="RUN", type=click.Path(path_type=Path), help="earlier run of the same device")
+@click.option(
+    "--against",
+    metavar="RUN",
+    type=click.Path(path_type=Path),
+    help="earlier run of the same device, path, stream or system",
+)
 @click.option(
     "--margin",
     "margins",
@@ -54,9 +58,9 @@ _MARGIN = re.compile(r"(?:([\w.]+)=)?(.+)")
 def command(
     runs: tuple[Path, ...], against: Path | None, margins: Sequence[str], out: Path | None, as_json: bool
 ) -> None:
-    """Compares the devices of RUNS, measured by the same method; or one run with an earlier one.
+    """Compares RUNS of the same measurement; or one run with an earlier one.
 
-    Devices are only told apart where value ± uncertainty do not overlap. A regression is only called where a figure is
+    What was measured is only told apart where value ± uncertainty do not overlap. A regression is only called where a figure is
     worse than before by more than the margin even after the uncertainty of the difference is taken off; then the exit
     code is 1, and 2 for runs that cannot be compared.
 
@@ -71,17 +75,18 @@ def command(
     if against is None and margins:
         raise PlanError("--margin", "has no meaning for devices side by side", "add --against, or leave it out")
     paths = [*runs, *([against] if against is not None else [])]
-    found = [RunDirectory(path).run() for path in paths]
+    found = [load(path) for path in paths]
     if against is None:
-        names = [device.name for device in devices(found)]
-        findings, short, answer = _devices(found, names)
+        names = names_of([run.directory for run in found], [run.results for run in found])
+        findings, short, answer = _side_by_side(found, names)
         code = 0
     else:
         findings, answer = _regression(found, [str(path) for path in paths], _margins(margins))
         short, code = [changes_only(one) for one in findings], int(answer["regressions"] > 0)
     if out is not None:
         try:
-            out.write_text(render_html(found, findings=findings), encoding="utf-8")
+            runs_shown = [(run.directory, findings_of(run.directory)) for run in found]
+            out.write_text(page(runs_shown, findings=findings), encoding="utf-8")
         except OSError as error:
             raise KeisokuError(f"--out: cannot write {out}: {error.strerror}; choose another file") from error
     if as_json:
@@ -93,46 +98,48 @@ def command(
     sys.exit(code)
 
 
-def _devices(runs: Sequence[Run], names: Sequence[str]) -> tuple[list[Finding], list[Finding], dict[str, Any]]:
+def _side_by_side(runs: Sequence[Outcome], names: Sequence[str]) -> tuple[list[Finding], list[Finding], dict[str, Any]]:
     """The findings for a page, the shorter ones for a terminal, and the same as values."""
-    methods = common_methods(runs, names)
-    notes = check_traffic(runs, names, methods)
+    results = common_results(runs, names)
+    notes = check_settings(runs, names, results)
     full, short, answer = [], [], []
-    for method in methods:
-        results = [result_of(run, method) for run in runs]
-        tables, said = [], []
-        for run, name, result in zip(runs, names, results, strict=True):
-            bad = invalid_rows(run, result)
-            said += [f"{name}: {len(bad)} rows rest on invalid trials and are left out"] if bad else []
-            tables.append(figures_by_key(result, leave_out=bad))
-        rankings = compare(tables)
+    for name in results:
+        found = [result_of(run, name) for run in runs]
+        left_out = [sum(bool(row.invalid) for row in result.rows) for result in found]
+        said = [
+            f"{each}: {count} rows rest on invalid trials and are left out"
+            for each, count in zip(names, left_out, strict=True)
+            if count
+        ]
+        rankings = compare([figures_by_key(result) for result in found])
         if not rankings:
-            raise PlanError("runs", f"no two runs have a usable figure of {method}", "measure again with the same plan")
-        own = [note for note in notes if note.startswith(f"{method}.")]
-        full.append(side_by_side(method, names, [result.line for result in results], rankings, [*said, *own]))
-        short.append(in_short(full[-1], method))
-        answer.append({"method": method, "figures": [ranking_json(ranking, names) for ranking in rankings]})
-    return full, short, {"devices": list(names), "methods": answer, "notes": notes}
+            raise PlanError("runs", f"no two runs have a usable figure of {name}", "measure again with the same plan")
+        own = [note for note in notes if note.startswith(f"{name}.") or len(results) == 1]
+        title = found[0].title or name
+        full.append(side_by_side(name, title, names, [result.line for result in found], rankings, [*said, *own]))
+        short.append(in_short(full[-1], find(runs[0].directory.measurement).figure_of(name, runs[0].directory.plan)))
+        answer.append({"measurement": name, "figures": [ranking_json(ranking, names) for ranking in rankings]})
+    return full, short, {"runs": list(names), "measurements": answer, "notes": notes}
 
 
 def _regression(
-    both: Sequence[Run], names: Sequence[str], margins: Mapping[str, Margin]
+    both: Sequence[Outcome], names: Sequence[str], margins: Mapping[str, Margin]
 ) -> tuple[list[Finding], dict[str, Any]]:
     """The new run against the old one."""
-    methods = common_methods(both, names, same=True)
-    notes = check_traffic(both, names, methods)
-    devices_ = [str(run.context.get("device", "")) for run in both]
-    if devices_[0] != devices_[1]:
-        raise PlanError("--against", f"it is a run of {devices_[1]}, not of {devices_[0]}", "leave out --against")
+    results = common_results(both, names, same=True)
+    notes = check_settings(both, names, results)
+    devices = [str(run.directory.context.get("device", "")) for run in both]
+    if devices[0] != devices[1]:
+        raise PlanError("--against", f"it is a run of {devices[1]}, not of {devices[0]}", "leave out --against")
     judged, missing = [], []
-    for method in methods:
-        results = [result_of(run, method) for run in both]
-        for run, name, result in zip(both, names, results, strict=True):
-            check_valid(run, name, result)
-        new, old = (figures_by_key(result) for result in results)
-        some, lacking = judge(method, new, old, margins, margins.get("", Margin()))
+    for name in results:
+        found = [result_of(run, name) for run in both]
+        for place, result in zip(names, found, strict=True):
+            check_valid(place, result)
+        new, old = (figures_by_key(result) for result in found)
+        some, lacking = judge(name, new, old, margins, margins.get("", Margin()))
         judged += some
-        missing += [figure_name(method, *place) for place in lacking]
+        missing += [figure_name(name, *place) for place in lacking]
     unknown = sorted(set(margins) - {"", *(one.figure for one in judged)})
     if unknown:
         known = ", ".join(dict.fromkeys(one.figure for one in judged))

@@ -13,11 +13,14 @@ from typing import Any, Literal, get_args, get_origin
 import click
 from pydantic.fields import FieldInfo
 
-from keisoku.cli.measure import measure
 from keisoku.cli.options import fps, measuring, plan_of, seconds
+from keisoku.cli.outcome import show, told
+from keisoku.cli.progress import watching
 from keisoku.device.plan.procedure import PROCEDURES, Procedure
-from keisoku.device.plan.settings import Settings
 from keisoku.errors import PlanError
+from keisoku.measurement.carry_out import carry_out
+from keisoku.measurement.table import DEVICE, find
+from keisoku.run.settings import Settings
 from keisoku.units import length_m
 
 _UNITS = {"_s": "TIME", "_fps": "RATE", "_percent": "PERCENT", "_bytes": "BYTES", "_m": "LENGTH"}
@@ -54,8 +57,10 @@ def _command(procedure: Procedure) -> click.Command:
             simulated = (given["dut"] or "").startswith("sim:")
             given["size"] = (procedure.simulated_sizes if simulated else None) or procedure.sizes
         search_s = found.get(procedure.duration) if procedure.searches else None
-        code, _ = measure(plan_of(procedure.name, given, found, search_s), given["out"], given["as_json"])
-        sys.exit(code)
+        plan = plan_of(procedure.name, given, found, search_s)
+        with watching() as observer:
+            outcome = carry_out(find(DEVICE), plan, given["out"], tell=told, observer=observer)
+        sys.exit(show(outcome, given["as_json"]))
 
     run.__doc__ = f"{procedure.summary} ({procedure.standard})"
     if procedure.example:

@@ -79,5 +79,9 @@ class Display:
             print(line, file=sys.stderr, flush=True)
 
 
+watching = Display
+"""Enters an observer of trials; one that sees none shows nothing."""
+
+
 def _rate(trial: Trial) -> str:
     return f"{trial.frames_per_second:,.0f} frames/s"

@@ -1,4 +1,4 @@
-"""`keisoku report`: makes the report of one or several finished runs again, from their records."""
+"""`keisoku report`: makes one page of one or several runs, from their raw rows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from pathlib import Path
 
 import click
 
-from keisoku.cli.measure import shown
 from keisoku.errors import KeisokuError
-from keisoku.report.csv import write_csv
-from keisoku.report.html import render_html
-from keisoku.run.criterion import parse as parse_criterion
+from keisoku.measurement.carry_out import analyse, findings_of, page
 from keisoku.run.directory import RunDirectory
 
 
@@ -18,18 +15,14 @@ from keisoku.run.directory import RunDirectory
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="HTML file (default: report.html in the first run)")
 def command(runs: tuple[Path, ...], out: Path | None) -> None:
-    """One HTML report of all RUNS, and their CSV files."""
-    finished = [RunDirectory(path).run() for path in runs]
-    verdicts = [
-        parse_criterion(text, [result.method for result in run.results]).judge(run.results)
-        for run in finished
-        for text in run.plan.get("require", [])
-    ]
+    """One HTML report of all RUNS, and the result and CSV files of each."""
+    outcomes = [analyse(RunDirectory.open(path)) for path in runs]
     path = out or runs[0] / "report.html"
-    try:
-        path.write_text(render_html(finished, shown(verdicts)), encoding="utf-8")
-        for run in finished:
-            write_csv(run, run.directory)
-    except OSError as error:
-        raise KeisokuError(f"report: cannot write {path}: {error.strerror}; choose another --out") from error
+    if len(runs) > 1 or out is not None:
+        shown = [(outcome.directory, findings_of(outcome.directory)) for outcome in outcomes]
+        text = page(shown, [verdict for outcome in outcomes for verdict in outcome.verdicts])
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise KeisokuError(f"report: cannot write {path}: {error.strerror}; choose another --out") from error
     click.echo(path)

@@ -4,32 +4,54 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from keisoku.cli.measure import measure
-from keisoku.device.plan.plan import read
+from keisoku.cli.outcome import output_options, show, told
+from keisoku.cli.progress import watching
 from keisoku.errors import PlanError
-from keisoku.run.directory import RunDirectory
+from keisoku.measurement.carry_out import carry_out
+from keisoku.measurement.carry_out import resume as go_on
+from keisoku.measurement.plan_file import read
+from keisoku.units import duration_ns
+
+
+def _with_output(command: Any) -> Any:
+    for option in reversed(output_options()):
+        command = option(command)
+    return command
 
 
 @click.command("run")
 @click.argument("plan_file", metavar="PLAN.toml", required=False, type=click.Path(path_type=Path))
 @click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="continue the run in this directory")
-@click.option("--out", type=click.Path(path_type=Path), help="run directory (default: runs/DATE-DUT-METHODS)")
-@click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output")
-def command(plan_file: Path | None, resume: Path | None, out: Path | None, as_json: bool) -> None:
-    """Measures what PLAN.toml says, or finishes an interrupted run."""
+@click.option("--duration", metavar="TIME", help="with --resume: measure for so long in all, such as a longer log")
+@_with_output
+def command(plan_file: Path | None, resume: Path | None, duration: str | None, out: Path | None, as_json: bool) -> None:
+    """Measures what PLAN.toml says, or finishes an interrupted run.
+
+    \b
+    keisoku run examples/demo-bridge.toml
+    keisoku run --resume runs/20261121-210000-gs908e-throughput
+    """
     if (plan_file is None) == (resume is None):
         raise PlanError(
             "run",
             "give either a plan file or --resume",
             "write 'keisoku run PLAN.toml' or 'keisoku run --resume RUN'",
         )
-    if resume is not None:
-        directory = RunDirectory(resume)
-        code, _ = measure(directory.plan(), None, as_json, resume=directory)
+    if plan_file is not None:
+        if duration is not None:
+            raise PlanError("--duration", "it is for --resume", "write the duration into the plan")
+        measurement, settings = read(plan_file)
+        with watching() as observer:
+            outcome = carry_out(measurement, settings, out, tell=told, observer=observer)
     else:
-        assert plan_file is not None
-        code, _ = measure(read(plan_file), out, as_json)
-    sys.exit(code)
+        assert resume is not None
+        if out is not None:
+            raise PlanError("--out", "a run is continued in its own directory", "leave it out")
+        changes = {} if duration is None else {"duration_s": duration_ns("--duration", duration) / 1e9}
+        with watching() as observer:
+            outcome = go_on(resume, changes, tell=told, observer=observer)
+    sys.exit(show(outcome, as_json))

@@ -1,99 +1,113 @@
-"""Carries out a plan from end to end: engine, bias, run directory, methods, verdicts. Prints nothing.
+"""Any number of device procedures as one entry of the table of measurements: from the plan to results and page.
 
-What the command, the Python API and the server have in common; each shows in its own way what came of it.
+`device/runner.py` drives the procedures; here are opening, calibration, and what a run of a device must remember.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.calibration.store import bias_for, keep
 from keisoku.device.engine.opening import open_engine
 from keisoku.device.engine.port_capture import next_free
-from keisoku.device.plan.plan import Plan
-from keisoku.device.runner import Observer, run
-from keisoku.errors import KeisokuError
-from keisoku.host.context import host_context
-from keisoku.run.criterion import Verdict
-from keisoku.run.criterion import parse as parse_criterion
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.run import DeviceRun
+from keisoku.device.record.tables import tables
+from keisoku.device.record.trial import TrialRecord
+from keisoku.device.record.trial_log import TrialLog
+from keisoku.device.report.part import part
+from keisoku.device.report.trial_rows import trial_rows
+from keisoku.device.runner import Unobserved, results_of, run
+from keisoku.errors import PlanError
+from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.measurement.table import DEVICE
+from keisoku.report.page import Part
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 
-RUNS = Path("runs")
-"""Where runs are kept that are given no directory."""
+_BIAS = TypeAdapter(Bias)
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """A finished run, and whether it met what the plan requires."""
-
-    directory: RunDirectory
-    results: list[Result]
-    verdicts: list[Verdict]
-
-
-def carry_out(
-    plan: Plan,
-    watching: AbstractContextManager[Observer],
-    out: Path | None = None,
-    resume: RunDirectory | None = None,
-    tell: Callable[[str], None] = lambda line: None,
-    begun: Callable[[RunDirectory], None] = lambda directory: None,
-) -> Measurement:
-    """Measures into the directory `out` (default: a new one in `runs`), or goes on with `resume`.
-
-    `watching` sees the trials; `tell` is given what the user must know beside them, and `begun` the directory as soon
-    as there is one. Raises PlanError for what cannot be measured as it is asked, EngineError if a port fails, and
-    KeisokuError when interrupted, saying how to go on.
-    """
-    criteria = [parse_criterion(text, plan.methods) for text in plan.require]
-    if resume is not None and plan.capture is not None:
+def measure(work: Work[Plan]) -> None:
+    """Opens the engine, begins or continues the run, and carries out its procedures."""
+    plan = work.settings
+    if work.resumed is not None and plan.capture is not None:
         plan = plan.model_copy(update={"capture": next_free(plan.capture)})
-    with ExitStack() as stack:
-        engine = stack.enter_context(open_engine(plan, tell=tell))
+    with open_engine(plan, tell=work.tell) as engine:
         bias = bias_for(plan, engine)
-        context = (
-            host_context()
-            | engine.context()
-            | {
-                "calibration": _calibration(bias),
-                "clocks": _clocks(bias),
-                "seed": plan.seed,
-                "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            }
+        context = {"calibration": _calibration(bias), "clocks": _clocks(bias), "seed": plan.seed}
+        directory = work.begin(engine.context() | context)
+        directory.know(
+            capabilities=engine.capabilities.model_dump(mode="json"), bias=_BIAS.dump_python(bias, mode="json")
         )
-        directory = resume or RunDirectory.create(out or free_directory(plan), plan, context)
-        begun(directory)
-        observer = stack.enter_context(watching)
-        try:
-            results = run(plan, engine, bias, directory, observer)
-        except KeyboardInterrupt:
-            raise KeisokuError(
-                f"interrupted: finished trials are kept; continue with 'keisoku run --resume {directory.path}'"
-            ) from None
-        for result in results:
-            if result.method == "calibrate" and result.rows:
-                tell(f"calibration kept: {keep(result, engine, plan.calibrate.length_m)}")
-    return Measurement(directory, results, [criterion.judge(results) for criterion in criteria])
+        run(plan, engine, bias, directory, work.observer or Unobserved())
 
 
-def free_directory(plan: Plan, folder: Path = RUNS) -> Path:
-    """A directory in `folder` that is not there yet, named after the time, the device and the methods."""
+def analyse(directory: RunDirectory) -> Findings:
+    """Results of all procedures whose trials are there. Raises PlanError if there are none."""
+    plan = parse(directory.plan)
+    records = TrialLog(directory).records()
+    try:
+        capabilities = Capabilities.model_validate(directory.facts["capabilities"])
+        bias = _BIAS.validate_python(directory.facts["bias"])
+    except (KeyError, ValueError) as error:
+        raise PlanError("run", f"{directory.path} does not say how it was measured", "measure again") from error
+    results = [_of_valid(result, records) for result in results_of(plan, capabilities, bias, records)]
+    found = DeviceRun(directory.path, directory.plan, directory.context, records, results)
+    return Findings(results, files={"trials": trial_rows(records)}, detail=found)
+
+
+def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
+    return part([findings.detail for _, findings in runs])
+
+
+def _of_valid(result: Result, records: Sequence[TrialRecord]) -> Result:
+    """The result with each row marked that rests on a trial in which the tester itself fell short."""
+    invalid = {record.index: "; ".join(record.invalid_because) for record in records if not record.valid}
+    rows = [
+        row.model_copy(update={"invalid": invalid[row.trial]}) if row.trial in invalid else row for row in result.rows
+    ]
+    return result.model_copy(update={"title": PROCEDURES[result.measurement].title, "rows": rows})
+
+
+def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
+    """A calibration is kept for later runs."""
+    made = next((result for result in results if result.measurement == "calibrate" and result.rows), None)
+    if made is None:
+        return None
+    capabilities = Capabilities.model_validate(directory.facts["capabilities"])
+    return f"calibration kept: {keep(made, capabilities, parse(directory.plan).calibrate.length_m)}"
+
+
+def _figures(plan: Mapping[str, Any]) -> Mapping[str, str]:
+    return {method: PROCEDURES[method].figure for method in plan["methods"]}
+
+
+def _from_afar(values: Mapping[str, Any]) -> None:
+    """Raises PlanError for settings that name files of the server or override its guards."""
+    for key in ("capture", "snap_bytes", "force"):
+        if values.get(key):
+            raise PlanError(key, "is for the command line on this host only", "leave it out")
+    if values.get("calibration", "auto") not in ("auto", "none"):
+        raise PlanError("calibration", "names a file of the server", "use auto or none")
+    contents = values.get("stream")
+    for each in (values, *(contents if isinstance(contents, list) else ())):
+        if isinstance(each, Mapping) and str(each.get("pacing", "")).strip().startswith("gaps:"):
+            raise PlanError("pacing", "names a file of the server", 'send {"kind": "gaps", "gaps_ns": […]}')
+
+
+def _run_name(plan: Plan) -> str:
+    """Device and procedures."""
     name = plan.dut or f"{plan.tx}-{plan.rx}"
-    stem = (
-        f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9]+', '-', Path(name).stem)}-{'-'.join(plan.methods)}"
-    )
-    path, number = folder / stem, 1
-    while path.exists():
-        number += 1
-        path = folder / f"{stem}-{number}"
-    return path
+    return f"{re.sub(r'[^A-Za-z0-9]+', '-', Path(name).stem)}-{'-'.join(plan.methods)}"
 
 
 def _calibration(bias: Bias) -> dict[str, object] | None:
@@ -120,3 +134,21 @@ def _clocks(bias: Bias) -> dict[str, object]:
     if clocks.same_clock:
         return {"same_clock": True, **rate}
     return {**rate, "same_clock": False, "uncertainty_ns": clocks.uncertainty_ns(), "drift_ppb": clocks.drift_ppb}
+
+
+MEASUREMENT = Measurement(
+    name=DEVICE,
+    title="Device",
+    settings=Plan,
+    measure=measure,
+    analyse=analyse,
+    summary="Measures what a network device does to every frame.",
+    part=_part,
+    figures=_figures,
+    resumes=True,
+    from_afar=_from_afar,
+    named=_run_name,
+    keep=_kept,
+    tables=tables,
+    same=("frame_bytes", "mix", "headers", "modify", "pacing", "streams", "stream", "pattern"),
+)

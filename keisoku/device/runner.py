@@ -1,12 +1,12 @@
-"""Carries out a plan: drives each method on an engine, keeps every trial, collects the results.
+"""Drives the methods of a plan: on an engine, keeping every trial, or on the trials that a run holds.
 
-The only place where a method and an engine meet. Recorded trials are replayed into the methods
-first, which is how a run is resumed; it prints nothing (that is the observer's) and decides nothing.
+The only place where a method and an engine meet. Recorded trials are replayed into the methods first, which is how a
+run is resumed, and how its results are computed again. It prints nothing and decides nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import Protocol
@@ -15,7 +15,9 @@ from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.engine import Engine, FrameSink, Progress
 from keisoku.device.method.table import begin
 from keisoku.device.plan.plan import Plan
+from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
+from keisoku.device.record.trial_log import TrialLog
 from keisoku.device.record.validity import reasons
 from keisoku.errors import EngineError, PlanError
 from keisoku.run.directory import RunDirectory
@@ -25,6 +27,19 @@ _STREAMS = 4096
 """Numbers set aside for a trial's streams: the most that a plan may have on a port."""
 LOOK_S = 0.1
 """How often a running trial is looked at; nothing measured depends on it."""
+
+
+class Unobserved:
+    """An observer that looks away."""
+
+    def trial_started(self, index: int, method: str, trial: Trial) -> None:
+        """Nothing."""
+
+    def trial_progress(self, progress: Progress) -> None:
+        """Nothing."""
+
+    def trial_finished(self, record: TrialRecord) -> None:
+        """Nothing."""
 
 
 class Observer(Protocol):
@@ -40,18 +55,42 @@ class Observer(Protocol):
         """A trial ended and is on the disk."""
 
 
-def run(plan: Plan, engine: Engine, bias: Bias, directory: RunDirectory, observer: Observer) -> list[Result]:
-    """Results of all the plan's methods in order.
+def run(plan: Plan, engine: Engine, bias: Bias, directory: RunDirectory, observer: Observer) -> None:
+    """Carries out all the plan's methods in order; trials that the directory holds are not measured again.
 
     Raises KeyboardInterrupt after stopping the engine if interrupted; finished trials are kept.
     """
     plan.check(engine.capabilities)
-    directory.repair()
-    recorded = iter(directory.records())
-    trials = _Trials(plan, engine, directory, observer, recorded)
+    log = TrialLog(directory)
+    log.repair()
+    trials = _Trials(plan, engine, log, observer, iter(log.records()))
+    _proceed(plan, engine.capabilities, bias, trials.carry_out)
+
+
+def results_of(plan: Plan, capabilities: Capabilities, bias: Bias, records: Sequence[TrialRecord]) -> list[Result]:
+    """What recorded trials say: a result for each method whose trials are all there.
+
+    Raises PlanError for trials that the plan does not ask for.
+    """
+    recorded = iter(records)
+
+    def recall(index: int, method: str, trial: Trial) -> TrialRecord:
+        record = next(recorded, None)
+        if record is None:
+            raise _NoMoreTrials
+        return _same(record, index, method, trial)
+
+    return _proceed(plan, capabilities, bias, recall)
+
+
+def _proceed(
+    plan: Plan, capabilities: Capabilities, bias: Bias, carry_out: Callable[[int, str, Trial], TrialRecord]
+) -> list[Result]:
+    """Drives the methods until they have ended, or there are no more trials."""
     results: dict[str, Result] = {}
+    index = 0
     for name in plan.methods:
-        method = begin(name, plan, engine.capabilities, bias, results)
+        method = begin(name, plan, capabilities, bias, results)
         reply: TrialRecord | None = None
         while True:
             try:
@@ -59,38 +98,45 @@ def run(plan: Plan, engine: Engine, bias: Bias, directory: RunDirectory, observe
             except StopIteration as stop:
                 results[name] = stop.value
                 break
-            reply = trials.carry_out(name, trial)
-    directory.finish(list(results.values()))
+            try:
+                reply = carry_out(index, name, trial)
+            except _NoMoreTrials:
+                return list(results.values())
+            index += 1
     return list(results.values())
 
 
+class _NoMoreTrials(Exception):
+    """The run ended here."""
+
+
+def _same(record: TrialRecord, index: int, method: str, trial: Trial) -> TrialRecord:
+    """The record, if it is of this trial. Raises PlanError if not."""
+    if (record.method, record.trial) != (method, trial):
+        raise PlanError("run", f"recorded trial {index} is not the one that the plan asks for now", "start a new run")
+    return record
+
+
 class _Trials:
-    """Numbers trials and carries each out once: from the record if there is one, else on the engine."""
+    """Carries each trial out once: from the record if there is one, else on the engine."""
 
     def __init__(
         self,
         plan: Plan,
         engine: Engine,
-        directory: RunDirectory,
+        log: TrialLog,
         observer: Observer,
         recorded: Iterator[TrialRecord],
     ) -> None:
-        self.plan, self.engine, self.directory, self.observer = plan, engine, directory, observer
+        self.plan, self.engine, self.log, self.observer = plan, engine, log, observer
         self.recorded = recorded
-        self.count = 0
 
-    def carry_out(self, method: str, trial: Trial) -> TrialRecord:
-        index = self.count
-        self.count += 1
+    def carry_out(self, index: int, method: str, trial: Trial) -> TrialRecord:
         old = next(self.recorded, None)
         if old is not None:
-            if (old.method, old.trial) != (method, trial):
-                raise PlanError(
-                    "resume", f"recorded trial {index} is not the one that the plan asks for now", "start a new run"
-                )
-            return old
+            return _same(old, index, method, trial)
         record = self._measure(index, method, trial)
-        self.directory.append(record)
+        self.log.append(record)
         self.observer.trial_finished(record)
         return record
 
@@ -102,7 +148,7 @@ class _Trials:
             if self.plan.frames:
                 from keisoku.device.record.frames import FrameWriter  # Arrow takes a while to load
 
-                frames = stack.enter_context(FrameWriter(self.directory.frames_of(index), self.plan.frames_every))
+                frames = stack.enter_context(FrameWriter(self.log.frames_of(index), self.plan.frames_every))
             facts, engine_seconds = self._carry(index, trial, frames)
             if frames is not None:
                 frames.finish(facts)

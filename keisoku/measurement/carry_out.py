@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from keisoku.errors import EngineError, KeisokuError
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.table import find
@@ -21,7 +19,7 @@ from keisoku.report.page import render
 from keisoku.run.criterion import Verdict
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
-from keisoku.run.settings import parsed
+from keisoku.run.settings import RunSettings, parsed
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Outcome:
 
 def carry_out(
     measurement: Measurement[Any],
-    settings: BaseModel,
+    settings: RunSettings,
     out: Path | None = None,
     resume: RunDirectory | None = None,
     tell: Callable[[str], None] = lambda line: None,
@@ -59,8 +57,8 @@ def carry_out(
     as soon as there is one. Raises PlanError for what cannot be measured as it is asked, EngineError if a port or a
     far end fails, and KeisokuError when interrupted, saying what is kept and how to go on.
     """
-    measurement.criteria(settings.model_dump(mode="json"))  # what cannot be required is told before measuring
-    work = Work(measurement.name, settings, out, resume, tell, observer, begun)
+    measurement.criteria(settings.plain())  # what cannot be required is told before measuring
+    work = Work(measurement, settings, out, resume, tell, observer, begun)
     try:
         measurement.measure(work)
     except (EngineError, KeyboardInterrupt) as error:
@@ -93,7 +91,7 @@ def resume(path: Path, changes: dict[str, Any] | None = None, **watching: Any) -
 
 def analyse(directory: RunDirectory) -> Outcome:
     """Result, report and CSV of a run from its raw rows. Raises PlanError if it holds too little."""
-    findings = find(directory.measurement).analyse(directory)
+    findings = findings_of(directory)
     directory.finish(findings.results)
     outcome = _judged(directory, findings.results)
     directory.write_text("report.html", page([(directory, findings)], outcome.verdicts))
@@ -102,6 +100,11 @@ def analyse(directory: RunDirectory) -> Outcome:
     except OSError as error:
         raise directory.disk_error("*.csv", error) from error
     return outcome
+
+
+def findings_of(directory: RunDirectory) -> Findings:
+    """What the raw rows of a run say. Raises PlanError if it holds too little."""
+    return find(directory.measurement).analyse(directory)
 
 
 def load(path: Path) -> Outcome:

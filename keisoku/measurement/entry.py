@@ -11,16 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel
-
 from keisoku.host.context import host_context
 from keisoku.report.page import Part, plain_part
 from keisoku.report.plot import Plot
 from keisoku.run.criterion import Criterion, parse
 from keisoku.run.directory import RunDirectory, free_path
 from keisoku.run.result import Result
+from keisoku.run.settings import RunSettings
 
-Settings_ = TypeVar("Settings_", bound=BaseModel)
+Settings_ = TypeVar("Settings_", bound=RunSettings)
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,8 @@ class Findings:
     plots: list[Plot] = field(default_factory=list)
     files: Mapping[str, Iterable[Sequence[object]]] = field(default_factory=dict)
     """Rows for further CSV files, by the name of the file."""
+    detail: Any = None
+    """What the measurement's own `part` needs besides."""
 
 
 class Work(Generic[Settings_]):
@@ -39,7 +40,7 @@ class Work(Generic[Settings_]):
 
     def __init__(
         self,
-        measurement: str,
+        measurement: Measurement[Settings_],
         settings: Settings_,
         out: Path | None = None,
         resumed: RunDirectory | None = None,
@@ -58,22 +59,19 @@ class Work(Generic[Settings_]):
         """None until `begin`."""
         self._out, self._begun = out, begun
 
-    def begin(
-        self, context: Mapping[str, Any], settings: Settings_ | None = None, name: str | None = None
-    ) -> RunDirectory:
+    def begin(self, context: Mapping[str, Any], settings: Settings_ | None = None) -> RunDirectory:
         """The run's directory: the one that is resumed, or a new one with this context and the host's.
 
-        `settings` replace those that were asked for, where the measurement had to fill some in; `name` is used for the
-        name of a directory that the user did not name. Called once, when nothing stands in the way of measuring, so
-        that a failure before it leaves no directory.
+        `settings` replace those that were asked for, where the measurement had to fill some in. Called once, when
+        nothing stands in the way of measuring, so that a failure before it leaves no directory.
         """
         if self.directory is None:
             self.settings = settings or self.settings
             started = {"started_at": datetime.now(UTC).isoformat(timespec="seconds")}
             self.directory = RunDirectory.create(
-                self._out or free_path(name or self.measurement),
-                self.measurement,
-                self.settings.model_dump(mode="json", exclude_none=True),
+                self._out or free_path(self.measurement.run_name(self.settings)),
+                self.measurement.name,
+                self.settings.plain(),
                 {**host_context(), **context, **started},
             )
         self._begun(self.directory)
@@ -103,10 +101,25 @@ class Measurement(Generic[Settings_]):
     """What runs give to the page, where that is more than results and plots."""
     figures: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     """What `figure` is for each result of a run, by its plan, where it has several."""
+    tables: Callable[[RunDirectory], Mapping[str, Callable[[], Any] | str]] = lambda directory: {}
+    """Tables of a run besides its raw ones, by name: what makes each as an Arrow table, or the SELECT of a view."""
+    same: tuple[str, ...] = ()
+    """Settings that two runs must have in common to be compared."""
+    named: Callable[[Settings_], str] | None = None
+    """What a directory is named after, where that is not the measurement's name."""
+    from_afar: Callable[[Mapping[str, Any]], None] | None = None
+    """Checks settings that a client of the server sent; raises PlanError for what names files or hosts of the server.
+
+    None: the server does not carry it out.
+    """
     resumes: bool = False
     """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
     keep: Callable[[RunDirectory, Sequence[Result]], str | None] = lambda directory, results: None
     """What else is kept of a result, such as a calibration, and the sentence that says where."""
+
+    def run_name(self, settings: Settings_) -> str:
+        """What a directory is named after that the user did not name."""
+        return self.name if self.named is None else self.named(settings)
 
     def part_of(self, runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
         """What runs of this measurement give to a page."""
@@ -117,5 +130,11 @@ class Measurement(Generic[Settings_]):
 
     def criteria(self, plan: Mapping[str, Any]) -> list[Criterion]:
         """Those that a plan requires. Raises PlanError for one that cannot be."""
-        figures = {self.name: self.figure} if self.figures is None else self.figures(plan)
-        return [parse(text, figures) for text in plan.get("require", ())]
+        return [parse(text, self._figures_of(plan)) for text in plan.get("require", ())]
+
+    def figure_of(self, result: str, plan: Mapping[str, Any]) -> str:
+        """The figure that stands for a result of a run."""
+        return self._figures_of(plan).get(result, self.figure)
+
+    def _figures_of(self, plan: Mapping[str, Any]) -> Mapping[str, str]:
+        return {self.name: self.figure} if self.figures is None else self.figures(plan)

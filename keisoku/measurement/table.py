@@ -9,6 +9,7 @@ from typing import Any
 from keisoku.errors import PlanError
 from keisoku.measurement.entry import Measurement
 
+DEVICE = "device"
 MODULES = {
     "clock cost": "keisoku.clock.cost.measurement",
     "clock calibrate": "keisoku.clock.calibration.measurement",
@@ -24,7 +25,7 @@ MODULES = {
     "app load": "keisoku.system.load.measurement",
     "app limit": "keisoku.system.search.measurement",
     "app govern": "keisoku.system.govern.measurement",
-    "device": "keisoku.device.measurement",
+    DEVICE: "keisoku.device.measurement",
 }
 """'device' stands for all procedures (`keisoku/device/plan/procedure.py`), any number of which make one run."""
 

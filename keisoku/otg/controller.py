@@ -16,7 +16,6 @@ from typing import Any, Literal, TypeVar
 from keisoku import __version__
 from keisoku.device.calibration.store import bias
 from keisoku.device.engine.engine import Engine
-from keisoku.device.measurement import RUNS
 from keisoku.device.record.validity import INTERRUPTED, reasons
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.headers import Ends
@@ -31,6 +30,7 @@ from keisoku.otg.load import trial
 from keisoku.otg.metrics import TagWish, flow_metrics, port_metrics
 from keisoku.otg.node import Node
 from keisoku.otg.session import Session
+from keisoku.run.directory import RUNS
 from keisoku.service.document import RunStatus
 from keisoku.service.runs import Runs
 from keisoku.service.traffic import EndedTraffic, Last

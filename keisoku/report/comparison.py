@@ -1,4 +1,4 @@
-"""Devices side by side, and a device against its earlier run: tables for the page and the terminal, values for JSON.
+"""Runs side by side, and a run against an earlier one: tables for the page and the terminal, values for JSON.
 
 Judges nothing: verdicts come from `analysis`.
 """
@@ -10,10 +10,9 @@ from typing import Any, get_args
 
 from keisoku.analysis.difference import Change, verdict, without_rounding
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.report import digits
 from keisoku.report.finding import Finding
-from keisoku.report.table import COLUMNS, Head, Table
+from keisoku.report.table import Head, Table, head
 from keisoku.run.comparison import Judged, Key, Ranking
 from keisoku.run.result import Line
 
@@ -26,26 +25,35 @@ REGRESSION_RULE = (
     "uncertainty (k = 2) of the difference. Where neither way is better, d is the distance."
 )
 _UNCHANGED = ("cannot be judged", "cannot be told apart", "equal")
+_LINES, _WHOLE = "Lines", "Whole result"
 _OVERALL = {"slope": "Slope", "constant": "Constant", "largest": "Largest frame"}
 
 
 def side_by_side(
-    method: str, names: Sequence[str], lines: Sequence[Line | None], rankings: Sequence[Ranking], notes: Sequence[str]
+    name: str,
+    title: str,
+    names: Sequence[str],
+    lines: Sequence[Line | None],
+    rankings: Sequence[Ranking],
+    notes: Sequence[str],
 ) -> Finding:
-    """Table of lines with standard errors (E1, Table 4.1), then a table for each figure with a verdict a row."""
+    """Table of lines with standard errors, then a table for each figure with a verdict a row."""
     tables = [_lines(names, lines)] if any(lines) else []
     overall = [ranking for ranking in rankings if ranking.key is None]
     if overall:
         tables.append(_overall(names, overall))
-    for figure in dict.fromkeys(ranking.figure for ranking in rankings if ranking.key is not None):
-        tables.append(_figure(names, figure, [one for one in rankings if one.key is not None and one.figure == figure]))
-    return Finding(f"compare-{method}", "Comparison", PROCEDURES[method].title, tables, [RULE, *notes])
+    placed = [(one, one.key) for one in rankings if one.key is not None]
+    for figure, group in dict.fromkeys((one.figure, key.group) for one, key in placed):
+        tables.append(
+            _figure(names, figure, group, [one for one, key in placed if (one.figure, key.group) == (figure, group)])
+        )
+    anchor = f"compare-{name.replace(' ', '-')}"
+    return Finding(anchor, "Comparison", title, tables, [RULE, *notes])
 
 
-def in_short(finding: Finding, method: str) -> Finding:
-    """Without the tables of any figure but the method's own: what a terminal has room for."""
-    own = COLUMNS.get(PROCEDURES[method].figure, PROCEDURES[method].figure)
-    tables = [table for table in finding.tables if table.heads[0].title != "Frame size" or table.title == own]
+def in_short(finding: Finding, figure: str) -> Finding:
+    """Without the tables of any figure but the measurement's own: what a terminal has room for."""
+    tables = [table for table in finding.tables if table.title in (_LINES, _WHOLE, head(figure))]
     left = len(finding.tables) - len(tables)
     notes = [*finding.notes, *([f"{left} more figures are in the page and in --json"] if left else [])]
     return Finding(finding.anchor, finding.title, finding.subtitle, tables or finding.tables, notes)
@@ -125,7 +133,11 @@ def figure_name(method: str, key: Key | None, figure: str) -> str:
     if key is None:
         return f"{method}.{figure}"
     place = ", ".join(
-        [str(key.frame_bytes), *([f"{key.load_percent:g} %"] if key.load_percent else []), *filter(None, [key.case])]
+        [
+            *([str(key.frame_bytes)] if key.frame_bytes else []),
+            *([f"{key.load_percent:g} %"] if key.load_percent else []),
+            *filter(None, [key.case]),
+        ]
     )
     return f"{method}[{place}].{figure}"
 
@@ -158,10 +170,10 @@ def _overall(names: Sequence[str], rankings: Sequence[Ranking]) -> Table:
         for one in rankings
     ]
     heads = [Head("Figure", ""), *(Head(name, "") for name in names), Head("Verdict", "")]
-    return Table("Whole result", heads, rows, [])
+    return Table(_WHOLE, heads, rows, [])
 
 
-def _figure(names: Sequence[str], figure: str, rankings: Sequence[Ranking]) -> Table:
+def _figure(names: Sequence[str], figure: str, group: str, rankings: Sequence[Ranking]) -> Table:
     cells = [value for one in rankings for value in one.values]
     unit, shown = digits.column(cells)
     width = len(names)
@@ -173,12 +185,17 @@ def _figure(names: Sequence[str], figure: str, rankings: Sequence[Ranking]) -> T
         mine = shown[place * width : (place + 1) * width]
         rows.append([str(one.key.frame_bytes), case, *(cell.compact if cell else "–" for cell in mine)])
         rows[-1].append(ranking_text(one, names))
-    heads = [Head("Frame size", "byte"), Head("Case", ""), *(Head(name, unit) for name in names), Head("Verdict", "")]
-    if not any(row[1] for row in rows):
-        rows = [row[:1] + row[2:] for row in rows]
-        heads = heads[:1] + heads[2:]
+    heads = [
+        Head("Frame size", "byte"),
+        Head(group or "Case", ""),
+        *(Head(name, unit) for name in names),
+        Head("Verdict", ""),
+    ]
+    empty = {0} if all(row[0] == "0" for row in rows) else {1} if not any(row[1] for row in rows) else set()
+    rows = [[cell for place, cell in enumerate(row) if place not in empty] for row in rows]
+    heads = [heading for place, heading in enumerate(heads) if place not in empty]
     marks = sorted({cell.mark for cell in shown if cell and cell.mark})
-    return Table(COLUMNS.get(figure, figure), heads, rows, marks)
+    return Table(head(figure), heads, rows, marks)
 
 
 def _judged_row(one: Judged) -> list[str]:

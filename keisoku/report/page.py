@@ -23,6 +23,7 @@ from keisoku.report.table import Table, flag_text, is_words, line_table, tables
 from keisoku.report.template import environment
 from keisoku.run.criterion import Verdict
 from keisoku.run.directory import RunDirectory
+from keisoku.run.names import names_of
 from keisoku.run.result import Result
 
 LONG_TABLE = 24
@@ -44,10 +45,13 @@ class RunPart:
     """Of the device, clock, path, stream or system, different from those of all other runs of the part."""
     sentences: list[str]
     """What was found, for somebody who reads nothing else."""
-    directory: RunDirectory
     results: list[Result]
+    plan: Mapping[str, Any]
+    """As `keisoku run` takes it."""
     context: Mapping[str, Any]
     """What is shown of the run's context."""
+    started_at: str = ""
+    """ISO 8601."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,17 @@ def plain_part(
     found: Sequence[tuple[RunDirectory, Sequence[Result], Sequence[Plot]]], title: str, subtitle: str, figure: str
 ) -> Part:
     """Of runs that have no more to show than results and plots; `figure` is the one that a sentence is made of."""
+    names = names_of([directory for directory, *_ in found], [results for _, results, _ in found])
     runs = [
-        RunPart(name, [_sentence(result, figure) for result in results], directory, list(results), directory.context)
-        for name, (directory, results, _) in zip(_names(found), found, strict=True)
+        RunPart(
+            name,
+            [_sentence(result, figure) for result in results],
+            list(results),
+            {"measurement": directory.measurement, **directory.plan},
+            directory.context,
+            str(directory.context.get("started_at", "")),
+        )
+        for name, (directory, results, _) in zip(names, found, strict=True)
     ]
     anchor = title.lower().replace(" ", "-")
     many = len(found) > 1
@@ -150,7 +162,7 @@ def render(
         remarks=_said(parts, "remarks"),
         coverage=[COVERAGE, *(note for part in parts for note in part.notes)],
         context=_context(runs),
-        plans=[(run.name, plan_toml(run.directory)) for run in runs],
+        plans=[(run.name, tomlkit.dumps(run.plan)) for run in runs],
         plotly=get_plotlyjs().replace("</script", "<\\/script"),
     )
 
@@ -158,11 +170,6 @@ def render(
 def verdict_text(verdict: Verdict) -> str:
     """What was measured instead or at least."""
     return digits.text(verdict.measured) if verdict.measured else "nothing"
-
-
-def plan_toml(directory: RunDirectory) -> str:
-    """The plan as a TOML file that `keisoku run` accepts."""
-    return tomlkit.dumps({"measurement": directory.measurement, **directory.plan})
 
 
 def flattened(content: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
@@ -179,15 +186,6 @@ def flattened(content: Mapping[str, Any], prefix: str = "") -> list[tuple[str, s
         else:
             rows.append((name, "not known" if value is None else str(value)))
     return rows
-
-
-def _names(found: Sequence[tuple[RunDirectory, Sequence[Result], Sequence[Plot]]]) -> list[str]:
-    """Titles of the results, with the directory's name where two are alike."""
-    names = [next((result.title for result in results if result.title), one.path.name) for one, results, _ in found]
-    alike = {name for name in names if names.count(name) > 1}
-    return [
-        f"{name} ({one.path.name})" if name in alike else name for name, (one, *_) in zip(names, found, strict=True)
-    ]
 
 
 def _sentence(result: Result, figure: str) -> str:
@@ -227,7 +225,7 @@ def _said(parts: Sequence[Part], kind: str) -> list[tuple[str, str]]:
 
 def _when(runs: Sequence[RunPart]) -> str:
     """The day and the span in UTC in which the runs began."""
-    starts = [str(start) for run in runs if (start := run.directory.context.get("started_at"))]
+    starts = [run.started_at for run in runs if run.started_at]
     try:
         times = sorted(datetime.fromisoformat(start) for start in starts)
     except ValueError:

@@ -1,7 +1,7 @@
 """Results of one method on several devices, or of one device earlier and now, row for row.
 
-Pure: it pairs rows and judges figures; it reads no run directory and formats nothing. A row that rests on an invalid
-trial is never judged: it says nothing about the device.
+It reads no run directory and formats nothing. A row that is invalid is never judged: it says nothing about what was
+measured.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from keisoku.analysis.difference import Better, Change, Margin, change, difference, ranked, without_rounding
 from keisoku.analysis.quantity import Quantity
-from keisoku.run.result import Result, Row
+from keisoku.run.result import Result
 
 _CONDITIONS = {"load", "offered", "mfr_load", "mfr_offered", "tried", "tests", "trials", "seconds", "start", "end"}
 """What was done to the device or by the tester, not what the device did."""
@@ -40,18 +40,19 @@ class Key:
     frame_bytes: int
     load_percent: float
     case: str
+    group: str = ""
 
 
 Figures = dict[str, Quantity]
 
 
-def figures_by_key(result: Result, leave_out: Collection[Row] = ()) -> dict[Key | None, Figures]:
-    """The judged figures of each row but those to leave out, and those of the whole result under None."""
+def figures_by_key(result: Result) -> dict[Key | None, Figures]:
+    """The judged figures of each valid row, and those of the whole result under None."""
     found: dict[Key | None, Figures] = {None: overall_figures(result)}
     for row in result.rows:
         load = row.figures.get("load")
-        key = Key(row.frame_bytes, load.value if load else 0.0, row.case)
-        if row not in leave_out:
+        key = Key(row.frame_bytes, load.value if load else 0.0, row.case, row.group)
+        if not row.invalid:
             found[key] = {name: figure for name, figure in row.figures.items() if name not in _CONDITIONS}
     return found
 

@@ -30,6 +30,8 @@ class Row(_Model):
     """Where the row stands on a plot's axis, if it has a place there: an averaging time, a message size."""
     trial: int | None = None
     """Index of the trial record that shows this row's behaviour over time and its histogram."""
+    invalid: str = ""
+    """Why the row says nothing about what was measured: the tester itself fell short. Empty: it does."""
     remark: str = ""
 
 

@@ -22,6 +22,10 @@ class RunSettings(Settings):
     require: tuple[str, ...] = ()
     """Criterion that the result must meet, such as 'throughput[64] >= 0.5 Mpps'; exit code 1 if it is missed."""
 
+    def plain(self) -> dict[str, Any]:
+        """As values of TOML, without what is not set; validating them gives equal settings."""
+        return self.model_dump(mode="json", exclude_none=True)
+
 
 _Settings = TypeVar("_Settings", bound=BaseModel)
 

@@ -32,20 +32,21 @@ class Judged(_Document):
 
 
 class RunStatus(_Document):
-    """A run of methods, as far as it has come."""
+    """A run of a measurement, as far as it has come."""
 
     run: str
     """Its name, also that of its directory on the server."""
     state: Literal["running", "finished", "cancelled", "failed"]
-    methods: list[str]
-    ports: list[str]
-    """The device under test, or the ports."""
+    measurement: str
+    """Its name in the table of measurements; 'device' for procedures of a device."""
+    what: str
+    """What is measured: device or ports and procedures, or the measurement's name."""
     started_at: str
     """UTC, ISO 8601."""
     trials: int
     """Finished ones."""
     doing: str | None
-    """Method and purpose of the trial that runs."""
+    """What it does now: procedure and purpose of the trial that runs, for instance."""
     progress: float | None = Field(ge=0, le=1)
     """Share of the running trial's time; how many trials there will be is not known beforehand."""
     offered_frames: int | None

@@ -12,9 +12,12 @@ from keisoku import __version__
 from keisoku.device.plan.plan import Plan
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.record.trial import TrialRecord
+from keisoku.device.record.trial_log import TrialLog
+from keisoku.device.report.part import part
 from keisoku.errors import PlanError
 from keisoku.host.context import host_context
-from keisoku.report.html import render_html
+from keisoku.measurement.carry_out import findings_of, load, page
+from keisoku.report.page import render
 from keisoku.run.result import Result
 from keisoku.service.document import (
     FlowAccounts,
@@ -76,21 +79,15 @@ def _start(ports: Ports, body: dict[str, Any]) -> RunStatus:
 
 
 def _report(ports: Ports, run: str) -> str:
-    criteria = [(each.criterion, each.met, _said(each.measured)) for each in ports.runs.status(run).criteria]
-    return render_html([ports.runs.finished(run).run()], criteria)
+    outcome = load(ports.runs.finished(run).path)
+    return page([(outcome.directory, findings_of(outcome.directory))], outcome.verdicts)
 
 
 def _traffic_report(ports: Ports) -> str:
     last = ports.last_traffic()
     if isinstance(last, bool):
         raise PlanError("traffic", "none has ended yet" if last else "there was none", "start one with OTG")
-    return render_html([as_run(last, host_context())])
-
-
-def _said(measured: Any) -> str:
-    from keisoku.report import digits
-
-    return digits.text(measured) if measured else "nothing"
+    return render([part([as_run(last, host_context())])])
 
 
 OPERATIONS = (
@@ -107,7 +104,8 @@ OPERATIONS = (
         "POST",
         "/runs",
         "startRun",
-        "Begins a run of methods: a plan, as in the file of `keisoku run`. Keys that name files of the server (capture,"
+        "Begins a run: a plan, as in the file of `keisoku run`, whose key `measurement` may name any measurement of the"
+        " table; without it, procedures of a device. Keys that name files of the server (capture,"
         " calibration, gaps) are refused. One run at a time, and none while an OTG configuration holds ports",
         RunStatus,
         _start,
@@ -136,17 +134,17 @@ OPERATIONS = (
         "GET",
         "/runs/{run}/results",
         "getResults",
-        "Results of a finished run, one for each method",
+        "Results of a finished run: one for each procedure of a device, one for any other measurement",
         list[Result],
-        lambda ports, run: ports.runs.finished(run).run().results,
+        lambda ports, run: ports.runs.finished(run).results(),
     ),
     Operation(
         "GET",
         "/runs/{run}/trials",
         "getTrials",
-        "Finished trials of a run with all that was counted",
+        "Finished trials of a device run with all that was counted",
         list[TrialRecord],
-        lambda ports, run: ports.runs.directory(run).records(),
+        lambda ports, run: TrialLog(ports.runs.directory(run)).records(),
     ),
     Operation("GET", "/runs/{run}/report", "getReport", "The report of a finished run, a page", str, _report),
     Operation(

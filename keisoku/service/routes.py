@@ -12,8 +12,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from keisoku.device.plan.plan import plan_error
 from keisoku.errors import EngineError, KeisokuError, PlanError
+from keisoku.run.settings import setting_error
 from keisoku.service.body import body, problem
 from keisoku.service.openapi import openapi
 from keisoku.service.operation import BASE, OPERATIONS, Operation, Ports
@@ -87,4 +87,4 @@ def _query(kind: type[_Kind], request: Request) -> _Kind:
     try:
         return kind.model_validate(source)
     except ValidationError as error:
-        raise plan_error(error) from error
+        raise setting_error(error) from error

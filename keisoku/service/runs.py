@@ -1,4 +1,4 @@
-"""Runs of methods on the server's ports, one at a time, each on a thread of its own. Knows no transport.
+"""Runs of measurements on the server's ports, one at a time, each on a thread of its own. Knows no transport.
 
 Who may start one, and whether the ports are free, is for the caller to decide.
 """
@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from keisoku.device.engine.engine import Progress
-from keisoku.device.measurement import RUNS, Measurement, carry_out, free_directory
-from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.errors import EngineError, KeisokuError, PlanError
-from keisoku.run.directory import RunDirectory
+from keisoku.measurement.carry_out import Outcome, carry_out
+from keisoku.measurement.entry import Measurement
+from keisoku.measurement.table import DEVICE, find
+from keisoku.run.directory import RUNS, RunDirectory, free_path
+from keisoku.run.settings import RunSettings, parsed
 from keisoku.service.document import Judged, RunStatus
 
 MOST_KEPT = 256
 """Runs whose status is remembered; directories stay."""
-_OF_THE_SERVER = ("capture", "snap_bytes", "force")
 _log = logging.getLogger(__name__)
 
 
@@ -59,11 +59,11 @@ class Runs:
 
         Raises PlanError for what cannot be measured as it is asked, EngineError if a port fails; then there is no run.
         """
-        plan = plan_from_afar(document)
+        measurement, settings = asked_from_afar(document)
         self.check_idle()
         with self._lock:
-            directory = free_directory(plan, self._folder)
-            run = _Run(directory, plan)
+            path = free_path(measurement.run_name(settings), self._folder)
+            run = _Run(path, measurement, settings)
             self._runs[run.name] = run
         try:
             run.begin()
@@ -94,7 +94,7 @@ class Runs:
 
     def directory(self, name: str) -> RunDirectory:
         """Where its trials are. Raises NoSuchRun."""
-        return RunDirectory(self._run(name).path)
+        return RunDirectory.open(self._run(name).path)
 
     def finished(self, name: str) -> RunDirectory:
         """Where its results are. Raises NoSuchRun, or PlanError if it has none."""
@@ -118,18 +118,18 @@ class Runs:
         return found
 
 
-def plan_from_afar(document: dict[str, Any]) -> Plan:
-    """A plan that a client sent. Raises PlanError for what is wrong in it, and for what names files of the server."""
-    for key in _OF_THE_SERVER:
-        if document.get(key):
-            raise PlanError(key, "is for the command line on this host only", "leave it out")
-    if document.get("calibration", "auto") not in ("auto", "none"):
-        raise PlanError("calibration", "names a file of the server", "use auto or none")
-    contents = document.get("stream")
-    for part in (document, *(contents if isinstance(contents, list) else ())):
-        if isinstance(part, dict) and str(part.get("pacing", "")).strip().startswith("gaps:"):
-            raise PlanError("pacing", "names a file of the server", 'send {"kind": "gaps", "gaps_ns": […]}')
-    return parse(document)
+def asked_from_afar(document: Mapping[str, Any]) -> tuple[Measurement[Any], RunSettings]:
+    """What a client asks for: a plan, as in the file of `keisoku run`. Raises PlanError for what is wrong in it."""
+    values = dict(document)
+    measurement = find(str(values.pop("measurement", DEVICE)))
+    if measurement.from_afar is None:
+        raise PlanError(
+            "measurement", f"the server does not carry out {measurement.name}", "measure from its command line"
+        )
+    measurement.from_afar(values)
+    settings = parsed(measurement.settings, values)
+    assert isinstance(settings, RunSettings)
+    return measurement, settings
 
 
 class _Cancelled(Exception):
@@ -139,8 +139,9 @@ class _Cancelled(Exception):
 class _Run:
     """One run: its thread, and what is known of it. Watches its own trials."""
 
-    def __init__(self, path: Path, plan: Plan) -> None:
-        self.path, self.name, self._plan = path, path.name, plan
+    def __init__(self, path: Path, measurement: Measurement[Any], settings: RunSettings) -> None:
+        self.path, self.name = path, path.name
+        self._measurement, self._settings = measurement, settings
         self._lock = threading.Lock()
         self._state: Literal["running", "finished", "cancelled", "failed"] = "running"
         self._error: KeisokuError | None = None
@@ -179,8 +180,8 @@ class _Run:
             return RunStatus(
                 run=self.name,
                 state=self._state,
-                methods=list(self._plan.methods),
-                ports=[self._plan.dut] if self._plan.dut else [port for _, port in self._plan.port_fields()],
+                measurement=self._measurement.name,
+                what=self._measurement.run_name(self._settings),
                 started_at=self._started_at,
                 trials=self._trials,
                 doing=self._doing if self._state == "running" else None,
@@ -214,11 +215,18 @@ class _Run:
             raise _Cancelled
 
     def _measure(self) -> None:
-        found: Measurement | None = None
+        found: Outcome | None = None
         state: Literal["finished", "cancelled", "failed"] = "failed"
         error: KeisokuError | None = None
         try:
-            found = carry_out(self._plan, self._watching(), self.path, begun=self._has_begun)
+            found = carry_out(
+                self._measurement,
+                self._settings,
+                self.path,
+                tell=self._told,
+                observer=self,
+                begun=self._has_begun,
+            )
             state = "finished"
         except _Cancelled:
             state = "cancelled"
@@ -239,9 +247,11 @@ class _Run:
         self._opened = True
         self._begun.set()
 
-    @contextmanager
-    def _watching(self) -> Iterator[_Run]:
-        yield self
+    def _told(self, line: str) -> None:
+        """What the measurement says that it does."""
+        self._check()
+        with self._lock:
+            self._doing = line
 
 
 def _share(progress: Progress) -> float | None:

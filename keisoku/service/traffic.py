@@ -1,4 +1,4 @@
-"""What became of the flows of the last traffic, in keisoku's own words: figures, histograms, lost frames. Pure."""
+"""What became of the flows of the last traffic, in keisoku's own words: figures, histograms, lost frames."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.method.stream_figures import stream_figures
 from keisoku.device.record.counts import Tracked
+from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.total import all_tracked
 from keisoku.device.record.trial import NS_PER_S, Facts, StreamFacts, Trial, TrialRecord
 from keisoku.errors import PlanError
 from keisoku.run.result import Result, Row
-from keisoku.run.run import Run
 from keisoku.service.document import (
     FlowAccount,
     FlowAccounts,
@@ -112,7 +112,7 @@ def losses(last: Last, asked: OfFlows) -> StreamLosses:
     return StreamLosses(state="ended", invalid_because=last.invalid_because, streams=found)
 
 
-def as_run(last: EndedTraffic, context: dict[str, object]) -> Run:
+def as_run(last: EndedTraffic, context: dict[str, object]) -> DeviceRun:
     """The traffic as a run of one trial, for a report: a row for all flows, and one for each. It has no plan."""
     facts = last.facts
     record = TrialRecord(
@@ -143,7 +143,7 @@ def as_run(last: EndedTraffic, context: dict[str, object]) -> Run:
     for account in accounts(last, OfFiguresOfFlows()).flows:
         mean_bytes = round(sum(account.frame_bytes) / len(account.frame_bytes))
         every.append(Row(frame_bytes=mean_bytes, case=account.name, figures=account.figures))
-    return Run(Path("traffic"), {}, context | last.context, [record], [Result(method="trial", rows=every)])
+    return DeviceRun(Path("traffic"), {}, context | last.context, [record], [Result(measurement="trial", rows=every)])
 
 
 def _account(last: EndedTraffic, name: str, streams: list[StreamFacts], percents: dict[str, float]) -> FlowAccount:

@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from keisoku.device.plan.plan import Plan, plan_error
-from keisoku.device.plan.settings import Settings
+from keisoku.device.plan.plan import Plan
+from keisoku.run.settings import setting_error
+from keisoku.run.settings import Settings
 from keisoku.errors import PlanError
 
 
@@ -249,7 +250,7 @@ def parse_study(toml: str, name: str) -> Study:
         first = error.errors(include_url=False)[0]
         if first["type"] == "missing":
             raise PlanError(".".join(map(str, first["loc"])), "is missing", "add it") from error
-        raise plan_error(error) from error
+        raise setting_error(error) from error
 
 
 def shipped() -> dict[str, Study]:

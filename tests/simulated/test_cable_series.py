@@ -12,7 +12,7 @@ from support.simulated_trials import carry_out, plan
 from keisoku.cli.main import keisoku
 from keisoku.device.calibration.cable_series import LIGHT_M_PER_S, cable_series
 from keisoku.errors import PlanError
-from keisoku.run.run import Run
+from keisoku.device.record.run import DeviceRun
 from keisoku.simulated_device.device import find_device
 
 LENGTHS_M = (0.20, 1.04, 5.05, 10.04, 15.09, 25.25)
@@ -20,12 +20,12 @@ NS_PER_M, CONSTANT_NS = 4.72284, 459.913
 SPEED_M_PER_S = 211_737_006
 
 
-def calibration(length_m: float, sizes: str = "64", **more: object) -> Run:
+def calibration(length_m: float, sizes: str = "64", **more: object) -> DeviceRun:
     settings = {"trial_s": 0.02, "trials": 3, "length_m": length_m, **more}
     wanted = plan("calibrate", frame_bytes=sizes, calibrate=settings)
     result, records = carry_out(wanted, find_device("cable").with_cable(length_m))
     source = wanted.model_dump(mode="json", exclude_none=True)
-    return Run(Path(f"{length_m:g} m"), source, {}, records, [result])
+    return DeviceRun(Path(f"{length_m:g} m"), source, {}, records, [result])
 
 
 def test_six_cables_give_the_published_line_within_its_standard_errors() -> None:
@@ -58,9 +58,9 @@ def test_what_makes_no_series_is_refused() -> None:
         cable_series([one, one, calibration(2.0)])
     with pytest.raises(PlanError, match="1 m does not say how long the cable was"):
         unknown = {key: value for key, value in one.plan.items() if key != "calibrate"}
-        cable_series([Run(one.directory, unknown, {}, one.records, one.results)])
+        cable_series([DeviceRun(one.directory, unknown, {}, one.records, one.results)])
     with pytest.raises(PlanError, match="1 m is no calibration"):
-        cable_series([Run(one.directory, one.plan, {}, one.records, [])])
+        cable_series([DeviceRun(one.directory, one.plan, {}, one.records, [])])
 
 
 def test_a_calibration_on_a_coarse_clock_says_what_the_clock_adds() -> None:

@@ -13,7 +13,7 @@ from keisoku.device.report.device import devices
 from keisoku.device.report.port_map_plot import port_map_plot
 from keisoku.report.html import render_html
 from keisoku.run.result import Result, Row
-from keisoku.run.run import Run
+from keisoku.device.record.run import DeviceRun
 from keisoku.simulated_device.device import find_device
 
 TABLE_4_3 = [  # way, slope, constant, largest frame, % dropped above it; E1
@@ -152,7 +152,7 @@ def test_the_report_shows_the_map_as_a_matrix(tmp_path: Path) -> None:
     model = chips([1, 2], [3, 4], extra_ns=300, keys="max_frame_bytes = 4000\n")
     result, records = carry_out(wanted, device(model))
     source = wanted.model_dump(mode="json", exclude_none=True)
-    run = Run(tmp_path, source, {"device": "test"}, records, [result])
+    run = DeviceRun(tmp_path, source, {"device": "test"}, records, [result])
     plot = port_map_plot(devices([run]))
     assert plot is not None and plot.choices == ["offset", "largest frame", "latency"]
     offset, limit, _ = plot.traces

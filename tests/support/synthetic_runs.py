@@ -14,7 +14,7 @@ from keisoku.device.record.counts import Buckets, Gap, Interval, IntervalLatency
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.frame.rates import maximum_frames_per_second
 from keisoku.run.result import Line, Result, Row
-from keisoku.run.run import Run
+from keisoku.device.record.run import DeviceRun
 from support.one_stream import facts_of
 
 SIZES = [64, 128, 256, 512, 1024, 1280, 1518]
@@ -150,7 +150,7 @@ def host_run(
     capacity: float = 812_000,
     base_ns: float = 900,
     seed: int = 1,
-) -> Run:
+) -> DeviceRun:
     """Throughput, latency and loss over the RFC's sizes, with noise and one invalid trial."""
     random = np.random.default_rng(seed)
     records: list[TrialRecord] = []
@@ -250,14 +250,14 @@ def host_run(
         "resume": None,
         "phases": {"learning": True, "drain": "100 ms"},
     }
-    return Run(Path("runs/20250304-0910"), plan, context, records, results)
+    return DeviceRun(Path("runs/20250304-0910"), plan, context, records, results)
 
 
-def router_run() -> Run:
+def router_run() -> DeviceRun:
     return host_run("Linux router", capacity=655_000, base_ns=1350, seed=2)
 
 
-def sweep_run(sizes: list[int] | None = None) -> Run:
+def sweep_run(sizes: list[int] | None = None) -> DeviceRun:
     """A simulated GS908E: exact figures on 8 ns/byte + 811 ns, and frames lost above 9887 byte."""
     sizes = sizes or [64, *range(256, 9888, 256), 9887, 9952, 10_016]
     random = np.random.default_rng(3)
@@ -301,4 +301,6 @@ def sweep_run(sizes: list[int] | None = None) -> Run:
         "started_at": "2025-03-04T10:00:00+00:00",
     }
     result = Result(method="sweep", rows=rows, line=line)
-    return Run(Path("runs/sweep"), {"dut": "sim:gs908e", "method": "sweep", "seed": 3}, context, records, [result])
+    return DeviceRun(
+        Path("runs/sweep"), {"dut": "sim:gs908e", "method": "sweep", "seed": 3}, context, records, [result]
+    )

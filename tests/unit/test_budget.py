@@ -22,7 +22,7 @@ from keisoku.report.budget import budget_tables, entries
 from keisoku.report.csv import write_csv
 from keisoku.report.html import render_html
 from keisoku.run.result import Result
-from keisoku.run.run import Run
+from keisoku.device.record.run import DeviceRun
 from keisoku.simulated_device.device import find_device
 
 NOISY = "forwarding = { constant_ns = 800 }\njitter = { distribution = 'normal', spread_ns = 50 }\n"
@@ -142,7 +142,7 @@ def test_a_figure_without_a_budget_is_kept_without_one() -> None:
 
 def test_report_and_csv_have_the_budgets(tmp_path: Path) -> None:
     result, records = as_if_calibrated("latency")
-    run = Run(tmp_path, PLANS["latency"].model_dump(mode="json", exclude_none=True), {}, records, [result])
+    run = DeviceRun(tmp_path, PLANS["latency"].model_dump(mode="json", exclude_none=True), {}, records, [result])
     page = render_html([run])
     assert "Error budget" in page and "expanded, k = 2" in page and "clocks: their relation" in page
     written = {path.name: path for path in write_csv(run, tmp_path)}

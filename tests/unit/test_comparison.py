@@ -19,7 +19,7 @@ from keisoku.report.comparison import figure_name, ranking_text, side_by_side
 from keisoku.run.comparable import check_traffic, check_valid, common_methods, result_of
 from keisoku.run.comparison import Key, better, compare, figures_by_key, judge, regressions
 from keisoku.run.result import Result, Row
-from keisoku.run.run import Run
+from keisoku.device.record.run import DeviceRun
 
 
 def ns(value: float, uncertainty: float | None = 0.0) -> Quantity:
@@ -140,7 +140,7 @@ def test_lines_stand_in_a_table_with_their_standard_errors() -> None:
     assert overall["Slope"] == "one ≈ two" and overall["Largest frame"] == "one = two"
 
 
-def with_rows(run: Run, method: str, rows: list[Row]) -> Run:
+def with_rows(run: DeviceRun, method: str, rows: list[Row]) -> DeviceRun:
     results = [result if result.method != method else Result(method=method, rows=rows) for result in run.results]
     return replace(run, results=results)
 
@@ -173,13 +173,13 @@ def test_what_only_one_run_has_is_said() -> None:
     ],
 )
 def test_different_traffic_cannot_be_compared(plans: tuple[dict[str, Any], dict[str, Any]], named: str) -> None:
-    runs = [Run(Path(), plan, {}, [], []) for plan in plans]
+    runs = [DeviceRun(Path(), plan, {}, [], []) for plan in plans]
     with pytest.raises(PlanError, match=named):
         check_traffic(runs, ["a", "b"], ["latency"])
 
 
 def test_settings_that_differ_harmlessly_are_named() -> None:
-    runs = [Run(Path(), {"latency": {"trials": count}}, {}, [], []) for count in (20, 3)]
+    runs = [DeviceRun(Path(), {"latency": {"trials": count}}, {}, [], []) for count in (20, 3)]
     assert check_traffic(runs, ["a", "b"], ["latency"]) == ["latency.trials: 20 of a, 3 of b"]
 
 

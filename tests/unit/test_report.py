@@ -30,7 +30,7 @@ from keisoku.report.statement import plan_toml
 from keisoku.report.table import method_table
 from keisoku.report.text import print_results
 from keisoku.run.result import Result, Row
-from keisoku.run.run import Run
+from keisoku.device.record.run import DeviceRun
 
 
 class Page(HTMLParser):
@@ -114,7 +114,7 @@ def test_what_users_name_is_shown_as_text() -> None:
 
 
 def test_a_run_without_trials_and_results_still_has_a_report() -> None:
-    html = render_html([Run(Path("runs/empty"), {}, {}, [], [])])
+    html = render_html([DeviceRun(Path("runs/empty"), {}, {}, [], [])])
     assert "No trial was finished." in html
     assert "No calibration was used" in html
     with pytest.raises(ValueError, match="at least one run"):
@@ -123,7 +123,7 @@ def test_a_run_without_trials_and_results_still_has_a_report() -> None:
 
 def test_figures_that_are_not_finite_are_not_drawn() -> None:
     row = Row(frame_bytes=64, figures={"throughput": Quantity(value=float("nan"), unit="frames/s")})
-    html = render_html([Run(Path("r"), {}, {}, [], [Result(method="throughput", rows=[row])])])
+    html = render_html([DeviceRun(Path("r"), {}, {}, [], [Result(method="throughput", rows=[row])])])
     assert "NaN" not in html.split('id="data-throughput"')[1].split("</script>")[0]
 
 
@@ -203,7 +203,7 @@ def test_a_trial_that_does_not_add_up_is_shown() -> None:
     assert account(good).adds_up and not account(good).fault
     assert not account(bad).adds_up
     assert account(bad).fault == "offered − forwarded − lost − corrupt = 1; lost − listed gaps = -1"
-    html = render_html([Run(run.directory, run.plan, run.context, [bad, *run.records[1:]], run.results)])
+    html = render_html([DeviceRun(run.directory, run.plan, run.context, [bad, *run.records[1:]], run.results)])
     assert "63 of 64 trials add up" in html
     assert "1 trials do not add up" in html
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from keisoku.analysis import budget
 from keisoku.analysis.line import fit_line
 from keisoku.analysis.quantity import Contribution, Quantity
+from keisoku.device.record.run import DeviceRun
 from keisoku.errors import PlanError
-from keisoku.run.run import Run
 
 LIGHT_M_PER_S = 299_792_458
 LENGTHS_MIN = 3
@@ -53,7 +53,7 @@ class CableSeries:
         return 100 * self.speed.value / LIGHT_M_PER_S
 
 
-def cable_series(runs: Sequence[Run]) -> list[CableSeries]:
+def cable_series(runs: Sequence[DeviceRun]) -> list[CableSeries]:
     """One line for each frame size that was calibrated, over all its loads, by size.
 
     Raises PlanError for a run that is no calibration or names no length, and for fewer than three lengths.
@@ -61,7 +61,7 @@ def cable_series(runs: Sequence[Run]) -> list[CableSeries]:
     points: dict[int, list[Point]] = {}
     for run in runs:
         length_m = run.plan.get("calibrate", {}).get("length_m")
-        rows = [row for result in run.results if result.method == "calibrate" for row in result.rows]
+        rows = [row for result in run.results if result.measurement == "calibrate" for row in result.rows]
         if not rows or length_m is None:
             problem = "is no calibration" if not rows else "does not say how long the cable was"
             raise PlanError("run", f"{run.directory} {problem}", "measure it with 'keisoku calibrate --length 0.20m'")

@@ -14,6 +14,7 @@ from keisoku.clock.relation import SAME_CLOCK, Relation, relate
 from keisoku.device.calibration.bias import Bias, Calibration, Point, newest, read
 from keisoku.device.engine.engine import Engine
 from keisoku.device.plan.plan import Plan
+from keisoku.device.record.capabilities import Capabilities
 from keisoku.errors import PlanError
 from keisoku.host.context import host_context
 from keisoku.host.state_file import written
@@ -38,13 +39,17 @@ def bias(engine: Engine, calibration: str = "auto", cable_tolerance_m: float = 0
     if calibration == "none":
         return Bias(clocks=_clocks(engine), mean_error_ns=error_ns)
     rate, clocks = _rate(engine), _clocks(engine)
-    found = newest(calibration_folder(), valid_for(engine)) if calibration == "auto" else _of_file(calibration, engine)
+    found = (
+        newest(calibration_folder(), valid_for(engine.capabilities))
+        if calibration == "auto"
+        else _of_file(calibration, engine)
+    )
     return Bias(found, clocks=clocks, cable_tolerance_m=cable_tolerance_m, mean_error_ns=error_ns, rate=rate)
 
 
 def _of_file(name: str, engine: Engine) -> Calibration:
     found = read(Path(name))
-    fitting = valid_for(engine)
+    fitting = valid_for(engine.capabilities)
     different = [key for key, value in fitting.items() if found.valid_for.get(key) != value]
     if found.valid_for != fitting:
         raise PlanError(
@@ -71,10 +76,9 @@ def _clocks(engine: Engine) -> Relation:
     return max(relations, key=Relation.uncertainty_ns, default=SAME_CLOCK)
 
 
-def valid_for(engine: Engine) -> dict[str, str]:
+def valid_for(capabilities: Capabilities) -> dict[str, str]:
     """What must agree for a calibration to apply: the host, and how frames are sent and stamped."""
     host = host_context()
-    capabilities = engine.capabilities
     return {
         "host": str(host["host"]),
         "kernel": str(host["kernel"]),
@@ -85,12 +89,12 @@ def valid_for(engine: Engine) -> dict[str, str]:
     }
 
 
-def keep(result: Result, engine: Engine, length_m: float | None) -> Path:
+def keep(result: Result, capabilities: Capabilities, length_m: float | None) -> Path:
     """Stores the result of `calibrate`, on a cable of `length_m` if that is known; where it was stored."""
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     points = tuple(_points(result))
-    calibration = Calibration(made_at=made_at, valid_for=valid_for(engine), points=points, length_m=length_m)
-    path = calibration_folder() / f"{made_at.replace(':', '')}-{engine.capabilities.engine}.json"
+    calibration = Calibration(made_at=made_at, valid_for=valid_for(capabilities), points=points, length_m=length_m)
+    path = calibration_folder() / f"{made_at.replace(':', '')}-{capabilities.engine}.json"
     return written(path, calibration)
 
 

@@ -48,7 +48,7 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         elif low == settings.most_addresses:
             remarks.append(f"{size} byte: at least {low} addresses: the search went no further")
     found = [NO_PAUSE_BEFORE, *rfc2889.deviations(plan, setting.capabilities.simulated, "§5.7", None, sizes=False)]
-    return Result(method="address_caching", rows=rows, deviations=found, remarks=remarks)
+    return Result(measurement="address_caching", rows=rows, deviations=found, remarks=remarks)
 
 
 def _row(setting: Setting, size: int, addresses: int, seen: list[Seen]) -> Row:

@@ -57,7 +57,7 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         if limited or (low and low == ceiling):
             remarks.append(f"{size} byte: at least this rate: the tester offered no more")
     found = [NO_PAUSE_BEFORE, *rfc2889.deviations(plan, setting.capabilities.simulated, "§5.8", None, sizes=False)]
-    return Result(method="address_learning", rows=rows, deviations=found, remarks=remarks)
+    return Result(measurement="address_learning", rows=rows, deviations=found, remarks=remarks)
 
 
 def _capacity(setting: Setting) -> int | None:

@@ -75,7 +75,7 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         most = ", ".join(f"{fps:,.0f} frames/s at {size} byte" for size, fps in bounded.items())
         remarks.append(f"The maximum rate is what the tester can offer, not that of a medium: {most}.")
     return Result(
-        method="back_to_back",
+        measurement="back_to_back",
         rows=rows,
         deviations=deviations.back_to_back(setting.plan)
         + deviations.rfc2544(setting.plan, setting.capabilities.simulated),

@@ -57,7 +57,9 @@ def broadcast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows.append(_summary(limit, record, bool(best)))
         rows += [_row(setting, record, stream) for stream in record.facts.streams]
         found += rfc2889.lowered(setting, size, settings.maximum_fps, maximum)
-    return Result(method="broadcast", rows=rows, deviations=[FIFO, LATENCY, *dict.fromkeys(found)], remarks=remarks)
+    return Result(
+        measurement="broadcast", rows=rows, deviations=[FIFO, LATENCY, *dict.fromkeys(found)], remarks=remarks
+    )
 
 
 def _missing(record: TrialRecord, stream: StreamFacts) -> int:

@@ -44,7 +44,7 @@ def buffer_over_time(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         deviations.append(f"E1: the trial of a size lasts {settings.trial_s:g} s instead of 100 s")
     if setting.capabilities.simulated:
         deviations.append("the DUT is simulated: results describe the model")
-    return Result(method="buffer_over_time", rows=rows, deviations=deviations, remarks=remarks)
+    return Result(measurement="buffer_over_time", rows=rows, deviations=deviations, remarks=remarks)
 
 
 def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]]:

@@ -65,7 +65,7 @@ def buffering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rates.append(full)
             rows += yield from _Congestion(setting, size, case, full).measure()
     return Result(
-        method="buffering",
+        measurement="buffering",
         rows=rows,
         deviations=_deviations(setting, count) + rfc8239.deviations(setting, rates),
         remarks=_remarks(rows),

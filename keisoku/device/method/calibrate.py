@@ -31,7 +31,7 @@ def calibrate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             if len(records) >= 2:
                 rows.append(_row(setting, records))
     remarks = [] if rows else ["no load could be offered reliably: nothing was calibrated"]
-    return Result(method="calibrate", rows=rows, remarks=remarks)
+    return Result(measurement="calibrate", rows=rows, remarks=remarks)
 
 
 def _maximum(setting: Setting, size: int) -> Generator[Trial, TrialRecord, float]:

@@ -55,7 +55,7 @@ def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         deviations.append("E3: one direction of one pair of ports was measured, not each port")
     if setting.capabilities.simulated:
         deviations.append("the DUT is simulated: results describe the model")
-    return Result(method="clock_mismatch", rows=rows, deviations=deviations, remarks=remarks)
+    return Result(measurement="clock_mismatch", rows=rows, deviations=deviations, remarks=remarks)
 
 
 def _size(

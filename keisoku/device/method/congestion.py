@@ -43,7 +43,7 @@ def congestion(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         found += rfc2889.late_starts(record)
         for number, first in enumerate(blocks):
             rows.append(_row(record, reference, first, record.facts.streams[3 * number : 3 * number + 3]))
-    return Result(method="congestion", rows=rows, deviations=list(dict.fromkeys(found)), remarks=remarks)
+    return Result(measurement="congestion", rows=rows, deviations=list(dict.fromkeys(found)), remarks=remarks)
 
 
 def _crossed(first: int) -> tuple[Flow, ...]:

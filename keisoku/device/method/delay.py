@@ -34,7 +34,7 @@ def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         fewest = min((_tagged(record) for record in records if record.valid), default=_TAGS)
         if fewest < _TAGS:
             found.append(f"RFC 8219 §7.2: only {fewest} frames of {size} byte were tagged in a trial, not {_TAGS}")
-    return Result(method="delay", rows=rows, deviations=found)
+    return Result(measurement="delay", rows=rows, deviations=found)
 
 
 def _row(setting: Setting, records: list[TrialRecord]) -> Row:

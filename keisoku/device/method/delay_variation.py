@@ -30,7 +30,7 @@ def delay_variation(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             continue
         records = yield from repeat(setting, "delay variation", size, rate, used.trial_s, used.trials, variation=True)
         rows.append(_row(setting, records))
-    return Result(method="delay_variation", rows=rows, deviations=found)
+    return Result(measurement="delay_variation", rows=rows, deviations=found)
 
 
 def _row(setting: Setting, records: list[TrialRecord]) -> Row:

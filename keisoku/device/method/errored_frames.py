@@ -44,7 +44,7 @@ def errored_frames(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             if settings.load_percent < 100:
                 record = yield from rfc2889.attempt(load(maximum * settings.load_percent / 100))
             rows.append(_row(error, record))
-    return Result(method="errored_frames", rows=rows, deviations=found)
+    return Result(measurement="errored_frames", rows=rows, deviations=found)
 
 
 def _sizes(setting: Setting, error: Error) -> tuple[int, ...]:

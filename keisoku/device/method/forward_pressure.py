@@ -32,7 +32,7 @@ def forward_pressure(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         record = yield from rfc2889.attempt(setting.trial(f"gaps of 88 bits, {size} byte", size, fps, settings.trial_s))
         rows.append(_row(setting, record))
     found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.6", settings.trial_s)
-    return Result(method="forward_pressure", rows=rows, deviations=found)
+    return Result(measurement="forward_pressure", rows=rows, deviations=found)
 
 
 def _row(setting: Setting, record: TrialRecord) -> Row:

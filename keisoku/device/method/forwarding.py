@@ -44,7 +44,7 @@ def forwarding(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             found.append(MFR)
         rows.append(_summary(limit, full, records))
         rows += [_row(percent, records[percent]) for percent in settings.loads_percent]
-    return Result(method="forwarding", rows=rows, deviations=list(dict.fromkeys(found)))
+    return Result(measurement="forwarding", rows=rows, deviations=list(dict.fromkeys(found)))
 
 
 def _for_search(setting: Setting, maximum: float) -> Setting:

@@ -49,7 +49,7 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     if (settings.shifts or count) < count:
         found.append("RFC 8239 §5.2: not every port was tested in every place of a group")
     found.append("RFC 8239 §5.2 2): no load was split over four outputs, 25 % to each")
-    return Result(method="head_of_line", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
+    return Result(measurement="head_of_line", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
 
 
 def _groups(count: int, shift: int) -> list[_Group]:

@@ -56,7 +56,7 @@ def incast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     found.append(
         "RFC 8239 §6.2: the steady load is what bursts leave of 99.98 %; how synchronous bursts are is not given"
     )
-    return Result(method="incast", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
+    return Result(measurement="incast", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
 
 
 def _flows(setting: Setting, others: Sequence[int], output: int, full: FullRate) -> list[Flow]:

@@ -37,7 +37,7 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     if setting.capabilities.link_bits_per_second is None:
         remarks.append("The link has no rate and a frame no length in time: FIFO, LIFO, FILO and LILO latency are one.")
     return Result(
-        method="latency",
+        measurement="latency",
         rows=rows,
         deviations=deviations.latency(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=remarks,

@@ -56,7 +56,9 @@ def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         found.append(f"RFC 8239 §2.2: port {count} has no partner in the test of port pairs")
     if LINE_RATE_PERCENT not in settings.loads_percent:
         found.append(f"RFC 8239 §2.3: no load of {LINE_RATE_PERCENT} % was tested")
-    return Result(method="line_rate", rows=rows, deviations=found + rfc8239.deviations(setting, rates, all_sizes=True))
+    return Result(
+        measurement="line_rate", rows=rows, deviations=found + rfc8239.deviations(setting, rates, all_sizes=True)
+    )
 
 
 def _flows(ways: list[tuple[int, int]], load: float) -> list[Flow]:

@@ -29,7 +29,7 @@ def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         found.append(
             f"RFC 2544 §26.3: 100 % is not the maximum of the link but the most the tester could offer: {most}"
         )
-    return Result(method="loss", rows=rows, deviations=found)
+    return Result(measurement="loss", rows=rows, deviations=found)
 
 
 def _reachable(

@@ -47,7 +47,7 @@ def microburst(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         found.append(f"RFC 8239 §4.2: bursts had an intensity of {settings.intensity_percent:g} % instead of 100 %")
     if settings.outputs != "each":
         found.append("RFC 8239 §4.2: not every port was tested as output")
-    return Result(method="microburst", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
+    return Result(measurement="microburst", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
 
 
 @dataclass

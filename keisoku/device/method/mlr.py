@@ -66,7 +66,7 @@ def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         remarks.append("trials ended as soon as they had lost more than their goal allows; those without ran in full")
     plan = setting.plan
     return Result(
-        method="mlr",
+        measurement="mlr",
         rows=rows,
         deviations=deviations_of(settings) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=remarks,

@@ -53,7 +53,7 @@ def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     rows = _class_rows(compared, groups, names) if len(groups) > 1 else []
     rows += [_way_row(setting, compared, way, names) for way in ways]
     return Result(
-        method="port_map",
+        measurement="port_map",
         rows=rows,
         deviations=["the DUT is simulated: results describe the model"] if setting.capabilities.simulated else [],
         remarks=_remarks(compared, groups, names, ways),

@@ -60,7 +60,7 @@ def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         remarks.append(f"The overload is what the tester can offer, less than 110 % of the throughput: {most}.")
     plan = setting.plan
     return Result(
-        method="recovery",
+        measurement="recovery",
         rows=rows,
         deviations=deviations.recovery(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=remarks,

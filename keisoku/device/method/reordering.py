@@ -45,7 +45,7 @@ def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         remarks.append(
             f"up to {discarded:,.0f} frames of a trial were displaced beyond the threshold and are not in RD"
         )
-    return Result(method="reordering", rows=rows, deviations=_deviations(setting), remarks=remarks)
+    return Result(measurement="reordering", rows=rows, deviations=_deviations(setting), remarks=remarks)
 
 
 def _trial(setting: Setting, size: int, maximum: float, percent: float) -> Generator[Trial, TrialRecord, TrialRecord]:

@@ -56,7 +56,7 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     ]
     remarks.append("The device was reset by hand." if by_hand else "The device was reset by the engine.")
     return Result(
-        method="reset",
+        measurement="reset",
         rows=rows,
         deviations=deviations.reset(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=remarks,

@@ -45,7 +45,7 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     found = [] if plan.sweep.rate_fps is None else ["E1: frames were sent at a given rate, not at the smallest gap"]
     if setting.capabilities.simulated:
         found.append("the DUT is simulated: results describe the model")
-    return Result(method="sweep", rows=rows, line=_line(setting, records), deviations=found, remarks=remarks)
+    return Result(measurement="sweep", rows=rows, line=_line(setting, records), deviations=found, remarks=remarks)
 
 
 def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, TrialRecord]:

@@ -29,7 +29,7 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             )
     plan = setting.plan
     return Result(
-        method="throughput",
+        measurement="throughput",
         rows=rows,
         deviations=deviations.throughput(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=remarks,

@@ -31,7 +31,7 @@ def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             raise PlanError("trial.rate_fps", "the link has no rate of its own", "give one, such as --rate 50kpps")
         record = yield setting.trial(f"{size} byte", size, rate, settings.trial_s)
         rows += _rows(setting, record)
-    return Result(method="trial", rows=rows)
+    return Result(measurement="trial", rows=rows)
 
 
 def _rows(setting: Setting, record: TrialRecord) -> list[Row]:

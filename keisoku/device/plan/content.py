@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from keisoku.device.plan.settings import Settings
 from keisoku.device.record.trial import Bursts, Constant, Gaps, Pacing, Poisson
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
 from keisoku.frame.stack import parse
+from keisoku.run.settings import Settings
 from keisoku.units import duration_ns, frame_sizes
 
 SHORT_NAMES = ("ethernet", "ipv4", "ipv6")

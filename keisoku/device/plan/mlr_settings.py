@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from keisoku.device.plan.settings import Settings
+from keisoku.run.settings import Settings
 
 Percent = Annotated[float, Field(ge=0, lt=100)]
 

@@ -6,12 +6,11 @@ Whether an engine can carry it out is checked by `check` against the engine's ca
 
 from __future__ import annotations
 
-import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import tomlkit
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from keisoku.device.plan.content import Content, pacing
 from keisoku.device.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
@@ -45,7 +44,6 @@ from keisoku.device.plan.settings import (
     LatencySettings,
     LossSettings,
     PhaseSettings,
-    Settings,
     SweepSettings,
     ThroughputSettings,
     TrialSettings,
@@ -55,6 +53,7 @@ from keisoku.device.record.trial import Constant, Pacing
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
 from keisoku.frame.modifying import Modifying
+from keisoku.run.settings import RunSettings, parsed
 from keisoku.units import frame_sizes
 
 _OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
@@ -70,7 +69,7 @@ _BEYOND_A_NIC = {
 }
 
 
-class Plan(Settings):
+class Plan(RunSettings):
     """What the user wants measured; the TOML file of `keisoku run` has exactly these keys."""
 
     methods: tuple[str, ...] = Field(min_length=1)
@@ -323,38 +322,11 @@ class Plan(Settings):
                     f"use at most {capabilities.max_frame_bytes} byte or raise the MTU",
                 )
 
-    def to_toml(self) -> str:
-        """The plan as TOML, without what is not set; `parse` reads it back to an equal plan."""
-        alone = _OF_ONE_STREAM if self.stream else set()
-        return tomlkit.dumps(self.model_dump(mode="json", exclude_none=True, exclude=alone))
+    def plain(self) -> dict[str, Any]:
+        """As values of TOML, without what is not set; `parse` reads it back to an equal plan."""
+        return self.model_dump(mode="json", exclude_none=True, exclude=_OF_ONE_STREAM if self.stream else set())
 
 
-def parse(source: dict[str, Any]) -> Plan:
+def parse(source: Mapping[str, Any]) -> Plan:
     """A plan of plain values; raises PlanError for the first thing that is wrong."""
-    try:
-        return Plan.model_validate(source)
-    except ValidationError as error:
-        raise plan_error(error) from error
-
-
-def read(path: Path) -> Plan:
-    """A plan from a TOML file; raises PlanError if it cannot be read or is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise PlanError("plan file", f"cannot read {path}: {reason}", "check the path and its permissions") from error
-    try:
-        return parse(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError("plan file", f"{path} is not valid TOML: {error}", "correct that line") from error
-
-
-def plan_error(error: ValidationError) -> PlanError:
-    """The first of pydantic's complaints as our one sentence."""
-    first = error.errors(include_url=False)[0]
-    field = ".".join(str(part) for part in first["loc"]) or "plan"
-    if first["type"] == "extra_forbidden":
-        return PlanError(field, "there is no such setting", "remove it or correct its spelling")
-    message = first["msg"]
-    return PlanError(field, f"{message[0].lower()}{message[1:]} (got {first['input']!r})", "correct this value")
+    return parsed(Plan, source)

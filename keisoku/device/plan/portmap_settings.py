@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from keisoku.device.plan.settings import Settings
+from keisoku.run.settings import Settings
 
 
 class PortMapSettings(Settings):

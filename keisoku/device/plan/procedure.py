@@ -33,12 +33,12 @@ from keisoku.device.plan.settings import (
     CalibrateSettings,
     LatencySettings,
     LossSettings,
-    Settings,
     SweepSettings,
     ThroughputSettings,
     TrialSettings,
 )
 from keisoku.device.record.capabilities import Ability
+from keisoku.run.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from keisoku.device.plan.settings import Settings
+from keisoku.run.settings import Settings
 
 Percent = Annotated[float, Field(gt=0, le=100)]
 Error = Literal["oversize", "undersize", "crc", "dribble", "alignment"]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from keisoku.device.plan.settings import LatencySettings, Settings
+from keisoku.device.plan.settings import LatencySettings
+from keisoku.run.settings import Settings
 
 
 class DelaySettings(LatencySettings):

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from keisoku.device.plan.settings import Settings
+from keisoku.run.settings import Settings
 
 RFC8239_SIZES = (64, 128, 256, 512, 1024, 1518, 4096, 8000, 9216)
 """RFC 8239 §2.3: the most common sizes of a report."""

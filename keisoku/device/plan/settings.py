@@ -8,20 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from keisoku.device.record.trial import NS_PER_S, Phases
+from keisoku.run.settings import Settings
 
 RFC2544_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
 """RFC 2544 §9.1, Ethernet: from destination address to FCS."""
 RFC5695_SIZES = tuple(size + 4 for size in RFC2544_SIZES)
 """RFC 5695 §4.1.5.1: of frames with exactly one label."""
-
-
-class Settings(BaseModel):
-    """Base: unknown keys are errors, values never change."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class PhaseSettings(Settings):

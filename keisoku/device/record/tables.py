@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from keisoku.device.record.counts import Tracked
 from keisoku.device.record.frames import CORRUPT, DUPLICATE, LOST, REORDERED
 from keisoku.device.record.trial import TrialRecord
-from keisoku.errors import PlanError
-from keisoku.run.directory import FRAMES
-from keisoku.run.result import Result
-from keisoku.run.run import Run
+from keisoku.device.record.trial_log import FRAMES, TrialLog
+from keisoku.run.directory import RunDirectory
 
-TableName = Literal["figures", "trials", "streams", "lost", "latencies", "frames"]
-
-_FIGURES = pa.schema(
-    [
-        ("method", pa.string()),
-        ("frame_bytes", pa.int64()),
-        ("case", pa.string()),
-        ("figure", pa.string()),
-        ("value", pa.float64()),
-        ("unit", pa.string()),
-        pa.field("uncertainty_k2", pa.float64()),
-        ("trial", pa.int64()),
-        ("remark", pa.string()),
-    ]
-)
+_FRAMES = f"""
+select
+    cast(regexp_extract(filename, '([0-9]+)[.]parquet$', 1) as integer) as trial,
+    stream, sequence, transmit_ns, receive_ns, port, flags, receive_ns - transmit_ns as latency_ns,
+    flags & {LOST} <> 0 as lost, flags & {CORRUPT} <> 0 as corrupt,
+    flags & {DUPLICATE} <> 0 as duplicate, flags & {REORDERED} <> 0 as reordered
+from read_parquet($files, filename = true)
+"""
 _COUNTS = [
     *(
         (name, pa.int64())
@@ -68,48 +56,22 @@ _LOST = pa.schema([*_STREAM, *((name, pa.int64()) for name in ("first", "last", 
 _LATENCIES = pa.schema([*_STREAM, *((name, pa.int64()) for name in ("lower_ns", "upper_ns", "frames"))])
 
 
-def table(run: Run, name: TableName) -> pa.Table:
-    """One table of a run. Raises PlanError for a name that is none, or for frames of a run that kept none.
+def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str]:
+    """What makes each table of a run; `frames` is a SELECT over the files that hold them.
 
-    'figures': a row for each figure of each result, with the expanded uncertainty (null: not known). 'trials',
-    'streams': what was counted. 'lost': ranges of sequence numbers, and between which departures (ns). 'latencies':
-    histogram of every frame's latency. 'frames': a row for each frame; times are ns since the first was due.
+    'trials', 'streams': what was counted. 'lost': ranges of sequence numbers, and between which departures (ns).
+    'latencies': histogram of every frame's latency. 'frames': a row for each frame; times are ns since the first was
+    due; only if the run kept them.
     """
-    match name:
-        case "figures":
-            return figures(run.results)
-        case "trials":
-            return trials(run.records)
-        case "streams":
-            return streams(run.records)
-        case "lost":
-            return _of_streams(run.records, _LOST, _lost)
-        case "latencies":
-            return _of_streams(run.records, _LATENCIES, _latencies)
-        case "frames":
-            return _frames(run.directory / FRAMES)
-    raise PlanError("table", f"there is no table '{name}'", f"use {', '.join(get_args(TableName))}")
-
-
-def figures(results: Iterable[Result]) -> pa.Table:
-    """Long form, one figure a row: each has a unit and an uncertainty of its own."""
-    rows = [
-        {
-            "method": result.method,
-            "frame_bytes": row.frame_bytes,
-            "case": row.case or None,
-            "figure": name,
-            "value": figure.value,
-            "unit": figure.unit,
-            "uncertainty_k2": figure.uncertainty,
-            "trial": row.trial,
-            "remark": row.remark or None,
-        }
-        for result in results
-        for row in result.rows
-        for name, figure in row.figures.items()
-    ]
-    return pa.Table.from_pylist(rows, schema=_FIGURES)
+    log = TrialLog(directory)
+    found: dict[str, Callable[[], pa.Table] | str] = {
+        "trials": lambda: trials(log.records()),
+        "streams": lambda: streams(log.records()),
+        "lost": lambda: _of_streams(log.records(), _LOST, _lost),
+        "latencies": lambda: _of_streams(log.records(), _LATENCIES, _latencies),
+    }
+    files = sorted(str(file) for file in (directory.path / FRAMES).glob("*.parquet"))
+    return {**found, "frames": _FRAMES.replace("$files", repr(files))} if files else found
 
 
 def trials(records: Iterable[TrialRecord]) -> pa.Table:
@@ -171,25 +133,6 @@ def _latencies(tracked: Tracked) -> list[dict[str, object]]:
         {"lower_ns": lower, "upper_ns": upper, "frames": count}
         for lower, upper, count in zip(found.lower_ns, found.upper_ns, found.counts, strict=True)
     ]
-
-
-def _frames(folder: Path) -> pa.Table:
-    files = sorted(folder.glob("*.parquet"))
-    if not files:
-        raise PlanError("table", "the run kept no row of any frame", "measure with frames=True, not on sim:")
-    return pa.concat_tables(_of_trial(file) for file in files)
-
-
-def _of_trial(file: Path) -> pa.Table:
-    found = pq.read_table(file).replace_schema_metadata()
-    number = pa.array([int(file.stem)] * len(found), pa.int64())
-    found = found.add_column(0, "trial", number)
-    latency_ns = pc.subtract(found["receive_ns"], found["transmit_ns"])
-    found = found.append_column("latency_ns", latency_ns)
-    for name, bit in (("lost", LOST), ("corrupt", CORRUPT), ("duplicate", DUPLICATE), ("reordered", REORDERED)):
-        set_ = pc.not_equal(pc.bit_wise_and(found["flags"], pa.scalar(bit, pa.uint8())), 0)
-        found = found.append_column(name, set_)
-    return found
 
 
 def _counts(offered_frames: int, tracked: Tracked) -> dict[str, object]:

@@ -5,14 +5,14 @@ Names are for people: two runs of one device get different ones. Computes no fig
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import TrialRecord
 from keisoku.frame.rates import OVERHEAD_BYTES
+from keisoku.run.names import distinct
 from keisoku.run.result import Result, Row
-from keisoku.run.run import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,15 +21,15 @@ class Device:
 
     index: int
     name: str
-    run: Run
+    run: DeviceRun
 
     def result(self, method: str) -> Result | None:
         """What `method` found, rows of several results of it together; None if it was not run."""
-        found = [result for result in self.run.results if result.method == method]
+        found = [result for result in self.run.results if result.measurement == method]
         if not found:
             return None
         return Result(
-            method=method,
+            measurement=method,
             rows=[row for result in found for row in result.rows],
             line=next((result.line for result in found if result.line), None),
             deviations=list(dict.fromkeys(text for result in found for text in result.deviations)),
@@ -56,18 +56,13 @@ class Device:
         return None
 
 
-def devices(runs: Sequence[Run]) -> list[Device]:
+def devices(runs: Sequence[DeviceRun]) -> list[Device]:
     """Every run with a name of its own: the device's, and the engine's or a number where two are alike."""
-    names = [str(run.context.get("device") or run.directory.name) for run in runs]
-    if len(set(names)) < len(names):
-        engines = [run.context.get("engine") for run in runs]
-        names = [f"{name} · {engine}" if engine else name for name, engine in zip(names, engines, strict=True)]
-    alike, seen = Counter(names), Counter[str]()
-    named = []
-    for index, (name, run) in enumerate(zip(names, runs, strict=True)):
-        seen[name] += 1
-        named.append(Device(index, f"{name} ({seen[name]})" if alike[name] > 1 else name, run))
-    return named
+    names = distinct(
+        [str(run.context.get("device") or run.directory.name) for run in runs],
+        [str(run.context.get("engine") or "") for run in runs],
+    )
+    return [Device(index, name, run) for index, (name, run) in enumerate(zip(names, runs, strict=True))]
 
 
 def frame_sizes(found: Sequence[Device], method: str) -> list[int]:

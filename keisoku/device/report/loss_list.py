@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.record.counts import Gap
+from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import TrialRecord
 from keisoku.report import digits
-from keisoku.run.run import Run
 
 RANGES_SHOWN = 12
 TRIALS_SHOWN = 40
@@ -31,7 +31,7 @@ class Loss:
     first: list[tuple[str, str, str]]
 
 
-def losses(run: Run) -> tuple[list[Loss], int]:
+def losses(run: DeviceRun) -> tuple[list[Loss], int]:
     """The trials that lost, those that a result rests on first, and how many more there are."""
     cited = {row.trial for result in run.results for row in result.rows}
     lossy = [record for record in run.records if record.facts.tracked.lost_frames]

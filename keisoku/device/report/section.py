@@ -34,7 +34,7 @@ def plots(found: Sequence[Device], method: str) -> list[Plot]:
 
 def parts(result: Result) -> list[Result]:
     """A port map's classes of ways, which are no trial's, in a table of their own before its ways."""
-    if result.method != "port_map":
+    if result.measurement != "port_map":
         return [result]
     rows = [[row for row in result.rows if (row.trial is None) == classes] for classes in (True, False)]
     return [result.model_copy(update={"rows": each}) for each in rows if each]

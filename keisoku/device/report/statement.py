@@ -8,14 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from keisoku.device.report.device import Device
+from keisoku.report.page import flattened
 
-COVERAGE = (
-    "A figure reads value ± U, with the expanded uncertainty U = 2u: a coverage factor of k = 2, about 95 % "
-    "if the errors are normal (GUM, JCGM 100:2008). The value is rounded to its uncertainty; no digit below "
-    "it is shown. Standard errors of fitted lines are k = 1, as the literature prints them. Where a figure is put "
-    "together of parts, its error budget lists them: type A from repetitions and fits, type B from what is known "
-    "of clocks, cables, link and calibration. In simulated time the instrument contributes exactly nothing."
-)
+SIMULATED = "In simulated time the instrument contributes exactly nothing."
 NOT_INCLUDED = (
     "Not included: how the device behaves at other times, temperatures and configurations, and what else "
     "the host did. Runs on shared processors scatter more from run to run than within one."

@@ -1,0 +1,113 @@
+"""What runs of devices give to a page: all devices side by side, every trial's account, lost frames, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment
+
+from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.record.run import DeviceRun
+from keisoku.device.record.trial import NS_PER_S
+from keisoku.device.report import statement
+from keisoku.device.report.accounting import accounts
+from keisoku.device.report.device import Device, devices
+from keisoku.device.report.loss_list import losses
+from keisoku.device.report.section import parts, plots
+from keisoku.device.report.summary import conclusion, summary
+from keisoku.device.report.time_plot import time_plot
+from keisoku.measurement.table import DEVICE
+from keisoku.report import digits
+from keisoku.report.budget import budget_tables
+from keisoku.report.page import LONG_TABLE, Extra, Part, RunPart, Section, result_tables
+from keisoku.report.template import environment
+
+_FOLDER = Path(__file__).parent / "templates"
+
+
+def part(runs: Sequence[DeviceRun]) -> Part:
+    """Of one or several runs, which stand beside each other in every section."""
+    found = devices(runs)
+    templates = environment(_FOLDER)
+    templates.filters["count"] = digits.count
+    templates.filters["rate"] = lambda rate, divisor: digits.significant(rate / divisor, 6)
+    over_time = time_plot(found)
+    return Part(
+        runs=[_run(device) for device in found],
+        sections=[
+            *(section for method in PROCEDURES if (section := _section(found, method))),
+            *([Section("over-time", "Over time", "inside one trial", [over_time], [], [])] if over_time else []),
+        ],
+        extras=[*_lost(found, templates), _accounts(found, templates), _calibration(found, templates)],
+        conclusion=conclusion(found),
+        notes=[statement.SIMULATED, statement.NOT_INCLUDED],
+        titles={name: procedure.title for name, procedure in PROCEDURES.items()},
+    )
+
+
+def _run(device: Device) -> RunPart:
+    run = device.run
+    return RunPart(
+        name=device.name,
+        sentences=summary(device),
+        results=run.results,
+        plan={"measurement": DEVICE, **run.plan},
+        context={key: value for key, value in run.context.items() if key != "calibration"},
+        started_at=str(run.context.get("started_at") or (run.records[0].started_at if run.records else "")),
+    )
+
+
+def _section(found: Sequence[Device], method: str) -> Section | None:
+    """Plots and tables of one method over all devices that it was run on."""
+    measured = [(device, result) for device in found if (result := device.result(method))]
+    if not measured:
+        return None
+    return Section(
+        anchor=method,
+        title=PROCEDURES[method].title,
+        subtitle=PROCEDURES[method].standard,
+        plots=plots(found, method),
+        tables=[
+            (device.name, [table for each in parts(result) for table in result_tables(each)])
+            for device, result in measured
+        ],
+        budgets=[(device.name, tables) for device, result in measured if (tables := budget_tables(result))],
+    )
+
+
+def _lost(found: Sequence[Device], templates: Environment) -> list[Extra]:
+    """Which frames were lost; nothing where none were."""
+    lost = {device.name: losses(device.run) for device in found}
+    if not any(shown for shown, _ in lost.values()):
+        return []
+    return [Extra("lost", "Lost frames", templates.get_template("lost.html").render(devices=found, losses=lost))]
+
+
+def _accounts(found: Sequence[Device], templates: Environment) -> Extra:
+    """Every trial with what became of its frames."""
+    balances = {device.name: accounts(device.run.records) for device in found}
+    every = [balance for rows in balances.values() for balance in rows]
+    markup = templates.get_template("accounts.html").render(
+        devices=found,
+        accounts=balances,
+        load_units={
+            name: digits.scale("frames/s", max((row.record.offered_fps for row in rows), default=0.0))
+            for name, rows in balances.items()
+        },
+        trials=len(every),
+        adding_up=sum(balance.adds_up for balance in every),
+        long_table=LONG_TABLE,
+        ns_per_s=NS_PER_S,
+    )
+    return Extra("accounts", "Accounts", markup)
+
+
+def _calibration(found: Sequence[Device], templates: Environment) -> Extra:
+    """Where frames were stamped, and what was subtracted."""
+    markup = templates.get_template("calibration.html").render(
+        devices=found,
+        stamps={device.name: statement.stamps(device) for device in found},
+        calibrations={device.name: statement.calibration(device) for device in found},
+    )
+    return Extra("calibration", "Calibration", markup)

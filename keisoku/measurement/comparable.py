@@ -1,0 +1,93 @@
+"""Whether runs may be compared, and what of each may be: the same measurements of the same thing, on valid rows.
+
+Raises where a comparison would say something false; settings that differ harmlessly are named. Compares nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keisoku.errors import PlanError
+from keisoku.measurement.carry_out import Outcome
+from keisoku.measurement.table import find
+from keisoku.run.result import Result
+
+_SAID = ("require", "seed", "host", "dut", "system", "tx", "rx", "ports")
+"""Settings that name what was measured, or that no figure depends on: different ones are not worth a sentence."""
+_LOADS = ("_fps",)
+"""Ends of the names of settings that say how much was asked of what was measured."""
+
+
+def common_results(runs: Sequence[Outcome], names: Sequence[str], same: bool = False) -> list[str]:
+    """Names of results that all runs have; with `same`, all must have exactly the same ones. Raises PlanError."""
+    found = [list(dict.fromkeys(result.measurement for result in run.results)) for run in runs]
+    common = [name for name in found[0] if all(name in others for others in found)]
+    different = next((index for index, others in enumerate(found) if sorted(others) != sorted(found[0])), None)
+    if not common or (same and different is not None):
+        other = different if different is not None else len(runs) - 1
+        raise PlanError(
+            "runs",
+            f"{names[0]} measured {_listed(found[0])} and {names[other]} {_listed(found[other])}",
+            "compare runs of the same measurement",
+        )
+    return common
+
+
+def check_settings(runs: Sequence[Outcome], names: Sequence[str], results: Sequence[str]) -> list[str]:
+    """Sentences about settings that differ. Raises PlanError for different sizes, traffic or loads."""
+    first, notes = runs[0].directory.plan, []
+    same = find(runs[0].directory.measurement).same
+    for run, name in zip(runs[1:], names[1:], strict=True):
+        plan = run.directory.plan
+        for key in same:
+            _check(key, first.get(key), plan.get(key), names[0], name)
+        groups = [("", _plain(first), _plain(plan))]
+        groups += [(f"{each}.", _settings(first, each), _settings(plan, each)) for each in results]
+        for prefix, one, other in groups:
+            for setting in sorted({*one, *other} - {*same, *_SAID}):
+                value, counterpart = one.get(setting), other.get(setting)
+                if setting.endswith(_LOADS):
+                    _check(f"{prefix}{setting}", value, counterpart, names[0], name)
+                elif value != counterpart:
+                    notes.append(f"{prefix}{setting}: {value} of {names[0]}, {counterpart} of {name}")
+    return notes
+
+
+def result_of(run: Outcome, name: str) -> Result:
+    """What the run found with one measurement."""
+    return next(result for result in run.results if result.measurement == name)
+
+
+def check_valid(name: str, result: Result) -> None:
+    """Raises PlanError if a row says nothing about what was measured."""
+    for row in result.rows:
+        if row.invalid:
+            place = f"{row.frame_bytes}-byte frames" if row.frame_bytes else row.case
+            trial = "" if row.trial is None else f" invalid trial {row.trial}"
+            raise PlanError(
+                "runs",
+                f"in {name} the {result.measurement} of {place} rests on{trial} ({row.invalid})",
+                "measure again at a load that the tester can offer",
+            )
+
+
+def _plain(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Settings of the whole run, without those of single results."""
+    return {name: value for name, value in plan.items() if not isinstance(value, Mapping)}
+
+
+def _settings(plan: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = plan.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _check(field: str, one: object, other: object, name: str, counterpart: str) -> None:
+    if one != other:
+        raise PlanError(
+            "runs", f"{field} differs: {one} of {name}, {other} of {counterpart}", "measure both with the same plan"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "nothing"

@@ -1,0 +1,131 @@
+"""A run as tables, and questions to it in SQL, which DuckDB answers from the files of its directory. Changes nothing.
+
+Every run has the table `figures`, if it is finished, and one for each of its raw tables; runs of devices have
+`trials`, `streams`, `lost`, `latencies`, and `frames` where a row for each frame was kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from keisoku.errors import PlanError
+from keisoku.measurement.table import find
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
+
+_Found = TypeVar("_Found")
+_FIGURES = pa.schema(
+    [
+        ("measurement", pa.string()),
+        ("frame_bytes", pa.int64()),
+        ("group", pa.string()),
+        ("case", pa.string()),
+        ("figure", pa.string()),
+        ("value", pa.float64()),
+        ("unit", pa.string()),
+        ("uncertainty_k2", pa.float64()),
+        ("lower", pa.float64()),
+        ("upper", pa.float64()),
+        ("trial", pa.int64()),
+        ("remark", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows as tuples, with the names of their columns."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+
+def query(path: Path, sql: str) -> Answer:
+    """What DuckDB answers. Raises PlanError if there is no such run or the question is wrong."""
+
+    def take(connection: duckdb.DuckDBPyConnection) -> Answer:
+        found = connection.execute(sql)
+        return Answer([column[0] for column in found.description or ()], found.fetchall())
+
+    return _answered(path, sql, take)
+
+
+def arrow(path: Path, sql: str) -> pa.Table:
+    """The same as an Arrow table; a statement that answers nothing gives one without columns."""
+
+    def take(connection: duckdb.DuckDBPyConnection) -> pa.Table:
+        found = connection.sql(sql)
+        return pa.table({}) if found is None else found.to_arrow_table()
+
+    return _answered(path, sql, take)
+
+
+def table(path: Path, name: str) -> pa.Table:
+    """One table of a run. Raises PlanError if the run has no such table."""
+    tables = _tables(RunDirectory.open(path))
+    if name not in tables:
+        raise PlanError("table", f"this run has no table '{name}'", f"use {', '.join(tables)}")
+    content = tables[name]
+    return arrow(path, f"select * from {name}") if isinstance(content, str) else content()
+
+
+def figures(results: Iterable[Result]) -> pa.Table:
+    """Long form, one figure a row: each has a unit and an uncertainty of its own; null is not known."""
+    rows = [
+        {
+            "measurement": result.measurement,
+            "frame_bytes": row.frame_bytes or None,
+            "group": row.group or None,
+            "case": row.case or None,
+            "figure": name,
+            "value": figure.value,
+            "unit": figure.unit,
+            "uncertainty_k2": figure.uncertainty,
+            "lower": figure.bounds and figure.bounds[0],
+            "upper": figure.bounds and figure.bounds[1],
+            "trial": row.trial,
+            "remark": row.remark or None,
+        }
+        for result in results
+        for row in result.rows
+        for name, figure in row.figures.items()
+    ]
+    return pa.Table.from_pylist(rows, schema=_FIGURES)
+
+
+def _tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str]:
+    """What makes each table, or the SELECT that a view is made of."""
+    found: dict[str, Callable[[], pa.Table] | str] = {
+        name: f"select * from read_parquet({[str(part) for part in directory.parts(name)]!r})"
+        for name in directory.tables()
+    }
+    found |= find(directory.measurement).tables(directory)
+    return {"figures": lambda: figures(directory.results()), **found}
+
+
+def _answered(path: Path, sql: str, take: Callable[[duckdb.DuckDBPyConnection], _Found]) -> _Found:
+    directory = RunDirectory.open(path)
+    if not directory.holds_rows:
+        raise PlanError("run", f"{path} holds no finished trial", "give the directory of a run that measured something")
+    tables = _tables(directory)
+    with duckdb.connect() as connection:
+        for name, content in tables.items():
+            if not re.search(rf"\b{name}\b", sql, re.IGNORECASE):
+                continue
+            if isinstance(content, str):
+                connection.execute(f"create view {name} as {content}")
+            else:
+                connection.register(name, content())
+        try:
+            return take(connection)
+        except duckdb.Error as error:
+            raise PlanError(
+                "query", str(error).splitlines()[0], f"this run has the tables {', '.join(tables)}"
+            ) from error

@@ -1,0 +1,34 @@
+"""Names of runs, for people: of what was measured, and different for each run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
+
+
+def names_of(runs: Sequence[RunDirectory], results: Sequence[Sequence[Result]]) -> list[str]:
+    """The device's name or the title of the result; with the engine or a number where two are alike."""
+    contexts = [run.context for run in runs]
+    titles = [next((each.title for each in found if each.title), "") for found in results]
+    return distinct(
+        [
+            str(context.get("device") or title or run.path.name)
+            for run, context, title in zip(runs, contexts, titles, strict=True)
+        ],
+        [str(context.get("engine") or "") for context in contexts],
+    )
+
+
+def distinct(names: Sequence[str], engines: Sequence[str]) -> list[str]:
+    """The names; where some are alike, with the engine, and with a number where that is not enough."""
+    if len(set(names)) < len(names):
+        names = [f"{name} · {engine}" if engine else name for name, engine in zip(names, engines, strict=True)]
+    alike, seen = Counter(names), Counter[str]()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(f"{name} ({seen[name]})" if alike[name] > 1 else name)
+    return found
