@@ -31,7 +31,7 @@ def main() -> int:
             "64,1518",
             "--duration",
             "0.2s",
-            "--trials",
+            "--repetitions",
             "3",
             "--waits",
             "0.05s",

@@ -73,7 +73,7 @@ def calibrated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "1ms",
         "--loads",
         "20,90",
-        "--trials",
+        "--repetitions",
         "3",
         "--length",
         "0m",
@@ -89,7 +89,16 @@ def test_the_bias_on_a_cable_is_that_of_the_phys(calibrated: dict[str, Any]) -> 
 @pytest.mark.usefixtures("calibrated")
 def test_a_published_switch_is_found_again(tmp_path: Path) -> None:
     found = measured(
-        tmp_path / "run", "sweep", "--dut", "sim:gs908e", "--size", "64,512,1518", "--duration", "1ms", "--samples", "4"
+        tmp_path / "run",
+        "sweep",
+        "--dut",
+        "sim:gs908e",
+        "--size",
+        "64,512,1518",
+        "--duration",
+        "1ms",
+        "--repetitions",
+        "4",
     )
     slope, constant = found["line"]["slope"], found["line"]["constant"]
     assert abs(slope["value"] - 8.0) <= max(slope["uncertainty"], 1e-3)
@@ -99,7 +108,18 @@ def test_a_published_switch_is_found_again(tmp_path: Path) -> None:
 
 def test_six_cables_give_the_speed_of_propagation(tmp_path: Path) -> None:
     for length in LENGTHS_M:
-        sizes = ["--size", "64", "--duration", "1ms", "--loads", "20,90", "--trials", "2", "--length", f"{length}m"]
+        sizes = [
+            "--size",
+            "64",
+            "--duration",
+            "1ms",
+            "--loads",
+            "20,90",
+            "--repetitions",
+            "2",
+            "--length",
+            f"{length}m",
+        ]
         measured(tmp_path / f"{length}", "calibrate", *sizes)
     runs = [str(tmp_path / f"{length}") for length in LENGTHS_M]
     done = CliRunner().invoke(keisoku, ["cable-series", *runs, "--json"])
@@ -130,7 +150,7 @@ def test_every_fault_of_a_device_is_named(tmp_path: Path) -> None:
     ("method", "arguments"),
     [
         ("throughput", ["--duration", "1ms"]),
-        ("latency", ["--duration", "2ms", "--trials", "2", "--rate", "100kpps", "--tag-after", "1ms"]),
+        ("latency", ["--duration", "2ms", "--repetitions", "2", "--rate", "100kpps", "--tag-after", "1ms"]),
         ("forward-pressure", ["--duration", "1ms"]),
         ("errored-frames", ["--duration", "500us", "--errors", "undersize,crc,dribble,alignment"]),
     ],
@@ -142,7 +162,7 @@ def test_methods_run_unchanged(method: str, arguments: list[str], tmp_path: Path
 
 def test_delay_variation_and_rows_come_from_single_frames(tmp_path: Path) -> None:
     out, jitter = tmp_path / "run", '[jitter]\ndistribution = "uniform"\nspread_ns = 400.0\n'
-    lengths = ["--size", "64", "--duration", "1ms", "--trials", "2", "--rate", "200kpps", "--frames"]
+    lengths = ["--size", "64", "--duration", "1ms", "--repetitions", "2", "--rate", "200kpps", "--frames"]
     found = measured(out, "delay-variation", "--dut", device(tmp_path, jitter), *lengths)
     figures = found["rows"][0]["figures"]
     assert 300 < figures["pdv"]["value"] <= 416

@@ -159,7 +159,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_keeps_the_finished_trials_and_room_lets_it_go_on(tmp_path: Path, small_disk: Path) -> None:
     run = small_disk / "run"
-    done = keisoku(*SERIES, "--duration", "0.05s", "--trials", "12", "--out", str(run), cwd=tmp_path)
+    done = keisoku(*SERIES, "--duration", "0.05s", "--repetitions", "12", "--out", str(run), cwd=tmp_path)
     assert done.code == 2
     *finished, sentence = done.stderr.splitlines()
     for word in (str(run), "No space left", "make room", f"--resume {run}"):
@@ -214,7 +214,7 @@ TRIALS = 4
 @pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Path, number: signal.Signals) -> None:
-    child = start(*SERIES, "--duration", "0.3s", "--trials", str(TRIALS), "--out", "run", cwd=tmp_path)
+    child = start(*SERIES, "--duration", "0.3s", "--repetitions", str(TRIALS), "--out", "run", cwd=tmp_path)
     assert child.stderr
     assert " 0 latency" in child.stderr.readline()
     left = namespaces_of(child.pid)
@@ -250,7 +250,7 @@ def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Pa
 
 def test_what_the_caller_ignores_does_not_end_a_run(tmp_path: Path) -> None:
     ignoring = ["sh", "-c", 'trap \'\' HUP; exec "$0" "$@"']  # as nohup does
-    child = start(*SERIES, "--duration", "0.3s", "--trials", "2", "--out", "run", cwd=tmp_path, prefix=ignoring)
+    child = start(*SERIES, "--duration", "0.3s", "--repetitions", "2", "--out", "run", cwd=tmp_path, prefix=ignoring)
     assert child.stderr
     child.stderr.readline()
     wait_for_trial(child, 1)

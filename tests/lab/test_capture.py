@@ -325,7 +325,7 @@ def port_uri(engine: str, port: LabPort) -> str:
 def test_the_frames_that_a_run_lost_are_looked_up_in_its_capture(faulty: Lab, tmp_path: Path, engine: str) -> None:
     tx, rx = (port_uri(engine, port) for port in faulty.ports)
     done = keisoku(
-        "latency", "--tx", tx, "--rx", rx, "--size", "128", "--rate", "5k", "--trials", "1",
+        "latency", "--tx", tx, "--rx", rx, "--size", "128", "--rate", "5k", "--repetitions", "1",
         "--duration", "0.2s", "--waits", "0.05s", "--capture", "run.pcapng", "--out", "run", cwd=tmp_path,
     )  # fmt: skip
     assert "capture: run.pcapng: t1 " in done.stderr

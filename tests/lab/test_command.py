@@ -15,7 +15,7 @@ from keisoku.lab.device.port import LabPort
 pytestmark = pytest.mark.lab
 
 THROUGHPUT = ["throughput", *QUICK, "--maximum", "100kpps", "--resolution", "20"]
-LATENCY = ["latency", *QUICK, "--rate", "20kpps", "--trials", "2"]
+LATENCY = ["latency", *QUICK, "--rate", "20kpps", "--repetitions", "2"]
 LOSS = ["loss", *QUICK, "--maximum", "100kpps"]
 
 
@@ -68,7 +68,7 @@ def test_a_missed_criterion_is_exit_code_1(tmp_path: Path) -> None:
 
 
 def test_a_calibration_is_kept_used_and_left_out_when_asked(tmp_path: Path) -> None:
-    calibrate = ["calibrate", "--size", "64", "--duration", "0.1s", "--trials", "2", "--waits", "0.02s"]
+    calibrate = ["calibrate", "--size", "64", "--duration", "0.1s", "--repetitions", "2", "--waits", "0.02s"]
     made = measured(*calibrate, "--out", "made", cwd=tmp_path)
     assert made.code == 0, made.stderr
     (kept,) = (tmp_path / "keisoku" / "calibration").glob("*.json")
@@ -77,7 +77,7 @@ def test_a_calibration_is_kept_used_and_left_out_when_asked(tmp_path: Path) -> N
     assert {point["frame_bytes"] for point in calibration["points"]} == {64}
 
     # One trial of these that the tester does not spoil is enough.
-    measure = [*LATENCY, "--dut", "lab:bridge", "--size", "64", "--duration", "0.1s", "--trials", "3"]
+    measure = [*LATENCY, "--dut", "lab:bridge", "--size", "64", "--duration", "0.1s", "--repetitions", "3"]
     means = {}
     for name in ("auto", "none"):
         done = measured(*measure, "--calibration", name, "--out", name, cwd=tmp_path)

@@ -17,7 +17,7 @@ MEANINGS = ("flat", "filling", "draining", "jump", "periodic stall", "losing fra
     ("command", "options"),
     [
         ("buffer-over-time", ["--rate", "5kpps", "--sample", "20ms"]),
-        ("clock-mismatch", ["--rate", "5kpps", "--trials", "2", "--lowered", "90"]),
+        ("clock-mismatch", ["--rate", "5kpps", "--repetitions", "2", "--lowered", "90"]),
     ],
 )
 def test_a_bridge_is_looked_at_over_time(tmp_path: Path, command: str, options: list[str]) -> None:

@@ -58,7 +58,7 @@ def run(plan: Plan, most: int | None = None) -> tuple[Result | None, list[TrialR
 @pytest.mark.parametrize("device", ["bridge", "router", "firewall?rules=25"])
 @pytest.mark.parametrize("engine", ["xdp", "packet"])
 def test_a_reset_in_the_middle_of_a_trial_is_found(device: str, engine: str) -> None:
-    plan = plan_for("reset", device, engine=engine, reset={**CALM, "stable_s": 0.2, "watch_s": 1.0, "trials": 1})
+    plan = plan_for("reset", device, engine=engine, reset={**CALM, "stable_s": 0.2, "watch_s": 1.0, "repetitions": 1})
     result, records = carry_out(plan)
     last = records[-1]
     end_ns = last.facts.sent.last_sent_ns
@@ -81,7 +81,7 @@ def test_bursts_fill_the_queue_of_a_bridge() -> None:
     plan = plan_for(
         "back_to_back",
         "bridge",
-        back_to_back={"trials": 1, "limit_s": 0.1, "step_frames": 1000},
+        back_to_back={"repetitions": 1, "limit_s": 0.1, "step_frames": 1000},
     )
     result, records = carry_out(plan)
     row = result.rows[0]
@@ -91,7 +91,7 @@ def test_bursts_fill_the_queue_of_a_bridge() -> None:
 
 
 def test_recovery_after_an_overload() -> None:
-    plan = plan_for("recovery", "bridge", recovery={**CALM, "overload_s": 0.2, "watch_s": 0.3, "trials": 1})
+    plan = plan_for("recovery", "bridge", recovery={**CALM, "overload_s": 0.2, "watch_s": 0.3, "repetitions": 1})
     result, records = carry_out(plan)
     streams = records[-1].facts.streams
     assert len(streams) == 2
@@ -140,7 +140,7 @@ def test_filters_are_those_of_the_firewall(rules: int) -> None:
 )
 def test_one_label_is_pushed_swapped_and_popped(action: str, headers: str, size: int) -> None:
     dut, common = f"ovs-mpls?action={action}", {"headers": headers, "frame_bytes": [size]}
-    plan = plan_for("latency", dut, **common, latency={"trial_s": 0.2, "rate_fps": 1000, "trials": 1})
+    plan = plan_for("latency", dut, **common, latency={"trial_s": 0.2, "rate_fps": 1000, "repetitions": 1})
     result, records = carry_out(plan)
     assert "RFC 5695 §4.1.3: labels are static, not learned by a label distribution protocol" in result.deviations
     for method in ("loss", "throughput"):

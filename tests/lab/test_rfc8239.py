@@ -75,7 +75,13 @@ def without_interference(_: int, __: Trial, facts: Facts) -> Facts:
 
 
 def test_buffering_finds_the_queue_of_a_slow_output() -> None:
-    settings = {"cases": ["port"], "outputs": "last", "oversubscription_percent": 60, "repeats": 1, "step_frames": 8}
+    settings = {
+        "cases": ["port"],
+        "outputs": "last",
+        "oversubscription_percent": 60,
+        "repetitions": 1,
+        "step_frames": 8,
+    }
     result, _ = measured("buffering", 3, lambda lab: slow(lab, 3), CALM, **settings)
     row = result.rows[0]
     assert row.figures["service"].value == pytest.approx(SERVICE_FPS, rel=0.1)
@@ -83,7 +89,7 @@ def test_buffering_finds_the_queue_of_a_slow_output() -> None:
 
 
 def test_microburst_finds_what_fits_into_the_queue_of_a_slow_output() -> None:
-    settings = {"outputs": "last", "repeats": 2, "step_frames": 4, "trial_s": 0.5}
+    settings = {"outputs": "last", "repetitions": 2, "step_frames": 4, "trial_s": 0.5}
     result, _ = measured("microburst", 4, lambda lab: slow(lab, 4), CALM, **settings)
     row = result.rows[0]
     # Of each millisecond's three frames one leaves.

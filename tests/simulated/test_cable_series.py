@@ -21,7 +21,7 @@ SPEED_M_PER_S = 211_737_006
 
 
 def calibration(length_m: float, sizes: str = "64", **more: object) -> DeviceRun:
-    settings = {"trial_s": 0.02, "trials": 3, "length_m": length_m, **more}
+    settings = {"trial_s": 0.02, "repetitions": 3, "length_m": length_m, **more}
     wanted = plan("calibrate", frame_bytes=sizes, calibrate=settings)
     result, records = carry_out(wanted, find_device("cable").with_cable(length_m))
     source = wanted.model_dump(mode="json", exclude_none=True)

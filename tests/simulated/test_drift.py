@@ -216,7 +216,7 @@ def row(result: Result, case: str, size: int = 1518) -> Row:
     return next(row for row in result.rows if row.case == case and row.frame_bytes == size)
 
 
-SHORT = {"trial_s": 2, "trials": 2}
+SHORT = {"trial_s": 2, "repetitions": 2}
 
 
 def test_a_slower_port_is_found_with_its_ppm_and_the_rate_at_which_latency_no_longer_grows() -> None:

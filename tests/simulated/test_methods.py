@@ -88,7 +88,7 @@ def test_a_trial_spoiled_by_the_tester_is_repeated() -> None:
 
 def test_latency_of_every_frame_and_of_the_tagged_one() -> None:
     result, records = carry_out(
-        plan("latency", frame_bytes=[64, 1518], latency={"trials": 3, "trial_s": 4, "tag_after_s": 2}),
+        plan("latency", frame_bytes=[64, 1518], latency={"repetitions": 3, "trial_s": 4, "tag_after_s": 2}),
         device("[forwarding]\nns_per_byte = 8\nconstant_ns = 811"),
     )
     assert sum(record.trial.tag is not None for record in records) == 6
@@ -107,7 +107,7 @@ def test_latency_percentiles_of_a_known_jitter() -> None:
         plan(
             "latency",
             frame_bytes=[1518],
-            latency={"trials": 2, "trial_s": 2, "tag_after_s": 1, "rate_fps": 20_000},
+            latency={"repetitions": 2, "trial_s": 2, "tag_after_s": 1, "rate_fps": 20_000},
         ),
         device(
             '[forwarding]\nns_per_byte = 0\nconstant_ns = 10_000\n[jitter]\ndistribution = "uniform"\nspread_ns = 1000'
@@ -147,7 +147,7 @@ def test_sweep_finds_the_published_lines_and_largest_frames(published) -> None: 
     truth = published.published
     assert truth is not None
     one, other = (str(port) for port in truth.ports)
-    settings = {"samples": 3, "sample_s": 0.1}
+    settings = {"repetitions": 3, "sample_s": 0.1}
     result, _ = carry_out(plan("sweep", tx=one, rx=other, frame_bytes=sizes, sweep=settings), published)
     assert result.line is not None
     assert abs(result.line.slope.value - truth.slope_ns_per_byte) <= truth.slope_error_ns_per_byte
@@ -163,5 +163,7 @@ def test_sweep_finds_the_published_lines_and_largest_frames(published) -> None: 
 
 
 def test_sweep_says_so_when_no_size_is_dropped() -> None:
-    result, _ = carry_out(plan("sweep", frame_bytes=[64, 512, 1518], sweep={"samples": 1, "sample_s": 0.1}), device(""))
+    result, _ = carry_out(
+        plan("sweep", frame_bytes=[64, 512, 1518], sweep={"repetitions": 1, "sample_s": 0.1}), device("")
+    )
     assert "the limit lies above" in result.remarks[0]

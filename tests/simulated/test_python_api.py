@@ -52,7 +52,9 @@ def test_no_setting_of_a_method_is_a_key_of_the_plan() -> None:
 
 
 def test_keywords_make_the_plan_that_the_command_line_makes() -> None:
-    plan = plan_of(("latency",), {"dut": "sim:gs908e", "trial_s": 2, "trials": 3, "frame_bytes": 64, "waits_s": 0.5})
+    plan = plan_of(
+        ("latency",), {"dut": "sim:gs908e", "trial_s": 2, "repetitions": 3, "frame_bytes": 64, "waits_s": 0.5}
+    )
     assert (plan.latency.trial_s, plan.latency.trials, plan.throughput.trial_s) == (2, 3, 2)
     assert (plan.frame_bytes, plan.phases.drain_s, plan.phases.rest_s) == ((64,), 0.5, 0.5)
     assert plan_of(("sweep",), {"dut": "sim:gs908e"}).frame_bytes[-1] == 16384

@@ -24,7 +24,7 @@ def test_the_longest_burst_is_what_the_buffer_and_the_service_take(buffer_frames
         "back_to_back",
         frame_bytes=[64],
         throughput={"trial_s": 2},
-        back_to_back={"trials": 2, "limit_s": 1.0},
+        back_to_back={"repetitions": 2, "limit_s": 1.0},
     )
     result, records = carry_out(made, device(toml))
     figures = result.rows[0].figures
@@ -41,7 +41,9 @@ def test_the_longest_burst_is_what_the_buffer_and_the_service_take(buffer_frames
 
 
 def test_a_burst_is_waited_for_until_the_device_has_sent_it() -> None:
-    made = plan("back_to_back", frame_bytes=[64], throughput={"trial_s": 2}, back_to_back={"trials": 1, "limit_s": 1})
+    made = plan(
+        "back_to_back", frame_bytes=[64], throughput={"trial_s": 2}, back_to_back={"repetitions": 1, "limit_s": 1}
+    )
     toml = f"{SLOW}[output]\nservice_bits_per_second = 5e7\nbuffer_bytes = 100_000"
     _, records = carry_out(made, device(toml))
     for record in records:
@@ -52,7 +54,7 @@ def test_a_burst_is_waited_for_until_the_device_has_sent_it() -> None:
 
 
 def test_a_device_of_line_rate_has_no_buffer_to_show() -> None:
-    made = plan("back_to_back", frame_bytes=[64], throughput={"trial_s": 0.2}, back_to_back={"trials": 1})
+    made = plan("back_to_back", frame_bytes=[64], throughput={"trial_s": 0.2}, back_to_back={"repetitions": 1})
     result, _ = carry_out(made, device(SLOW))
     assert result.rows[0].figures == {}
     assert result.rows[0].remark == "buffer not exercised: the throughput is the maximum rate"
@@ -64,7 +66,7 @@ def test_a_buffer_deeper_than_the_limit_is_said_to_be() -> None:
         "back_to_back",
         frame_bytes=[64],
         throughput={"trial_s": 0.2, "maximum_fps": 50_000},
-        back_to_back={"trials": 1, "limit_s": 0.01},
+        back_to_back={"repetitions": 1, "limit_s": 0.01},
     )
     result, _ = carry_out(made, device(toml))
     assert "raise the limit" in result.rows[0].remark
@@ -77,7 +79,7 @@ def test_bursts_that_lose_at_random_are_searched_to_an_end() -> None:
         "back_to_back",
         frame_bytes=[64],
         throughput={"trial_s": 0.001, "maximum_fps": 50_000},
-        back_to_back={"trials": 5, "limit_s": 0.2},
+        back_to_back={"repetitions": 5, "limit_s": 0.2},
     )
     result, records = carry_out(made, device(toml))
     figures = result.rows[0].figures
@@ -95,7 +97,7 @@ def test_recovery_ends_with_the_last_lost_frame() -> None:
     made = plan(
         "recovery",
         frame_bytes=[64],
-        recovery={"rate_fps": 0.5 * LINE_64, "overload_s": 1, "watch_s": 0.85, "trials": 2},
+        recovery={"rate_fps": 0.5 * LINE_64, "overload_s": 1, "watch_s": 0.85, "repetitions": 2},
     )
     result, records = carry_out(made, device(toml))
     figure = result.rows[0].figures["recovery"]
@@ -115,7 +117,7 @@ def test_a_device_that_only_overflows_recovers_at_once() -> None:
         "recovery",
         frame_bytes=[64],
         throughput={"trial_s": 0.2},
-        recovery={"overload_s": 0.5, "watch_s": 0.5, "trials": 1},
+        recovery={"overload_s": 0.5, "watch_s": 0.5, "repetitions": 1},
     )
     result, records = carry_out(made, device(toml))
     assert result.rows[0].figures["recovery"].value == pytest.approx(0, abs=60_000)
@@ -127,7 +129,7 @@ def test_a_device_that_never_stops_losing_has_no_recovery_time() -> None:
     made = plan(
         "recovery",
         frame_bytes=[64],
-        recovery={"rate_fps": 100_000, "overload_s": 0.5, "watch_s": 0.5, "trials": 2},
+        recovery={"rate_fps": 100_000, "overload_s": 0.5, "watch_s": 0.5, "repetitions": 2},
     )
     result, _ = carry_out(made, device("[loss]\nratio = 0.01"))
     assert "recovery" not in result.rows[0].figures
@@ -145,7 +147,9 @@ RESET = "[reset]\nduration_ns = 300_000_000\n"
 
 
 def test_the_outage_of_a_reset_by_both_methods() -> None:
-    made = plan("reset", frame_bytes=[64], reset={"rate_fps": 100_000, "stable_s": 0.5, "watch_s": 1.0, "trials": 2})
+    made = plan(
+        "reset", frame_bytes=[64], reset={"rate_fps": 100_000, "stable_s": 0.5, "watch_s": 1.0, "repetitions": 2}
+    )
     result, records = carry_out(made, device(RESET))
     figures = result.rows[0].figures
     assert figures["reset_by_loss"].value == pytest.approx(300e6, abs=10_000)
@@ -162,7 +166,7 @@ def test_what_is_in_the_buffer_goes_with_a_reset() -> None:
     toml = f"{SLOW}{RESET}[output]\nservice_bits_per_second = 5e7\nbuffer_bytes = 1_000_000"
     rate, stable_s = LINE_64, 2000 * FRAME_NS / 1e9
     made = plan(
-        "reset", frame_bytes=[64], reset={"rate_fps": rate, "stable_s": stable_s, "watch_s": 0.303, "trials": 1}
+        "reset", frame_bytes=[64], reset={"rate_fps": rate, "stable_s": stable_s, "watch_s": 0.303, "repetitions": 1}
     )
     _, records = carry_out(made, device(toml))
     gap = records[0].facts.streams[0].tracked.lost[0]
@@ -180,7 +184,9 @@ def test_a_device_that_resets_by_itself_late_in_a_trial_is_seen() -> None:
 
 
 def test_a_device_that_does_not_come_back_has_no_reset_time() -> None:
-    made = plan("reset", frame_bytes=[64], reset={"rate_fps": 10_000, "stable_s": 0.5, "watch_s": 0.2, "trials": 1})
+    made = plan(
+        "reset", frame_bytes=[64], reset={"rate_fps": 10_000, "stable_s": 0.5, "watch_s": 0.2, "repetitions": 1}
+    )
     result, _ = carry_out(made, device(RESET))
     assert "reset_by_loss" not in result.rows[0].figures
     assert "was not back" in result.rows[0].remark
@@ -193,12 +199,12 @@ def test_every_method_runs_with_the_bursts_of_section_21(burst: int) -> None:
     result, _ = carry_out(made, device(SLOW))
     figure = result.rows[0].figures["throughput"]
     assert figure.value == pytest.approx(50_000, rel=0.001), "the mean rate, though the last burst ends early"
-    latency = {"trials": 1, "trial_s": 1, "rate_fps": 50_000}
+    latency = {"repetitions": 1, "trial_s": 1, "rate_fps": 50_000}
     result, _ = carry_out(plan("latency", **common, latency=latency), device(SLOW))
     assert result.rows[0].figures["max"].value > 0
     result, _ = carry_out(plan("loss", **common, loss={"trial_s": 0.5, "maximum_fps": 50_000}), device(SLOW))
     assert [row.figures["loss"].value for row in result.rows] == [0, 0]
-    recovery = {"rate_fps": 40_000, "overload_s": 0.3, "watch_s": 0.3, "trials": 1}
+    recovery = {"rate_fps": 40_000, "overload_s": 0.3, "watch_s": 0.3, "repetitions": 1}
     result, _ = carry_out(plan("recovery", **common, recovery=recovery), device(SLOW))
     assert result.rows[0].figures["recovery"].value == 0
 
@@ -234,7 +240,7 @@ def test_a_tag_is_in_the_middle_of_every_stream() -> None:
         "latency",
         frame_bytes=[64],
         streams=4,
-        latency={"trials": 1, "trial_s": 1, "tag_after_s": 0.5, "rate_fps": 4000},
+        latency={"repetitions": 1, "trial_s": 1, "tag_after_s": 0.5, "rate_fps": 4000},
     )
     result, records = carry_out(made, device(SLOW))
     assert all(stream.tracked.tagged_latency_ns is not None for stream in records[0].facts.streams)

@@ -17,7 +17,7 @@ REORDERING = CONSTANT + "[faults]\nreorder_ratio = 0.01\nreorder_above_fps = 100
 
 def test_delay_is_the_median_and_the_last_thousandth_of_the_second_half() -> None:
     result, records = carry_out(
-        plan("delay", frame_bytes=[64], delay={"trial_s": 0.4, "trials": 5, "rate_fps": 50_000}), device(UNIFORM)
+        plan("delay", frame_bytes=[64], delay={"trial_s": 0.4, "repetitions": 5, "rate_fps": 50_000}), device(UNIFORM)
     )
     figures = result.rows[0].figures
     for name, truth in (("typical", 10_500), ("worst_case", 10_999)):
@@ -34,7 +34,7 @@ def test_delay_is_the_median_and_the_last_thousandth_of_the_second_half() -> Non
 def test_what_happens_before_the_tag_is_not_in_the_delay() -> None:
     # One stall of 100 ms at 200 ms: all that is late arrived before the tag at 350 ms.
     stalled = CONSTANT + "[stall]\nperiod_ns = 200_000_000\nduration_ns = 100_000_000\n"
-    settings = {"trial_s": 0.39, "tag_after_s": 0.35, "trials": 2, "rate_fps": 20_000}
+    settings = {"trial_s": 0.39, "tag_after_s": 0.35, "repetitions": 2, "rate_fps": 20_000}
     result, records = carry_out(plan("delay", frame_bytes=[64], delay=settings), device(stalled))
     assert result.rows[0].figures["worst_case"].value == pytest.approx(10_000, abs=80)
     latency = records[0].facts.tracked.latency
@@ -43,7 +43,7 @@ def test_what_happens_before_the_tag_is_not_in_the_delay() -> None:
 
 def test_a_tagged_frame_that_is_lost_does_not_lose_the_others() -> None:
     result, records = carry_out(
-        plan("delay", frame_bytes=[64], delay={"trial_s": 0.1, "trials": 12, "rate_fps": 50_000}),
+        plan("delay", frame_bytes=[64], delay={"trial_s": 0.1, "repetitions": 12, "rate_fps": 50_000}),
         device(CONSTANT + "[loss]\nratio = 0.3"),
     )
     tagged = [record.facts.tracked.tagged_latency_ns for record in records]
@@ -54,14 +54,14 @@ def test_a_tagged_frame_that_is_lost_does_not_lose_the_others() -> None:
 
 def test_too_few_tagged_frames_are_told() -> None:
     result, _ = carry_out(
-        plan("delay", frame_bytes=[64], delay={"trial_s": 0.1, "trials": 1, "rate_fps": 1000}), device(CONSTANT)
+        plan("delay", frame_bytes=[64], delay={"trial_s": 0.1, "repetitions": 1, "rate_fps": 1000}), device(CONSTANT)
     )
     assert "RFC 8219 §7.2: only 50 frames of 64 byte were tagged in a trial, not 500" in result.deviations
 
 
 def test_a_device_without_jitter_has_no_variation() -> None:
     result, _ = carry_out(
-        plan("delay_variation", frame_bytes=[64], delay_variation={"trial_s": 0.1, "trials": 2, "rate_fps": 1e4}),
+        plan("delay_variation", frame_bytes=[64], delay_variation={"trial_s": 0.1, "repetitions": 2, "rate_fps": 1e4}),
         device(CONSTANT),
     )
     figures = result.rows[0].figures
@@ -70,7 +70,7 @@ def test_a_device_without_jitter_has_no_variation() -> None:
 
 
 def test_variation_of_uniform_jitter_is_signed_and_symmetrical() -> None:
-    settings = {"trial_s": 1.0, "trials": 3, "rate_fps": 50_000}
+    settings = {"trial_s": 1.0, "repetitions": 3, "rate_fps": 50_000}
     result, records = carry_out(plan("delay_variation", frame_bytes=[64], delay_variation=settings), device(UNIFORM))
     figures = result.rows[0].figures
     assert figures["pdv"].value == pytest.approx(999, abs=85)
@@ -87,7 +87,7 @@ def test_variation_of_uniform_jitter_is_signed_and_symmetrical() -> None:
 
 def test_a_stall_is_one_rise_and_many_small_falls() -> None:
     # A stall of 1 ms: the first frame after it is 1 ms late, those behind it catch up at the rate of the link.
-    settings = {"trial_s": 0.5, "trials": 1, "rate_fps": 10_000}
+    settings = {"trial_s": 0.5, "repetitions": 1, "rate_fps": 10_000}
     result, _ = carry_out(plan("delay_variation", frame_bytes=[64], delay_variation=settings), device(STALLS))
     figures = result.rows[0].figures
     assert figures["ipdv_max"].value > 900_000
@@ -97,7 +97,7 @@ def test_a_stall_is_one_rise_and_many_small_falls() -> None:
 
 
 def test_pairs_with_a_lost_frame_are_no_pairs() -> None:
-    settings = {"trial_s": 0.5, "trials": 1, "rate_fps": 50_000}
+    settings = {"trial_s": 0.5, "repetitions": 1, "rate_fps": 50_000}
     _, records = carry_out(
         plan("delay_variation", frame_bytes=[64], delay_variation=settings), device(UNIFORM + "[loss]\nratio = 0.1")
     )
@@ -162,7 +162,7 @@ def test_sizes_of_the_rfcs_have_names() -> None:
 
 
 def test_ipv6_frames_are_compared_with_rfc_5180() -> None:
-    settings = {"trial_s": 0.1, "trials": 1, "rate_fps": 1000}
+    settings = {"trial_s": 0.1, "repetitions": 1, "rate_fps": 1000}
     result, _ = carry_out(plan("delay", frame_bytes=[84], headers="ipv6", delay=settings), device(CONSTANT))
     assert "RFC 5180 §5.3: traffic with extension headers was not tested" in result.deviations
 

@@ -66,7 +66,12 @@ def test_buffering_finds_the_buffer_within_one_frame(size: int, buffer: int, ser
 
 @pytest.mark.parametrize("percent", [0.5, 1.0, 2.0, 10.0])
 def test_the_inflection_comes_when_the_surplus_has_filled_the_buffer(percent: float) -> None:
-    settings: dict[str, Any] = {"cases": ["port"], "outputs": "last", "repeats": 1, "oversubscription_percent": percent}
+    settings: dict[str, Any] = {
+        "cases": ["port"],
+        "outputs": "last",
+        "repetitions": 1,
+        "oversubscription_percent": percent,
+    }
     result = measured("buffering", BUFFERED, **settings)
     # Of each extra frame 0.02 % of the line rate passes by, which the first input leaves.
     extra = (20_000 // 512 - 1) * percent / (percent - 0.02)

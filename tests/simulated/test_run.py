@@ -171,7 +171,7 @@ def test_a_report_of_several_runs(tmp_path: Path) -> None:
         (["throughput", "--dut", "sim:gs908e", "--duration", "-1s"], "--duration"),
         (["latency", "--dut", "sim:gs908e", "--rate", "0"], "--rate"),
         (["latency", "--dut", "sim:gs908e", "--rate", "-5 kpps"], "--rate"),
-        (["latency", "--dut", "sim:gs908e", "--trials", "0"], "latency.trials"),
+        (["latency", "--dut", "sim:gs908e", "--repetitions", "0"], "latency.repetitions"),
         (["loss", "--dut", "sim:gs908e", "--step", "20"], "loss.step_percent"),
         (["throughput", "--dut", "sim:gs908e", "--headers", "ipx"], "headers"),
         (["throughput", "--dut", "sim:gs908e", "--require", "speed > 1"], "require"),

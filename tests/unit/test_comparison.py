@@ -179,7 +179,7 @@ def test_different_traffic_cannot_be_compared(plans: tuple[dict[str, Any], dict[
 
 
 def test_settings_that_differ_harmlessly_are_named() -> None:
-    runs = [DeviceRun(Path(), {"latency": {"trials": count}}, {}, [], []) for count in (20, 3)]
+    runs = [DeviceRun(Path(), {"latency": {"repetitions": count}}, {}, [], []) for count in (20, 3)]
     assert check_traffic(runs, ["a", "b"], ["latency"]) == ["latency.trials: 20 of a, 3 of b"]
 
 

@@ -41,7 +41,7 @@ def test_every_shortcut_is_named_with_its_clause() -> None:
             "phases": {"learning": False, "drain_s": 0.1, "rest_s": 0, "learning_wait_s": 0},
             "throughput": {"trial_s": 5},
             "loss": {"trial_s": 5, "maximum_fps": 100},
-            "latency": {"trial_s": 5, "tag_after_s": 1, "trials": 2, "rate_fps": 10},
+            "latency": {"trial_s": 5, "tag_after_s": 1, "repetitions": 2, "rate_fps": 10},
         }
     )
     clauses = deviations.rfc2544(plan, simulated=True)

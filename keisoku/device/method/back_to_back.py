@@ -60,14 +60,14 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rows.append(Row(frame_bytes=size, figures={}, remark=_reason(setting, rates)))
             continue
         found = []
-        for test in range(1, settings.trials + 1):
+        for test in range(1, settings.repetitions + 1):
             longest = yield from _search(setting, size, rates, test)
             if longest is not None:
                 found.append(longest)
         rows.append(_row(setting, size, rates, found))
     step = f"{settings.step_frames} frame{'s' if settings.step_frames > 1 else ''}"
     remarks = [
-        f"RFC 9004 §7: N = {settings.trials} tests, step {step}, bursts of up to {settings.limit_s:g} s;"
+        f"RFC 9004 §7: N = {settings.repetitions} tests, step {step}, bursts of up to {settings.limit_s:g} s;"
         f" binary search from {min(FIRST_S, settings.limit_s):g} s on, doubled until frames are lost, then bursts"
         " that end before the first frame lost, or halfway."
     ]
@@ -126,7 +126,7 @@ def _burst(
     settings = setting.plan.back_to_back
     seconds = frames / rates.maximum
     trial = setting.trial(
-        f"burst {frames}, test {test} of {settings.trials}, {size} byte", size, rates.maximum, seconds
+        f"burst {frames}, test {test} of {settings.repetitions}, {size} byte", size, rates.maximum, seconds
     )
     # RFC 9004 §6.2: "The time to receive the transferred burst", then "At least 2 seconds not overlapping" it.
     behind_s = min(settings.limit_s, frames / rates.throughput - seconds)
@@ -173,8 +173,8 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
     if any(longest.at_limit for longest in found):
         # RFC 9004 §6.2: results "at or near the configured upper limit are likely invalid".
         remarks.append(f"the longest burst tried, {settings.limit_s:g} s, was forwarded: raise the limit")
-    if len(found) < settings.trials:
-        remarks.append(f"the tester spoiled {settings.trials - len(found)} of {settings.trials} tests")
+    if len(found) < settings.repetitions:
+        remarks.append(f"the tester spoiled {settings.repetitions - len(found)} of {settings.repetitions} tests")
     shown = max(found, key=lambda longest: longest.frames).record
     return Row(frame_bytes=size, figures=figures, trial=shown.index if shown else None, remark="; ".join(remarks))
 

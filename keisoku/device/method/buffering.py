@@ -97,7 +97,7 @@ class _Congestion:
             longest = yield from self._fill(output)
             if longest is not None:
                 long[output] = longest
-        for number in range(self.setting.plan.buffering.repeats):
+        for number in range(self.setting.plan.buffering.repetitions):
             if number:
                 self.trials = {}
             for output, longest in long.items():

@@ -24,7 +24,7 @@ def calibrate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         maximum = yield from _maximum(setting, size)
         for percent in settings.loads_percent:
             records = []
-            for number in range(1, settings.trials + 1):
+            for number in range(1, settings.repetitions + 1):
                 record = yield from _trial(setting, size, maximum * percent / 100, number, percent)
                 if record is not None:
                     records.append(record)

@@ -47,8 +47,8 @@ def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     deviations = []
     if settings.trial_s < 60:
         deviations.append(f"E3: frames are sent for {settings.trial_s:g} s instead of 60 s")
-    if settings.trials < 3:
-        deviations.append(f"E3: {settings.trials} trials instead of 3")
+    if settings.repetitions < 3:
+        deviations.append(f"E3: {settings.repetitions} trials instead of 3")
     if settings.rate_fps is not None:
         deviations.append("E3: the first rate was given, not the throughput")
     if len(plan.port_fields()) == 2 and len(plan.pairs()) == 1:
@@ -97,7 +97,7 @@ def _size(
 def _trials(setting: Setting, size: int, rate: float, case: str) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
     settings = setting.plan.clock_mismatch
     records = []
-    for number in range(1, settings.trials + 1):
+    for number in range(1, settings.repetitions + 1):
         for _ in range(RETRIES):
             record = yield setting.trial(f"{case} {number}, {size} byte", size, rate, settings.trial_s)
             if record.valid:

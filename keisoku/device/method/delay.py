@@ -29,7 +29,7 @@ def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: delay not measured"))
             continue
         tag = round(rate * settings.tag_after_s)
-        records = yield from repeat(setting, "delay", size, rate, settings.trial_s, settings.trials, tag=tag)
+        records = yield from repeat(setting, "delay", size, rate, settings.trial_s, settings.repetitions, tag=tag)
         rows.append(_row(setting, records))
         fewest = min((_tagged(record) for record in records if record.valid), default=_TAGS)
         if fewest < _TAGS:
@@ -73,7 +73,7 @@ def _tagged(record: TrialRecord) -> int:
 def _deviations(setting: Setting) -> list[str]:
     used, standard = setting.plan.delay, DelaySettings()
     found = [deviations.FIFO]
-    found += rfc8219_deviations.delay(setting, "§7.2", used.trial_s, standard.trial_s, used.trials, used.rate_fps)
+    found += rfc8219_deviations.delay(setting, "§7.2", used.trial_s, standard.trial_s, used.repetitions, used.rate_fps)
     if used.tag_after_s < standard.tag_after_s:
         found.append(f"RFC 8219 §7.2: frames are tagged after {used.tag_after_s:g} s instead of 60 s")
     return found

@@ -21,14 +21,16 @@ def delay_variation(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     IPDV keeps its sign: its distribution is in each trial's record.
     """
     used, standard = setting.plan.delay_variation, DelayVariationSettings()
-    found = rfc8219_deviations.delay(setting, "§7.3", used.trial_s, standard.trial_s, used.trials, used.rate_fps)
+    found = rfc8219_deviations.delay(setting, "§7.3", used.trial_s, standard.trial_s, used.repetitions, used.rate_fps)
     rows = []
     for size in setting.plan.frame_bytes:
         rate = yield from load(setting, size, used.rate_fps)
         if rate == 0:
             rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: nothing was measured"))
             continue
-        records = yield from repeat(setting, "delay variation", size, rate, used.trial_s, used.trials, variation=True)
+        records = yield from repeat(
+            setting, "delay variation", size, rate, used.trial_s, used.repetitions, variation=True
+        )
         rows.append(_row(setting, records))
     return Result(measurement="delay_variation", rows=rows, deviations=found)
 

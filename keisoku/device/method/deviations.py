@@ -86,8 +86,8 @@ def latency(plan: Plan) -> list[str]:
     found += _short("§26.2", "the stream", used.trial_s, standard.trial_s)
     if used.tag_after_s < standard.tag_after_s:
         found.append(f"RFC 2544 §26.2: the tagged frame leaves after {used.tag_after_s:g} s instead of 60 s")
-    if used.trials < standard.trials:
-        found.append(f"RFC 2544 §26.2: {used.trials} repetitions instead of at least {standard.trials}")
+    if used.repetitions < standard.repetitions:
+        found.append(f"RFC 2544 §26.2: {used.repetitions} repetitions instead of at least {standard.repetitions}")
     if used.rate_fps is not None:
         found.append("RFC 2544 §26.2: latency was measured at a given load, not at the throughput")
     else:
@@ -109,8 +109,10 @@ def back_to_back(plan: Plan) -> list[str]:
     """RFC 2544 §26.4 and RFC 9004 §6.2, which wants longer waits than 2 s behind bursts longer than 2 s."""
     used = plan.back_to_back
     found = _searched(plan)
-    if used.trials < BackToBackSettings().trials:
-        found.append(f"RFC 2544 §26.4: {used.trials} tests instead of at least 50 (RFC 9004 §6.3: a number to report)")
+    if used.repetitions < BackToBackSettings().repetitions:
+        found.append(
+            f"RFC 2544 §26.4: {used.repetitions} tests instead of at least 50 (RFC 9004 §6.3: a number to report)"
+        )
     if plan.phases.drain_s < PhaseSettings().drain_s:
         found.append(
             f"RFC 9004 §6.2: after the last expected frame {plan.phases.drain_s:g} s are waited instead of at least 2 s"

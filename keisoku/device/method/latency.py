@@ -48,10 +48,10 @@ def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialR
     settings = setting.plan.latency
     tag = round(rate * settings.tag_after_s)
     records = []
-    for number in range(1, settings.trials + 1):
+    for number in range(1, settings.repetitions + 1):
         for _ in range(RETRIES):
             record = yield setting.trial(
-                f"latency {number} of {settings.trials}, {size} byte", size, rate, settings.trial_s, tag=tag
+                f"latency {number} of {settings.repetitions}, {size} byte", size, rate, settings.trial_s, tag=tag
             )
             if record.valid:
                 break

@@ -74,7 +74,7 @@ class _Bursts:
             return self._row_of({}, alone)
         fps = self.full.fps * settings.intensity_percent / 100
         most = max(1, int(fps * settings.trial_s))
-        for _ in range(settings.repeats):
+        for _ in range(settings.repetitions):
             first = self.brackets[-1].passed if self.brackets else _FIRST_FRAMES
             stride = settings.step_frames if self.brackets else _FIRST_FRAMES
             yield from self._search(first, most, stride, fps, alone)

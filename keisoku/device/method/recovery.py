@@ -49,7 +49,7 @@ def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         if by_tester and overload == maximum:
             bounded[size] = maximum
         found = []
-        for number in range(1, settings.trials + 1):
+        for number in range(1, settings.repetitions + 1):
             one = yield from _trial(setting, size, overload, number)
             if one is not None:
                 found.append(one)
@@ -85,7 +85,7 @@ def _trial(
         for share, start_ns, duration_ns in ((1.0, 0, step_ns), (STEP, step_ns, watch_ns))
         for transmit, receive in ways
     ]
-    purpose = f"recovery {number} of {settings.trials}, {size} byte"
+    purpose = f"recovery {number} of {settings.repetitions}, {size} byte"
     trial = setting.trial(purpose, size, overload, settings.overload_s + settings.watch_s)
     for _ in range(1 + RETRIES):
         record = yield trial.model_copy(update={"flows": tuple(flows)})
@@ -139,8 +139,8 @@ def _row(setting: Setting, size: int, throughput: float, overload: float, found:
         full = overload < OVERLOAD * TESTER_MARGIN * throughput
         why = "no higher rate can be offered" if full else "its buffer held the surplus"
         remarks.append(f"the device was not overloaded: it lost nothing at the higher rate ({why})")
-    if len(found) < settings.trials:
-        remarks.append(f"the tester spoiled {settings.trials - len(found)} of {settings.trials} trials")
+    if len(found) < settings.repetitions:
+        remarks.append(f"the tester spoiled {settings.repetitions - len(found)} of {settings.repetitions} trials")
     if times:
         spread = 2 * statistics.stdev(times) / len(times) ** 0.5 if len(times) > 1 else 0.0
         uncertainty = spread + max(one.uncertainty_ns for one in found)

@@ -44,7 +44,7 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: not measured"))
             continue
         found = []
-        for number in range(1, settings.trials + 1):
+        for number in range(1, settings.repetitions + 1):
             record = yield from _trial(setting, size, rate, number, by_hand)
             if record is not None:
                 found.append(_outage(setting, record))
@@ -67,7 +67,7 @@ def _trial(
     setting: Setting, size: int, rate: float, number: int, by_hand: bool
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
     settings = setting.plan.reset
-    purpose = f"reset {number} of {settings.trials}, {size} byte"
+    purpose = f"reset {number} of {settings.repetitions}, {size} byte"
     if by_hand:
         purpose += f": reset the device after {settings.stable_s:g} s of load"
     trial = setting.trial(purpose, size, rate, settings.stable_s + settings.watch_s)
@@ -119,8 +119,8 @@ def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
         remarks.append(f"frames were lost in the first {settings.stable_s:g} s, when the device has to be stable")
     if all(one.lost_frames == 0 for one in found):
         remarks.append("no loss")  # RFC 6201 §3: "In this case, only 'no loss' is reported."
-    if len(found) < settings.trials:
-        remarks.append(f"the tester spoiled {settings.trials - len(found)} of {settings.trials} trials")
+    if len(found) < settings.repetitions:
+        remarks.append(f"the tester spoiled {settings.repetitions - len(found)} of {settings.repetitions} trials")
     offered = sum(one.record.offered_fps for one in found) / len(found)
     figures = {
         "offered": Quantity(value=offered, unit="frames/s"),

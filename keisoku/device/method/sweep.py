@@ -57,7 +57,7 @@ def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, Trial
             f"sweep {size} byte",
             size,
             rate,
-            settings.samples * settings.sample_s,
+            settings.repetitions * settings.sample_s,
             interval_ns=round(settings.sample_s * NS_PER_S),
         )
         if not beyond_tester(record):

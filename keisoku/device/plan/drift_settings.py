@@ -21,7 +21,7 @@ class ClockMismatchSettings(Settings):
     """E3: every frame stamped at the throughput rate, and again where the drift has vanished."""
 
     trial_s: float = Field(60.0, gt=0)
-    trials: int = Field(3, ge=1)
+    repetitions: int = Field(3, ge=1)
     """Repetitions at each rate, averaged (default 3)."""
     rate_fps: float | None = Field(None, gt=0)
     """The first rate; the throughput of each size if not given."""

@@ -14,7 +14,7 @@ from keisoku.run.settings import Settings
 class BackToBackSettings(Settings):
     """RFC 9004: the longest burst at the maximum rate that loses no frame, searched for N times."""
 
-    trials: int = Field(50, ge=1)
+    repetitions: int = Field(50, ge=1)
     """Searches of each size, N (default 50, as RFC 2544 has it)."""
     limit_s: float = Field(30.0, gt=0, le=300)
     """The longest burst tried, as the time to send it; RFC 9004 §6.2: configurable to 30 s at least."""
@@ -28,7 +28,7 @@ class RecoverySettings(Settings):
     overload_s: float = Field(60.0, gt=0)
     watch_s: float = Field(60.0, gt=0)
     """How long losses are looked for after the step down (default 60 s)."""
-    trials: int = Field(5, ge=1)
+    repetitions: int = Field(5, ge=1)
     """Repetitions that are averaged (default 5)."""
     rate_fps: float | None = Field(None, gt=0)
     """The throughput to go by; it is measured if not given."""
@@ -41,7 +41,7 @@ class ResetSettings(Settings):
     """Load without a loss before the reset (default 15 s)."""
     watch_s: float = Field(60.0, gt=0)
     """Load from the reset on: longer than the device needs to come back (default 60 s)."""
-    trials: int = Field(3, ge=1)
+    repetitions: int = Field(3, ge=1)
     """Resets that are averaged (default 3)."""
     rate_fps: float | None = Field(None, gt=0)
     """Load to measure at; the throughput of each size if not given."""

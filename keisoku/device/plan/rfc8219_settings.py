@@ -19,7 +19,7 @@ class DelayVariationSettings(Settings):
     """RFC 8219 §7.3: all frames of at least 60 s, 20 times."""
 
     trial_s: float = Field(60.0, gt=0)
-    trials: int = Field(20, ge=1)
+    repetitions: int = Field(20, ge=1)
     """Repetitions (default 20)."""
     rate_fps: float | None = Field(None, gt=0)
     """Load to measure at; the throughput of each size if not given."""

@@ -43,7 +43,7 @@ class BufferingSettings(Settings):
     """Outputs that are tested in turn; of port pairs all are congested at once."""
     step_frames: int = Field(1, ge=1)
     """The search for the inflection ends when it is known to so many oversubscribing frames (default 1)."""
-    repeats: int = Field(3, ge=1)
+    repetitions: int = Field(3, ge=1)
     """Repetitions of each test, for its variation (default 3)."""
     maximum_fps: float | None = Field(None, gt=0)
     """What 100 % means; the maximum of the link if not given."""
@@ -59,7 +59,7 @@ class MicroburstSettings(Settings):
     """Outputs that are tested in turn."""
     step_frames: int = Field(1, ge=1)
     """The search ends when the burst of each port is known to so many frames (default 1)."""
-    repeats: int = Field(3, ge=1)
+    repetitions: int = Field(3, ge=1)
     """Repetitions, of which the mean is reported (default 3)."""
     maximum_fps: float | None = Field(None, gt=0)
     """What 100 % means; the maximum of the link if not given."""

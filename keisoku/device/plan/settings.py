@@ -68,7 +68,7 @@ class LatencySettings(Settings):
     trial_s: float = Field(120.0, gt=0)
     tag_after_s: float = Field(60.0, ge=0)
     """When the tagged frame leaves; half way through a trial that is shorter than 120 s."""
-    trials: int = Field(20, ge=1)
+    repetitions: int = Field(20, ge=1)
     """Repetitions (default 20)."""
     rate_fps: float | None = Field(None, gt=0)
     """Load to measure at; the throughput of each size if not given."""
@@ -94,7 +94,7 @@ class LossSettings(Settings):
 class SweepSettings(Settings):
     """E1: each size at the smallest gap, one latency value a second, least-squares line."""
 
-    samples: int = Field(10, ge=1)
+    repetitions: int = Field(10, ge=1)
     """Latency samples of each size (default 10)."""
     sample_s: float = Field(1.0, gt=0)
     rate_fps: float | None = Field(None, gt=0)
@@ -105,7 +105,7 @@ class CalibrateSettings(Settings):
     """The tester on a bare cable: bias and spread per frame size and load."""
 
     trial_s: float = Field(1.0, gt=0)
-    trials: int = Field(5, ge=2)
+    repetitions: int = Field(5, ge=2)
     """Repetitions of each size and load (default 5)."""
     loads_percent: tuple[float, ...] = (1.0, 10.0, 50.0, 90.0)
     """Loads as shares of what the tester can offer on the cable."""
