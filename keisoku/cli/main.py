@@ -13,29 +13,71 @@ from keisoku.cli.lazy_group import LazyGroup
 from keisoku.cli.renamed import RENAMED
 from keisoku.errors import KeisokuError
 
-NAMES = (
-    "run",
-    "app",
+GROUPS = {
+    "Start here": ("throughput", "latency", "loss", "run", "ports", "devices", "lab", "clean"),
+    "RFC 2544 and its successors": (
+        "trial",
+        "back-to-back",
+        "recovery",
+        "reset",
+        "delay",
+        "delay-variation",
+        "reordering",
+        "mlr",
+        "sweep",
+        "buffer-over-time",
+        "clock-mismatch",
+        "calibrate",
+        "cable-series",
+    ),
+    "Switches": (
+        "forwarding",
+        "congestion",
+        "forward-pressure",
+        "address-caching",
+        "address-learning",
+        "errored-frames",
+        "broadcast",
+        "line-rate",
+        "buffering",
+        "microburst",
+        "head-of-line",
+        "incast",
+        "port-map",
+    ),
+    "Paths and streams": ("path", "stream"),
+    "Whole systems": ("app",),
+    "Clocks": ("clock",),
+    "Results": ("report", "compare", "query", "analyse", "study"),
+    "Captures": ("capture", "find", "replay"),
+    "FPGA instrument": ("fpga",),
+    "Services": ("serve",),
+}
+"""Every command, in the order of the help."""
+
+_MODULES = (
     "analyse",
-    "report",
-    "compare",
-    "study",
+    "app",
     "cable-series",
-    "clock",
-    "query",
     "capture",
+    "clean",
+    "clock",
+    "compare",
+    "devices",
     "find",
-    "replay",
-    "serve",
     "fpga",
     "lab",
     "path",
-    "stream",
-    "devices",
     "ports",
-    "clean",
+    "query",
+    "replay",
+    "report",
+    "run",
+    "serve",
+    "stream",
+    "study",
 )
-
+"""Commands with a module each; all others are procedures."""
 _HOMES = {
     "app": "system.group",
     "clock": "clock.group",
@@ -56,6 +98,14 @@ class Commands(LazyGroup):
 
         return sorted([*super().list_commands(ctx), *procedures.names()])
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Grouped, each with the first sentence of its help."""
+        for title, names in GROUPS.items():
+            found = [(name, command) for name in names if (command := self.get_command(ctx, name)) is not None]
+            limit = formatter.width - 6 - max(map(len, names))
+            with formatter.section(title):
+                formatter.write_dl([(name, command.get_short_help_str(limit)) for name, command in found])
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """None if there is none of this name."""
         if found := super().get_command(ctx, cmd_name):
@@ -67,7 +117,7 @@ class Commands(LazyGroup):
 
 @click.group(
     cls=Commands,
-    modules={name: f"keisoku.cli.{_HOMES.get(name, name.replace('-', '_'))}" for name in NAMES},
+    modules={name: f"keisoku.cli.{_HOMES.get(name, name.replace('-', '_'))}" for name in _MODULES},
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__)
