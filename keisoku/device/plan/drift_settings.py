@@ -12,7 +12,7 @@ class BufferOverTimeSettings(Settings):
 
     trial_s: float = Field(100.0, gt=0)
     sample_s: float = Field(1.0, gt=0)
-    """Width of a sample: what is shorter is averaged away (default 1 s)."""
+    """Width of a sample: what is shorter is averaged away."""
     rate_fps: float | None = Field(None, gt=0)
     """Load for every size; the smallest gap (100 % of the link) if not given."""
 
@@ -22,7 +22,7 @@ class ClockMismatchSettings(Settings):
 
     trial_s: float = Field(60.0, gt=0)
     repetitions: int = Field(3, ge=1)
-    """Repetitions at each rate, averaged (default 3)."""
+    """Repetitions at each rate, averaged."""
     rate_fps: float | None = Field(None, gt=0)
     """The first rate; the throughput of each size if not given."""
     lowered_percent: float | None = Field(None, gt=0, lt=100)

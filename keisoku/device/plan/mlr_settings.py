@@ -36,9 +36,9 @@ class MlrSettings(Settings):
     """NDR and PDR by MLRsearch (draft-ietf-bmwg-mlrsearch)."""
 
     goals: Literal["rfc2544", "tst009", "csit"] = "rfc2544"
-    """Which trials a bound needs: rfc2544 (default), tst009 or csit."""
+    """Which trials a bound needs: rfc2544 (what holds if none is named), tst009 or csit."""
     loss_percent: tuple[Percent, ...] = Field((0.0, 0.5), min_length=1)
-    """Loss ratio of each goal: 0 is NDR, others are PDR (default 0, 0.5)."""
+    """Loss ratio of each goal: 0 is NDR, others are PDR."""
     trial_s: float | None = Field(None, gt=0)
     """Final trial duration, in place of the preset's."""
     sum_s: float | None = Field(None, gt=0)
@@ -48,7 +48,7 @@ class MlrSettings(Settings):
     initial_s: float | None = Field(None, gt=0)
     """Shortest trials of the search (default 1 s, or the final duration if that is shorter)."""
     width_percent: float = Field(0.5, gt=0, lt=100)
-    """How close the bounds must be, relative to the upper one (default 0.5)."""
+    """How close the bounds must be, relative to the upper one."""
     controller: Literal["mlrsearch", "descent"] = "mlrsearch"
     """Who chooses loads: the package MLRsearch, or for loss goals of 0 without exceeding ours, which is quicker."""
     maximum_fps: float | None = Field(None, gt=0)
@@ -56,7 +56,7 @@ class MlrSettings(Settings):
     minimum_fps: float | None = Field(None, gt=0)
     """Least load tried (default a ten-thousandth of the highest)."""
     ceiling_percent: float = Field(99.98, gt=0, le=100)
-    """Highest load, of the maximum of the link (default 99.98: clocks differ by up to 100 ppm each way)."""
+    """Highest load, of the maximum of the link (clocks differ by up to 100 ppm each way)."""
     stop_at_loss: bool = True
     """End a trial when more frames are lost than its goal allows, where one such trial decides."""
 

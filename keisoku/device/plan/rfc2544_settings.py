@@ -15,11 +15,11 @@ class BackToBackSettings(Settings):
     """RFC 9004: the longest burst at the maximum rate that loses no frame, searched for N times."""
 
     repetitions: int = Field(50, ge=1)
-    """Searches of each size, N (default 50, as RFC 2544 has it)."""
+    """Searches of each size, N."""
     limit_s: float = Field(30.0, gt=0, le=300)
     """The longest burst tried, as the time to send it; RFC 9004 §6.2: configurable to 30 s at least."""
     step_frames: int = Field(1, ge=1)
-    """The search ends when a clean and a lossy burst differ by so many frames (default 1)."""
+    """The search ends when a clean and a lossy burst differ by so many frames."""
 
 
 class RecoverySettings(Settings):
@@ -27,9 +27,9 @@ class RecoverySettings(Settings):
 
     overload_s: float = Field(60.0, gt=0)
     watch_s: float = Field(60.0, gt=0)
-    """How long losses are looked for after the step down (default 60 s)."""
+    """How long losses are looked for after the step down."""
     repetitions: int = Field(5, ge=1)
-    """Repetitions that are averaged (default 5)."""
+    """Repetitions that are averaged."""
     rate_fps: float | None = Field(None, gt=0)
     """The throughput to go by; it is measured if not given."""
 
@@ -38,10 +38,10 @@ class ResetSettings(Settings):
     """RFC 6201: a load at the throughput while the device is reset."""
 
     stable_s: float = Field(15.0, gt=0)
-    """Load without a loss before the reset (default 15 s)."""
+    """Load without a loss before the reset."""
     watch_s: float = Field(60.0, gt=0)
-    """Load from the reset on: longer than the device needs to come back (default 60 s)."""
+    """Load from the reset on: longer than the device needs to come back."""
     repetitions: int = Field(3, ge=1)
-    """Resets that are averaged (default 3)."""
+    """Resets that are averaged."""
     rate_fps: float | None = Field(None, gt=0)
     """Load to measure at; the throughput of each size if not given."""

@@ -21,9 +21,9 @@ class ForwardingSettings(Settings):
 
     trial_s: float = Field(30.0, gt=0, le=LONGEST_S)
     loads_percent: tuple[Percent, ...] = Field((100, 90, 80, 70, 60, 50, 40, 30, 20, 10), min_length=1)
-    """Loads at which the forwarding rate is measured (default 100, 90, … 10)."""
+    """Loads at which the forwarding rate is measured."""
     resolution_percent: float = Field(0.1, gt=0, le=50)
-    """The search for the throughput ends when lossless and lossy load are this close (default 0.1)."""
+    """The search for the throughput ends when lossless and lossy load are this close."""
     maximum_fps: float | None = Field(None, gt=0)
     """What 100 % means at each port; the theoretical maximum of the link if not given."""
 
@@ -46,22 +46,22 @@ class AddressSettings(Settings):
     """What both tests of the address table need."""
 
     ageing_s: float = Field(300.0, gt=0)
-    """The device's ageing time, which must be known; each trial is followed by a pause of that length (default 300)."""
+    """The device's ageing time, which must be known; each trial is followed by a pause of that length."""
     test_fps: float = Field(1000.0, gt=0)
-    """Rate of the test frames, one to each address (default 1000)."""
+    """Rate of the test frames, one to each address."""
     settle_s: float = Field(1.0, ge=0)
-    """Between the last learning frame and the first test frame (default 1)."""
+    """Between the last learning frame and the first test frame."""
 
 
 class AddressCachingSettings(AddressSettings):
     """RFC 2889 §5.7: how many addresses a device learns, by binary search."""
 
     addresses: int = Field(1024, ge=1, le=MOST_ADDRESSES)
-    """Where the search starts (default 1024)."""
+    """Where the search starts."""
     most_addresses: int = Field(MOST_ADDRESSES, ge=1, le=MOST_ADDRESSES)
-    """Where it ends (default and at most 65536)."""
+    """Where it ends (at most 65536)."""
     learning_fps: float = Field(1000.0, gt=0)
-    """Rate at which new addresses are offered; it must be below what the device learns (default 1000)."""
+    """Rate at which new addresses are offered; it must be below what the device learns."""
 
 
 class AddressLearningSettings(AddressSettings):
@@ -72,7 +72,7 @@ class AddressLearningSettings(AddressSettings):
     maximum_fps: float | None = Field(None, gt=0)
     """Search below this rate; the theoretical maximum of the link if not given."""
     resolution_percent: float = Field(1.0, gt=0, le=50)
-    """The search ends when the rates that were learned and not learned are this close (default 1)."""
+    """The search ends when the rates that were learned and not learned are this close."""
 
 
 class ErroredFramesSettings(Settings):
@@ -82,9 +82,9 @@ class ErroredFramesSettings(Settings):
     errors: tuple[Error, ...] = Field(("oversize",), min_length=1)
     """Which errors: oversize; undersize, crc, dribble and alignment need the FPGA engine."""
     largest_bytes: int = Field(1518, ge=64)
-    """The largest frame that the device should forward; oversize frames have one byte more (default 1518)."""
+    """The largest frame that the device should forward; oversize frames have one byte more."""
     load_percent: Percent = 100.0
-    """Of the maximum (default 100)."""
+    """Of the maximum."""
     maximum_fps: float | None = Field(None, gt=0)
     """What 100 % means; the theoretical maximum of the link if not given."""
 
@@ -94,6 +94,6 @@ class BroadcastSettings(Settings):
 
     trial_s: float = Field(30.0, gt=0, le=LONGEST_S)
     resolution_percent: float = Field(0.1, gt=0, le=50)
-    """The search ends when lossless and lossy load are this close (default 0.1)."""
+    """The search ends when lossless and lossy load are this close."""
     maximum_fps: float | None = Field(None, gt=0)
     """Search below this load; the theoretical maximum of the link if not given."""

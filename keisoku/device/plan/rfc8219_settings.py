@@ -20,7 +20,7 @@ class DelayVariationSettings(Settings):
 
     trial_s: float = Field(60.0, gt=0)
     repetitions: int = Field(20, ge=1)
-    """Repetitions (default 20)."""
+    """Repetitions."""
     rate_fps: float | None = Field(None, gt=0)
     """Load to measure at; the throughput of each size if not given."""
 
@@ -30,6 +30,6 @@ class ReorderingSettings(Settings):
 
     trial_s: float = Field(60.0, gt=0)
     loads_percent: tuple[float, ...] = Field((10.0, 50.0, 90.0, 100.0), min_length=1)
-    """Loads as shares of the maximum (default 10,50,90,100)."""
+    """Loads as shares of the maximum."""
     maximum_fps: float | None = Field(None, gt=0)
     """What 100 % means; the theoretical maximum of the link if not given."""

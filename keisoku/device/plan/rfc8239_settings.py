@@ -24,7 +24,7 @@ class LineRateSettings(Settings):
 
     trial_s: float = Field(60.0, gt=0)
     loads_percent: tuple[_LineShare, ...] = Field((LINE_RATE_PERCENT,), min_length=1)
-    """Loads as shares of the line rate, at most 99.98 (default); lower ones show how latency depends on load."""
+    """Loads as shares of the line rate, at most 99.98; lower ones show how latency depends on load."""
     maximum_fps: float | None = Field(None, gt=0)
     """What 100 % means; the maximum of the link if not given."""
 
@@ -34,17 +34,17 @@ class BufferingSettings(Settings):
 
     trial_s: float = Field(10.0, gt=0)
     load_percent: _LineShare = LINE_RATE_PERCENT
-    """Of the line rate, what each output is sent before it is oversubscribed (default 99.98)."""
+    """Of the line rate, what each output is sent before it is oversubscribed."""
     oversubscription_percent: float = Field(1.0, gt=0, le=100)
-    """Of the line rate, what is sent on top: the known congestion (default 1)."""
+    """Of the line rate, what is sent on top: the known congestion."""
     cases: tuple[Literal["port", "pairs", "many-to-one"], ...] = Field(("port", "pairs", "many-to-one"), min_length=1)
     """Congested are one output, those of all port pairs, one output from all other ports (default: all three)."""
     outputs: Literal["each", "last"] = "each"
     """Outputs that are tested in turn; of port pairs all are congested at once."""
     step_frames: int = Field(1, ge=1)
-    """The search for the inflection ends when it is known to so many oversubscribing frames (default 1)."""
+    """The search for the inflection ends when it is known to so many oversubscribing frames."""
     repetitions: int = Field(3, ge=1)
-    """Repetitions of each test, for its variation (default 3)."""
+    """Repetitions of each test, for its variation."""
     maximum_fps: float | None = Field(None, gt=0)
     """What 100 % means; the maximum of the link if not given."""
 
@@ -54,13 +54,13 @@ class MicroburstSettings(Settings):
 
     trial_s: float = Field(1.0, gt=0)
     intensity_percent: float = Field(100.0, gt=0, le=100)
-    """Of the line rate within the burst (default 100: the smallest gap)."""
+    """Of the line rate within the burst (100: the smallest gap)."""
     outputs: Literal["each", "last"] = "each"
     """Outputs that are tested in turn."""
     step_frames: int = Field(1, ge=1)
-    """The search ends when the burst of each port is known to so many frames (default 1)."""
+    """The search ends when the burst of each port is known to so many frames."""
     repetitions: int = Field(3, ge=1)
-    """Repetitions, of which the mean is reported (default 3)."""
+    """Repetitions, of which the mean is reported."""
     maximum_fps: float | None = Field(None, gt=0)
     """What 100 % means; the maximum of the link if not given."""
 
@@ -70,7 +70,7 @@ class HeadOfLineSettings(Settings):
 
     trial_s: float = Field(30.0, gt=0)
     load_percent: _LineShare = LINE_RATE_PERCENT
-    """Of the line rate, what each sending port sends (default 99.98)."""
+    """Of the line rate, what each sending port sends."""
     shifts: int | None = Field(None, ge=1)
     """So many times the groups of four are moved by one port; as many as there are ports if not given."""
     maximum_fps: float | None = Field(None, gt=0)
@@ -82,13 +82,13 @@ class IncastSettings(Settings):
 
     trial_s: float = Field(10.0, gt=0)
     steady_ports: int = Field(1, ge=0)
-    """Ports that send all the time, in place of TCP; the others send bursts (default 1)."""
+    """Ports that send all the time, in place of TCP; the others send bursts."""
     steady_percent: _LineShare | None = None
     """Of the line rate, what these send together; what the bursts leave of 99.98 if not given."""
     burst_frames: int = Field(64, ge=1)
-    """Frames of each port's burst, at the smallest gap (default 64)."""
+    """Frames of each port's burst, at the smallest gap."""
     period_s: float = Field(0.01, gt=0)
-    """From the start of a burst to that of the next; all ports' bursts start together (default 0.01)."""
+    """From the start of a burst to that of the next; all ports' bursts start together."""
     outputs: Literal["each", "last"] = "last"
     """Receivers that are tested in turn."""
     maximum_fps: float | None = Field(None, gt=0)

@@ -53,11 +53,11 @@ class ThroughputSettings(Settings):
     search_s: float | None = Field(None, gt=0)
     """Length of the trials of the search; the same as `trial_s` if not given."""
     resolution_percent: float = Field(0.1, gt=0, le=50)
-    """The search ends when lossless and lossy load are this close, relative to the latter (default 0.1)."""
+    """The search ends when lossless and lossy load are this close, relative to the latter."""
     maximum_fps: float | None = Field(None, gt=0)
     """Search below this load even if the link could carry more."""
     ceiling_percent: float = Field(99.98, gt=0, le=100)
-    """Highest load, of the maximum of the link (default 99.98: clocks differ by up to 100 ppm each way)."""
+    """Highest load, of the maximum of the link (clocks differ by up to 100 ppm each way)."""
     stop_at_loss: bool = True
     """End a trial at its first lost frame, which decides it."""
 
@@ -69,7 +69,7 @@ class LatencySettings(Settings):
     tag_after_s: float = Field(60.0, ge=0)
     """When the tagged frame leaves; half way through a trial that is shorter than 120 s."""
     repetitions: int = Field(20, ge=1)
-    """Repetitions (default 20)."""
+    """Repetitions."""
     rate_fps: float | None = Field(None, gt=0)
     """Load to measure at; the throughput of each size if not given."""
 
@@ -86,7 +86,7 @@ class LossSettings(Settings):
 
     trial_s: float = Field(60.0, gt=0)
     step_percent: float = Field(10.0, gt=0, le=10)
-    """Step between loads (default and at most 10)."""
+    """Step between loads (at most 10)."""
     maximum_fps: float | None = Field(None, gt=0)
     """What 100 % means; the theoretical maximum of the link if not given."""
 
@@ -95,7 +95,7 @@ class SweepSettings(Settings):
     """E1: each size at the smallest gap, one latency value a second, least-squares line."""
 
     repetitions: int = Field(10, ge=1)
-    """Latency samples of each size (default 10)."""
+    """Latency samples of each size."""
     sample_s: float = Field(1.0, gt=0)
     rate_fps: float | None = Field(None, gt=0)
     """Load for every size; the smallest gap (100 % of the link) if not given."""
@@ -106,7 +106,7 @@ class CalibrateSettings(Settings):
 
     trial_s: float = Field(1.0, gt=0)
     repetitions: int = Field(5, ge=2)
-    """Repetitions of each size and load (default 5)."""
+    """Repetitions of each size and load."""
     loads_percent: tuple[float, ...] = (1.0, 10.0, 50.0, 90.0)
     """Loads as shares of what the tester can offer on the cable."""
     length_m: float | None = Field(None, ge=0)
