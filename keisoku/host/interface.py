@@ -12,7 +12,7 @@ from pyroute2 import IPRoute, NetlinkError
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.ethtool import offloads, set_offload
-from keisoku.host.namespace import within
+from keisoku.host.namespace import named, within
 
 _OFFLOADS = {"tso": "TCP segmentation", "gso": "generic segmentation", "gro": "GRO"}
 _Outcome = TypeVar("_Outcome")
@@ -42,7 +42,7 @@ class Interface:
                 same = _inode() == self.inode and self.index in ip.link_lookup(ifname=self.name)
             return work() if same else None
 
-        place = Path(self.namespace) if self.namespace else None
+        place = named(self.namespace)
         if place and not place.exists():
             return None
         try:

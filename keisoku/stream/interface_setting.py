@@ -14,7 +14,7 @@ from pyroute2 import IPRoute, NetlinkError
 
 from keisoku.errors import EngineError
 from keisoku.host.interface import Interface, change, settings
-from keisoku.host.namespace import within
+from keisoku.host.namespace import named, within
 from keisoku.host.undo import record, undo, undo_left
 
 
@@ -25,7 +25,7 @@ class InterfaceSetting:
     """
 
     def __init__(self, namespace: str | None, peer: str) -> None:
-        self._namespace, self._peer = Path(namespace) if namespace else None, peer
+        self._namespace, self._peer = named(namespace), peer
         self._entry: Path | None = None
         self._before: dict[str, int | bool] = {}
         self.interface = ""
