@@ -48,7 +48,7 @@ class Interface:
         try:
             return within(place, checked)
         except NetlinkError as error:
-            if error.code == errno.ENODEV:  # gone meanwhile
+            if error.code in (errno.ENODEV, errno.ENOENT):  # gone meanwhile
                 return None
             raise
 

@@ -12,7 +12,6 @@ import itertools
 import json
 import os
 import re
-import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -93,20 +92,6 @@ def undo_left() -> list[str]:
         with suppress(EngineError):
             done += undo(entry)
     return done
-
-
-class TemporaryFolder:
-    """A new folder of this user's only, in the system's folder for such, until `remove`."""
-
-    def __init__(self, kind: str) -> None:
-        undo_left()
-        self.path = Path(tempfile.gettempdir()) / f"keisoku-{kind}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._entry = record("folder", path=str(self.path))
-        self.path.mkdir(mode=0o700)
-
-    def remove(self) -> None:
-        """With all that is in it; twice is no error."""
-        undo(self._entry)
 
 
 def _undo(entry: Path) -> str | None:

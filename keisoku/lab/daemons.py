@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from keisoku.errors import EngineError
+from keisoku.host.child import Child
 from keisoku.host.namespace import Namespace
-from keisoku.host.process import born_at
 from keisoku.host.program import Program
 from keisoku.host.undo import record, undo
 
 FOLDER = Path("/run")
 """Where the directories are: in memory, and root's, so nobody can put a name there before us."""
 _PATIENCE_S = 10.0
-_HELD = 'read -r _ && exec "$@" </dev/null'
-"""A child that begins only when it is told, and never if we die first: its number is in the journal before."""
 
 
 class Daemons:
@@ -28,7 +25,7 @@ class Daemons:
     def __init__(self, namespace: Namespace) -> None:
         self.directory = FOLDER / namespace.name
         self._entries: list[Path] = []
-        self._children: list[subprocess.Popen[bytes]] = []
+        self._children: list[Child] = []
 
     def make_directory(self) -> Path:
         """Makes the directory, for nobody else to read."""
@@ -47,23 +44,19 @@ class Daemons:
             os.sched_setaffinity(0, {core})  # of this short-lived thread, and so of its child
         log = self.directory / f"{program.name}.log"
         with log.open("wb") as output:
-            child = subprocess.Popen(
-                ["/bin/sh", "-c", _HELD, "sh", program.path or program.name, *arguments],
-                stdin=subprocess.PIPE,
+            child = Child(
+                [program.path or program.name, *arguments],
                 stdout=output,
                 stderr=output,
                 cwd=self.directory,
                 env=os.environ | environment,
                 start_new_session=True,  # Ctrl-C is for the tester, which then ends its daemons in order
             )
-        assert child.stdin
         self._children.append(child)
-        with child.stdin:
-            self._entries.append(record("process", name=program.name, number=child.pid, born=born_at(child.pid)))
-            child.stdin.write(b"\n")
+        self._entries.append(child.entry)
         deadline = time.monotonic() + _PATIENCE_S
         while not listens(ready):
-            if child.poll() is not None or time.monotonic() > deadline:
+            if child.ended() or time.monotonic() > deadline:
                 said = log.read_text(errors="replace").strip().splitlines()
                 raise EngineError(f"{program.name} did not start: {said[-1] if said else 'it said nothing'}")
             time.sleep(0.005)
@@ -72,7 +65,7 @@ class Daemons:
         """End all and remove the directory; no error if there is none."""
         undo(*self._entries)
         while self._children:
-            self._children.pop().wait()
+            self._children.pop().end()
 
 
 def listens(path: Path) -> bool:

@@ -12,7 +12,7 @@ from keisoku._core import Wire
 from keisoku.device.capture.port import CapturePort
 from keisoku.device.engine.port_capture import PortCapture
 from keisoku.errors import EngineError
-from keisoku.host.undo import TemporaryFolder
+from keisoku.host.temporary_folder import TemporaryFolder
 from keisoku.otg.capture_filter import BitFilter, filters
 from keisoku.otg.node import Node
 from keisoku.otg.pcap import received

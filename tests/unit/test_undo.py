@@ -13,15 +13,18 @@ import pytest
 
 from keisoku.errors import EngineError
 from keisoku.host import undo
+from keisoku.host.child import Child
 from keisoku.host.process import born_at, end, lives
-from keisoku.host.undo import TemporaryFolder, record
+from keisoku.host.temporary_folder import TemporaryFolder
+from keisoku.host.undo import record
 
 _CHILD = """
 import os, sys
 from pathlib import Path
 from keisoku.host import undo
+from keisoku.host.temporary_folder import TemporaryFolder
 undo.FOLDER = Path(sys.argv[1])
-folder = undo.TemporaryFolder("test")
+folder = TemporaryFolder("test")
 (folder.path / "file").write_text("x")
 {}
 """
@@ -121,3 +124,25 @@ def test_a_process_is_ended_by_number_and_birth() -> None:
         assert end(one.pid, born)
         assert one.wait() == -signal.SIGTERM
         assert not lives(one.pid) and not end(one.pid, born)
+
+
+def test_a_child_begins_once_its_entry_is_there_and_ends_with_its_process(journal: Path, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    one = Child(["/bin/sh", "-c", f"ls {journal} >{begun}.new; mv {begun}.new {begun}; sleep 60"])
+    while not begun.exists():
+        assert not one.ended()
+        os.sched_yield()
+    assert begun.read_text().split() == [one.entry.name]
+    one.end()
+    one.end()
+    assert one.ended() and not list(journal.iterdir())
+
+
+def test_a_child_whose_entry_cannot_be_written_never_begins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: object, **__: object) -> Path:
+        raise EngineError("the disk is full")
+
+    monkeypatch.setattr("keisoku.host.child.record", full)
+    with pytest.raises(EngineError, match="full"):
+        Child(["touch", str(tmp_path / "begun")])
+    assert not (tmp_path / "begun").exists()

@@ -19,7 +19,7 @@ from typing import Self
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.program import Program
-from keisoku.host.undo import TemporaryFolder
+from keisoku.host.temporary_folder import TemporaryFolder
 
 SCHEME = "ssh://"
 SSH = Program("ssh", "openssh-client")
