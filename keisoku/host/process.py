@@ -11,15 +11,15 @@ from pathlib import Path
 _GRACE_S, _PATIENCE_S = 2.0, 10.0
 
 
-def lives(process: int, born: int | None = None) -> bool:
-    """Also where the process is another user's. `born`: when it began, if that was kept."""
+def lives(process: int, born: int) -> bool:
+    """Also where the process is another user's, and where nobody may see when it began."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         pass
-    return born is None or born_at(process) == born
+    return born_at(process) in (born, 0)
 
 
 def born_at(process: int) -> int:

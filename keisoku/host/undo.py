@@ -14,14 +14,12 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pyroute2 import NetlinkError
-
-from keisoku.errors import EngineError, KeisokuError
+from keisoku.errors import EngineError
 from keisoku.host import discipline, process
 from keisoku.host.interface import Interface, change
 from keisoku.host.namespace import Namespace, uninterrupted
@@ -37,21 +35,17 @@ def record(action: str, **arguments: Any) -> Path:
 
     `action` is one of `_ACTIONS`, which takes these arguments, ready for JSON.
     """
-    folder, number = next(_folders(create=True), None), next(_numbers)
-    if folder is None:
-        raise EngineError(
-            f"no journal can be written in {FOLDER} or {tempfile.gettempdir()}; make one of them writable"
-        )
+    number = next(_numbers)
     if number == 1:
         atexit.register(_undo_own)
-    entry = folder / f"{os.getpid()}-{process.born_at(os.getpid())}-{number}.json"
+    entry = _folder() / f"{os.getpid()}-{process.born_at(os.getpid())}-{number}.json"
     try:
         with entry.open("x") as file:
             json.dump({"action": action, **arguments}, file)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise EngineError(f"the journal {folder} cannot be written: {error.strerror}; make room") from error
+        raise EngineError(f"the journal {entry.parent} cannot be written: {error.strerror}; make room") from error
     return entry
 
 
@@ -68,7 +62,7 @@ def undo(*entries: Path) -> list[str]:
             try:
                 if said := _undo(entry):
                     done.append(said)
-            except (OSError, NetlinkError, KeisokuError) as error:
+            except Exception as error:  # whatever it is, the others have their turn
                 failures.append(str(error))
 
     uninterrupted(work)
@@ -79,10 +73,13 @@ def undo(*entries: Path) -> list[str]:
 
 def left(force: bool = False) -> list[Path]:
     """The entries of processes that are dead, with `force` of all, in the order in which their things were made."""
-    return sorted(
-        (entry for entry, owner in _entries() if force or not process.lives(*owner)),
-        key=lambda entry: [int(part) for part in entry.stem.split("-")],
-    )
+    found = []
+    for entry in _folder().iterdir():
+        if match := _ENTRY.fullmatch(entry.name):
+            owner, born, number = map(int, match.groups())
+            if force or not process.lives(owner, born):
+                found.append((owner, born, number, entry))
+    return [entry for *_, entry in sorted(found)]
 
 
 def undo_left() -> list[str]:
@@ -96,15 +93,13 @@ def undo_left() -> list[str]:
 
 def _undo(entry: Path) -> str | None:
     try:
-        told: dict[str, Any] = json.loads(entry.read_text())
+        told = json.loads(entry.read_text())
     except FileNotFoundError:
         return None
-    except ValueError:
-        told = {}  # cut off while it was written, so before anything was made
-    try:
-        said = _ACTIONS[told.pop("action")](**told) if told else None
-    except (KeyError, TypeError, ValueError) as error:
-        raise EngineError(f"{entry} is of another version of keisoku: run its 'keisoku clean'") from error
+    except ValueError:  # cut off while it was written, so before anything was made
+        said = None
+    else:
+        said = _ACTIONS[told.pop("action")](**told)
     entry.unlink(missing_ok=True)
     return said
 
@@ -113,26 +108,18 @@ def _undo_own() -> None:
     undo(*(entry for entry in left(force=True) if entry.name.startswith(f"{os.getpid()}-")))
 
 
-def _entries() -> Iterator[tuple[Path, tuple[int, int]]]:
-    for folder in _folders():
-        for entry in folder.iterdir():
-            if match := _ENTRY.fullmatch(entry.name):
-                yield entry, (int(match[1]), int(match[2]))
-
-
-def _folders(create: bool = False) -> Iterator[Path]:
-    """Root's, if this process may write there, and its user's own. Nobody else's, who could have anything undone."""
-    own = Path(tempfile.gettempdir()) / f"keisoku-{os.geteuid()}"
-    for folder in (FOLDER, own):
-        try:
-            if create if folder is own else os.geteuid() == 0:
-                folder.mkdir(mode=0o700, exist_ok=True)
-            found = folder.lstat()
-        except OSError:
-            continue
-        trusted = found.st_uid in (0, os.geteuid()) and found.st_mode & 0o170077 == 0o040000
-        if trusted and os.access(folder, os.W_OK, effective_ids=True):
-            yield folder
+def _folder() -> Path:
+    """Root's, or this user's own; others could have anything undone. Raises EngineError if there is none."""
+    roots = os.geteuid() == 0 or os.access(FOLDER, os.W_OK, effective_ids=True)
+    folder = FOLDER if roots else Path(tempfile.gettempdir()) / f"keisoku-{os.geteuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise EngineError(f"the journal {folder} cannot be made: {error.strerror}; make that possible") from error
+    if found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o170077 != 0o040000:
+        raise EngineError(f"others could write in {folder}, where the journal should be; remove it")
+    return folder
 
 
 def _remove_namespace(name: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from keisoku.errors import EngineError
@@ -24,12 +24,11 @@ class Daemons:
 
     def __init__(self, namespace: Namespace) -> None:
         self.directory = FOLDER / namespace.name
-        self._entries: list[Path] = []
-        self._children: list[Child] = []
+        self._stack = ExitStack()
 
     def make_directory(self) -> Path:
         """Makes the directory, for nobody else to read."""
-        self._entries.append(record("folder", path=str(self.directory)))
+        self._stack.callback(undo, record("folder", path=str(self.directory)))
         self.directory.mkdir(mode=0o700)
         return self.directory
 
@@ -52,8 +51,7 @@ class Daemons:
                 env=os.environ | environment,
                 start_new_session=True,  # Ctrl-C is for the tester, which then ends its daemons in order
             )
-        self._children.append(child)
-        self._entries.append(child.entry)
+        self._stack.callback(child.end)
         deadline = time.monotonic() + _PATIENCE_S
         while not listens(ready):
             if child.ended() or time.monotonic() > deadline:
@@ -63,9 +61,7 @@ class Daemons:
 
     def end(self) -> None:
         """End all and remove the directory; no error if there is none."""
-        undo(*self._entries)
-        while self._children:
-            self._children.pop().end()
+        self._stack.close()
 
 
 def listens(path: Path) -> bool:

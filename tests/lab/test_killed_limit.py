@@ -72,14 +72,15 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     for name in ("killed", "next"):
         (tmp_path / name).mkdir()
     child = search(tmp_path / "killed")
-    daemons = [json.loads(entry.read_text())["number"] for entry in journal_of(child.pid, "process")]
+    entries = [json.loads(entry.read_text()) for entry in journal_of(child.pid, "process")]
+    daemons = [(told["number"], told["born"]) for told in entries]
     assert daemons and namespaces_of(child.pid)
     child.kill()
     child.communicate()
     following = search(tmp_path / "next")
     try:
         assert namespaces_of(child.pid) == [] == journal_of(child.pid)
-        assert not any(lives(daemon) for daemon in daemons)
+        assert not any(lives(*daemon) for daemon in daemons)
     finally:
         following.terminate()
         following.communicate()
