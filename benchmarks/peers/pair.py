@@ -16,6 +16,7 @@ from pathlib import Path
 from pyroute2 import IPRoute
 
 from keisoku.host.namespace import Namespace, within
+from keisoku.host.undo import record, undo
 from keisoku.lab.device.interface import quiet_defaults, whole_frames
 from keisoku.lab.device.lab import Lab
 
@@ -95,6 +96,7 @@ def two_hosts() -> Iterator[Pair]:
         End(space.path, f"v{number}", macs[number - 1], f"198.18.9.{number}")
         for number, space in enumerate(spaces, start=1)
     )
+    entries = [record("namespace", name=name) for name in names]
     try:
         for space in spaces:
             space.create()
@@ -104,8 +106,7 @@ def two_hosts() -> Iterator[Pair]:
             within(own.namespace, lambda own=own, other=other: _raise(own, other))  # type: ignore[misc]
         yield Pair(near, far)
     finally:
-        for space in spaces:
-            space.remove()
+        undo(*entries)
 
 
 def _plug(near: End, far: End) -> None:

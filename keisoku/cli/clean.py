@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
-from keisoku.lab.clean import clean
-from keisoku.stream.interface_setting import restore_left
-from keisoku.system.shaping import journal
+from keisoku.host import undo
 
 
 @click.command("clean")
-@click.option("--force", is_flag=True, help="also the labs of runs that are still alive")
+@click.option("--force", is_flag=True, help="also what runs have made that are still alive")
 def command(force: bool) -> None:
     """Removes keisoku's network namespaces, with their links and programs; undoes what it had changed of interfaces."""
-    restored = [f"set {interface} back" for interface in restore_left(force)]
-    restored += [f"lifted the limit of {interface}" for interface in journal.undo_left(force=force)]
-    for done in restored:
-        click.echo(done)
-    removed = clean(force=force)
-    for name in removed:
-        click.echo(f"removed {name}")
-    if not removed and not restored:
-        click.echo("nothing to remove")
+    click.echo("\n".join(undo.undo(*undo.left(force))) or "nothing to remove")
+    if undo.FOLDER.exists() and not os.access(undo.FOLDER, os.R_OK, effective_ids=True):
+        click.echo("run it as root to remove also what root's runs left")

@@ -54,23 +54,24 @@ def command(
     A port's location is xdp:INTERFACE, packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT, sim:DEVICE#PORT, or
     fpga:LINK#PORT of an instrument.
     """
-    from keisoku.lab.available import available
-    from keisoku.lab.clean import clean
-    from keisoku.otg.capture import remove_left
+    from keisoku.host.undo import undo_left
     from keisoku.otg.controller import Controller  # what serves takes a second to load
     from keisoku.otg.privilege import give_up_root, hand_over
     from keisoku.otg.server import Listening, Server
 
-    if available() is None:
-        for name in clean():
-            click.echo(f"removed {name}, which a killed run had left")
-    for name in remove_left():
-        click.echo(f"removed the captures in {name}, which a killed server had left")
+    left = undo_left()
 
     listening = Listening(listen, http_port, None if no_grpc else grpc_port, certificate, key, client_ca, tokens)
     hand_over(runs, user)
     kept: list[str] = []
-    with Server(listening, Controller(seed, runs), lambda: kept.extend(give_up_root(user, labs) or ())) as server:
+
+    def become() -> None:
+        kept.extend(give_up_root(user, labs) or ())
+        left.extend(undo_left())  # that user's own
+
+    with Server(listening, Controller(seed, runs), become) as server:
+        for done in left:
+            click.echo(f"{done}, as a killed run had left it")
         if kept:
             click.echo(f"now {user}, with {', '.join(kept)}")
         grpc = "" if server.grpc_location is None else f" and by gRPC at {server.grpc_location}"

@@ -18,9 +18,7 @@ from keisoku.errors import EngineError
 
 FOLDER = Path("/run/netns")
 """Where iproute2 keeps its names, so that `ip netns` shows ours."""
-NAME = re.compile(
-    r"keisoku-(?P<owner>\d+)-(?:\d+-)?(?:dut|tester|target|router\d+|cross\d+[ab]|switch|edge|server\d+|client\d+)"
-)
+NAME = re.compile(r"keisoku-\d+-(?:\d+-)?(?:dut|tester|target|router\d+|cross\d+[ab]|switch|edge|server\d+|client\d+)")
 
 _CLONE_NEWNET = 0x4000_0000
 _CLONE_NEWNS = 0x0002_0000
@@ -39,13 +37,6 @@ class Namespace:
             raise ValueError(f"{name} is not a name of a keisoku namespace")
         self.name = name
         self.path = FOLDER / name
-
-    @property
-    def owner(self) -> int:
-        """The process that made it."""
-        match = NAME.fullmatch(self.name)
-        assert match
-        return int(match["owner"])
 
     def create(self) -> None:
         """Make it and give it its name. Raises EngineError without the privilege."""
@@ -76,19 +67,18 @@ class Namespace:
         self.path.unlink(missing_ok=True)
 
 
-def existing() -> list[Namespace]:
-    """Every namespace with a name of ours, whoever made it."""
-    if not FOLDER.is_dir():
-        return []
-    names = sorted(entry.name for entry in FOLDER.iterdir())
-    return [Namespace(name) for name in names if NAME.fullmatch(name)]
+def named(name: str | None) -> Path | None:
+    """Where the namespace of that name is; a path stays as it is. None: the one of this process."""
+    return None if name is None else FOLDER / name
 
 
-def within(path: Path, work: Callable[[], _Outcome]) -> _Outcome:
-    """Call `work` on a thread inside the namespace at `path`, with that namespace's own /sys.
+def within(path: Path | None, work: Callable[[], _Outcome]) -> _Outcome:
+    """Call `work` on a thread inside the namespace at `path`, with that namespace's own /sys; None: here.
 
     Raises EngineError if it cannot be entered, and whatever `work` raises.
     """
+    if path is None:
+        return work()
 
     def enter() -> _Outcome:
         try:

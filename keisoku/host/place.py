@@ -8,11 +8,10 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.host.namespace import FOLDER, within
+from keisoku.host.namespace import FOLDER, named, within
 
 _Outcome = TypeVar("_Outcome")
 _BACKLOG = 8
@@ -30,18 +29,19 @@ class Place:
         """Raises PlanError for a namespace that is not there."""
         host, _, namespace = text.partition("@")
         place = cls(host, namespace or None)
-        if place.path is not None and not Path(place.path).exists():
+        if namespace and not (FOLDER / namespace).exists():
             raise PlanError("host", f"there is no namespace {namespace}", f"see the names in {FOLDER}")
         return place
 
     @property
     def path(self) -> str | None:
         """Of the namespace's file."""
-        return None if self.namespace is None else str(FOLDER / self.namespace)
+        path = named(self.namespace)
+        return None if path is None else str(path)
 
     def inside(self, work: Callable[[], _Outcome]) -> _Outcome:
         """Calls `work` in the namespace."""
-        return work() if self.path is None else within(Path(self.path), work)
+        return within(named(self.namespace), work)
 
     def resolve(self) -> str:
         """The host's address. Raises EngineError if its name is not known."""

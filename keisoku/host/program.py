@@ -1,6 +1,6 @@
 """`Program`: an external command that a device needs, and the Debian package it comes from.
 
-It runs to its end, in the calling thread's namespace. What stays is `daemons`' matter.
+It runs to its end, in the calling thread's namespace. What stays is `Child`'s matter.
 """
 
 from __future__ import annotations

@@ -5,12 +5,12 @@ It knows nothing of what is made. Namespaces are removed last; a forked child's 
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import os
 import signal
 import threading
 from abc import ABC, abstractmethod
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -18,8 +18,8 @@ from pyroute2 import NetlinkError
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.namespace import Namespace, uninterrupted
+from keisoku.host.undo import record, undo, undo_left
 from keisoku.lab.available import available
-from keisoku.lab.clean import clean
 from keisoku.lab.device.interface import quiet_defaults
 
 _counter = itertools.count(1)
@@ -32,6 +32,7 @@ class Lifetime(ABC):
 
     def __init__(self) -> None:
         self._namespaces: list[Namespace] = []
+        self._entries: list[Path] = []
         self._process = os.getpid()
         self._handlers: dict[int, signal.Handlers] = {}
 
@@ -40,8 +41,7 @@ class Lifetime(ABC):
         if reason:
             raise PlanError("lab", *reason.split("; ", 1))
         self._prepare()
-        clean()
-        atexit.register(self.close)
+        undo_left()
         self._catch_signals()
         try:
             number = next(_counter)
@@ -66,7 +66,6 @@ class Lifetime(ABC):
         try:
             uninterrupted(self._remove)
         finally:
-            atexit.unregister(self.close)
             while self._handlers:
                 signal.signal(*self._handlers.popitem())
 
@@ -84,6 +83,7 @@ class Lifetime(ABC):
 
     def _add_namespace(self, name: str) -> Namespace:
         namespace = Namespace(name)
+        self._entries.append(record("namespace", name=name))
         self._namespaces.append(namespace)
         namespace.create()
         namespace.run(quiet_defaults)
@@ -91,9 +91,8 @@ class Lifetime(ABC):
 
     def _remove(self) -> None:
         self._end()
-        while self._namespaces:
-            self._namespaces[-1].remove()
-            self._namespaces.pop()
+        undo(*self._entries)
+        self._namespaces.clear()
 
     def _catch_signals(self) -> None:
         # SIGINT raises KeyboardInterrupt already. A handler that the program has set itself is left alone.

@@ -169,7 +169,7 @@ class WiredBench(Bench):
                 indices = ip.link_lookup(ifname=own.interface)
                 return bool(indices) and bool(ip.get_links(indices[0])[0].get("carrier"))
 
-        return read() if own.namespace is None else within(own.namespace, read)
+        return within(own.namespace, read)
 
     def set_link(self, port: int, up: bool) -> None:
         """By the state of its interface. Only a lab's: this host's would lose addresses and routes for good."""
@@ -185,7 +185,7 @@ class WiredBench(Bench):
                     raise EngineError(f"{own.interface} is gone")
                 ip.link("set", index=indices[0], state="up" if up else "down")
 
-        change() if own.namespace is None else within(own.namespace, change)
+        within(own.namespace, change)
         deadline = time.monotonic() + _LINK_S
         while up and not self.link_is_up(port):
             if time.monotonic() > deadline:

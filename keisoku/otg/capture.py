@@ -5,24 +5,18 @@ What is captured are the ports of the engine while it sends; frames that come be
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from keisoku._core import Wire
 from keisoku.device.capture.port import CapturePort
 from keisoku.device.engine.port_capture import PortCapture
 from keisoku.errors import EngineError
-from keisoku.host.owner import lives
+from keisoku.host.temporary_folder import TemporaryFolder
 from keisoku.otg.capture_filter import BitFilter, filters
 from keisoku.otg.node import Node
 from keisoku.otg.pcap import received
 
-_FOLDER = re.compile(r"keisoku-otg-(?P<owner>\d+)-\w+")
 MOST_BYTES = 256 * 2**20
 """Of a capture's file that is handed out."""
 
@@ -55,26 +49,13 @@ def wishes(document: Node, ports: Mapping[str, int]) -> dict[int, CaptureWish]:
     return found
 
 
-def remove_left() -> list[str]:
-    """Removes the files of captures whose process was killed; returns the names of their folders."""
-    removed = []
-    for folder in Path(tempfile.gettempdir()).glob("keisoku-otg-*"):
-        match = _FOLDER.fullmatch(folder.name)
-        if match is None or lives(int(match["owner"])):
-            continue
-        shutil.rmtree(folder, ignore_errors=True)  # another user's stays
-        if not folder.exists():
-            removed.append(folder.name)
-    return removed
-
-
 class TrafficCapture(PortCapture):
     """The capture of one stretch, into a file that `remove` takes away."""
 
     def __init__(self, snap_bytes: int) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix=f"keisoku-otg-{os.getpid()}-")
+        self._folder = TemporaryFolder("otg")
         self.ended = False
-        super().__init__(Path(self._folder.name) / "capture.pcapng", snap_bytes, lambda line: None)
+        super().__init__(self._folder.path / "capture.pcapng", snap_bytes, lambda line: None)
 
     def begin(self, wire: Wire, ports: Sequence[CapturePort]) -> None:
         """Only once: traffic that starts after the end is not captured."""
@@ -97,4 +78,4 @@ class TrafficCapture(PortCapture):
 
     def remove(self) -> None:
         """The file goes."""
-        self._folder.cleanup()
+        self._folder.remove()

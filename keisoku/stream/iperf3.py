@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from keisoku.errors import EngineError
+from keisoku.host.child import Child
 from keisoku.stream.trial import StreamTrial
 
 _PATIENCE_S = 20.0
@@ -31,21 +32,17 @@ class Iperf3Server:
         self.port = port
         self._output = tempfile.TemporaryFile()  # noqa: SIM115
         command = [program(), "-s", "-1", "-B", address, "-p", str(port)]
-        self._process: subprocess.Popen[bytes] = inside(
-            lambda: subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._output)
-        )
+        self._child: Child = inside(lambda: Child(command, stdout=self._output, stderr=self._output))
         deadline = time.monotonic() + _START_S
         while not inside(lambda: _listens(port)):
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            if self._child.ended() or time.monotonic() > deadline:
                 self.close()
                 raise EngineError("iperf3 did not start at the far end; try it there by hand")
             time.sleep(0.01)
 
     def close(self) -> None:
         """End it; twice is no error."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
+        self._child.end()
         self._output.close()
 
 

@@ -8,16 +8,17 @@ import subprocess
 import sys
 
 import pytest
+from support.command_line import journal_of, namespaces_of
 
-from keisoku.host.namespace import Namespace, existing
-from keisoku.lab.clean import clean
+from keisoku.host.namespace import Namespace
+from keisoku.host.undo import left, undo, undo_left
 from keisoku.lab.device.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 _CHILD = """
 import sys, threading, time
-from keisoku.lab import Lab
+from keisoku.lab.device.lab import Lab
 {before}
 with Lab("faulty"), Lab("bridge", own_core=False):
     print("ready", flush=True)
@@ -25,15 +26,11 @@ with Lab("faulty"), Lab("bridge", own_core=False):
 """
 
 
-def _owned_by(process: int) -> list[str]:
-    return [made.name for made in existing() if made.owner == process]
-
-
 def _child(inside: str = "[time.sleep(0.1) for _ in range(600)]", before: str = "") -> subprocess.Popen[str]:
     program = _CHILD.format(inside=inside, before=before)
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout and child.stdout.readline() == "ready\n", child.communicate()[1]
-    assert len(_owned_by(child.pid)) == 4
+    assert len(namespaces_of(child.pid)) == 4
     return child
 
 
@@ -43,20 +40,22 @@ def test_a_signal_leaves_nothing(number):
     child.send_signal(number)
     child.communicate(timeout=30)
     assert child.returncode not in (0, None)
-    assert _owned_by(child.pid) == []
+    assert namespaces_of(child.pid) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_the_lab_is_made_leaves_nothing(number):
-    program = "from keisoku.lab import Lab\nprint('ready', flush=True)\nwhile True:\n    with Lab('router'): pass"
+    program = (
+        "from keisoku.lab.device.lab import Lab\nprint('ready', flush=True)\nwhile True:\n    with Lab('router'): pass"
+    )
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout and child.stdout.readline() == "ready\n"
-    while not _owned_by(child.pid):
+    while not namespaces_of(child.pid):
         assert child.poll() is None
         os.sched_yield()
     child.send_signal(number)
     child.communicate(timeout=30)
-    assert _owned_by(child.pid) == []
+    assert namespaces_of(child.pid) == []
 
 
 @pytest.mark.parametrize("inside", ["raise ValueError", "sys.exit(3)", "pass"])
@@ -64,19 +63,19 @@ def test_any_other_end_leaves_nothing(inside):
     program = _CHILD.format(inside=inside, before="")
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.communicate(timeout=60)[0] == "ready\n"
-    assert _owned_by(child.pid) == []
+    assert namespaces_of(child.pid) == []
 
 
 def test_what_a_killed_process_left_is_cleaned_and_nothing_else():
     child = _child()
-    left = _owned_by(child.pid)
+    made = namespaces_of(child.pid)
     with Lab("cable") as lab:
-        assert set(left) <= {made.name for made in existing()}
+        assert namespaces_of(child.pid) == made
         child.kill()
         child.communicate()
-        # A lab that another process makes cleans too, and clean() may find what others left.
-        clean()
-        assert _owned_by(child.pid) == []
+        # A lab that another process makes cleans too, and undo_left() may find what others left.
+        assert {f"removed {name}" for name in made} <= set(undo_left())
+        assert namespaces_of(child.pid) == [] == journal_of(child.pid)
         assert lab.ports[0].namespace_path.exists()
 
 
@@ -85,17 +84,17 @@ def test_a_new_lab_cleans_what_a_killed_process_left():
     child.kill()
     child.communicate()
     with Lab("cable"):
-        assert _owned_by(child.pid) == []
+        assert namespaces_of(child.pid) == []
 
 
 def test_force_cleans_what_a_living_process_has():
     child = _child()
-    mine = _owned_by(child.pid)
-    assert not set(clean()) & set(mine)
-    for made in existing():
-        if made.owner != child.pid:
-            pytest.skip(f"{made.name} is somebody else's lab, so nothing may be forced here")
-    assert sorted(clean(force=True)) == mine
+    mine = namespaces_of(child.pid)
+    undo_left()
+    assert namespaces_of(child.pid) == mine
+    if others := set(left(force=True)) - set(journal_of(child.pid)):
+        pytest.skip(f"{others} are somebody else's, so nothing may be forced here")
+    assert sorted(undo(*left(force=True))) == [f"removed {name}" for name in mine]
     child.terminate()
     child.communicate(timeout=30)
 
@@ -113,3 +112,10 @@ def test_a_forked_child_does_not_remove_its_parents_lab():
 def test_a_foreign_name_is_never_touched():
     with pytest.raises(ValueError, match="not a name"):
         Namespace("default")
+
+
+def test_a_lab_that_nobody_closes_ends_with_its_process():
+    program = "from keisoku.lab.device.lab import Lab\nLab('faulty').__enter__()\nprint('ready', flush=True)"
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.communicate(timeout=60) == ("ready\n", "")
+    assert namespaces_of(child.pid) == [] == journal_of(child.pid)

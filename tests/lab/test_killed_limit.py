@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from support.command_line import Child, keisoku, start
+from support.command_line import Child, journal_of, keisoku, namespaces_of, start
 
 from keisoku.host.namespace import FOLDER, Namespace
-from keisoku.system.shaping import journal
+from keisoku.host.process import lives
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 PATIENCE_S = 60
@@ -46,20 +47,16 @@ def search(tmp_path: Path) -> Child:
 def lifted_after_s(child: Child) -> float:
     """How long the limit stayed; PATIENCE_S if it did. Between two evaluations without a limit it may be gone too."""
     began_s = time.monotonic()
-    while limited(child) or journals(child):
+    while limited(child) or journal_of(child.pid, "limit"):
         if time.monotonic() > began_s + PATIENCE_S:
             break
         time.sleep(0.05)
     return time.monotonic() - began_s
 
 
-def journals(child: Child) -> list[Path]:
-    return sorted(journal.FOLDER.glob(f"{child.pid}-*.json"))
-
-
 def test_a_killed_search_leaves_no_limit(tmp_path: Path) -> None:
     child = search(tmp_path)
-    assert len(journals(child)) == 1
+    assert len(journal_of(child.pid, "limit")) == 2, "one for each port"
     child.kill()
     try:
         assert lifted_after_s(child) < RESTORED_S
@@ -69,6 +66,24 @@ def test_a_killed_search_leaves_no_limit(tmp_path: Path) -> None:
     # What the dead run had built goes as that of any other.
     assert f"removed keisoku-{child.pid}-switch" in cleaned.stdout
     assert not [path for path in FOLDER.iterdir() if f"-{child.pid}-" in path.name]
+
+
+def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    for name in ("killed", "next"):
+        (tmp_path / name).mkdir()
+    child = search(tmp_path / "killed")
+    entries = [json.loads(entry.read_text()) for entry in journal_of(child.pid, "process")]
+    daemons = [(told["number"], told["born"]) for told in entries]
+    assert daemons and namespaces_of(child.pid)
+    child.kill()
+    child.communicate()
+    following = search(tmp_path / "next")
+    try:
+        assert namespaces_of(child.pid) == [] == journal_of(child.pid)
+        assert not any(lives(*daemon) for daemon in daemons)
+    finally:
+        following.terminate()
+        following.communicate()
 
 
 def test_a_search_that_hangs_leaves_no_limit(tmp_path: Path) -> None:
@@ -89,4 +104,4 @@ def test_a_search_that_is_told_to_end_leaves_nothing(tmp_path: Path, number: int
     os.kill(child.pid, number)
     _, said = child.communicate(timeout=PATIENCE_S)
     assert "interrupted" in said
-    assert not journals(child) and not [path for path in FOLDER.iterdir() if f"-{child.pid}-" in path.name]
+    assert not journal_of(child.pid) and not [path for path in FOLDER.iterdir() if f"-{child.pid}-" in path.name]

@@ -19,9 +19,10 @@ from typing import Any
 import pytest
 import snappi
 from pyroute2 import IPRoute
+from support.command_line import namespaces_of
 from support.otg_server import set_traffic, two_ports, udp_flow, until, until_stopped
 
-from keisoku.host.namespace import Namespace, existing
+from keisoku.host.namespace import Namespace
 from keisoku.otg.privilege import LABS, PORTS
 
 pytestmark = pytest.mark.lab
@@ -110,7 +111,7 @@ def test_a_server_that_was_killed_leaves_nothing_behind() -> None:
         assert found["NoNewPrivs"] == "1"
         held = programs(process.pid)
         assert len(held) >= 2
-        assert any(namespace.owner == process.pid for namespace in existing())
+        assert namespaces_of(process.pid)
         assert captures(process.pid)
         process.kill()
         process.wait()
@@ -118,7 +119,7 @@ def test_a_server_that_was_killed_leaves_nothing_behind() -> None:
         while any(is_loaded(program) for program in held):
             os.sched_yield()
     with serving():
-        assert not any(namespace.owner == process.pid for namespace in existing())
+        assert not namespaces_of(process.pid)
         assert interfaces() == before
         assert not captures(process.pid)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,14 +13,14 @@ import pytest
 from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
-from support.command_line import namespaces_of
+from support.command_line import journal_of, namespaces_of
 from support.lab_frames import headers, signed
 from support.lab_passages import MakeTap, assert_passage, dropped, needs, payload, stack
 
 from keisoku.errors import EngineError
-from keisoku.host.namespace import Namespace, existing
+from keisoku.host.namespace import Namespace
+from keisoku.host.undo import undo_left
 from keisoku.lab import daemons
-from keisoku.lab.clean import clean
 from keisoku.lab.device.lab import Lab
 from keisoku.lab.device.vswitch import PROGRAMS
 
@@ -155,7 +156,7 @@ def test_the_context_names_the_versions() -> None:
 
 _CHILD = """
 import time
-from keisoku.lab import Lab
+from keisoku.lab.device.lab import Lab
 with Lab("ovs"):
     print("ready", flush=True)
     [time.sleep(0.1) for _ in range(600)]
@@ -198,10 +199,12 @@ def test_daemons_that_a_killed_process_left_are_ended(named: bool) -> None:
     assert all(map(running, found.values()))
     if not named:
         Namespace(f"keisoku-{owner}-dut").remove()
-    assert f"keisoku-{owner}-dut" in clean()
+    done = undo_left()
+    assert {"ended ovs-vswitchd", "ended ovsdb-server", f"removed {place}"} <= set(done)
+    assert (f"removed keisoku-{owner}-dut" in done) == named
     assert not any(map(running, found.values()))
     assert not place.exists()
-    assert not [made for made in existing() if made.owner == owner]
+    assert namespaces_of(owner) == [] == journal_of(owner)
 
 
 @pytest.mark.alone
@@ -210,13 +213,15 @@ def test_a_process_that_is_none_of_ours_is_not_ended() -> None:
     stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     namesake = subprocess.Popen([sys.executable, "-c", "input()", f"{place}/x"], stdin=subprocess.PIPE)
     try:
-        (place / "stranger.pid").write_text(f"{stranger.pid}\n")
+        entry, *_ = journal_of(owner, "process")
+        told = json.loads(entry.read_text())
+        for number, other in enumerate((stranger.pid, 4194304), 100):
+            entry.with_stem(f"{entry.stem}{number}").write_text(json.dumps({**told, "number": other}))
         (place / "elsewhere.pid").write_text(f"{namesake.pid}\n")
-        (place / "gone.pid").write_text("4194304\n")
         (place / "nonsense.pid").write_text("vswitchd\n")
-        assert f"keisoku-{owner}-dut" in clean()
-        assert stranger.poll() is None, "its command line does not name the directory"
-        assert namesake.poll() is None, "it is in another namespace"
+        assert f"removed keisoku-{owner}-dut" in undo_left()
+        assert stranger.poll() is None, "it began at another time"
+        assert namesake.poll() is None, "its number is in no entry"
         assert not any(map(running, found.values()))
         assert not place.exists()
     finally:
@@ -230,7 +235,7 @@ def test_nothing_is_left_of_a_switch_that_refuses(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(EngineError, match="as if it had refused"):
         Lab("ovs?flows=1").__enter__()
     assert namespaces_of(os.getpid()) == before
-    assert not [made for made in daemons.left() if made.owner == os.getpid()]
+    assert not journal_of(os.getpid(), "process", "folder")
 
 
 def refuse(*_: object) -> None:

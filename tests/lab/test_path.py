@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -24,8 +25,7 @@ from support.path_probes import (
     stamped_pair,
 )
 
-from keisoku.host.namespace import existing
-from keisoku.lab.clean import clean
+from keisoku.host.undo import undo_left
 from keisoku.lab.path.cross_traffic import CrossTraffic
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
@@ -77,7 +77,7 @@ def test_every_hop_answers_and_every_packet_is_accounted_for():
         assert [hop.reverse.in_packets for hop in truth.hops] == [4, 3, 2, 1]
         assert lab.context()["addresses"] == [lab.tester_address, *lab.hop_addresses]
         namespaces = [node.namespace for node in lab.nodes]
-    assert not {made.name for made in existing()} & set(namespaces)
+    assert len(namespaces) == 5 and namespaces_of(os.getpid()) == []
 
 
 def _slope_ns(sender: socket.socket, receiver: socket.socket) -> float:
@@ -218,7 +218,9 @@ def test_a_target_that_drops_everything_says_nothing():
 
 _CHILD = """
 import time
-from keisoku.lab import CrossTraffic, Hop, PathLab
+from keisoku.lab.path.cross_traffic import CrossTraffic
+from keisoku.lab.path.hop import Hop
+from keisoku.lab.path.lab import PathLab
 cross = [CrossTraffic(1, "tcp", 0.1), CrossTraffic(1, "poisson", 0.1)]
 with PathLab([Hop(10**8), Hop(10**7, bucket_bytes=15000)], cross_traffic=cross) as lab:
     print("ready", flush=True)
@@ -235,7 +237,7 @@ def test_nothing_is_left_of_a_path(number):
     child.send_signal(number)
     child.communicate(timeout=60)
     if number == signal.SIGKILL:
-        assert set(made) <= set(clean())
+        assert {f"removed {name}" for name in made} <= set(undo_left())
     assert namespaces_of(child.pid) == []
 
 

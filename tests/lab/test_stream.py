@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -14,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command_line import keisoku
+from support.command_line import journal_of, keisoku
 
 from keisoku.errors import EngineError
 from keisoku.host.namespace import Namespace
 from keisoku.host.place import Place
 from keisoku.host.two_ended.control import ControlError
+from keisoku.host.undo import undo_left
 from keisoku.lab.path.bare_path import TARGET_ADDRESS, TESTER_ADDRESS, BarePath
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
@@ -31,7 +33,7 @@ from keisoku.run.result import Result
 from keisoku.stream.file.run import KIND, analyse
 from keisoku.stream.file.settings import FileSettings
 from keisoku.stream.file.transfer import FileTransfer, transfer
-from keisoku.stream.interface_setting import FOLDER, InterfaceSetting, restore_left
+from keisoku.stream.interface_setting import InterfaceSetting
 from keisoku.stream.iperf3 import client
 from keisoku.stream.measure import bare_server
 from keisoku.stream.serve import StreamServer
@@ -148,6 +150,7 @@ def test_interfaces_are_set_at_both_ends_and_set_back(name: str) -> None:
             assert far.run(_mtu) == near.run(_mtu) == 1500
 
 
+@pytest.mark.alone
 def test_what_a_killed_process_left_set_is_set_back() -> None:
     script = (
         "import os, signal\nfrom keisoku.stream.interface_setting import InterfaceSetting\nimport sys\n"
@@ -155,11 +158,12 @@ def test_what_a_killed_process_left_set_is_set_back() -> None:
     )
     with BarePath() as lab:
         near = Namespace(lab.tester_namespace)
-        subprocess.run([sys.executable, "-c", script, str(near.path), TARGET_ADDRESS], check=False)
+        child = subprocess.Popen([sys.executable, "-c", script, str(near.path), TARGET_ADDRESS])
+        assert child.wait() == -signal.SIGKILL and len(journal_of(child.pid)) == 1
         assert near.run(_mtu) == 900
-        assert "down" in restore_left()
+        assert "set down back" in undo_left()
         assert near.run(_mtu) == 1500
-    assert not list(FOLDER.glob(f"keisoku-interface-{os.getpid()}-*"))
+        assert not journal_of(child.pid)
 
 
 def test_servers_of_another_kind_are_told_apart() -> None:

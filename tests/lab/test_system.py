@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command_line import journal_of
 
 from keisoku.errors import PlanError
 from keisoku.host.namespace import Namespace
 from keisoku.host.program import Program
+from keisoku.host.undo import undo_left
 from keisoku.lab.system.lab import SystemLab, SystemPort
 from keisoku.lab.system.shape import ServedFile, SystemShape
 from keisoku.system.load import clients
@@ -23,7 +23,6 @@ from keisoku.system.load.client_run import ClientRun
 from keisoku.system.load.target import lab_aims
 from keisoku.system.network.port_watch import PortWatch, WatchedPort
 from keisoku.system.opening import open_system
-from keisoku.system.shaping import journal
 from keisoku.system.shaping.port_limits import PortLimits
 from keisoku.system.shaping.port_place import PortPlace
 
@@ -147,7 +146,7 @@ def test_limits_are_set_changed_and_lifted(lab: SystemLab) -> None:
             pass
         raise ZeroDivisionError
     assert (discipline_at(one), discipline_at(other)) == untouched
-    assert not list(journal.FOLDER.glob(f"{os.getpid()}-*.json"))
+    assert not journal_of(os.getpid(), "limit")
 
 
 def test_a_qdisc_of_somebody_elses_is_left_alone(lab: SystemLab) -> None:
@@ -177,14 +176,14 @@ def test_the_journal_of_a_dead_run_and_guard_is_undone(lab: SystemLab) -> None:
     limits = PortLimits({port.name: PortPlace(port.limit_interface, port.limit_namespace)})
     with limits:
         limits.set({port.name: 5e6})
-        (path,) = journal.FOLDER.glob(f"{os.getpid()}-*.json")
-        assert journal.undo_left() == []
-        told = json.loads(path.read_text())
-        # As after a reboot of the number: the process that wrote it is not the one that has its number.
-        path.write_text(json.dumps({**told, "born": told["born"] - 1}))
-        assert journal.undo_left() == [port.limit_interface]
+        (entry,) = journal_of(os.getpid(), "limit")
+        assert undo_left() == []
+        owner, born, number = entry.stem.split("-")
+        # The number has passed to another process since: the one that wrote it is not the one that has it.
+        entry.rename(entry.with_stem(f"{owner}-{int(born) - 1}-{number}"))
+        assert undo_left() == [f"lifted the limit of {port.limit_interface}"]
         assert "htb" not in discipline_at(port)
-    assert not Path(path).exists()
+    assert not journal_of(os.getpid(), "limit")
 
 
 def test_a_limit_before_a_shared_line_gives_back_what_undeliverable_traffic_wastes() -> None:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from keisoku.host.namespace import existing
+from keisoku.host.namespace import FOLDER
+from keisoku.host.undo import left
 
 KEISOKU = [sys.executable, "-m", "keisoku"]
 NO_CAPABILITIES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
@@ -74,7 +75,13 @@ def _fell_short(run: Path) -> bool:
 
 def namespaces_of(process: int) -> list[str]:
     """The lab namespaces that a process made and that still exist."""
-    return [made.name for made in existing() if made.owner == process]
+    return sorted(path.name for path in FOLDER.glob(f"keisoku-{process}-*"))
+
+
+def journal_of(process: int, *actions: str) -> list[Path]:
+    """The entries by which a process said how to undo what it made, of some actions or of all."""
+    entries = [entry for entry in left(force=True) if entry.name.startswith(f"{process}-")]
+    return [entry for entry in entries if not actions or json.loads(entry.read_text())["action"] in actions]
 
 
 def trials(run: Path) -> list[dict[str, Any]]:

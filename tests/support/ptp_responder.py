@@ -30,8 +30,8 @@ from keisoku.clock.reference.ptp.message import (
     encode,
 )
 from keisoku.clock.reference.ptp.port import Ports
+from support.ptp_ports import MASTER, announced
 
-MASTER = PortIdentity(bytes.fromhex("001b19fffe000001"), 1)
 Edit = Callable[[Message], list[Message]]
 
 
@@ -54,7 +54,7 @@ class PtpResponder:
         """`rate`: relative, from the start on. `grants`: what a request comes to; None: no answer."""
         self.rate, self.ahead_ns = rate, ahead_ns
         self.flags, self.domain, self.one_step, self.grants, self.edit = flags, domain, one_step, grants, edit
-        self.announced = Announced(utc_offset_s, clock_class, 0x21, 0x4E5D, MASTER.clock, 0, 0x20)
+        self.announced = announced(utc_offset_s, clock_class)
         self.slave_event = 0
         self.requests: list[Term] = []
         self.seen: list[Message] = []

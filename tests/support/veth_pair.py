@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pyroute2 import IPRoute
 
 from keisoku.host.namespace import Namespace, within
+from keisoku.host.undo import record, undo
 
 _numbers = itertools.count(9_000)
 
@@ -30,6 +31,7 @@ def veth_pair(mtu: int = 1500) -> Iterator[VethPair]:
     """Made on entry, removed on exit."""
     number = next(_numbers)
     near, far = (Namespace(f"keisoku-{os.getpid()}-{number}-{end}") for end in ("tester", "dut"))
+    entries = [record("namespace", name=end.name) for end in (near, far)]
     try:
         near.create()
         far.create()
@@ -44,8 +46,7 @@ def veth_pair(mtu: int = 1500) -> Iterator[VethPair]:
         within(far.path, lambda: _raise("far", pair.far_address, mtu))
         yield pair
     finally:
-        near.remove()
-        far.remove()
+        undo(*entries)
 
 
 def _raise(name: str, address: str, mtu: int) -> None:

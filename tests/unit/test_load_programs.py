@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.host import undo
 from keisoku.stream import iperf3
 from keisoku.stream.trial import StreamTrial
 from keisoku.system.load import analysis as load_analysis
@@ -268,15 +270,28 @@ def test_another_keisoku_s_run_is_moved_to_this_clock() -> None:
             read_remote(bad, 70)
 
 
+_KILLED_WITH_HOSTS = """
+import os, signal, sys
+from pathlib import Path
+from keisoku.host import undo
+from keisoku.system.load.ssh_hosts import SshHosts
+undo.FOLDER = Path(sys.argv[1])
+with SshHosts():
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 def test_folders_of_killed_runs_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    ended_ = subprocess.Popen(["true"])
-    ended_.wait()
-    for owner in (ended_.pid, os.getpid()):
-        (tmp_path / f"keisoku-ssh-{owner}-x").mkdir()
+    monkeypatch.setattr(undo, "FOLDER", tmp_path / "journal")
+    command = [sys.executable, "-c", _KILLED_WITH_HOSTS, str(undo.FOLDER)]
+    killed = subprocess.run(command, env=os.environ | {"TMPDIR": str(tmp_path)}, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (folder,) = tmp_path.glob("keisoku-ssh-*")
     with SshHosts():
-        assert not (tmp_path / f"keisoku-ssh-{ended_.pid}-x").exists()
-    assert [entry.name for entry in tmp_path.iterdir()] == [f"keisoku-ssh-{os.getpid()}-x"]
+        assert not folder.exists()
+        (own,) = tmp_path.glob("keisoku-ssh-*")
+    assert not own.exists() and not list(tmp_path.glob("*/*"))
 
 
 def test_places_of_clients_are_read() -> None:

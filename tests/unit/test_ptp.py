@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scapy.contrib.ptp_v2 import PTP
+from support.ptp_ports import MASTER, NOW, OURS
 
 from keisoku.clock.reference.ptp.message import (
     EVERY_PORT,
@@ -24,10 +25,6 @@ from keisoku.clock.reference.ptp.message import (
     decode,
     encode,
 )
-
-MASTER = PortIdentity(bytes.fromhex("001b19fffe0a0b0c"), 0x1234)
-OURS = PortIdentity(bytes.fromhex("a1a2a3a4a5a6a7a8"), 1)
-NOW = 1_795_000_000_123_456_789
 
 octet, word = st.integers(0, 255), st.integers(0, 0xFFFF)
 identity = st.builds(PortIdentity, st.binary(min_size=8, max_size=8), word)

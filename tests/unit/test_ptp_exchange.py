@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.ptp_ports import MASTER, NOW, OURS, announced
 
 from keisoku.clock.reading import Reading
 from keisoku.clock.reference.kinds import Chosen, parse
@@ -27,28 +28,23 @@ from keisoku.clock.reference.ptp.exchange import (
 from keisoku.clock.reference.ptp.message import (
     NO_FLAGS,
     SCALE,
-    Announced,
     Arrival,
     Contract,
     Flag,
     Kind,
     Message,
     Moment,
-    PortIdentity,
     Term,
 )
 from keisoku.clock.reference.ptp.target import PtpTarget, target
 from keisoku.errors import PlanError
 
-MASTER, OURS = PortIdentity(b"m" * 8, 1), PortIdentity(b"o" * 8, 1)
-NOW = 1_795_000_000_123_456_789
 TICKS = 2.5
 """A ns of true time."""
 
 
 def announce(flags: Flag = NO_FLAGS, clock_class: int = 6, utc_offset_s: int = 37) -> Message:
-    body = Announced(utc_offset_s, clock_class, 0x21, 0, MASTER.clock, 0, 0x20)
-    return Message(Kind.ANNOUNCE, MASTER, 1, body, flags=flags)
+    return Message(Kind.ANNOUNCE, MASTER, 1, announced(utc_offset_s, clock_class), flags=flags)
 
 
 def sync(time_ns: int, correction: int = 0, flags: Flag = NO_FLAGS) -> Message:

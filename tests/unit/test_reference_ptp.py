@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from itertools import count
 
 import pytest
-from support.ptp_responder import MASTER, PtpResponder
+from support.ptp_ports import MASTER
+from support.ptp_responder import PtpResponder
 
 from keisoku.clock.frequency import hard_bounds
 from keisoku.clock.reading import Reading

@@ -111,6 +111,6 @@ def _refuse_xdp(port: CapturePort) -> None:
 
     if port.namespace is not None and not port.namespace.exists():
         raise PlanError("port", f"there is no namespace {port.namespace}", f"see the names in {port.namespace.parent}")
-    if attached() if port.namespace is None else within(port.namespace, attached):
+    if within(port.namespace, attached):
         problem = f"an XDP program is attached to {port}, and no packet socket sees what it consumes or sends"
         raise PlanError("port", problem, "capture at the other end of the cable, or by the command that measures")

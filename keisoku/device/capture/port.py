@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from keisoku.errors import PlanError
-from keisoku.host.namespace import FOLDER
+from keisoku.host.namespace import named
 
 _PORT = re.compile(r"(?:packet:)?(?P<interface>[^\s/:@]{1,15})(?:@(?P<namespace>\S+))?")
 
@@ -35,8 +35,7 @@ class CapturePort:
                 "write INTERFACE or INTERFACE@NAMESPACE; an xdp port is captured by the command that measures there"
             )
             raise PlanError("port", f"{text!r} names no interface to capture", remedy)
-        namespace = match["namespace"]
-        return cls(match["interface"], None if namespace is None else FOLDER / namespace)
+        return cls(match["interface"], named(match["namespace"]))
 
     @property
     def label(self) -> dict[str, str]:

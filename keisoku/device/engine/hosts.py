@@ -96,7 +96,7 @@ def _own(port: Port, version: int) -> str | None:
         fitting = [text for text in found if ip_address(text).version == version]
         return next((text for text in fitting if not ip_address(text).is_link_local), None)
 
-    return read() if port.namespace is None else within(port.namespace, read)
+    return within(port.namespace, read)
 
 
 def _range(text: str) -> tuple[str, str]:

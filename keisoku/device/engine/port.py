@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Self, TypeVar, cast
+from typing import Literal, Self, cast
 
 from pyroute2 import IPRoute
 
 from keisoku.device.engine.stamps import StampOffer, offered
 from keisoku.errors import EngineError, PlanError
 from keisoku.host import ethtool
-from keisoku.host.namespace import FOLDER, within
+from keisoku.host.namespace import FOLDER, named, within
 from keisoku.host.xdp_features import xdp_features
 
 HEADER_AND_FCS_BYTES = 18
@@ -32,8 +32,6 @@ _RESOLVE_S = 3.0
 _NEIGHBOUR_VALID = 0x02 | 0x04 | 0x08 | 0x10 | 0x80  # reachable, stale, delay, probe, permanent
 _NEIGHBOUR_FAILED = 0x20
 _USE = 0x01
-
-_Outcome = TypeVar("_Outcome")
 
 
 @dataclass(frozen=True)
@@ -56,9 +54,7 @@ class PortAddress:
     @property
     def namespace_path(self) -> Path | None:
         """None: the namespace of this process."""
-        if self.namespace is None:
-            return None
-        return FOLDER / self.namespace  # an absolute path stays as it is
+        return named(self.namespace)
 
     def __str__(self) -> str:
         return f"{self.engine}:{self.interface}" + (f"@{self.namespace}" if self.namespace else "")
@@ -83,7 +79,7 @@ class Port:
 
 def list_ports(namespace: Path | None = None) -> list[Port]:
     """All interfaces with an Ethernet address but loopback, by name."""
-    return _inside(namespace, _read_ports)
+    return within(namespace, _read_ports)
 
 
 def check(address: PortAddress, frame_sizes: Iterable[int], force: bool = False, field: str = "port") -> Port:
@@ -125,11 +121,7 @@ def resolve_mac(interface: str, namespace: Path | None, ip: str) -> str:
 
     Raises EngineError if nobody answers within 3 s.
     """
-    return _inside(namespace, lambda: _resolve(interface, ip))
-
-
-def _inside(namespace: Path | None, work: Callable[[], _Outcome]) -> _Outcome:
-    return work() if namespace is None else within(namespace, work)
+    return within(namespace, lambda: _resolve(interface, ip))
 
 
 def _read_ports() -> list[Port]:

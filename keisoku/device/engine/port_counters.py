@@ -35,13 +35,13 @@ def read_counters(
 
     Raises EngineError if there is no such interface. Takes some ms: call it before and after a trial, not in it.
     """
-    statistics, driver = _within(namespace, interface)
-    dropped = None if peer is None else _within(peer[1], peer[0])[0]["tx_dropped"]
+    statistics, driver = _read(namespace, interface)
+    dropped = None if peer is None else _read(peer[1], peer[0])[0]["tx_dropped"]
     counts = {name: statistics[name] for name in _NAMES}
     return PortCounters(port=interface, engine=engine, driver=driver, peer_tx_dropped=dropped, **counts)
 
 
-def _within(namespace: Path | None, interface: str) -> tuple[dict[str, int], str | None]:
+def _read(namespace: Path | None, interface: str) -> tuple[dict[str, int], str | None]:
     def read() -> tuple[dict[str, int], str | None]:
         with IPRoute() as ip:
             indices = ip.link_lookup(ifname=interface)
@@ -49,4 +49,4 @@ def _within(namespace: Path | None, interface: str) -> tuple[dict[str, int], str
                 raise EngineError(f"there is no interface {interface} to read the counters of")
             return ip.get_links(indices[0])[0].get("stats64"), ethtool.driver(interface)
 
-    return read() if namespace is None else within(namespace, read)
+    return within(namespace, read)

@@ -26,8 +26,7 @@ class Vswitch:
 
     def __init__(self, site: Site) -> None:
         """Start the daemons, on the site's core."""
-        self._directory = directory = site.daemons.directory
-        directory.mkdir(mode=0o700)
+        self._directory = directory = site.daemons.make_directory()
         file, socket = directory / "conf.db", directory / "db.sock"
         self._database = f"--db=unix:{socket}"
         self._control = directory / "ovs-vswitchd.ctl"

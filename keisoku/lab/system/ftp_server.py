@@ -9,14 +9,15 @@ import os
 import pwd
 import shutil
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from keisoku.errors import EngineError
+from keisoku.host.child import Child
 from keisoku.host.namespace import Namespace
+from keisoku.host.temporary_folder import TemporaryFolder
 
 PORT = 21
 USER = "ftp"
@@ -36,8 +37,8 @@ class FtpServer:
 
     def __init__(self, namespace: Namespace, directory: Path, bytes_per_second: int = 0) -> None:
         self._namespace, self._directory, self._rate = namespace, directory, bytes_per_second
-        self._process: subprocess.Popen[bytes] | None = None
-        self._settings: Path | None = None
+        self._child: Child | None = None
+        self._folder: TemporaryFolder | None = None
 
     def __enter__(self) -> Self:
         if not installed():
@@ -47,15 +48,13 @@ class FtpServer:
         if not self._directory.parent.stat().st_mode & 0o001:
             raise EngineError(f"{self._directory.parent} is closed to FTP's user; make it 0755")
         os.chown(self._directory, owner.pw_uid, owner.pw_gid)
-        handle, name = tempfile.mkstemp(prefix="keisoku-vsftpd-", suffix=".conf")
-        self._settings = Path(name)
-        os.write(handle, self._text().encode())
-        os.close(handle)
+        self._folder = TemporaryFolder("vsftpd")
+        settings = self._folder.path / "vsftpd.conf"
+        settings.write_text(self._text())
         try:
-            self._process = self._namespace.run(
-                lambda: subprocess.Popen(
-                    [_PROGRAM, name],
-                    stdin=subprocess.DEVNULL,
+            child = self._child = self._namespace.run(
+                lambda: Child(
+                    [_PROGRAM, str(settings)],
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
@@ -63,7 +62,7 @@ class FtpServer:
             )
             deadline = time.monotonic() + _START_S
             while not self._namespace.run(_listens):
-                if self._process.poll() is not None or time.monotonic() > deadline:
+                if child.ended() or time.monotonic() > deadline:
                     raise EngineError("vsftpd did not start; try it by hand")
                 time.sleep(0.01)
         except BaseException:
@@ -78,12 +77,10 @@ class FtpServer:
 
     def close(self) -> None:
         """End it; twice is no error."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait()
-            self._process = None
-        if self._settings is not None:
-            self._settings.unlink(missing_ok=True)
+        if self._child is not None:
+            self._child.end()
+        if self._folder is not None:
+            self._folder.remove()
 
     def _text(self) -> str:
         switched_on = (

@@ -32,8 +32,7 @@ class WebServer:
 
     def start(self) -> None:
         """Starts nginx and waits until it listens. Raises EngineError with its last words if it does not."""
-        directory = self._daemons.directory
-        directory.mkdir(mode=0o700)
+        directory = self._daemons.make_directory()
         files = directory / "files"
         files.mkdir()
         content = random.Random(1)

@@ -7,12 +7,9 @@ connection: when it or this process is gone, nothing of ours stays there.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import secrets
-import shutil
 import subprocess
-import tempfile
 import threading
 import zlib
 from pathlib import Path
@@ -21,8 +18,8 @@ from types import TracebackType
 from typing import Self
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.host.owner import lives
 from keisoku.host.program import Program
+from keisoku.host.temporary_folder import TemporaryFolder
 
 SCHEME = "ssh://"
 SSH = Program("ssh", "openssh-client")
@@ -31,7 +28,6 @@ _DESTINATION = re.compile(
 )
 _CONNECT_S = 10
 _PATIENCE_S = 5.0
-_PREFIX = "keisoku-ssh-"
 _SETTINGS = (
     "BatchMode=yes",
     f"ConnectTimeout={_CONNECT_S}",
@@ -53,14 +49,6 @@ def check_destination(text: str) -> str:
     return text
 
 
-def _sweep() -> None:
-    """Removes the folders of runs that were killed: what was in them, sockets, ended with them."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
-        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        if owner.isdecimal() and not lives(int(owner)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 class SshHosts:
     """A context manager: a connection opens when it is first wanted, and all close on exit."""
 
@@ -68,11 +56,10 @@ class SshHosts:
         """`configuration`: a file like ~/.ssh/config, which is then not read; None: what ssh reads by itself."""
         self._configuration = configuration
         self._masters: dict[str, subprocess.Popen[bytes]] = {}
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: TemporaryFolder | None = None
 
     def __enter__(self) -> Self:
-        _sweep()
-        self._folder = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-")
+        self._folder = TemporaryFolder("ssh")
         return self
 
     def __exit__(
@@ -90,7 +77,7 @@ class SshHosts:
                 master.wait()
         self._masters.clear()
         if self._folder:
-            self._folder.cleanup()
+            self._folder.remove()
 
     def command(self, destination: str, script: str) -> list[str]:
         """What runs a shell's script there. Raises PlanError or EngineError if the host cannot be reached."""
@@ -102,7 +89,7 @@ class SshHosts:
         assert self._folder
         own = ["-F", str(self._configuration)] if self._configuration else []
         # %C would be as good, but a socket's path is short.
-        path = Path(self._folder.name) / f"{zlib.crc32(destination.encode()):08x}"
+        path = self._folder.path / f"{zlib.crc32(destination.encode()):08x}"
         return [SSH.path or SSH.name, *own, *_OPTIONS, *more, "-S", str(path), "--", destination]
 
     def _open(self, destination: str) -> None:

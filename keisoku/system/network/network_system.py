@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from pyroute2 import IPRoute
-
+from keisoku.host import discipline
+from keisoku.host.interface import index_of
+from keisoku.host.namespace import within
 from keisoku.system.network.port_watch import PortReading, PortWatch, WatchedPort, view
 from keisoku.system.observation import Observation
-from keisoku.system.shaping import discipline
-from keisoku.system.shaping.port_limits import PortLimits, inside
+from keisoku.system.shaping.port_limits import PortLimits
 from keisoku.system.shaping.port_place import PortPlace
 from keisoku.system.shaping.queue_probe import ROOT, QueueProbe
 from keisoku.system.state import State
@@ -115,10 +115,10 @@ class NetworkSystem:
 
     def _queues_of(self, name: str, port: GovernedPort) -> list[Queue]:
         """Behind the limit, and at the client's port itself (None: its root qdisc, whatever that is)."""
-        watched = port.watched
+        place, watched = port.place, port.watched
         return [
-            (port.place.namespace, _index(port.place.namespace, port.place.interface), self._limits.queue(name)),
-            (watched.namespace, _index(watched.namespace, watched.interface), None),
+            (place.namespace, within(place.namespace, lambda: index_of(place.interface)), self._limits.queue(name)),
+            (watched.namespace, within(watched.namespace, lambda: index_of(watched.interface)), None),
         ]
 
     def _waiting(self) -> dict[str, int]:
@@ -139,11 +139,3 @@ class NetworkSystem:
 
 def _ours(qdisc: int, namespace: Path | None, index: int, own: set[tuple[Path | None, int]]) -> bool:
     return qdisc == discipline.HANDLE and (namespace, index) in own
-
-
-def _index(namespace: Path | None, interface: str) -> int:
-    def look() -> int:
-        with IPRoute() as ip:
-            return discipline.index_of(ip, interface)
-
-    return inside(namespace, look)

@@ -15,9 +15,9 @@ from typing import Any
 
 from keisoku._core import FlowWatch
 from keisoku.errors import EngineError, PlanError
+from keisoku.host.namespace import within
 from keisoku.system.load.analysis import quantile
 from keisoku.system.observation import ClientView
-from keisoku.system.shaping.port_limits import inside
 
 ENOUGH = 100
 """Connections whose 99th percentile is worth saying."""
@@ -131,7 +131,7 @@ def _age_ns(reading: PortReading) -> int:
 
 def _counter(stack: ExitStack, interface: str, namespace: Path | None) -> int:
     # An open file of /sys stays with the namespace in which it was opened.
-    counter = inside(namespace, lambda: _open(interface))
+    counter = within(namespace, lambda: _open(interface))
     stack.callback(os.close, counter)
     return counter
 

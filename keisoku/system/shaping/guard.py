@@ -1,8 +1,8 @@
 """The guard: a process of its own that lifts the limits of a run which died or hangs. It sets none.
 
 It hears a byte from the run every second. When the run's end of the pipe closes (also by kill -9), or nothing is heard
-for `PATIENCE_S`, it undoes the journal. Run as
-`python -m keisoku.system.shaping.guard JOURNAL` with the pipe as its input.
+for `PATIENCE_S`, it undoes what the journal says. Run as
+`python -m keisoku.system.shaping.guard ENTRY...` with the pipe as its input.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import select
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from keisoku.errors import EngineError
+from keisoku.host.undo import undo
 
 BEAT_S = 1.0
 PATIENCE_S = 4.0
@@ -22,12 +24,12 @@ _DONE = b"q"
 
 
 class Guard:
-    """The run's side: starts the guard for a journal, and lets it hear that the run is alive."""
+    """The run's side: starts the guard for entries of the journal, and lets it hear that the run is alive."""
 
-    def __init__(self, journal: Path) -> None:
+    def __init__(self, entries: Sequence[Path]) -> None:
         """Returns when the guard watches. Raises EngineError if it does not start."""
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "keisoku.system.shaping.guard", str(journal)],
+            [sys.executable, "-m", "keisoku.system.shaping.guard", *map(str, entries)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -70,7 +72,7 @@ class Guard:
                 return
 
 
-def watch(journal: Path, source: int) -> None:
+def watch(entries: Sequence[Path], source: int) -> None:
     """The guard's side: returns when the run has ended in order, or its limits are lifted."""
     while select.select([source], [], [], PATIENCE_S)[0]:
         heard = os.read(source, 4096)
@@ -78,17 +80,13 @@ def watch(journal: Path, source: int) -> None:
             return
         if not heard:
             break
-    from keisoku.system.shaping.journal import undo
-
-    undo(journal)
+    undo(*entries)
 
 
 def main() -> None:
     """Says that it watches, once it holds all that it needs, and watches."""
-    import keisoku.system.shaping.journal  # noqa: F401  # loaded now: there may be no time later
-
     os.write(1, b"ready\n")
-    watch(Path(sys.argv[1]), 0)
+    watch([Path(entry) for entry in sys.argv[1:]], 0)
 
 
 if __name__ == "__main__":

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 from pyroute2 import NetlinkError
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.host import discipline
+from keisoku.host.interface import Interface
 from keisoku.host.namespace import uninterrupted, within
-from keisoku.system.shaping import discipline, journal
+from keisoku.host.undo import record, undo, undo_left
 from keisoku.system.shaping.guard import Guard
 from keisoku.system.shaping.port_place import PortPlace
 
 FLOOR_BPS = 8_000
 """Below it a full frame would take more than a second."""
-_Outcome = TypeVar("_Outcome")
 
 
 class PortLimits:
-    """Limits by the names of `places`. On entry: journal, then guard; nothing is limited yet.
+    """Limits by the names of `places`. On entry: entries of the journal, then guard; nothing is limited yet.
 
     Raises PlanError on entry for an interface that is not there or carries a qdisc of somebody else's.
     """
@@ -31,12 +32,12 @@ class PortLimits:
     def __init__(self, places: Mapping[str, PortPlace]) -> None:
         self._places = dict(places)
         self._numbers = {name: number for number, name in enumerate(self._places, 1)}
-        self._journal: Path | None = None
+        self._entries: list[Path] = []
         self._guard: Guard | None = None
         self._process = os.getpid()
 
     def __enter__(self) -> Self:
-        journal.undo_left()
+        undo_left()
         ports = {place.port for place in self._places.values()}
         alone = [place for place in self._places.values() if place.address is None]
         if len({place.port for place in alone}) < len(alone) or any(
@@ -44,12 +45,11 @@ class PortLimits:
         ):
             raise PlanError("port", "one interface is given twice", "give the address of each client behind it")
         for namespace, interface in ports:
-            inside(namespace, lambda interface=interface: discipline.require_free(interface))  # type: ignore[misc]
-        entries = [journal.entry(interface, namespace) for namespace, interface in sorted(ports, key=str)]
-        atexit.register(self.close)
-        self._journal = journal.write(entries)
+            within(namespace, partial(discipline.require_free, interface))
+        found = [Interface.find(interface, namespace) for namespace, interface in sorted(ports, key=str)]
         try:
-            self._guard = Guard(self._journal)
+            self._entries = [record("limit", interface=vars(one)) for one in found]
+            self._guard = Guard(self._entries)
         except BaseException:
             self.close()
             raise
@@ -86,13 +86,10 @@ class PortLimits:
         uninterrupted(self._close)
 
     def _close(self) -> None:
-        if self._journal is not None:
-            journal.undo(self._journal)
-            self._journal = None
+        undo(*self._entries)
         if self._guard is not None:
             self._guard.end()
             self._guard = None
-        atexit.unregister(self.close)
 
     def _set(self, limits: Mapping[str, float | None]) -> None:
         for namespace, interface in sorted({place.port for place in self._places.values()}, key=str):
@@ -102,11 +99,6 @@ class PortLimits:
                 if place.port == (namespace, interface) and (rate := limits.get(name)) is not None
             }
             try:
-                inside(namespace, lambda interface=interface, rates=rates: discipline.limit(interface, rates))  # type: ignore[misc]
+                within(namespace, partial(discipline.limit, interface, rates))
             except (NetlinkError, OSError) as error:
                 raise EngineError(f"the limit of {interface} cannot be set: {error}") from error
-
-
-def inside(namespace: Path | None, work: Callable[[], _Outcome]) -> _Outcome:
-    """Calls `work` in a namespace (None: here)."""
-    return work() if namespace is None else within(namespace, work)

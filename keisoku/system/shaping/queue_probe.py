@@ -24,7 +24,7 @@ class QueueProbe:
     """Of one namespace (None: this one). The socket stays there, whichever thread reads."""
 
     def __init__(self, namespace: Path | None) -> None:
-        self._socket = within(namespace, _open) if namespace else _open()
+        self._socket = within(namespace, _open)
 
     def read(self) -> dict[tuple[int, int, int], int]:
         """Bytes by (interface's index, handle, parent). Raises EngineError if the kernel refuses."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pyroute2 import IPRoute
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.host.interface import index_of
 
 HANDLE = 0x6B730000
 """'ks:': nobody else chooses it."""
@@ -33,7 +34,7 @@ def root(ip: IPRoute, index: int) -> tuple[str, int]:
 def require_free(interface: str) -> None:
     """Raises PlanError if there is no such interface, or if it carries a qdisc that somebody has set."""
     with IPRoute() as ip:
-        kind, handle = root(ip, index_of(ip, interface))
+        kind, handle = root(ip, index_of(interface))
     if handle:
         whose = "another keisoku's limit" if handle == HANDLE else f"a qdisc of somebody else's ({kind} {handle:#x})"
         raise PlanError("port", f"{interface} carries {whose}", "remove it first, or limit another port")
@@ -45,7 +46,7 @@ def limit(interface: str, rates: Mapping[int, tuple[str | None, int]]) -> None:
     No classes: the interface is as it was. Raises EngineError if the kernel refuses.
     """
     with IPRoute() as ip:
-        index = index_of(ip, interface)
+        index = index_of(interface)
         if not rates:
             _remove(ip, index)
             return
@@ -75,25 +76,15 @@ def limit(interface: str, rates: Mapping[int, tuple[str | None, int]]) -> None:
                 )
 
 
-def lift(interface: str, index: int) -> bool:
-    """Takes ours off an interface, if it is still the one of that index; whether there was one."""
+def lift(index: int) -> bool:
+    """Takes ours off the interface of that index, and nobody else's; whether there was one."""
     with IPRoute() as ip:
-        if index not in ip.link_lookup(ifname=interface):
-            return False
-        return _remove(ip, index)
+        return root(ip, index)[1] == HANDLE and _remove(ip, index)
 
 
 def leaf(number: int) -> int:
     """The handle of the queue of a class."""
     return (0x6C00 + number) << 16
-
-
-def index_of(ip: IPRoute, interface: str) -> int:
-    """Raises PlanError if there is no such interface."""
-    found = ip.link_lookup(ifname=interface)
-    if not found:
-        raise PlanError("port", f"there is no interface {interface}", "see ip link, in the namespace named")
-    return int(found[0])
 
 
 def _remove(ip: IPRoute, index: int) -> bool:

@@ -1,0 +1,41 @@
+"""`Child`: a program that this process starts and that must not outlive it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from keisoku.host.process import born_at
+from keisoku.host.undo import record, undo
+
+_HELD = 'read -r _ && exec "$@" </dev/null'
+"""It begins only when it is told, and never if this process dies first: its number is in the journal before."""
+
+
+class Child:
+    """Without input; the rest (`how`) is as for `subprocess.Popen`. In the calling thread's namespace."""
+
+    def __init__(self, command: Sequence[str], **how: Any) -> None:
+        """Raises EngineError if the journal cannot be written."""
+        held = ["/bin/sh", "-c", _HELD, "sh", *command]
+        self._process = subprocess.Popen(held, stdin=subprocess.PIPE, **how)
+        assert self._process.stdin
+        name, number = Path(command[0]).name, self._process.pid
+        try:
+            with self._process.stdin as told:
+                self.entry = record("process", name=name, number=number, born=born_at(number))
+                told.write(b"\n")
+        except BaseException:
+            self._process.wait()  # it was told nothing
+            raise
+
+    def ended(self) -> bool:
+        """Whether it has ended by itself."""
+        return self._process.poll() is not None
+
+    def end(self) -> None:
+        """Ends it; twice is no error."""
+        undo(self.entry)
+        self._process.wait()

@@ -1,0 +1,91 @@
+"""`Interface`: one that is known again later; and the MTU and offloads of one, read and set."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypeVar
+
+from pyroute2 import IPRoute, NetlinkError
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.host.ethtool import offloads, set_offload
+from keisoku.host.namespace import named, within
+
+_OFFLOADS = {"tso": "TCP segmentation", "gso": "generic segmentation", "gro": "GRO"}
+_Outcome = TypeVar("_Outcome")
+
+
+@dataclass(frozen=True)
+class Interface:
+    """An interface that was there, in the namespace with that path (None: this process's own)."""
+
+    name: str
+    namespace: str | None
+    index: int
+    inode: int
+    """Of the namespace: another one may get its name."""
+
+    @classmethod
+    def find(cls, name: str, namespace: Path | None) -> Self:
+        """Raises PlanError for one that is not there."""
+        path = str(namespace) if namespace else None
+        return within(namespace, lambda: cls(name, path, index_of(name), _inode()))
+
+    def there(self, work: Callable[[], _Outcome]) -> _Outcome | None:
+        """Calls `work` in its namespace; None without a call if it is gone, or another one has its name."""
+
+        def checked() -> _Outcome | None:
+            with IPRoute() as ip:
+                same = _inode() == self.inode and self.index in ip.link_lookup(ifname=self.name)
+            return work() if same else None
+
+        place = named(self.namespace)
+        if place and not place.exists():
+            return None
+        try:
+            return within(place, checked)
+        except NetlinkError as error:
+            if error.code in (errno.ENODEV, errno.ENOENT):  # gone meanwhile
+                return None
+            raise
+
+
+def index_of(name: str) -> int:
+    """In the calling thread's namespace. Raises PlanError if there is no such interface."""
+    with IPRoute() as ip:
+        found = ip.link_lookup(ifname=name)
+    if not found:
+        raise PlanError("port", f"there is no interface {name}", "see ip link, in the namespace named")
+    return int(found[0])
+
+
+def settings(name: str) -> dict[str, int | bool]:
+    """`mtu` (bytes), and those of `tso`, `gso` and `gro` that it knows, of an interface of this thread's namespace."""
+    known = offloads(name)
+    found: dict[str, int | bool] = {short: known[long] for short, long in _OFFLOADS.items() if long in known}
+    with IPRoute() as ip:
+        link = ip.get_links(index_of(name))[0]
+        return {"mtu": int(link.get_attr("IFLA_MTU")), **found}
+
+
+def change(name: str, wanted: Mapping[str, int | bool]) -> bool:
+    """Sets what is not so yet; whether anything was. Raises EngineError if the interface refuses."""
+    now = settings(name)
+    different = {key: value for key, value in wanted.items() if now.get(key) != value}
+    for key, value in different.items():
+        if key == "mtu":
+            with IPRoute() as ip:
+                try:
+                    ip.link("set", index=index_of(name), mtu=value)
+                except NetlinkError as error:
+                    raise EngineError(f"{name} refuses an MTU of {value} byte; give another one") from error
+        elif not set_offload(name, _OFFLOADS[key], bool(value)):
+            raise EngineError(f"{name} refuses {key} {'on' if value else 'off'}; leave that factor out")
+    return bool(different)
+
+
+def _inode() -> int:
+    return Path("/proc/thread-self/ns/net").stat().st_ino

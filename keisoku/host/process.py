@@ -1,0 +1,49 @@
+"""A process of this host, by its number and when it began: the number alone may pass to another one."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+_GRACE_S, _PATIENCE_S = 2.0, 10.0
+
+
+def lives(process: int, born: int) -> bool:
+    """Also where the process is another user's, and where nobody may see when it began."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return born_at(process) in (born, 0)
+
+
+def born_at(process: int) -> int:
+    """When a process began, in clock ticks since boot. 0: there is none."""
+    with suppress(OSError, IndexError, ValueError):
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
+    return 0
+
+
+def end(process: int, born: int) -> bool:
+    """Ends a process and waits until it is gone; whether there was one. Raises OSError if it cannot be ended."""
+    try:
+        handle = os.pidfd_open(process)
+    except ProcessLookupError:
+        return False
+    try:
+        # Verified while the handle is held: the number cannot pass to another process in between.
+        if born_at(process) != born:
+            return False
+        for sign, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _PATIENCE_S)):
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, sign)
+            if select.select([handle], [], [], patience_s)[0]:
+                return True
+        raise TimeoutError(f"process {process} does not end")
+    finally:
+        os.close(handle)
