@@ -34,8 +34,8 @@ def difference(one: Quantity, other: Quantity) -> Quantity:
     """
     if one.unit != other.unit:
         raise ValueError(f"{one.unit} cannot be subtracted from {other.unit}")
-    sides = _side(one, other), _side(other, one)
-    uncertainty = None if sides[0] is None or sides[1] is None else math.hypot(*sides)
+    mine, its = _side(one, other), _side(other, one)
+    uncertainty = None if mine is None or its is None else math.hypot(mine, its)
     return Quantity(value=one.value - other.value, unit=one.unit, uncertainty=uncertainty)
 
 

@@ -38,7 +38,7 @@ class BufferingSettings(Settings):
     oversubscription_percent: float = Field(1.0, gt=0, le=100)
     """Of the line rate, what is sent on top: the known congestion."""
     cases: tuple[Literal["port", "pairs", "many-to-one"], ...] = Field(("port", "pairs", "many-to-one"), min_length=1)
-    """Congested are one output, those of all port pairs, one output from all other ports (default: all three)."""
+    """Congested are one output, those of all port pairs, one output from all other ports."""
     outputs: Literal["each", "last"] = "each"
     """Outputs that are tested in turn; of port pairs all are congested at once."""
     step_frames: int = Field(1, ge=1)
