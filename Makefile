@@ -4,9 +4,9 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 BUILT := $(VENV)/.built
-RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(wildcard core/src/*.rs core/src/*/*.rs core/bpf/*)
+RUST := Cargo.toml Cargo.lock core/Cargo.toml core/build.rs $(shell find core/src core/bpf -type f)
 
-.PHONY: setup demo test test-fpga soak bench lint clean
+.PHONY: setup demo check test test-fpga soak bench lint clean
 
 setup: $(BUILT)
 
@@ -21,6 +21,11 @@ $(BUILT): $(VENV)/.installed $(RUST) pyproject.toml
 
 demo: $(BUILT)
 	@$(PY) examples/demo.py
+
+# What a developer wants to know within three minutes: style, types, layers, and all logic in virtual time.
+check: $(BUILT) lint
+	@./setup.sh check
+	$(PY) -m pytest --quiet --numprocesses 2 --dist worksteal tests/unit tests/simulated
 
 test: $(BUILT) lint
 	@./setup.sh test
@@ -42,6 +47,7 @@ lint: $(BUILT)
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
 
 # An hour at the highest load without loss, and property tests too long for `make test`; SOAK='--minutes 5' is shorter.
 soak: $(BUILT)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing and says so: ./setup.sh build|test|fpga|bench
+# Installs what is missing and says so: ./setup.sh build|check|test|fpga|bench
 # Debian packages only if absent and only as root; Python packages into .venv, pinned by requirements.lock.
 set -eu
 cd "$(dirname "$0")"
@@ -40,6 +40,10 @@ build)
     say "installing Python packages pinned in requirements.lock"
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
     ;;
+check)
+    # Without its dependencies: it asks for plots and for a documentation tool, which nothing here calls.
+    .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements.lock
+    ;;
 test)
     daemons="openvswitch-switch nginx vsftpd openssh-server"
     # shellcheck disable=SC2086  # one word a package
@@ -55,8 +59,7 @@ test)
         invoke-rc.d "$daemon" stop >/dev/null 2>&1 || true
         update-rc.d "$daemon" disable >/dev/null 2>&1 || true
     done
-    # Without its dependencies: it asks for plots and for a documentation tool, which nothing here calls.
-    .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements.lock
+    ./setup.sh check
     ;;
 fpga)
     # The Verilated model is C++ that Verilator's make compiles; Icarus checks for unknown states.
