@@ -12,6 +12,7 @@ pub mod carry;
 pub mod clock;
 pub mod density;
 pub mod departures;
+pub mod error;
 pub mod extent;
 pub mod faulty;
 pub mod flow_watch;

@@ -17,7 +17,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::port::{EngineError, Place, Result};
+use crate::error::{EngineError, Result};
+use crate::port::Place;
 
 use hosts::{Hosts, mac_text, parse_mac};
 use interface::Own;
@@ -253,11 +254,7 @@ pub mod python {
     use pyo3::prelude::*;
 
     use super::{Host, Party, mac_text, parse_mac};
-    use crate::port::EngineError;
-
-    mod errors {
-        pyo3::import_exception!(keisoku.errors, EngineError);
-    }
+    use crate::error::{EngineError, Result};
 
     /// Answers ARP and neighbour solicitations at the port `place_json` for the hosts of `hosts_json`, a list of
     /// `Host`. Raises EngineError if the port cannot be opened or the hosts contradict each other.
@@ -269,14 +266,14 @@ pub mod python {
     #[pymethods]
     impl Neighbours {
         #[new]
-        fn new(py: Python<'_>, place_json: &str, hosts_json: &str) -> PyResult<Self> {
+        fn new(py: Python<'_>, place_json: &str, hosts_json: &str) -> Result<Self> {
             let place =
                 serde_json::from_str(place_json).map_err(|error| refuse("place", &error))?;
             let hosts: Vec<Host> =
                 serde_json::from_str(hosts_json).map_err(|error| refuse("hosts", &error))?;
             let running = py.detach(|| super::Neighbours::begin(&place, &hosts));
             Ok(Neighbours {
-                running: Mutex::new(Some(Arc::new(running.map_err(raise)?))),
+                running: Mutex::new(Some(Arc::new(running?))),
             })
         }
 
@@ -289,20 +286,20 @@ pub mod python {
             from_mac: &str,
             from_ip: &str,
             timeout_s: f64,
-        ) -> PyResult<String> {
+        ) -> Result<String> {
             let from = Party {
-                mac: parse_mac(from_mac).map_err(|problem| raise(EngineError(problem)))?,
+                mac: parse_mac(from_mac).map_err(EngineError)?,
                 ip: parse_ip(from_ip)?,
             };
             let timeout = Duration::try_from_secs_f64(timeout_s)
                 .map_err(|error| refuse("timeout_s", &error))?;
             let (ip, running) = (parse_ip(ip)?, self.running()?);
             let mac = py.detach(|| running.resolve(ip, from, timeout));
-            mac.map(mac_text).map_err(raise)
+            mac.map(mac_text)
         }
 
         /// ARP requests answered, solicitations answered, questions for addresses of others.
-        fn answered(&self) -> PyResult<(u64, u64, u64)> {
+        fn answered(&self) -> Result<(u64, u64, u64)> {
             Ok(self.running()?.answered())
         }
 
@@ -316,24 +313,20 @@ pub mod python {
     }
 
     impl Neighbours {
-        fn running(&self) -> PyResult<Arc<super::Neighbours>> {
+        fn running(&self) -> Result<Arc<super::Neighbours>> {
             let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             running
                 .clone()
-                .ok_or_else(|| raise(EngineError("the neighbours are closed".into())))
+                .ok_or_else(|| EngineError("the neighbours are closed".into()))
         }
     }
 
-    fn parse_ip(text: &str) -> PyResult<IpAddr> {
+    fn parse_ip(text: &str) -> Result<IpAddr> {
         text.parse()
-            .map_err(|_| raise(EngineError(format!("{text:?} is no IP address"))))
+            .map_err(|_| EngineError(format!("{text:?} is no IP address")))
     }
 
-    fn refuse(what: &str, problem: &dyn std::fmt::Display) -> PyErr {
-        raise(EngineError(format!("{what}: {problem}")))
-    }
-
-    fn raise(EngineError(message): EngineError) -> PyErr {
-        errors::EngineError::new_err(message)
+    fn refuse(what: &str, problem: &dyn std::fmt::Display) -> EngineError {
+        EngineError(format!("{what}: {problem}"))
     }
 }

@@ -3,7 +3,7 @@
 //! Field modifiers and mixes of sizes are nothing but such tables (`keisoku/frame`); nothing here
 //! knows protocols.
 
-use crate::port::EngineError;
+use crate::error::{EngineError, Result};
 use crate::signature::{self, balanced};
 
 /// Frames without FCS, one after the other in `bytes`.
@@ -27,7 +27,7 @@ impl Table {
         checked_from: usize,
         signed: bool,
         room: usize,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self> {
         let mut bounds = vec![0];
         for length in lengths {
             bounds.push(bounds[bounds.len() - 1] + usize::from(*length));
@@ -63,7 +63,7 @@ impl Table {
         &self.bytes
     }
 
-    fn check(&self) -> Result<(), EngineError> {
+    fn check(&self) -> Result<()> {
         let refuse = |problem: String| Err(EngineError(format!("frames: {problem}")));
         if self.is_empty() || self.bounds[self.len()] != self.bytes.len() {
             return refuse("their lengths do not add up to their bytes".into());

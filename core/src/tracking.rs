@@ -406,17 +406,4 @@ fn ahead_48(cut: u64, near: u64) -> i64 {
 }
 
 #[cfg(test)]
-mod layout {
-    use std::mem::offset_of;
-
-    use super::Tracker;
-
-    #[test]
-    fn what_every_frame_touches_lies_in_three_cache_lines() {
-        assert_eq!(offset_of!(Tracker, latencies), 64);
-        assert_eq!(offset_of!(Tracker, variation), 128);
-    }
-}
-
-#[cfg(test)]
 mod tests;

@@ -11,7 +11,8 @@ use aya::{Ebpf, EbpfLoader};
 
 use crate::capture::{CaptureRing, Direction, Frame, Source};
 use crate::clock::RealtimeOffset;
-use crate::port::{EngineError, Place};
+use crate::error::Result;
+use crate::port::Place;
 use crate::signature;
 
 /// 64 MiB: half a second of a million small frames a second. A power of two.
@@ -49,7 +50,7 @@ pub fn of_program(
     object: &mut Ebpf,
     places: &[Place],
     direction: Direction,
-) -> Result<Option<CaptureRing>, EngineError> {
+) -> Result<Option<CaptureRing>> {
     if kept_bytes(places) == 0 {
         return Ok(None);
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::capture::Direction;
 use crate::capture::reader::{Packet, read};
-use crate::port::EngineError;
+use crate::error::Result;
 use crate::signature::{MASK_48, Parsed, Signature};
 
 /// A wanted frame at one port.
@@ -50,7 +50,7 @@ pub struct Found {
 }
 
 /// Finds the frames of `stream` whose sequence numbers are in `wanted`: inclusive ranges, ascending and disjoint.
-pub fn find(path: &Path, stream: Option<u16>, wanted: &[(u64, u64)]) -> Result<Found, EngineError> {
+pub fn find(path: &Path, stream: Option<u16>, wanted: &[(u64, u64)]) -> Result<Found> {
     let mut ports: Vec<PortFrames> = Vec::new();
     let mut sightings = Vec::new();
     let contents = read(path, &mut |packet, interfaces| {

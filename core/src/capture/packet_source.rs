@@ -7,8 +7,9 @@ use std::io;
 use std::ops::ControlFlow;
 
 use crate::capture::{Direction, Frame, Source};
+use crate::error::Result;
+use crate::port::Place;
 use crate::port::packet_ring::{BLOCKS, PacketRing, Received};
-use crate::port::{EngineError, Place};
 
 pub struct PacketSource {
     ring: PacketRing,
@@ -20,7 +21,7 @@ pub struct PacketSource {
 
 impl PacketSource {
     /// Captures from now on what leaves and, with `arrivals`, what arrives; `port` is its index in the capture.
-    pub fn open(place: &Place, port: usize, arrivals: bool) -> Result<Self, EngineError> {
+    pub fn open(place: &Place, port: usize, arrivals: bool) -> Result<Self> {
         let software = libc::SOF_TIMESTAMPING_SOFTWARE as i32;
         Ok(PacketSource {
             ring: PacketRing::open(place, software, false)?,

@@ -18,11 +18,8 @@ use crate::capture::packet_source::PacketSource;
 use crate::capture::recorder::{Label, Recorder};
 use crate::capture::replay::{Limits, recorded};
 use crate::capture::{Source, find};
-use crate::port::{EngineError, Place};
-
-mod errors {
-    pyo3::import_exception!(keisoku.errors, EngineError);
-}
+use crate::error::{EngineError, Result};
+use crate::port::Place;
 
 /// A port to capture: its place, and how it appears in the file.
 #[derive(Debug, Deserialize)]
@@ -81,9 +78,9 @@ impl Capture {
         rings: Vec<Py<CaptureRing>>,
         snap_bytes: u32,
         count: Option<u64>,
-    ) -> PyResult<Self> {
+    ) -> Result<Self> {
         let ports: Vec<CapturedPort> = serde_json::from_str(ports_json)
-            .map_err(|error| raise(EngineError(format!("ports: {error}"))))?;
+            .map_err(|error| EngineError(format!("ports: {error}")))?;
         let started = py.detach(|| {
             let sources = open(&ports, &rings)?;
             let labels: Vec<Label> = ports.into_iter().map(|port| port.label).collect();
@@ -92,7 +89,7 @@ impl Capture {
                 .map_err(|error| unwritten(&path, &error))
         });
         Ok(Capture {
-            recorder: Mutex::new(Some(started.map_err(raise)?)),
+            recorder: Mutex::new(Some(started?)),
             path,
         })
     }
@@ -113,12 +110,12 @@ impl Capture {
     /// Ends the capture, completes the file, and returns the counts; a second call returns none.
     ///
     /// Raises `EngineError` if the file could not be written.
-    fn close(&self, py: Python<'_>) -> PyResult<Vec<(u64, u64)>> {
+    fn close(&self, py: Python<'_>) -> Result<Vec<(u64, u64)>> {
         let Some(recorder) = self.lock().take() else {
             return Ok(Vec::new());
         };
         py.detach(|| recorder.finish())
-            .map_err(|error| raise(unwritten(&self.path, &error)))
+            .map_err(|error| unwritten(&self.path, &error))
     }
 }
 
@@ -139,10 +136,7 @@ impl Drop for Capture {
 
 /// A packet socket for each port, and the rings: neither sees what the other does, but for what arrives at a
 /// port whose ring sees it all.
-fn open(
-    ports: &[CapturedPort],
-    rings: &[Py<CaptureRing>],
-) -> Result<Vec<Box<dyn Source>>, EngineError> {
+fn open(ports: &[CapturedPort], rings: &[Py<CaptureRing>]) -> Result<Vec<Box<dyn Source>>> {
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
     let mut arrivals = vec![true; ports.len()];
     for ring in rings {
@@ -160,7 +154,7 @@ fn begin(
     ring: &CaptureRing,
     ports: &[CapturedPort],
     arrivals: &mut [bool],
-) -> Result<Box<dyn Source>, EngineError> {
+) -> Result<Box<dyn Source>> {
     let served = ring
         .served
         .lock()
@@ -188,11 +182,7 @@ fn same_port(one: &Place, other: &Place) -> bool {
 }
 
 #[cfg(not(bpf))]
-fn begin(
-    _: &CaptureRing,
-    _: &[CapturedPort],
-    _: &mut [bool],
-) -> Result<Box<dyn Source>, EngineError> {
+fn begin(_: &CaptureRing, _: &[CapturedPort], _: &mut [bool]) -> Result<Box<dyn Source>> {
     Err(EngineError(
         "this keisoku was built without BPF programs".into(),
     ))
@@ -208,11 +198,9 @@ pub fn find_frames(
     path: PathBuf,
     stream: Option<u16>,
     wanted: Vec<(u64, u64)>,
-) -> PyResult<String> {
-    let found = py
-        .detach(|| find::find(&path, stream, &wanted))
-        .map_err(raise)?;
-    serde_json::to_string(&found).map_err(|error| raise(EngineError(error.to_string())))
+) -> Result<String> {
+    let found = py.detach(|| find::find(&path, stream, &wanted))?;
+    serde_json::to_string(&found).map_err(|error| EngineError(error.to_string()))
 }
 
 /// Frames of a capture file one behind the other, their lengths (u16) and times in ns (u64), native byte order.
@@ -226,7 +214,7 @@ pub fn recorded_frames<'py>(
     port: Option<&str>,
     most_frames: usize,
     most_bytes: usize,
-) -> PyResult<(
+) -> Result<(
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
@@ -235,7 +223,7 @@ pub fn recorded_frames<'py>(
         frames: most_frames,
         bytes: most_bytes,
     };
-    let taken = py.detach(|| recorded(&path, port, limits)).map_err(raise)?;
+    let taken = py.detach(|| recorded(&path, port, limits))?;
     let lengths: Vec<u8> = taken
         .lengths
         .iter()
@@ -258,8 +246,4 @@ fn unwritten(path: &Path, error: &std::io::Error) -> EngineError {
         "{}: the capture cannot be written: {error}; make room or write elsewhere",
         path.display()
     ))
-}
-
-fn raise(EngineError(message): EngineError) -> PyErr {
-    errors::EngineError::new_err(message)
 }

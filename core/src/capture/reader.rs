@@ -12,7 +12,7 @@ use pcap_parser::{Block, InterfaceDescriptionBlock, Linktype, PcapBlockOwned, Pc
 use pcap_parser::{PcapNGOption, create_reader};
 
 use crate::capture::Direction;
-use crate::port::EngineError;
+use crate::error::{EngineError, Result};
 
 const BUFFER_BYTES: usize = 1 << 20;
 const LARGEST_BUFFER_BYTES: usize = 1 << 28;
@@ -60,7 +60,7 @@ pub struct Contents {
 type Visit<'a> = dyn FnMut(&Packet, &[Interface]) -> ControlFlow<()> + 'a;
 
 /// Calls `visit` for each frame, in the order of the file, until it breaks.
-pub fn read(path: &Path, visit: &mut Visit) -> Result<Contents, EngineError> {
+pub fn read(path: &Path, visit: &mut Visit) -> Result<Contents> {
     let told = |problem: &str| EngineError(format!("{}: {problem}", path.display()));
     let file = File::open(path).map_err(|error| told(&format!("cannot be read: {error}")))?;
     let no_capture = |_| told("is no pcap or pcapng file; give one that a capture wrote");

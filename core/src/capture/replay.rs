@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::capture::reader::{Interface, read};
-use crate::port::EngineError;
+use crate::error::{EngineError, Result};
 
 /// What an engine's tables hold at most.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub struct Recorded {
 const ETHERNET_HEADER_BYTES: usize = 14;
 
 /// Reads the frames of the interface called `port`, or of the only one that has any.
-pub fn recorded(path: &Path, port: Option<&str>, limits: Limits) -> Result<Recorded, EngineError> {
+pub fn recorded(path: &Path, port: Option<&str>, limits: Limits) -> Result<Recorded> {
     let mut recorded = Recorded::default();
     let mut problem = None;
     let mut chosen: Option<usize> = None;

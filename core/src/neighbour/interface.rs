@@ -6,8 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::message::{ADVERTISEMENT, Mac, SOLICITATION};
+use crate::error::Result;
 use crate::netns;
-use crate::port::{Place, Result, packet_socket};
+use crate::port::{Place, packet_socket};
 
 /// Addresses for which the kernel answers by itself.
 pub struct Own {

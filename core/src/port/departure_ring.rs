@@ -10,9 +10,10 @@ use std::sync::Arc;
 use aya::maps::Map;
 
 use crate::clock::monotonic_ns;
+use crate::error::{EngineError, Result};
+use crate::port::Load;
 use crate::port::layout::{DEPARTURES, Departure, FRAMES_BYTES, Frames, ROOMY, UNSIGNED};
 use crate::port::mapped::Mapped;
-use crate::port::{EngineError, Load, Result};
 use crate::signature::MASK_48;
 use crate::table::Table;
 

@@ -6,9 +6,9 @@
 use std::ops::ControlFlow;
 
 use crate::clock::monotonic_ns;
-use crate::port::open::Place;
+use crate::error::Result;
 use crate::port::packet_ring::{BLOCKS, PacketRing, Received};
-use crate::port::{Arrival, Expected, Receive, Result};
+use crate::port::{Arrival, Expected, Place, Receive};
 use crate::stamping::ReceivedStamps;
 
 /// Generous: the kernel's timer has the granularity of a jiffy.

@@ -8,8 +8,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::port::open::Place;
-use crate::port::{Result, packet_socket};
+use crate::error::Result;
+use crate::port::Place;
+use crate::port::packet_socket;
 
 const BLOCK_BYTES: usize = 1 << 20;
 /// 64 MiB: half a second of a million small frames a second.

@@ -5,9 +5,9 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use crate::error::{EngineError, Result};
 use crate::netns;
-use crate::port::open::Place;
-use crate::port::{EngineError, Result};
+use crate::port::Place;
 
 const NO_PROTOCOL: u16 = 0;
 

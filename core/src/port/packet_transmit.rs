@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use crate::clock::{Clock, monotonic_ns, sleep_until};
 use crate::departures::{Departure, Departures};
+use crate::error::{EngineError, Result};
 use crate::histogram::Histogram;
-use crate::port::open::Place;
-use crate::port::{Control, Ended, EngineError, Load, Result, Transmit, packet_socket};
+use crate::port::{Control, Ended, Load, Place, Transmit, packet_socket};
 use crate::record::Sent;
 use crate::signature::{LENGTH, Signature};
 use crate::stamping::{DriverStamps, TransmitDelay};

@@ -11,14 +11,14 @@ use aya::Ebpf;
 use aya::programs::{Xdp, XdpMode};
 
 use crate::capture::{CaptureRing, Direction, bpf_ring};
+use crate::error::{EngineError, Result};
 use crate::netns;
 use crate::port::layout::{
     CORRUPT, Claim, INTACT, RECEIVE_OBJECT, RING_RECORDS, Receiver, Record, STREAMS,
 };
 use crate::port::mapped::Mapped;
-use crate::port::open::Place;
 use crate::port::xdp_transmit::load;
-use crate::port::{Arrival, EngineError, Expected, Receive, Result};
+use crate::port::{Arrival, Expected, Place, Receive};
 use crate::signature::{MASK_48, unwrap_48};
 
 /// Between its stamp and its record a frame spends less than this.

@@ -14,13 +14,13 @@ use aya::{Ebpf, EbpfLoader};
 
 use crate::capture::{CaptureRing, Direction, bpf_ring};
 use crate::clock::{monotonic_ns, sleep_until};
+use crate::error::{EngineError, Result};
 use crate::histogram::Histogram;
 use crate::netns;
 use crate::port::departure_ring::{self, DepartureRing, Packed};
 use crate::port::layout::{DEPARTURES, Departure, OUTLETS, Outlet, TRANSMIT_OBJECT, Transmitter};
 use crate::port::mapped::Mapped;
-use crate::port::open::Place;
-use crate::port::{Control, Ended, EngineError, Load, Result, Transmit, features};
+use crate::port::{Control, Ended, Load, Place, Transmit, features};
 use crate::record::Sent;
 use crate::switches::Switches;
 

@@ -6,15 +6,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use crate::error::EngineError;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use super::{IcmpError, Kind, Options, Outgoing, Packet, Sent, StampedSocket as Socket};
 use crate::clock::monotonic_ns;
-
-mod errors {
-    pyo3::import_exception!(keisoku.errors, EngineError);
-}
 
 /// A packet that was sent, or was not (`error`). Stamps that are missing are `None`.
 #[pyclass(frozen, get_all)]
@@ -140,7 +138,7 @@ impl StampedSocket {
         let opened = py.detach(|| Socket::open(options, namespace, interface));
         let socket = opened.map_err(|error| {
             let (host, port) = &bind;
-            errors::EngineError::new_err(format!(
+            EngineError(format!(
                 "a {kind} socket at {host} port {port} cannot be opened: {error}"
             ))
         })?;

@@ -1,6 +1,7 @@
 //! The tracker against the plainest account of the same arrivals.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::offset_of;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -385,4 +386,10 @@ fn late_frames_out_of_a_long_gap_do_not_outgrow_the_limit() {
     let tracked = tracker.finish(offered);
     assert_eq!(tracked.lost_frames, offered / 2 - 1);
     assert!(tracked.lost.len() <= gaps::LIMIT / 256);
+}
+
+#[test]
+fn what_every_frame_touches_lies_in_three_cache_lines() {
+    assert_eq!(offset_of!(Tracker, latencies), 64);
+    assert_eq!(offset_of!(Tracker, variation), 128);
 }

@@ -17,6 +17,7 @@ mod packet_receive;
 pub(crate) mod packet_ring;
 pub(crate) mod packet_socket;
 mod packet_transmit;
+mod place;
 #[cfg(bpf)]
 mod xdp_receive;
 #[cfg(bpf)]
@@ -26,18 +27,14 @@ use std::sync::Arc;
 
 use crate::capture::CaptureRing;
 use crate::departures::Departures;
+use crate::error::Result;
 use crate::record::Sent;
 use crate::table::Table;
 
 pub use expected::{Claim, Expected};
-pub use open::{Engine, Place, open_receive, open_transmit};
+pub use open::{open_receive, open_transmit};
 pub use packet_transmit::send_slowly;
-
-/// Why a port cannot do what was asked, in one sentence for the user.
-#[derive(Debug)]
-pub struct EngineError(pub String);
-
-pub type Result<T> = std::result::Result<T, EngineError>;
+pub use place::{Engine, Place};
 
 /// What a sender is to send.
 pub struct Load {
