@@ -45,7 +45,7 @@ pub struct Frame<'a> {
 }
 
 /// Where captured frames come from.
-pub trait Source: Send {
+pub trait FrameSource: Send {
     /// Hands over some of what came since the last call, in the order in which it was captured.
     fn drain(&mut self, sink: &mut dyn FnMut(&Frame) -> io::Result<()>) -> io::Result<()>;
     /// Frames of a port that the source itself failed to capture, in all.

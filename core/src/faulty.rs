@@ -107,7 +107,7 @@ mod attached {
     // SAFETY: seven plain integers of one size, no padding, any bits are valid.
     unsafe impl Pod for Applied {}
 
-    type Failure = Box<dyn std::error::Error + Send + Sync>;
+    type LoadError = Box<dyn std::error::Error + Send + Sync>;
 
     pub struct Attached {
         namespace: File,
@@ -115,7 +115,7 @@ mod attached {
     }
 
     impl Attached {
-        pub fn new(namespace: &str, ports: [&str; 2], faults: &[Fault]) -> Result<Self, Failure> {
+        pub fn new(namespace: &str, ports: [&str; 2], faults: &[Fault]) -> Result<Self, LoadError> {
             let namespace = File::open(namespace)?;
             let program = within(&namespace, || attach(ports, faults))??;
             Ok(Self {
@@ -125,7 +125,7 @@ mod attached {
         }
 
         /// What was done so far, by stream.
-        pub fn applied(&self) -> Result<BTreeMap<i64, Applied>, Failure> {
+        pub fn applied(&self) -> Result<BTreeMap<i64, Applied>, LoadError> {
             let Some(program) = &self.program else {
                 return Ok(BTreeMap::new());
             };
@@ -174,7 +174,7 @@ mod attached {
         })
     }
 
-    fn attach(ports: [&str; 2], faults: &[Fault]) -> Result<Ebpf, Failure> {
+    fn attach(ports: [&str; 2], faults: &[Fault]) -> Result<Ebpf, LoadError> {
         let [port_a, port_b] = [interface_index(ports[0])?, interface_index(ports[1])?];
         let mut program = EbpfLoader::new()
             .override_global("port_a", &port_a, true)
@@ -221,7 +221,7 @@ mod attached {
         }
     }
 
-    fn interface_index(name: &str) -> Result<u32, Failure> {
+    fn interface_index(name: &str) -> Result<u32, LoadError> {
         let name = CString::new(name)?;
         // SAFETY: `name` is a string ended by zero that lives across the call.
         match unsafe { libc::if_nametoindex(name.as_ptr()) } {

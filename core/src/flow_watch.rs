@@ -35,7 +35,7 @@ pub struct Totals {
 
 /// The counters at one moment.
 #[derive(Debug, Serialize)]
-pub struct Reading {
+pub struct Counters {
     /// By CLOCK_MONOTONIC.
     pub at_ns: u64,
     pub totals: Totals,
@@ -52,7 +52,7 @@ mod attached {
     use aya::util::KernelVersion;
     use aya::{Ebpf, EbpfLoader, Pod};
 
-    use super::{Reading, Totals};
+    use super::{Counters, Totals};
     use crate::histogram::Histogram;
     use crate::netns;
 
@@ -105,7 +105,7 @@ mod attached {
     // SAFETY: as above.
     unsafe impl Pod for Durations {}
 
-    type Failure = Box<dyn std::error::Error + Send + Sync>;
+    type LoadError = Box<dyn std::error::Error + Send + Sync>;
 
     pub struct Attached {
         namespace: Option<String>,
@@ -119,7 +119,7 @@ mod attached {
     }
 
     impl Attached {
-        pub fn new(namespace: Option<&str>, interface: &str) -> Result<Self, Failure> {
+        pub fn new(namespace: Option<&str>, interface: &str) -> Result<Self, LoadError> {
             if let Some(path) = namespace {
                 File::open(path)?;
             }
@@ -134,7 +134,7 @@ mod attached {
             })
         }
 
-        pub fn read(&mut self) -> Result<Reading, Failure> {
+        pub fn read(&mut self) -> Result<Counters, LoadError> {
             let program = self.program.as_mut().ok_or("the watch is closed")?;
             let given_up = forget(program)?;
             self.given_up += given_up.count;
@@ -150,7 +150,7 @@ mod attached {
             totals.broken += self.given_up;
             let seen = Array::<_, Durations>::try_from(durations)?.get(&0, 0)?;
             let seen = Histogram::from_counts(&seen.0);
-            let reading = Reading {
+            let reading = Counters {
                 at_ns,
                 totals,
                 durations: seen.buckets_since(&self.before),
@@ -179,7 +179,7 @@ mod attached {
     }
 
     /// Takes connections out of the table whose clients have given up without a word.
-    fn forget(program: &mut Ebpf) -> Result<GivenUp, Failure> {
+    fn forget(program: &mut Ebpf) -> Result<GivenUp, LoadError> {
         let map = program.map_mut("flows").ok_or("no map `flows`")?;
         let mut flows = HashMap::<&mut MapData, Key, Flow>::try_from(map)?;
         let now_ns = monotonic_ns();
@@ -202,7 +202,7 @@ mod attached {
         Ok(gone)
     }
 
-    fn attach(interface: &str) -> Result<Ebpf, Failure> {
+    fn attach(interface: &str) -> Result<Ebpf, LoadError> {
         let mut program = EbpfLoader::new().load(OBJECT)?;
         if KernelVersion::current()? < KernelVersion::new(6, 6, 0) {
             // An error is no harm: somebody has added it, and it holds any number of programs.
@@ -236,7 +236,7 @@ mod attached {
 /// Stands in for `attached` where the programs could not be compiled.
 #[cfg(not(bpf))]
 mod attached {
-    use super::Reading;
+    use super::Counters;
 
     pub enum Attached {}
 
@@ -245,7 +245,7 @@ mod attached {
             Err("keisoku was built without clang and libbpf's headers, so it has no BPF programs")
         }
 
-        pub fn read(&mut self) -> Result<Reading, &'static str> {
+        pub fn read(&mut self) -> Result<Counters, &'static str> {
             match *self {}
         }
     }
@@ -280,7 +280,7 @@ pub mod python {
             })
         }
 
-        /// The counters now, as JSON of `Reading`. Raises RuntimeError once closed.
+        /// The counters now, as JSON of `Counters`. Raises RuntimeError once closed.
         fn read(&self, py: Python<'_>) -> PyResult<String> {
             let failed = |error: String| PyRuntimeError::new_err(error);
             py.detach(|| {

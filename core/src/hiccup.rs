@@ -21,7 +21,7 @@ use crate::affinity;
 use crate::clock::monotonic_ns;
 use crate::histogram::{Buckets, Histogram};
 
-use host::Host;
+use host::HostState;
 use throttling::Throttling;
 pub use waits::Thread;
 
@@ -75,7 +75,7 @@ pub struct HiccupRecord {
 pub struct Hiccups {
     begun_ns: u64,
     cpus: Vec<usize>,
-    before: Host,
+    before: HostState,
     sleepers: Vec<Sleeper>,
     threads: Mutex<Vec<Thread>>,
     stop: Arc<AtomicBool>,
@@ -104,7 +104,7 @@ impl Hiccups {
         Hiccups {
             begun_ns,
             cpus: cpus.to_vec(),
-            before: Host::read(cpus),
+            before: HostState::read(cpus),
             sleepers,
             threads: Mutex::default(),
             stop,
@@ -123,7 +123,7 @@ impl Hiccups {
 
     /// Ends the measurement.
     pub fn end(mut self) -> HiccupRecord {
-        let after = Host::read(&self.cpus);
+        let after = HostState::read(&self.cpus);
         let span_ns = monotonic_ns() - self.begun_ns;
         let mut lateness = self.stop();
         let mut cores = after.since(&self.before);

@@ -1,14 +1,14 @@
 //! `HttpLoad`: requests of HTTP/1.1 from one client host, as closed or open loop, and how long each took.
 //!
 //! Closed: so many connections, each of which asks again once it was answered. Open: requests fall due at times that no
-//! answer changes, and each is timed from when it was due, so a server that stalls is charged for everybody who had to
+//! response changes, and each is timed from when it was due, so a server that stalls is charged for everybody who had to
 //! wait (no coordinated omission). It counts and times; percentiles belong to the analysis.
 
-pub mod answer;
 pub mod arrivals;
 mod connection;
-mod outcome;
+mod load_counts;
 pub mod python;
+pub mod response;
 mod worker;
 
 use std::io;
@@ -19,7 +19,7 @@ use std::thread::{self, JoinHandle};
 
 use serde::Deserialize;
 
-pub use outcome::Outcome;
+pub use load_counts::LoadCounts;
 
 use crate::netns;
 
@@ -93,7 +93,7 @@ struct Shared {
 
 pub struct HttpLoad {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<io::Result<Outcome>>>,
+    threads: Vec<JoinHandle<io::Result<LoadCounts>>>,
 }
 
 impl HttpLoad {
@@ -125,12 +125,12 @@ impl HttpLoad {
     }
 
     /// Waits for the end; what all threads saw.
-    pub fn finish(mut self) -> io::Result<Outcome> {
-        let mut all = Outcome::default();
+    pub fn finish(mut self) -> io::Result<LoadCounts> {
+        let mut all = LoadCounts::default();
         let mut failure = None;
         for thread in self.threads.drain(..) {
             match thread.join() {
-                Ok(Ok(outcome)) => all.add(&outcome),
+                Ok(Ok(counts)) => all.add(&counts),
                 Ok(Err(error)) => failure = Some(error),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
@@ -217,8 +217,8 @@ mod tests {
         }
     }
 
-    fn slower_than(outcome: &Outcome, least: Duration) -> u64 {
-        let buckets = outcome.latency.buckets();
+    fn slower_than(counts: &LoadCounts, least: Duration) -> u64 {
+        let buckets = counts.latency.buckets();
         let long = |at: &usize| buckets.lower_ns[*at] >= least.as_nanos() as i64;
         (0..buckets.counts.len())
             .filter(long)
@@ -229,24 +229,24 @@ mod tests {
     #[test]
     fn an_open_loop_charges_a_stall_to_all_who_came_while_it_lasted() {
         // 100 requests/s on one connection: those of the first 200 ms wait for 200 ms or more, however fast the host is.
-        let outcome = HttpLoad::new(plan(stalling_server(), Some(100.0)))
+        let counts = HttpLoad::new(plan(stalling_server(), Some(100.0)))
             .unwrap()
             .finish()
             .unwrap();
-        assert_eq!(outcome.completed, 60);
-        assert!(slower_than(&outcome, STALL / 2) >= 19);
-        assert_eq!(outcome.unsent, 0);
+        assert_eq!(counts.completed, 60);
+        assert!(slower_than(&counts, STALL / 2) >= 19);
+        assert_eq!(counts.unsent, 0);
     }
 
     #[test]
     fn a_closed_loop_asks_less_while_a_server_stalls() {
-        let outcome = HttpLoad::new(plan(stalling_server(), None))
+        let counts = HttpLoad::new(plan(stalling_server(), None))
             .unwrap()
             .finish()
             .unwrap();
-        assert_eq!(outcome.completed, 60);
-        assert!(slower_than(&outcome, STALL * 9 / 10) >= 1);
-        assert_eq!(outcome.failures.broken + outcome.failures.timed_out, 0);
+        assert_eq!(counts.completed, 60);
+        assert!(slower_than(&counts, STALL * 9 / 10) >= 1);
+        assert_eq!(counts.failures.broken + counts.failures.timed_out, 0);
     }
 
     #[test]

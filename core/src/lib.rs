@@ -9,6 +9,7 @@ pub mod bitmap;
 pub mod bulk_flow;
 pub mod capture;
 pub mod carry;
+pub mod chance;
 pub mod clock;
 pub mod density;
 pub mod departures;

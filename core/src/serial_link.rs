@@ -1,19 +1,19 @@
 //! Serialising links in user space between TUN devices: the ground truth of everything that probes paths.
 //!
 //! A token bucket of the kernel lets a lone packet pass at once; these links take 8·L/C for every packet, as a
-//! real line does. `stage` and `direction` are the model, in virtual time; `engine` is the one thread that obeys it
+//! real line does. `stage` and `link_direction` are the model, in virtual time; `forwarder` is the one thread that obeys it
 //! for all links of a bed. Nothing here chooses addresses or touches a device that it has not made.
 
 mod bed;
 mod carriage;
-mod direction;
-mod engine;
+mod forwarder;
+mod link_direction;
 mod links;
 mod poll;
 pub mod python;
 mod rehearsal;
-mod source;
 mod stage;
+mod traffic_source;
 mod tun;
 
 pub use bed::{Bed, Truth};

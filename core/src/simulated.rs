@@ -3,22 +3,20 @@
 //! `device` is what the user described, `path` the way through it from one port to another,
 //! `faults` what befalls frames by `chance`, `server` a wire. A trial of one constant stream of one
 //! size is for `steady`, with its `schedule` and its `output`; any other is for `traffic`, with a
-//! `sender` for each transmitting port, a `lane` for each stream and an `outlet` with its
+//! `sender` for each transmitting port, a `transit` for each stream and an `output_port` with its
 //! `shared_output` for each receiving one; `bridge` looks at addresses, `inputs` queue, `outage` is when the device
 //! is reset. `run` chooses and `python` is the door. Nothing here
 //! reads a clock; times are integer picoseconds since the first frame was due.
 
 pub mod address_table;
 pub mod bridge;
-pub mod chance;
 pub mod classes;
 pub mod device;
 pub mod faults;
 pub mod inputs;
-pub mod lane;
 pub mod outage;
-pub mod outlet;
 pub mod output;
+pub mod output_port;
 pub mod path;
 pub mod python;
 pub mod run;
@@ -29,6 +27,7 @@ pub mod server;
 pub mod shared_output;
 pub mod steady;
 pub mod traffic;
+pub mod transit;
 
 /// Frames between two looks at the watch: a few milliseconds.
 const BATCH: u64 = 1 << 15;

@@ -3,10 +3,10 @@
 //! It is given sockets that are connected already and knows neither who connected them nor what is done with the counts.
 
 pub mod end;
-pub mod message;
 pub mod pace;
 pub mod python;
 pub mod report;
+pub mod send_buffer;
 pub mod socket;
 pub mod tcp;
 pub mod tcp_info;

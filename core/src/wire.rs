@@ -19,7 +19,7 @@ use crate::record::{Record, Trial};
 use crate::table::Table;
 use crate::watch::Watch;
 
-type Ended = (Ports, Result<Record>);
+type Finished = (Ports, Result<Record>);
 /// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed, how many
 /// bytes follow the signature.
 type TableParts = (Vec<u8>, Vec<u8>, usize, bool, usize);
@@ -41,7 +41,7 @@ struct State {
     ports: Option<Ports>,
     watch: Option<Arc<Watch>>,
     log: Option<Arc<FrameLog>>,
-    thread: Option<JoinHandle<Ended>>,
+    thread: Option<JoinHandle<Finished>>,
 }
 
 #[pymethods]

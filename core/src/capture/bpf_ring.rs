@@ -9,7 +9,7 @@ use std::mem::offset_of;
 use aya::maps::{HashMap, MapData, RingBuf};
 use aya::{Ebpf, EbpfLoader};
 
-use crate::capture::{CaptureRing, Direction, Frame, Source};
+use crate::capture::{CaptureRing, Direction, Frame, FrameSource};
 use crate::clock::RealtimeOffset;
 use crate::error::Result;
 use crate::port::Place;
@@ -112,7 +112,7 @@ impl BpfRing {
     }
 }
 
-impl Source for BpfRing {
+impl FrameSource for BpfRing {
     fn drain(&mut self, sink: &mut dyn FnMut(&Frame) -> io::Result<()>) -> io::Result<()> {
         let mut frames = 0;
         while frames < TURN

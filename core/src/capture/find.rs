@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::capture::Direction;
-use crate::capture::reader::{Packet, read};
+use crate::capture::reader::{FileFrame, read};
 use crate::error::Result;
 use crate::signature::{MASK_48, Parsed, Signature};
 
@@ -95,7 +95,7 @@ pub fn find(path: &Path, stream: Option<u16>, wanted: &[(u64, u64)]) -> Result<F
 }
 
 /// `None` if the frame was cut and the capture did not keep its identity.
-fn parse(packet: &Packet) -> Option<Parsed> {
+fn parse(packet: &FileFrame) -> Option<Parsed> {
     if packet.bytes.len() == packet.length {
         return Some(Signature::find(packet.bytes));
     }

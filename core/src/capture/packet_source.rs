@@ -6,10 +6,10 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use crate::capture::{Direction, Frame, Source};
+use crate::capture::{Direction, Frame, FrameSource};
 use crate::error::Result;
 use crate::port::Place;
-use crate::port::packet_ring::{BLOCKS, PacketRing, Received};
+use crate::port::packet_ring::{BLOCKS, PacketRing, RingFrame};
 
 pub struct PacketSource {
     ring: PacketRing,
@@ -32,7 +32,7 @@ impl PacketSource {
     }
 }
 
-fn frame<'a>(received: &Received<'a>, port: usize) -> Frame<'a> {
+fn frame<'a>(received: &RingFrame<'a>, port: usize) -> Frame<'a> {
     let header = &received.header;
     let protocol = match header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID {
         0 => libc::ETH_P_8021Q as u16,
@@ -54,7 +54,7 @@ fn frame<'a>(received: &Received<'a>, port: usize) -> Frame<'a> {
     }
 }
 
-impl Source for PacketSource {
+impl FrameSource for PacketSource {
     fn drain(&mut self, sink: &mut dyn FnMut(&Frame) -> io::Result<()>) -> io::Result<()> {
         let (port, arrivals) = (self.port, self.arrivals);
         for _ in 0..BLOCKS {

@@ -17,7 +17,7 @@ use crate::capture::bpf_ring::BpfRing;
 use crate::capture::packet_source::PacketSource;
 use crate::capture::recorder::{Label, Recorder};
 use crate::capture::replay::{Limits, recorded};
-use crate::capture::{Source, find};
+use crate::capture::{FrameSource, find};
 use crate::error::{EngineError, Result};
 use crate::port::Place;
 
@@ -136,8 +136,8 @@ impl Drop for Capture {
 
 /// A packet socket for each port, and the rings: neither sees what the other does, but for what arrives at a
 /// port whose ring sees it all.
-fn open(ports: &[CapturedPort], rings: &[Py<CaptureRing>]) -> Result<Vec<Box<dyn Source>>> {
-    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+fn open(ports: &[CapturedPort], rings: &[Py<CaptureRing>]) -> Result<Vec<Box<dyn FrameSource>>> {
+    let mut sources: Vec<Box<dyn FrameSource>> = Vec::new();
     let mut arrivals = vec![true; ports.len()];
     for ring in rings {
         sources.push(begin(ring.get(), ports, &mut arrivals)?);
@@ -154,7 +154,7 @@ fn begin(
     ring: &CaptureRing,
     ports: &[CapturedPort],
     arrivals: &mut [bool],
-) -> Result<Box<dyn Source>> {
+) -> Result<Box<dyn FrameSource>> {
     let served = ring
         .served
         .lock()
@@ -182,7 +182,7 @@ fn same_port(one: &Place, other: &Place) -> bool {
 }
 
 #[cfg(not(bpf))]
-fn begin(_: &CaptureRing, _: &[CapturedPort], _: &mut [bool]) -> Result<Box<dyn Source>> {
+fn begin(_: &CaptureRing, _: &[CapturedPort], _: &mut [bool]) -> Result<Box<dyn FrameSource>> {
     Err(EngineError(
         "this keisoku was built without BPF programs".into(),
     ))

@@ -37,7 +37,7 @@ pub struct Interface {
 
 /// One frame of a file, without FCS.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet<'a> {
+pub struct FileFrame<'a> {
     pub interface: usize,
     /// Since the epoch, as far as the file's resolution goes.
     pub time_ns: u64,
@@ -57,7 +57,7 @@ pub struct Contents {
     pub ends_early: bool,
 }
 
-type Visit<'a> = dyn FnMut(&Packet, &[Interface]) -> ControlFlow<()> + 'a;
+type Visit<'a> = dyn FnMut(&FileFrame, &[Interface]) -> ControlFlow<()> + 'a;
 
 /// Calls `visit` for each frame, in the order of the file, until it breaks.
 pub fn read(path: &Path, visit: &mut Visit) -> Result<Contents> {
@@ -137,7 +137,7 @@ impl State {
                 });
                 return Ok(ControlFlow::Continue(()));
             }
-            PcapBlockOwned::Legacy(frame) => Packet {
+            PcapBlockOwned::Legacy(frame) => FileFrame {
                 interface: 0,
                 time_ns: u64::from(frame.ts_sec) * 1_000_000_000
                     + u64::from(frame.ts_usec) * self.fraction_ns,
@@ -153,7 +153,7 @@ impl State {
         };
         let fcs_bytes = self.contents.interfaces[packet.interface].fcs_bytes;
         let length = packet.length.saturating_sub(fcs_bytes);
-        let packet = Packet {
+        let packet = FileFrame {
             length,
             bytes: &packet.bytes[..packet.bytes.len().min(length)],
             ..packet
@@ -161,7 +161,7 @@ impl State {
         Ok(visit(&packet, &self.contents.interfaces))
     }
 
-    fn block_ng<'a>(&mut self, block: &'a Block) -> Result<Option<Packet<'a>>, String> {
+    fn block_ng<'a>(&mut self, block: &'a Block) -> Result<Option<FileFrame<'a>>, String> {
         match block {
             Block::SectionHeader(section) => {
                 self.big_endian = section.big_endian();
@@ -185,7 +185,7 @@ impl State {
                 let option =
                     |code| find(&packet.options, code).and_then(|value| self.number(value));
                 let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                return Ok(Some(Packet {
+                return Ok(Some(FileFrame {
                     interface,
                     time_ns: self.contents.interfaces[interface].time_ns(ticks),
                     length: packet.origlen as usize,

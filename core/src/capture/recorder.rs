@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::affinity;
 use crate::capture::pcapng::{PcapngWriter, Statistics};
-use crate::capture::{Frame, Source};
+use crate::capture::{Frame, FrameSource};
 
 /// Between two looks at the sources; short against their rings.
 const LOOK: Duration = Duration::from_millis(2);
@@ -36,22 +36,22 @@ pub struct Label {
 
 /// Counts of one port, seen by other threads.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct CaptureCounts {
     pub written: AtomicU64,
     pub dropped: AtomicU64,
 }
 
 /// A running capture.
 pub struct Recorder {
-    counts: Arc<Vec<Counts>>,
+    counts: Arc<Vec<CaptureCounts>>,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<io::Result<()>>,
 }
 
 struct Task {
     writer: PcapngWriter<BufWriter<File>>,
-    sources: Vec<Box<dyn Source>>,
-    counts: Arc<Vec<Counts>>,
+    sources: Vec<Box<dyn FrameSource>>,
+    counts: Arc<Vec<CaptureCounts>>,
     stop: Arc<AtomicBool>,
     /// Frames to write at most.
     limit: u64,
@@ -65,7 +65,7 @@ impl Recorder {
     pub fn start(
         file: File,
         labels: &[Label],
-        sources: Vec<Box<dyn Source>>,
+        sources: Vec<Box<dyn FrameSource>>,
         snap: u32,
         limit: Option<u64>,
     ) -> io::Result<Self> {
@@ -74,7 +74,8 @@ impl Recorder {
             writer.interface(&label.name, &label.description, &label.comment)?;
         }
         writer.flush()?;
-        let counts: Arc<Vec<Counts>> = Arc::new(labels.iter().map(|_| Counts::default()).collect());
+        let counts: Arc<Vec<CaptureCounts>> =
+            Arc::new(labels.iter().map(|_| CaptureCounts::default()).collect());
         let stop = Arc::new(AtomicBool::new(false));
         let mut task = Task {
             writer,

@@ -28,9 +28,9 @@ pub trait Counter {
 
 /// Those of this machine.
 #[derive(Debug)]
-pub struct Host;
+pub struct HostCounter;
 
-impl Counter for Host {
+impl Counter for HostCounter {
     #[inline]
     fn ticks(&mut self) -> u64 {
         counter::ticks()
@@ -49,7 +49,7 @@ impl Counter for Host {
 
 /// The clock of one thread's stamps and waits.
 #[derive(Debug)]
-pub struct Clock<C = Host> {
+pub struct Clock<C = HostCounter> {
     counter: C,
     /// `None`: there is no counter to trust, or no more.
     map: Option<Map>,
@@ -71,17 +71,17 @@ pub struct ClockFacts {
     pub anchors: u64,
 }
 
-impl Clock<Host> {
+impl Clock<HostCounter> {
     /// The cheapest trustworthy clock of this machine. Takes about 1 ms.
     pub fn new() -> Self {
         match counter::trusted() {
-            Some(source) => Clock::on(Host, source),
-            None => Clock::of_kernel(Host),
+            Some(source) => Clock::on(HostCounter, source),
+            None => Clock::of_kernel(HostCounter),
         }
     }
 }
 
-impl Default for Clock<Host> {
+impl Default for Clock<HostCounter> {
     fn default() -> Self {
         Clock::new()
     }

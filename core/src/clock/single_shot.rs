@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use serde::Serialize;
 
-use super::source::{Source, Visitor};
+use super::source::{TimeSource, Visitor};
 use super::steps::{Steps, steps};
 use super::{cost, counter};
 
@@ -35,7 +35,7 @@ pub struct Measurement {
 }
 
 impl Visitor for Measurement {
-    fn visit(&mut self, source: Source, read: impl Fn() -> u64) {
+    fn visit(&mut self, source: TimeSource, read: impl Fn() -> u64) {
         self.found.push(SourceCost {
             name: source.name,
             ticks: source.ticks,

@@ -9,23 +9,23 @@ use super::{counter, read};
 /// Does the same with every source.
 pub trait Visitor {
     /// `read` returns ns, or the counter's ticks.
-    fn visit(&mut self, source: Source, read: impl Fn() -> u64);
+    fn visit(&mut self, source: TimeSource, read: impl Fn() -> u64);
 }
 
 /// A name for people, and what a read's number means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct TimeSource {
     pub name: &'static str,
     pub ticks: bool,
 }
 
-impl Source {
+impl TimeSource {
     const fn counter(name: &'static str) -> Self {
-        Source { name, ticks: true }
+        TimeSource { name, ticks: true }
     }
 
     const fn kernel(name: &'static str) -> Self {
-        Source { name, ticks: false }
+        TimeSource { name, ticks: false }
     }
 }
 
@@ -56,14 +56,14 @@ const COUNTER: [&str; 3] = ["", "", ""];
 /// Shows the visitor every source of this machine, the cheapest kind first.
 pub fn each(visitor: &mut impl Visitor) {
     if counter::promised().is_some() {
-        visitor.visit(Source::counter(COUNTER[0]), counter::unordered_ticks);
-        visitor.visit(Source::counter(COUNTER[1]), counter::ticks);
-        visitor.visit(Source::counter(COUNTER[2]), counter::fenced_ticks);
+        visitor.visit(TimeSource::counter(COUNTER[0]), counter::unordered_ticks);
+        visitor.visit(TimeSource::counter(COUNTER[1]), counter::ticks);
+        visitor.visit(TimeSource::counter(COUNTER[2]), counter::fenced_ticks);
     }
     for (name, clock) in FAST {
-        visitor.visit(Source::kernel(name), || read(black_box(clock)));
+        visitor.visit(TimeSource::kernel(name), || read(black_box(clock)));
     }
-    visitor.visit(Source::kernel("gettimeofday"), time_of_day);
+    visitor.visit(TimeSource::kernel("gettimeofday"), time_of_day);
     for (name, clock) in [
         (
             "CLOCK_MONOTONIC by a real system call",
@@ -71,10 +71,10 @@ pub fn each(visitor: &mut impl Visitor) {
         ),
         ("CLOCK_REALTIME by a real system call", libc::CLOCK_REALTIME),
     ] {
-        visitor.visit(Source::kernel(name), || called(black_box(clock)));
+        visitor.visit(TimeSource::kernel(name), || called(black_box(clock)));
     }
     for (name, clock) in CPU_TIME {
-        visitor.visit(Source::kernel(name), || read(black_box(clock)));
+        visitor.visit(TimeSource::kernel(name), || read(black_box(clock)));
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use super::answer::Answer;
+use super::response::Response;
 
 /// A request that is under way.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Request {
     /// Which of the plan's files.
     pub path: usize,
     pub sent: usize,
-    pub answer: Answer,
+    pub response: Response,
 }
 
 /// How far a connection has come.
@@ -44,7 +44,7 @@ pub struct Connection {
     /// When `connect` was called, until the connection is there.
     pub connecting_ns: Option<u64>,
     pub received: u64,
-    /// Its answer has come, but not the server's end of the connection.
+    /// Its response has come, but not the server's end of the connection.
     pub lingers: bool,
 }
 
@@ -133,15 +133,15 @@ impl Connection {
                 return Step::Failed(Failure::Malformed);
             };
             if got == 0 {
-                return match request.answer.end() {
+                return match request.response.end() {
                     Ok(()) => Step::Answered,
                     Err(_) => Step::Failed(Failure::Broken),
                 };
             }
-            if request.answer.take(&room[..got as usize]).is_err() {
+            if request.response.take(&room[..got as usize]).is_err() {
                 return Step::Failed(Failure::Malformed);
             }
-            if request.answer.is_done() {
+            if request.response.is_done() {
                 return Step::Answered;
             }
         }

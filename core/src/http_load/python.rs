@@ -33,15 +33,15 @@ impl HttpLoad {
         })
     }
 
-    /// Waits for the end; what was seen, as JSON of `Outcome`. Raises RuntimeError the second time, OSError if a
+    /// Waits for the end; what was seen, as JSON of `LoadCounts`. Raises RuntimeError the second time, OSError if a
     /// thread could not go on.
     fn finish(&self, py: Python<'_>) -> PyResult<String> {
         let load = self.lock().take();
         let load = load.ok_or_else(|| PyRuntimeError::new_err("the load is finished"))?;
-        let outcome = py
+        let counts = py
             .detach(|| load.finish())
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        outcome
+        counts
             .to_json()
             .map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }

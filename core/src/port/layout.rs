@@ -77,7 +77,7 @@ pub struct Claim {
 }
 
 #[repr(C)]
-pub struct Record {
+pub struct ArrivalRecord {
     pub received_ns: u64,
     pub stream_and_sequence: u64,
     pub sent_lap_class: u64,

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use crate::clock::monotonic_ns;
 use crate::error::Result;
-use crate::port::packet_ring::{BLOCKS, PacketRing, Received};
+use crate::port::packet_ring::{BLOCKS, PacketRing, RingFrame};
 use crate::port::{Arrival, Expected, Place, Receive};
 use crate::stamping::ReceivedStamps;
 
@@ -60,7 +60,7 @@ impl PacketReceive {
     }
 }
 
-fn cut_bytes(received: &Received) -> usize {
+fn cut_bytes(received: &RingFrame) -> usize {
     if received.is_untagged() {
         VLAN_TAG_BYTES
     } else {

@@ -30,13 +30,13 @@ pub struct PacketRing {
 unsafe impl Send for PacketRing {}
 
 /// A frame in the ring, and what the kernel says of it.
-pub struct Received<'a> {
+pub struct RingFrame<'a> {
     pub header: libc::tpacket3_hdr,
     pub address: libc::sockaddr_ll,
     pub bytes: &'a [u8],
 }
 
-impl Received<'_> {
+impl RingFrame<'_> {
     /// The kernel's stamp, by whichever clock it was asked to use.
     pub fn stamp_ns(&self) -> u64 {
         u64::from(self.header.tp_sec) * 1_000_000_000 + u64::from(self.header.tp_nsec)
@@ -98,7 +98,7 @@ impl PacketRing {
     #[inline]
     pub fn take_block<B>(
         &mut self,
-        mut sink: impl FnMut(Received) -> ControlFlow<B>,
+        mut sink: impl FnMut(RingFrame) -> ControlFlow<B>,
     ) -> Option<ControlFlow<B>> {
         // SAFETY: `block` is below BLOCKS, so the descriptor is inside the ring and aligned.
         let start = unsafe { self.ring.add(self.block * BLOCK_BYTES) };
@@ -124,7 +124,7 @@ impl PacketRing {
                 let header = at.cast::<libc::tpacket3_hdr>().read();
                 let address = at.add(size_of::<libc::tpacket3_hdr>());
                 let bytes = at.add(usize::from(header.tp_mac)).as_ptr();
-                Received {
+                RingFrame {
                     header,
                     address: address.cast::<libc::sockaddr_ll>().read_unaligned(),
                     bytes: std::slice::from_raw_parts(bytes, header.tp_snaplen as usize),

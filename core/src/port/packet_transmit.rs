@@ -190,7 +190,8 @@ impl Transmit for PacketTransmit {
     fn run(&mut self) -> Result<Ended> {
         let mut load = self.load.take().expect("prepared");
         let catch_up_ns = load.departures.catch_up_ns();
-        let mut outlets: Vec<Outlet> = self.sockets.iter().map(|_| Outlet::default()).collect();
+        let mut outlets: Vec<PortCounts> =
+            self.sockets.iter().map(|_| PortCounts::default()).collect();
         let mut offered = vec![0; load.tables.len()];
         let mut waiting = None;
         let mut postponed_ns = 0;
@@ -236,7 +237,7 @@ impl Transmit for PacketTransmit {
 
 /// What was sent by one port.
 #[derive(Default)]
-struct Outlet {
+struct PortCounts {
     offered: u64,
     first_ns: u64,
     last_ns: u64,
@@ -244,7 +245,7 @@ struct Outlet {
     gaps: Histogram,
 }
 
-impl Outlet {
+impl PortCounts {
     fn sent(&mut self, stamp_ns: u64, lag_ns: u64) {
         if self.offered == 0 {
             self.first_ns = stamp_ns;

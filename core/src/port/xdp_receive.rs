@@ -14,7 +14,7 @@ use crate::capture::{CaptureRing, Direction, bpf_ring};
 use crate::error::{EngineError, Result};
 use crate::netns;
 use crate::port::layout::{
-    CORRUPT, Claim, INTACT, RECEIVE_OBJECT, RING_RECORDS, Receiver, Record, STREAMS,
+    ArrivalRecord, CORRUPT, Claim, INTACT, RECEIVE_OBJECT, RING_RECORDS, Receiver, STREAMS,
 };
 use crate::port::mapped::Mapped;
 use crate::port::xdp_transmit::load;
@@ -26,7 +26,7 @@ const DELAY_NS: u64 = 1_000_000;
 
 pub struct XdpReceive {
     state: Mapped<Receiver>,
-    ring: Mapped<Record>,
+    ring: Mapped<ArrivalRecord>,
     claims: Mapped<Claim>,
     /// Next record to read.
     next: u64,

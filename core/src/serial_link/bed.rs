@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::direction::{Passed, Traits};
-use super::source::{Sent, SourceTraits};
+use super::link_direction::{Passed, Traits};
+use super::traffic_source::{SourceCounts, SourceTraits};
 
 /// A TUN device to be made.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Port {
+pub struct TunPort {
     /// The path of its namespace, None for this one.
     pub namespace: Option<String>,
     pub interface: String,
@@ -28,7 +28,7 @@ pub struct Lane {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bed {
-    pub ports: Vec<Port>,
+    pub ports: Vec<TunPort>,
     pub lanes: Vec<Lane>,
     pub sources: Vec<SourceTraits>,
     /// The CPU that the thread keeps to.
@@ -64,7 +64,7 @@ pub struct Truth {
     /// Since the links began.
     pub elapsed_ns: u64,
     pub lanes: Vec<LaneTruth>,
-    pub sources: Vec<Sent>,
+    pub sources: Vec<SourceCounts>,
     /// One for each port; zero where a lane leads on.
     pub hosts: Vec<Came>,
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::bed::{Lane, LaneTruth};
-use super::direction::{Direction, Fate};
+use super::link_direction::{Fate, LinkDirection};
 
 const LATE_NS: u64 = 20_000;
 
@@ -16,7 +16,7 @@ pub struct Flight {
 /// A lane with what is under way in it.
 pub struct Carriage {
     pub to: usize,
-    direction: Direction,
+    direction: LinkDirection,
     flights: VecDeque<Flight>,
     delivered_packets: u64,
     delivered_bytes: u64,
@@ -29,7 +29,7 @@ impl Carriage {
     pub fn new(lane: &Lane) -> Result<Self, String> {
         Ok(Carriage {
             to: lane.to,
-            direction: Direction::new(&lane.traits)?,
+            direction: LinkDirection::new(&lane.traits)?,
             flights: VecDeque::new(),
             delivered_packets: 0,
             delivered_bytes: 0,

@@ -1,4 +1,4 @@
-//! `Links`: a running bed: makes its devices, starts its engine on a thread, and asks it for the truth.
+//! `Links`: a running bed: makes its devices, starts its forwarder on a thread, and asks it for the truth.
 
 use std::io;
 use std::sync::mpsc::{Sender, channel, sync_channel};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::bed::{Bed, Truth};
-use super::engine::{Engine, Request};
+use super::forwarder::{Command, Forwarder};
 use super::poll::{Poll, Waker};
 use super::tun::Tun;
 use crate::affinity;
@@ -17,7 +17,7 @@ const PRIORITY: i32 = 1;
 
 /// A running bed; its devices go with it.
 pub struct Links {
-    requests: Mutex<Sender<Request>>,
+    commands: Mutex<Sender<Command>>,
     waker: Waker,
     thread: Option<JoinHandle<()>>,
 }
@@ -33,17 +33,17 @@ impl Links {
         });
         let ports = ports.collect::<io::Result<Vec<_>>>()?;
         let (poll, waker) = Poll::new()?;
-        let (requests, asked) = channel();
-        let mut engine = Engine::new(bed, ports, poll)?;
+        let (commands, asked) = channel();
+        let mut forwarder = Forwarder::new(bed, ports, poll)?;
         let core = bed.core;
         let thread = thread::Builder::new()
             .name("keisoku-links".into())
             .spawn(move || {
                 go_first(core);
-                engine.run(&asked);
+                forwarder.run(&asked);
             })?;
         Ok(Links {
-            requests: Mutex::new(requests),
+            commands: Mutex::new(commands),
             waker,
             thread: Some(thread),
         })
@@ -51,27 +51,27 @@ impl Links {
 
     /// Lets the sources send, once what they send to is there.
     pub fn begin(&self) {
-        self.ask(Request::Begin);
+        self.ask(Command::Begin);
     }
 
     /// All counts at one moment; None if the thread has ended.
     pub fn truth(&self) -> Option<Truth> {
         let (answer, answered) = sync_channel(1);
-        self.ask(Request::Truth(answer));
+        self.ask(Command::Truth(answer));
         answered.recv().ok()
     }
 
-    fn ask(&self, request: Request) {
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+    fn ask(&self, command: Command) {
+        let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
         // Fails only if the thread has ended; then nobody answers, which the caller sees.
-        let _ = requests.send(request);
+        let _ = commands.send(command);
         self.waker.wake();
     }
 }
 
 impl Drop for Links {
     fn drop(&mut self) {
-        self.ask(Request::End);
+        self.ask(Command::End);
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was printed; the devices are gone with it.
             let _ = thread.join();

@@ -21,7 +21,7 @@ pub struct AddressTable {
 }
 
 impl AddressTable {
-    pub fn new(model: &device::AddressTable) -> Self {
+    pub fn new(model: &device::AddressTableSettings) -> Self {
         let ageing_ps = (model.ageing_s * PS_PER_S).round() as u64;
         AddressTable {
             entries: model.entries as usize,
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn table(entries: u32, learning_per_second: Option<f64>, ageing_s: f64) -> AddressTable {
-        AddressTable::new(&device::AddressTable {
+        AddressTable::new(&device::AddressTableSettings {
             entries,
             learning_per_second,
             ageing_s,

@@ -47,7 +47,7 @@ pub struct Bridge {
 
 impl Bridge {
     /// Without a table, a device that has always known every address.
-    pub fn new(table: Option<&device::AddressTable>, addresses: &Addresses) -> Self {
+    pub fn new(table: Option<&device::AddressTableSettings>, addresses: &Addresses) -> Self {
         let mut table = table.map(AddressTable::new);
         if let Some(table) = &mut table {
             for (address, port) in &addresses.known {
@@ -104,7 +104,7 @@ mod tests {
             streams: vec![one(1, 9), one(2, 1), one(3, 0xFFFF_FFFF_FFFF), one(4, 1)],
             known: vec![(8, 3)],
         };
-        let table = device::AddressTable {
+        let table = device::AddressTableSettings {
             entries: 10,
             learning_per_second: None,
             ageing_s: 1.0,

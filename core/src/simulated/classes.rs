@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::device::{Distribution, Jitter};
-use super::lane::Class;
 use super::path::Path;
+use super::transit::Class;
 
 /// Each size on each way once.
 #[derive(Default)]

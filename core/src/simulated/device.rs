@@ -15,16 +15,16 @@ pub struct Device {
     /// Larger frames are all dropped.
     pub max_frame_bytes: Option<u32>,
     pub forwarding: Forwarding,
-    pub output: Output,
+    pub output: OutputSettings,
     /// Absent where frames go straight to their output.
     pub input: Option<Input>,
     /// Absent where every address has always been known.
-    pub address_table: Option<AddressTable>,
+    pub address_table: Option<AddressTableSettings>,
     pub jitter: Option<Jitter>,
     pub loss: Loss,
     pub stall: Option<Stall>,
     pub reset: Option<Reset>,
-    pub faults: Faults,
+    pub faults: FaultSettings,
     /// How much faster a port's clock runs than the tester's, in millionths.
     pub clock_offset_ppm: BTreeMap<u16, f64>,
     pub pairs: Vec<Pair>,
@@ -52,7 +52,7 @@ pub enum Mode {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Output {
+pub struct OutputSettings {
     /// Holds the frame being sent and those that wait for it.
     pub buffer_bytes: u64,
     /// The link rate if absent.
@@ -70,7 +70,7 @@ pub struct Input {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AddressTable {
+pub struct AddressTableSettings {
     pub entries: u32,
     /// At any rate if absent.
     pub learning_per_second: Option<f64>,
@@ -126,7 +126,7 @@ pub struct Reset {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Faults {
+pub struct FaultSettings {
     pub duplicate_ratio: f64,
     /// A frame that is held back until the next one has passed it.
     pub reorder_ratio: f64,

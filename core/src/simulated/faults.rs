@@ -2,9 +2,9 @@
 //!
 //! Each draw belongs to a frame's sequence number. It decides; it moves no frame.
 
-use super::chance::{self, Chance, Concern, Stream};
 use super::device::Distribution;
 use super::path::Path;
+use crate::chance::{self, Chance, Concern, Draws};
 
 /// Keeps the draws of a trial's streams apart.
 const STREAM_STEP: u64 = 0xD1B5_4A32_D192_ED03;
@@ -17,7 +17,7 @@ pub struct Faults {
     reorder: Chance,
     /// Frames that follow the one before sooner than this may be reordered.
     reorder_within_ps: u64,
-    jitter: Option<(Distribution, u64, Stream)>,
+    jitter: Option<(Distribution, u64, Draws)>,
 }
 
 impl Faults {
@@ -45,7 +45,7 @@ impl Faults {
                 (
                     jitter.distribution,
                     spread_ps,
-                    Stream::new(seed, Concern::Jitter),
+                    Draws::new(seed, Concern::Jitter),
                 )
             }),
         }

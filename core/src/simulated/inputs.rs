@@ -7,9 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::chance::{Concern, Stream};
 use super::device;
-use super::outlet::Queued;
+use super::output_port::Queued;
+use crate::chance::{Concern, Draws};
 
 pub struct Inputs {
     /// By port.
@@ -19,7 +19,7 @@ pub struct Inputs {
     buffer_bytes: u64,
     back_pressure: bool,
     ps_per_byte: f64,
-    arbitration: Stream,
+    arbitration: Draws,
     draws: u64,
 }
 
@@ -34,7 +34,7 @@ struct Queue {
 /// A frame, or one of the copies of a frame that goes to several outputs.
 pub struct Waiting {
     pub queued: Queued,
-    pub outlet: usize,
+    pub output_port: usize,
     /// What it occupies, and for how long it keeps the input busy: nothing for all copies but one.
     pub frame_bytes: u32,
     pub transfer_ps: u64,
@@ -48,7 +48,7 @@ impl Inputs {
             buffer_bytes: model.buffer_bytes,
             back_pressure: model.back_pressure,
             ps_per_byte: 8e12 / link_bits_per_second,
-            arbitration: Stream::new(seed, Concern::Arbitration),
+            arbitration: Draws::new(seed, Concern::Arbitration),
             draws: 0,
         }
     }
@@ -81,7 +81,7 @@ impl Inputs {
                 ready_ps: now_ps,
                 ..first.queued
             };
-            let next_ps = if let Some(room_ps) = take(first.outlet, queued) {
+            let next_ps = if let Some(room_ps) = take(first.output_port, queued) {
                 Some(room_ps)
             } else {
                 queue.free_ps = now_ps + first.transfer_ps;

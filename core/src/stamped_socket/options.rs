@@ -61,9 +61,9 @@ impl Options {
             socket => unsafe { OwnedFd::from_raw_fd(socket) },
         };
         self.configure(&socket)?;
-        place(&socket, libc::bind, self.bind)?;
+        give_address(&socket, libc::bind, self.bind)?;
         if let Some(peer) = self.connect {
-            place(&socket, libc::connect, peer)?;
+            give_address(&socket, libc::connect, peer)?;
         }
         Ok(socket)
     }
@@ -143,9 +143,9 @@ fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> io::Result<()> 
     }
 }
 
-type Place = unsafe extern "C" fn(i32, *const libc::sockaddr, libc::socklen_t) -> i32;
+type AddressCall = unsafe extern "C" fn(i32, *const libc::sockaddr, libc::socklen_t) -> i32;
 
-fn place(socket: &OwnedFd, call: Place, address: SocketAddr) -> io::Result<()> {
+fn give_address(socket: &OwnedFd, call: AddressCall, address: SocketAddr) -> io::Result<()> {
     let address = KernelAddress::of(address);
     // SAFETY: bind and connect read an address of the length given, which outlives the call.
     let done = unsafe {

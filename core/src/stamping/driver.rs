@@ -30,7 +30,7 @@ const REPORTED: u32 = libc::SOF_TIMESTAMPING_SOFTWARE
 
 /// A message's request for a stamp, as `sendmsg` reads it.
 #[repr(C)]
-struct Request {
+struct StampRequest {
     header: libc::cmsghdr,
     flags: u32,
     _unused: u32,
@@ -38,7 +38,7 @@ struct Request {
 
 /// Room for the two messages of an answer, aligned as they are.
 #[repr(C, align(8))]
-struct Answer([u8; 256]);
+struct AnswerRoom([u8; 256]);
 
 struct Asked {
     /// The kernel numbers the frames that it was asked for.
@@ -50,7 +50,7 @@ struct Asked {
 
 /// The stamps of one socket.
 pub struct DriverStamps {
-    request: Request,
+    request: StampRequest,
     asked: VecDeque<Asked>,
     next_key: u32,
     due_ns: u64,
@@ -75,7 +75,7 @@ impl DriverStamps {
             cmsg_type: libc::SO_TIMESTAMPING,
         };
         Ok(DriverStamps {
-            request: Request {
+            request: StampRequest {
                 header,
                 flags: by,
                 _unused: 0,
@@ -109,7 +109,7 @@ impl DriverStamps {
     /// be sent before this value moves or is asked again.
     pub fn ask(&mut self, message: &mut libc::msghdr, token: u64, sent_ns: u64) {
         message.msg_control = (&raw mut self.request).cast();
-        message.msg_controllen = size_of::<Request>() as _;
+        message.msg_controllen = size_of::<StampRequest>() as _;
         self.left = self.left.saturating_sub(1);
         if self.left == 0 {
             self.due_ns = sent_ns + SAMPLE_NS;
@@ -177,11 +177,11 @@ fn number_from_zero(socket: &OwnedFd) -> io::Result<()> {
 
 /// The next answer on the error queue: number of the frame, stamp in software, stamp in hardware; 0 for none.
 fn next_answer(socket: &OwnedFd) -> Option<(u32, u64, u64)> {
-    let mut room = MaybeUninit::<Answer>::uninit();
+    let mut room = MaybeUninit::<AnswerRoom>::uninit();
     // SAFETY: msghdr is integers and pointers, for which all zero is a value.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_control = room.as_mut_ptr().cast();
-    message.msg_controllen = size_of::<Answer>() as _;
+    message.msg_controllen = size_of::<AnswerRoom>() as _;
     let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
     // SAFETY: the kernel writes at most the control length given, into room that outlives the call.
     if unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) } < 0 {

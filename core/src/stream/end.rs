@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::report::{Received, Sent, Task};
+use super::report::{ReceiverReport, SenderReport, Task};
 use super::socket;
 use super::tcp_info::TcpInfo;
 use super::{tcp, udp};
@@ -26,7 +26,7 @@ struct Flow {
 pub struct StreamEnd {
     flows: Vec<Flow>,
     stop: Arc<AtomicBool>,
-    receivers: Vec<JoinHandle<Received>>,
+    receivers: Vec<JoinHandle<ReceiverReport>>,
     sent: bool,
 }
 
@@ -50,7 +50,7 @@ impl StreamEnd {
     }
 
     /// Sends on every flow for that long; once. Connections are then closed in this direction.
-    pub fn send(&mut self, duration: Duration) -> io::Result<Vec<Sent>> {
+    pub fn send(&mut self, duration: Duration) -> io::Result<Vec<SenderReport>> {
         let senders: Vec<&Flow> = self.flows.iter().filter(|flow| flow.task.sends).collect();
         if self.sent || senders.is_empty() {
             return Ok(Vec::new());
@@ -83,9 +83,9 @@ impl StreamEnd {
         stop.store(true, Ordering::Relaxed);
         let mut reports = Vec::with_capacity(senders.len());
         for ((flow, thread), times) in senders.iter().zip(threads).zip(round_trips) {
-            let mut report = thread.join().unwrap_or_else(|_| Sent {
+            let mut report = thread.join().unwrap_or_else(|_| SenderReport {
                 error: Some("its thread panicked".into()),
-                ..Sent::default()
+                ..SenderReport::default()
             });
             report.flow = flow.task.flow;
             report.tcp = flow.tcp_info();
@@ -107,7 +107,7 @@ impl StreamEnd {
         offered: &[(u32, u64)],
         quiet: Duration,
         patience: Duration,
-    ) -> Vec<Received> {
+    ) -> Vec<ReceiverReport> {
         for flow in &self.flows {
             let count = offered.iter().find(|(number, _)| *number == flow.task.flow);
             if let Some((_, count)) = count {
@@ -132,9 +132,9 @@ impl StreamEnd {
             if late {
                 self.stop.store(true, Ordering::Relaxed);
             }
-            let mut report = thread.join().unwrap_or_else(|_| Received {
+            let mut report = thread.join().unwrap_or_else(|_| ReceiverReport {
                 error: Some("its thread panicked".into()),
-                ..Received::default()
+                ..ReceiverReport::default()
             });
             report.flow = number;
             if late && report.error.is_none() {
@@ -197,7 +197,7 @@ impl Flow {
         })
     }
 
-    fn send(&self, stop: Arc<AtomicBool>) -> io::Result<JoinHandle<Sent>> {
+    fn send(&self, stop: Arc<AtomicBool>) -> io::Result<JoinHandle<SenderReport>> {
         let (task, descriptor, live) = (self.task.clone(), self.socket.clone(), self.live.clone());
         thread::Builder::new()
             .name("keisoku-stream-tx".into())
@@ -216,7 +216,7 @@ impl Flow {
             })
     }
 
-    fn receive(&self, stop: Arc<AtomicBool>) -> io::Result<JoinHandle<Received>> {
+    fn receive(&self, stop: Arc<AtomicBool>) -> io::Result<JoinHandle<ReceiverReport>> {
         let (task, descriptor, live) = (self.task.clone(), self.socket.clone(), self.live.clone());
         let (ending, drops_before) = (self.ending.clone(), self.drops_before);
         thread::Builder::new()

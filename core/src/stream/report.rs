@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Of a thread that sent. Times are ns.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Sent {
+pub struct SenderReport {
     pub flow: u32,
     /// Bytes that the kernel took; of UDP, of the datagrams' payload.
     pub bytes: u64,
@@ -25,7 +25,7 @@ pub struct Sent {
 
 /// Of a thread that received. Times are ns on this host's monotonic clock, from the first byte.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Received {
+pub struct ReceiverReport {
     pub flow: u32,
     pub bytes: u64,
     pub calls: u64,

@@ -5,9 +5,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::message::Message;
 use super::pace::Pace;
-use super::report::{Received, Sent};
+use super::report::{ReceiverReport, SenderReport};
+use super::send_buffer::SendBuffer;
 use super::socket::again;
 use super::usage::Usage;
 use super::waiting::wait;
@@ -19,10 +19,10 @@ pub fn send(
     bytes_per_second: Option<u64>,
     stop: &AtomicBool,
     live: &AtomicU64,
-) -> Sent {
-    let message = Message::new(message_bytes.max(1));
+) -> SenderReport {
+    let message = SendBuffer::new(message_bytes.max(1));
     let mut pace = bytes_per_second.map(Pace::new);
-    let mut sent = Sent::default();
+    let mut sent = SenderReport::default();
     let mut left = message.bytes();
     let begun = Usage::now();
     let start = Instant::now();
@@ -71,10 +71,10 @@ pub fn receive(
     warm_up_ns: u64,
     stop: &AtomicBool,
     live: &AtomicU64,
-) -> Received {
-    let mut room = Message::new(room_bytes.max(1));
+) -> ReceiverReport {
+    let mut room = SendBuffer::new(room_bytes.max(1));
     let room = room.bytes_mut();
-    let mut received = Received::default();
+    let mut received = ReceiverReport::default();
     let mut first: Option<Instant> = None;
     // Bytes and time at the end of the warm-up.
     let mut settled: Option<(u64, u64)> = None;

@@ -8,9 +8,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::message::Message;
 use super::pace::Pace;
-use super::report::{Datagrams, Received, Sent};
+use super::report::{Datagrams, ReceiverReport, SenderReport};
+use super::send_buffer::SendBuffer;
 use super::socket::{again, get, set};
 use super::usage::Usage;
 use super::waiting::wait;
@@ -42,10 +42,10 @@ pub fn send(
     bytes_per_second: Option<u64>,
     stop: &AtomicBool,
     live: &AtomicU64,
-) -> Sent {
+) -> SenderReport {
     let size = message_bytes.clamp(HEADER_BYTES, MOST_BYTES);
     let segments = segments.clamp(1, MOST_BYTES / size);
-    let mut sent = Sent::default();
+    let mut sent = SenderReport::default();
     if segments > 1 {
         let segment = (size as libc::c_int).to_ne_bytes();
         if let Err(error) = set(socket, SOL_UDP, UDP_SEGMENT, &segment) {
@@ -53,7 +53,7 @@ pub fn send(
             return sent;
         }
     }
-    let mut message = Message::new(size * segments);
+    let mut message = SendBuffer::new(size * segments);
     for datagram in message.bytes_mut().chunks_exact_mut(size) {
         datagram[..8].copy_from_slice(&token.to_be_bytes());
     }
@@ -135,10 +135,10 @@ pub fn receive(
     ending: &Ending,
     stop: &AtomicBool,
     live: &AtomicU64,
-) -> Received {
+) -> ReceiverReport {
     let mut taker = Batch::new();
     let mut tracker = Tracker::new(0, u64::MAX);
-    let mut received = Received::default();
+    let mut received = ReceiverReport::default();
     let (mut buffers, mut most_in_buffer) = (0, 1);
     let mut first: Option<Instant> = None;
     let mut latest = Instant::now();

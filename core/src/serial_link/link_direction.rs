@@ -1,11 +1,11 @@
-//! `Direction`: one direction of a link, in virtual time: loss, the line, hidden stages, propagation, jitter.
+//! `LinkDirection`: one direction of a link, in virtual time: loss, the line, hidden stages, propagation, jitter.
 //!
 //! The fate of a packet is known the moment it arrives, for nothing overtakes. It reads no clock.
 
 use serde::{Deserialize, Serialize};
 
 use super::stage::Stage;
-use crate::simulated::chance::{Chance, Concern, Stream, uniform};
+use crate::chance::{Chance, Concern, Draws, uniform};
 
 /// What one direction of a link is.
 #[derive(Clone, Debug, Deserialize)]
@@ -50,18 +50,18 @@ pub struct Passed {
 }
 
 #[derive(Clone, Debug)]
-pub struct Direction {
+pub struct LinkDirection {
     stages: Vec<Stage>,
     overhead_bytes: u64,
     propagation: u64,
     jitter: u64,
     loss: Chance,
-    delays: Stream,
+    delays: Draws,
     last: u64,
     passed: Passed,
 }
 
-impl Direction {
+impl LinkDirection {
     /// A rate of zero is refused.
     pub fn new(traits: &Traits) -> Result<Self, String> {
         if traits.stages_bps.contains(&0) {
@@ -71,7 +71,7 @@ impl Direction {
             return Err("loss: give a share from 0 to 1".into());
         }
         let stages = traits.stages_bps.iter();
-        Ok(Direction {
+        Ok(LinkDirection {
             stages: stages
                 .map(|rate| Stage::new(*rate, traits.queue_bytes))
                 .collect(),
@@ -79,7 +79,7 @@ impl Direction {
             propagation: traits.propagation_ns * 1000,
             jitter: traits.jitter_ns * 1000,
             loss: Chance::new(traits.loss, traits.seed, Concern::Loss),
-            delays: Stream::new(traits.seed, Concern::Jitter),
+            delays: Draws::new(traits.seed, Concern::Jitter),
             last: 0,
             passed: Passed::default(),
         })
@@ -138,7 +138,7 @@ mod tests {
     }
 
     fn arrivals(traits: &Traits, packets: &[(u64, u64)]) -> Vec<Fate> {
-        let mut direction = Direction::new(traits).expect("the traits can be");
+        let mut direction = LinkDirection::new(traits).expect("the traits can be");
         packets
             .iter()
             .map(|&(now, bytes)| direction.take(now, bytes))
@@ -193,12 +193,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        assert!(Direction::new(&traits(&[0])).is_err());
+        assert!(LinkDirection::new(&traits(&[0])).is_err());
         let lossy = Traits {
             loss: 1.5,
             ..traits(&[])
         };
-        assert!(Direction::new(&lossy).is_err());
+        assert!(LinkDirection::new(&lossy).is_err());
     }
 
     proptest! {
@@ -211,7 +211,7 @@ mod tests {
             packets in prop::collection::vec((0u64..100_000_000, 28u64..9100), 1..200),
         ) {
             let traits = Traits { loss, jitter_ns, queue_bytes, ..traits(&stages) };
-            let mut direction = Direction::new(&traits).expect("the traits can be");
+            let mut direction = LinkDirection::new(&traits).expect("the traits can be");
             let (mut now, mut last, mut arrived) = (0, 0, 0);
             for (gap, bytes) in &packets {
                 now += gap;

@@ -4,7 +4,7 @@ use crate::record::{Stream, StreamRecord, Trial};
 use crate::tracking::Tracker;
 
 use super::faults::Faults;
-use super::outlet::Frame;
+use super::output_port::SentFrame;
 use super::path::Path;
 use super::server::Service;
 use super::{stamped, wire_ps};
@@ -34,19 +34,19 @@ impl Class {
     }
 }
 
-pub struct Lane {
+pub struct Transit {
     /// Index of the tester's port that sends.
     pub input: usize,
     /// Index of the one that the stream is meant for.
     pub output: usize,
     /// Index of the pair of ports.
-    pub way: usize,
-    /// Index of the outlet.
-    pub outlet: usize,
+    pub port_pair: usize,
+    /// Index of the output port.
+    pub output_port: usize,
     /// Absent where nothing happens at random.
     pub faults: Option<Faults>,
     /// A frame that is held back until the next one has passed it, and its class.
-    pub held: Option<(Frame, u32)>,
+    pub held: Option<(SentFrame, u32)>,
     /// When its frame before was sent.
     pub sent_ps: u64,
     /// Of consecutive frames, a cycle.
@@ -60,22 +60,22 @@ pub struct Lane {
     tracker: Tracker,
 }
 
-impl Lane {
+impl Transit {
     pub fn new(
         trial: &Trial,
         number: usize,
         path: &Path,
-        way: usize,
-        outlet: usize,
+        port_pair: usize,
+        output_port: usize,
         classes: Vec<u32>,
     ) -> Self {
         let stream = &trial.streams[number];
         let faults = Faults::new(path, trial.seed, number);
-        Lane {
+        Transit {
             input: stream.transmit,
             output: stream.receive,
-            way,
-            outlet,
+            port_pair,
+            output_port,
             faults: faults.are_possible().then_some(faults),
             held: None,
             sent_ps: 0,
@@ -126,7 +126,7 @@ impl Lane {
 
     /// A frame reaches the receiver; true if it is intact.
     #[inline]
-    pub fn receive(&mut self, frame: &Frame, received_ps: u64) -> bool {
+    pub fn receive(&mut self, frame: &SentFrame, received_ps: u64) -> bool {
         if !self.is_intact(frame.sequence) {
             self.tracker.corrupt(frame.sequence);
             return false;

@@ -1,4 +1,4 @@
-//! `Outcome`: what a load saw, added up over its threads. It counts only.
+//! `LoadCounts`: what a load saw, added up over its threads. It counts only.
 
 use serde::Serialize;
 
@@ -8,10 +8,10 @@ use crate::histogram::{Buckets, Histogram};
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Failures {
     pub refused: u64,
-    /// The connection broke, or ended before the answer did.
+    /// The connection broke, or ended before the response did.
     pub broken: u64,
     pub timed_out: u64,
-    /// An answer that is none of HTTP/1.1.
+    /// A response that is none of HTTP/1.1.
     pub malformed: u64,
     /// No address or port of our own was free, or another local failure.
     pub local: u64,
@@ -24,9 +24,9 @@ pub struct Slice {
 }
 
 #[derive(Clone, Default)]
-pub struct Outcome {
+pub struct LoadCounts {
     pub completed: u64,
-    /// Of those, answers with a status of 400 or more.
+    /// Of those, responses with a status of 400 or more.
     pub refusals: u64,
     /// Of bodies.
     pub body_bytes: u64,
@@ -50,7 +50,7 @@ pub struct Outcome {
     pub cpu_ns: u64,
 }
 
-impl Outcome {
+impl LoadCounts {
     pub fn slice(&mut self, number: usize) -> &mut Slice {
         if self.slices.len() <= number {
             self.slices.resize(number + 1, Slice::default());
@@ -58,7 +58,7 @@ impl Outcome {
         &mut self.slices[number]
     }
 
-    pub fn add(&mut self, other: &Outcome) {
+    pub fn add(&mut self, other: &LoadCounts) {
         self.completed += other.completed;
         self.refusals += other.refusals;
         self.body_bytes += other.body_bytes;

@@ -1,4 +1,4 @@
-//! `Engine`: the one thread that carries the packets of all links of a bed, each at its time.
+//! `Forwarder`: the one thread that carries the packets of all links of a bed, each at its time.
 //!
 //! It sleeps until shortly before something is due and spins only then, for two cores must also carry the tools
 //! that probe the bed. One thread for all links: what it writes the kernel forwards into the next link's device
@@ -11,7 +11,7 @@ use super::bed::{Bed, Came, Truth};
 use super::carriage::{Carriage, Flight};
 use super::poll::{Poll, WOKEN};
 use super::rehearsal::Rehearsal;
-use super::source::Source;
+use super::traffic_source::TrafficSource;
 use super::tun::{MOST_BYTES, Tun};
 use crate::clock::monotonic_ns;
 
@@ -27,13 +27,13 @@ const CACHE_LINE: usize = 64;
 /// The longest without a look for arrivals.
 const LOOK_NS: u64 = 20_000;
 
-pub struct Engine {
+pub struct Forwarder {
     origin_ns: u64,
     ports: Vec<Tun>,
     /// The lane that leads on from each port.
     lane_of: Vec<Option<usize>>,
     lanes: Vec<Carriage>,
-    sources: Vec<Source>,
+    sources: Vec<TrafficSource>,
     hosts: Vec<Came>,
     poll: Poll,
     /// Buffers of packets that have been delivered.
@@ -46,15 +46,15 @@ pub struct Engine {
     looked_ns: u64,
 }
 
-/// What another thread may ask of the engine.
-pub enum Request {
+/// What another thread may ask of the forwarder.
+pub enum Command {
     /// The sources may send from now on.
     Begin,
     Truth(SyncSender<Truth>),
     End,
 }
 
-impl Engine {
+impl Forwarder {
     /// `ports` are those of the bed, in order. Refuses a bed whose numbers or traits cannot be.
     pub fn new(bed: &Bed, ports: Vec<Tun>, mut poll: Poll) -> io::Result<Self> {
         let refuse = |problem: String| io::Error::new(io::ErrorKind::InvalidInput, problem);
@@ -67,9 +67,9 @@ impl Engine {
             poll.watch(port.descriptor(), number as u64)?;
         }
         let lanes = bed.lanes.iter().map(Carriage::new);
-        let sources = bed.sources.iter().map(Source::new);
+        let sources = bed.sources.iter().map(TrafficSource::new);
         let leading = |port| bed.lanes.iter().position(|lane| lane.from == port);
-        Ok(Engine {
+        Ok(Forwarder {
             origin_ns: monotonic_ns(),
             hosts: vec![Came::default(); ports.len()],
             lane_of: (0..ports.len()).map(leading).collect(),
@@ -86,7 +86,7 @@ impl Engine {
     }
 
     /// Carries packets until it is asked to end.
-    pub fn run(&mut self, asked: &Receiver<Request>) {
+    pub fn run(&mut self, asked: &Receiver<Command>) {
         loop {
             self.deliver();
             self.send();
@@ -96,7 +96,7 @@ impl Engine {
                 Some(left) if left < SPIN_NS => self.warm(left > REHEARSAL_NS),
                 _ => self.cold = true,
             }
-            // Under overload something is always due; arrivals and requests must get their turn.
+            // Under overload something is always due; arrivals and commands must get their turn.
             if left.is_some_and(|left| left < HOLD_NS) && now_ns < self.looked_ns + LOOK_NS {
                 std::hint::spin_loop();
                 continue;
@@ -108,7 +108,7 @@ impl Engine {
                 if token != WOKEN {
                     self.receive(token as usize);
                     self.deliver();
-                } else if asked.try_iter().any(|request| !self.obey(request)) {
+                } else if asked.try_iter().any(|command| !self.obey(command)) {
                     return;
                 }
             }
@@ -116,17 +116,17 @@ impl Engine {
     }
 
     /// False if it is to end.
-    fn obey(&mut self, request: Request) -> bool {
-        match request {
-            Request::Begin => {
+    fn obey(&mut self, command: Command) -> bool {
+        match command {
+            Command::Begin => {
                 let now_ns = self.now_ns();
                 for source in &mut self.sources {
                     source.begin(now_ns);
                 }
             }
             // Fails if nobody waits for it any more.
-            Request::Truth(answer) => drop(answer.try_send(self.truth())),
-            Request::End => return false,
+            Command::Truth(answer) => drop(answer.try_send(self.truth())),
+            Command::End => return false,
         }
         true
     }
@@ -140,7 +140,7 @@ impl Engine {
         let flights = self.lanes.iter().filter_map(Carriage::next);
         let deliveries = flights.map(|flight| flight.at.div_ceil(1000));
         deliveries
-            .chain(self.sources.iter().filter_map(Source::due_ns))
+            .chain(self.sources.iter().filter_map(TrafficSource::due_ns))
             .min()
     }
 

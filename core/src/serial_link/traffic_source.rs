@@ -1,14 +1,14 @@
-//! `Source`: UDP packets of a host beside the path, at a constant rate or as a Poisson process, from a seed.
+//! `TrafficSource`: UDP packets of a host beside the path, at a constant rate or as a Poisson process, from a seed.
 //!
-//! It says what is due and when; the engine sends. What is overdue by more than a moment is left out, so that a
+//! It says what is due and when; the forwarder sends. What is overdue by more than a moment is left out, so that a
 //! stalled host does not turn random arrivals into one burst; the truth counts what was really sent.
 
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::chance::{Concern, Draws, uniform};
 use crate::pacing::{Pacing, Timetable};
-use crate::simulated::chance::{Concern, Stream, uniform};
 
 /// The IPv4 and the UDP header.
 const HEADERS_BYTES: usize = 28;
@@ -36,28 +36,28 @@ pub struct SourceTraits {
 
 /// What a source has really sent.
 #[derive(Clone, Copy, Debug, Default, Serialize, PartialEq, Eq)]
-pub struct Sent {
+pub struct SourceCounts {
     pub packets: u64,
     pub bytes: u64,
     /// Due while the host stood still, and left out.
     pub skipped: u64,
 }
 
-pub struct Source {
+pub struct TrafficSource {
     pub port: usize,
-    pub sent: Sent,
+    pub sent: SourceCounts,
     pacing: Pacing,
     packets_per_second: f64,
     seed: u64,
     /// None until it begins.
     timetable: Option<Timetable>,
     sizes: Vec<usize>,
-    choice: Stream,
+    choice: Draws,
     number: u64,
     packet: Vec<u8>,
 }
 
-impl Source {
+impl TrafficSource {
     /// Its packets are due from `begin` on.
     pub fn new(traits: &SourceTraits) -> Result<Self, String> {
         let most = traits.sizes_bytes.iter().max().copied().unwrap_or_default();
@@ -75,21 +75,21 @@ impl Source {
         packet[16..20].copy_from_slice(&traits.to.octets());
         packet[20..22].copy_from_slice(&PORT.to_be_bytes());
         packet[22..24].copy_from_slice(&PORT.to_be_bytes());
-        Ok(Source {
+        Ok(TrafficSource {
             port: traits.port,
-            sent: Sent::default(),
+            sent: SourceCounts::default(),
             pacing: traits.pacing.clone(),
             packets_per_second: rate,
             seed: traits.seed,
             timetable: None,
             sizes: traits.sizes_bytes.clone(),
-            choice: Stream::new(traits.seed, Concern::Arbitration),
+            choice: Draws::new(traits.seed, Concern::Arbitration),
             number: 0,
             packet,
         })
     }
 
-    /// The first may be due at `start_ns`, in the engine's time.
+    /// The first may be due at `start_ns`, on the clock of the forwarder.
     pub fn begin(&mut self, start_ns: u64) {
         self.timetable = Some(Timetable::new(
             self.pacing.clone(),
@@ -129,7 +129,7 @@ impl Source {
     }
 }
 
-impl Sent {
+impl SourceCounts {
     /// A packet of so many bytes was sent.
     pub fn count(&mut self, bytes: usize) {
         self.packets += 1;
@@ -153,7 +153,7 @@ fn header_checksum(header: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
-    fn source(pacing: Pacing) -> Source {
+    fn source(pacing: Pacing) -> TrafficSource {
         let traits = SourceTraits {
             port: 0,
             from: Ipv4Addr::new(198, 19, 0, 2),
@@ -163,7 +163,7 @@ mod tests {
             sizes_bytes: vec![40, 576, 1500],
             seed: 5,
         };
-        let mut source = Source::new(&traits).expect("the traits can be");
+        let mut source = TrafficSource::new(&traits).expect("the traits can be");
         assert_eq!(source.due_ns(), None);
         source.begin(0);
         source
