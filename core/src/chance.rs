@@ -1,12 +1,12 @@
-//! Seeded randomness that belongs to a frame's sequence number, not to an order of calls.
+//! Random numbers from a seed that belong to a sequence number and not to the order of calls.
 //!
-//! Each concern has draws of its own, so switching one on changes no other, and a frame
-//! meets the same fate whatever happened to the frames before it. Integers only: the same
-//! on every machine.
+//! Each concern has numbers of its own, so that enabling one concern changes no other, and what happens to a frame
+//! does not depend on the frames before it. All arithmetic is in integers, so that the results are the same on every
+//! machine.
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What numbers are drawn for.
+/// What a random number decides.
 #[derive(Clone, Copy, Debug)]
 pub enum Concern {
     Loss = 1,
@@ -42,7 +42,7 @@ impl Draws {
 #[derive(Clone, Copy, Debug)]
 pub struct Chance {
     draws: Draws,
-    /// Of 2^53, which a ratio's 53 bits meet exactly at 0 and 1.
+    /// The probability in units of 2^-53, in which ratios of 0 and 1 are exact.
     threshold: u64,
 }
 

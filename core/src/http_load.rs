@@ -1,8 +1,9 @@
-//! `HttpLoad`: requests of HTTP/1.1 from one client host, as closed or open loop, and how long each took.
+//! `HttpLoad`: HTTP/1.1 requests from one client host, as a closed or an open loop, and the latency of each.
 //!
-//! Closed: so many connections, each of which asks again once it was answered. Open: requests fall due at times that no
-//! response changes, and each is timed from when it was due, so a server that stalls is charged for everybody who had to
-//! wait (no coordinated omission). It counts and times; percentiles belong to the analysis.
+//! Closed loop: a fixed number of connections, each of which sends its next request when the previous one was
+//! answered. Open loop: requests fall due at times that do not depend on responses, and latency is counted from the
+//! time at which a request was due, so that the stall of a server shows in every request that it delayed (no
+//! coordinated omission). This module counts and measures times; the analysis computes percentiles.
 
 pub mod arrivals;
 mod connection;
@@ -23,16 +24,16 @@ pub use load_counts::LoadCounts;
 
 use crate::netns;
 
-/// What is asked for, and how.
+/// What is requested, and how.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// File of the client's network namespace; `None`: this one.
     pub namespace: Option<String>,
     pub server: SocketAddrV4,
-    /// Files and how often each is asked for, relative to the others; drawn at random.
+    /// Files, and the relative frequency with which each is requested at random.
     pub paths: Vec<(String, f64)>,
-    /// Of the `Host` header.
+    /// Value of the `Host` header.
     pub host: String,
     /// More headers: names and values.
     pub headers: Vec<(String, String)>,
@@ -41,19 +42,19 @@ pub struct Plan {
     pub per_second: Option<f64>,
     /// Open loop: gaps between requests are exponential; else they are all the same.
     pub poisson: bool,
-    /// More than one request for each connection.
+    /// Each connection carries more than one request.
     pub keep_alive: bool,
-    /// End after so many requests.
+    /// The load ends after this many requests.
     pub requests: Option<u64>,
-    /// End after this time; what is under way then is given up.
+    /// The load ends after this time; requests that are then under way are abandoned.
     pub seconds: Option<f64>,
-    /// A request that was not answered after this time has failed.
+    /// A request without a response after this time has failed.
     pub timeout_s: f64,
     /// CLOCK_MONOTONIC at which it begins, so that several clients begin together.
     pub begin_ns: u64,
     pub threads: usize,
     pub seed: u64,
-    /// Counts are kept for each slice of time of this length.
+    /// Length of the time slices for which counts are kept.
     pub slice_ms: u64,
 }
 
@@ -117,14 +118,14 @@ impl HttpLoad {
                 worker::run(&shared, number)
             };
             let name = format!("keisoku-http-{number}");
-            // What has started ends as `load` is dropped.
+            // Threads that were started end when `load` is dropped.
             load.threads
                 .push(thread::Builder::new().name(name).spawn(work)?);
         }
         Ok(load)
     }
 
-    /// Waits for the end; what all threads saw.
+    /// Waits for the end and returns what all threads saw.
     pub fn finish(mut self) -> io::Result<LoadCounts> {
         let mut all = LoadCounts::default();
         let mut failure = None;
@@ -160,7 +161,7 @@ impl Drop for HttpLoad {
     fn drop(&mut self) {
         self.stop().now();
         for thread in self.threads.drain(..) {
-            // A panic of the thread was printed; its error is of no more use.
+            // The panic of a thread has been printed already; its error says no more.
             let _ = thread.join();
         }
     }

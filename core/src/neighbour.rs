@@ -1,8 +1,8 @@
-//! Speaks ARP and IPv6 neighbour discovery at a port for hosts that only the tester knows.
+//! Answers ARP and IPv6 neighbour discovery at a port for hosts that only the tester knows.
 //!
-//! One thread answers who asks for a host, at once and also during a trial; `resolve` asks who has an address
-//! of the device's. For addresses that the kernel has at the port the kernel answers, and this does not. It
-//! keeps no answer longer than a question and never touches the kernel's own table.
+//! One thread answers requests for the addresses of these hosts at once, also during a trial. `resolve` asks for the
+//! MAC address of an address of the device. Requests for addresses that the kernel has at the port are left to the
+//! kernel. Answers are kept only while a `resolve` waits for them, and the kernel's own table is never changed.
 
 mod hosts;
 mod interface;
@@ -26,14 +26,14 @@ use message::{Mac, Message, Party};
 
 pub use hosts::Host;
 
-/// Between two questions; RFC 4861 §10 has 1 s, but for links that are not a tester's own.
+/// Interval between two requests. RFC 4861 §10 says 1 s, but a link of the tester needs no such care.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
-/// Longest wait for a frame, after which the thread looks whether it is to end.
+/// Longest wait for a frame, after which the thread checks whether it must end.
 const LOOK_MS: i32 = 100;
-/// No question and no answer is longer; what is cut off is no option that matters.
+/// No request or answer is longer; bytes beyond belong to options that are not needed.
 const LONGEST: usize = 256;
 
-/// What was answered since the begin.
+/// Numbers of requests since the beginning.
 #[derive(Default)]
 struct Answered {
     arp: AtomicU64,
@@ -45,16 +45,16 @@ struct Shared {
     name: String,
     socket: OwnedFd,
     hosts: Hosts,
-    /// For which the kernel answers.
+    /// Addresses for which the kernel answers.
     own: Own,
     answered: Answered,
-    /// Addresses that somebody waits for, and who has told of them.
+    /// Addresses for which a caller waits, and the MAC address that was announced for each.
     wanted: Mutex<HashMap<IpAddr, Option<Mac>>>,
     told: Condvar,
     stop: AtomicBool,
 }
 
-/// Answers from `begin` to `end`.
+/// The responder, which answers from `begin` to `end`.
 pub struct Neighbours {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -94,7 +94,8 @@ impl Neighbours {
         })
     }
 
-    /// Asks at the port who has `ip`, in the name of `from`, until somebody answers or `timeout` is over.
+    /// Asks at the port for the MAC address of `ip` in the name of `from`, until there is an answer or `timeout` has
+    /// passed.
     pub fn resolve(&self, ip: IpAddr, from: Party, timeout: Duration) -> Result<Mac> {
         let shared = &self.shared;
         let question = message::ask(from, ip).ok_or_else(|| {
@@ -131,7 +132,7 @@ impl Neighbours {
         outcome
     }
 
-    /// ARP requests answered, solicitations answered, questions for addresses of others.
+    /// ARP requests answered, neighbour solicitations answered, requests for addresses of others.
     pub fn answered(&self) -> (u64, u64, u64) {
         let answered = &self.shared.answered;
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -188,7 +189,7 @@ impl Shared {
             return;
         };
         let me = Party { mac, ip: target };
-        // What cannot be sent is asked for again.
+        // A neighbour that gets no answer asks again.
         if message::answer(me, asker).is_some_and(|frame| self.send(&frame).is_ok()) {
             let count = match target {
                 IpAddr::V4(_) => &self.answered.arp,
@@ -205,7 +206,7 @@ impl Shared {
         }
     }
 
-    /// One frame; None if there was none for a while.
+    /// Receives one frame; None if there was none within `LOOK_MS`.
     fn receive(&self, frame: &mut [u8]) -> Option<usize> {
         let mut ready = libc::pollfd {
             fd: self.socket.as_raw_fd(),

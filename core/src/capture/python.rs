@@ -1,6 +1,6 @@
-//! `keisoku._core.Capture` and the two readers of capture files, for `keisoku/device/capture/`.
+//! `keisoku._core.Capture` and the two functions that read capture files, for `keisoku/device/capture/`.
 //!
-//! Turns JSON and bytes into types; every decision is below it.
+//! This file converts JSON and bytes into types. It decides nothing.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::capture::{FrameSource, find};
 use crate::error::{EngineError, Result};
 use crate::port::Place;
 
-/// A port to capture: its place, and how it appears in the file.
+/// A port to capture: its place, and its label in the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CapturedPort {
@@ -29,7 +29,7 @@ struct CapturedPort {
     label: Label,
 }
 
-/// The frames that an XDP program of ports handles: made by the ports, given once to a `Capture`.
+/// The frames that the XDP program of some ports handles. The ports create it, and it is given to one `Capture`.
 #[pyclass(frozen)]
 pub struct CaptureRing {
     #[cfg(bpf)]
@@ -102,7 +102,7 @@ impl Capture {
             .unwrap_or_default()
     }
 
-    /// True if `count` is reached or the file cannot be written any more.
+    /// True if `count` frames were written or if the file cannot be written any more.
     fn has_ended(&self) -> bool {
         self.lock().as_ref().is_none_or(Recorder::has_ended)
     }
@@ -128,14 +128,14 @@ impl Capture {
 impl Drop for Capture {
     fn drop(&mut self) {
         if let Some(recorder) = self.lock().take() {
-            // Nobody is left to be told of a full disk.
+            // The object is being dropped, so an error cannot be reported any more.
             let _ = recorder.finish();
         }
     }
 }
 
-/// A packet socket for each port, and the rings: neither sees what the other does, but for what arrives at a
-/// port whose ring sees it all.
+/// Opens a packet socket for each port and the rings. Each captures what the other cannot see; where a ring captures
+/// every arrival of a port, the socket of that port captures departures only.
 fn open(ports: &[CapturedPort], rings: &[Py<CaptureRing>]) -> Result<Vec<Box<dyn FrameSource>>> {
     let mut sources: Vec<Box<dyn FrameSource>> = Vec::new();
     let mut arrivals = vec![true; ports.len()];
@@ -188,10 +188,10 @@ fn begin(_: &CaptureRing, _: &[CapturedPort], _: &mut [bool]) -> Result<Box<dyn 
     ))
 }
 
-/// Looks the frames of a stream up in a capture file; returns `find::Found` as JSON.
+/// Finds the frames of a stream in a capture file and returns `find::Found` as JSON.
 ///
-/// `wanted`: inclusive ranges of sequence numbers, ascending and disjoint. Raises `EngineError` if the file is
-/// no capture.
+/// `wanted`: inclusive ranges of sequence numbers, ascending and disjoint. Raises `EngineError` if the file is no
+/// capture.
 #[pyfunction]
 pub fn find_frames(
     py: Python<'_>,
@@ -203,7 +203,7 @@ pub fn find_frames(
     serde_json::to_string(&found).map_err(|error| EngineError(error.to_string()))
 }
 
-/// Frames of a capture file one behind the other, their lengths (u16) and times in ns (u64), native byte order.
+/// The concatenated frames of a capture file, their lengths (u16) and their times in ns (u64), in native byte order.
 ///
 /// Raises `EngineError` for a file that cannot be replayed.
 #[pyfunction]

@@ -1,32 +1,35 @@
-//! CLOCK_MONOTONIC at the least cost that can be trusted: by the processor's counter, or by the kernel.
+//! CLOCK_MONOTONIC at the lowest cost that can be trusted: read from the processor's counter where possible, else
+//! from the kernel.
 //!
-//! The counter is brought to CLOCK_MONOTONIC by a line that is anchored anew every few ms while the clock is
-//! read, so that NTP's slewing is followed. It never runs backwards, and stands still rather than that.
+//! A line converts the counter to CLOCK_MONOTONIC. It is anchored again every few ms while the clock is read, so that
+//! it follows the slewing of NTP. The clock never runs backwards; it stands still instead.
 
 use serde::Serialize;
 
 use crate::clock::{Map, Reading, Taken, counter, monotonic_ns};
 
-/// From one anchor to the next, once the rate is known well.
+/// Time from one anchor to the next, once the rate is known well.
 const ANCHORED_FOR_NS: f64 = 10_000_000.0;
-/// Before that, so much of the rate's baseline: the rate's uncertainty then adds half of a reading's.
+/// Before that, the time between anchors is this share of the baseline of the rate. The uncertainty of the rate then
+/// adds half of that of a reading.
 const BASELINE_SHARE: f64 = 0.25;
-/// The baseline to begin with.
+/// The first baseline.
 const FIRST_BASELINE_NS: u64 = 1_000_000;
-/// The narrowest of so many readings is an anchor: an interrupt between the two reads would widen it.
+/// The narrowest of this many readings becomes the anchor, because an interrupt between two reads makes a reading
+/// wide.
 const READINGS: usize = 3;
 const FIRST_READINGS: usize = 16;
 
-/// A counter and CLOCK_MONOTONIC beside it.
+/// A counter, and CLOCK_MONOTONIC to compare it with.
 pub trait Counter {
-    /// Read when all instructions before are done.
+    /// The counter, read after all earlier instructions have completed.
     fn ticks(&mut self) -> u64;
-    /// Read as soon as the processor can, which may be before instructions that still wait for memory.
+    /// The counter, read as soon as the processor can, possibly before earlier instructions that wait for memory.
     fn unordered_ticks(&mut self) -> u64;
     fn monotonic_ns(&mut self) -> u64;
 }
 
-/// Those of this machine.
+/// The counter and the clock of this host.
 #[derive(Debug)]
 pub struct HostCounter;
 
@@ -47,26 +50,26 @@ impl Counter for HostCounter {
     }
 }
 
-/// The clock of one thread's stamps and waits.
+/// The clock that one thread uses for stamps and waits.
 #[derive(Debug)]
 pub struct Clock<C = HostCounter> {
     counter: C,
-    /// `None`: there is no counter to trust, or no more.
+    /// `None` if no counter can be trusted, or not any more.
     map: Option<Map>,
     anchored_for_ticks: u64,
     last_ns: u64,
     facts: ClockFacts,
 }
 
-/// What a clock was and how well it agreed with the kernel's.
+/// What a clock was read from, and how well it agreed with the kernel's clock.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClockFacts {
     pub source: &'static str,
     /// Stamps were off CLOCK_MONOTONIC by no more than this while its rate was steady.
     pub bound_ns: f64,
-    /// Anchors that found the clock outside their bounds: the kernel had changed the rate.
+    /// Number of anchors at which the clock was outside its bounds, because the kernel had changed the rate.
     pub missed: u64,
-    /// How far outside at most.
+    /// Largest distance from the bounds.
     pub missed_max_ns: f64,
     pub anchors: u64,
 }
@@ -106,7 +109,7 @@ impl<C: Counter> Clock<C> {
         }
     }
 
-    /// On a counter named `source` that runs at one rate.
+    /// A clock on the counter named `source`, which runs at one rate.
     pub fn on(mut counter: C, source: &'static str) -> Self {
         let first = bracket(&mut counter, FIRST_READINGS);
         while counter.monotonic_ns() < first.high_ns + FIRST_BASELINE_NS {
@@ -132,7 +135,7 @@ impl<C: Counter> Clock<C> {
             None => self.counter.monotonic_ns(),
             Some(map) => {
                 let ticks = self.counter.unordered_ticks();
-                // A counter that fell behind its anchor gives a huge difference, too.
+                // A counter that is behind its anchor also gives a very large difference.
                 if map.units_since(ticks) < self.anchored_for_ticks {
                     map.monotonic_ns(ticks)
                 } else {
@@ -144,12 +147,12 @@ impl<C: Counter> Clock<C> {
         self.last_ns
     }
 
-    /// What the clock was since it was made.
+    /// Facts about the clock since it was created.
     pub fn facts(&self) -> ClockFacts {
         self.facts.clone()
     }
 
-    /// Anchors the line anew and returns the time.
+    /// Anchors the line again and returns the time.
     #[cold]
     fn anchor(&mut self) -> u64 {
         let reading = bracket(&mut self.counter, READINGS);
@@ -160,7 +163,7 @@ impl<C: Counter> Clock<C> {
                 self.facts.missed += 1;
                 self.facts.missed_max_ns = self.facts.missed_max_ns.max(by_ns);
             }
-            // Nobody steps CLOCK_MONOTONIC: the counter did not run at one rate.
+            // CLOCK_MONOTONIC is never stepped, so the counter did not run at one rate.
             Some(Taken::Stepped { by_ns }) => {
                 self.facts.missed += 1;
                 self.facts.missed_max_ns = self.facts.missed_max_ns.max(by_ns);
@@ -186,7 +189,7 @@ impl<C: Counter> Clock<C> {
     }
 }
 
-/// The narrowest of so many readings.
+/// The narrowest of `readings` readings.
 fn bracket(counter: &mut impl Counter, readings: usize) -> Reading {
     let mut read = || {
         let low_ns = counter.monotonic_ns();
@@ -211,19 +214,20 @@ fn bracket(counter: &mut impl Counter, readings: usize) -> Reading {
 
 #[cfg(test)]
 mod tests {
-    //! The calibrated clock against a machine whose counter and whose time are known.
+    //! The calibrated clock on a simulated host whose counter and whose time are known.
 
     use proptest::prelude::*;
 
     use super::*;
 
-    /// Time passes by reads alone, so every test is exact.
+    /// Time passes with each read only, so that every test is deterministic.
     struct Fake {
-        /// Since the machine started. Whole ps: sums of floats drift by tens of ppm over as many reads as a calibration takes.
+        /// Time since the host started, in whole ps: sums of floats would drift by tens of ppm over as many reads as
+        /// a calibration takes.
         elapsed_ps: u64,
         monotonic_ps: u64,
         ticks_per_ns: f64,
-        /// What NTP makes of the counter's rate.
+        /// The relative change of the rate by NTP.
         slew: f64,
         read_ns: Box<dyn FnMut() -> f64>,
         skipped_ticks: u64,
@@ -275,7 +279,7 @@ mod tests {
         }
     }
 
-    /// How far a stamp is outside the time that its read took.
+    /// The distance of a stamp from the interval in which it was read.
     fn error_ns(clock: &mut Clock<Fake>) -> f64 {
         let before_ns = clock.counter.true_ns();
         let now_ns = clock.now_ns() as f64;

@@ -1,4 +1,5 @@
-//! What the kernel tells of cores: steal, heat, frequency; and its clock source. Reads, never sets.
+//! What the kernel reports of cores: steal time, heat, frequency; and its clock source. This file reads settings and
+//! never changes them.
 
 use std::fs::read_to_string;
 
@@ -9,7 +10,7 @@ const CPUS: &str = "/sys/devices/system/cpu";
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// A reading of counters that only grow, and of settings.
+/// A reading of counters that only grow, and of settings of the host.
 pub struct HostState {
     cores: Vec<CoreState>,
     pub throttling: Option<Quota>,
@@ -61,7 +62,7 @@ impl HostState {
     }
 }
 
-/// What /proc/stat counts in: 10 ms on every common kernel, whatever its timer's frequency.
+/// The unit of /proc/stat: 10 ms on every common kernel, whatever the frequency of its timer.
 pub fn tick_ns() -> u64 {
     // SAFETY: sysconf takes a number and touches no memory of ours.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };

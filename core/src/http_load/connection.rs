@@ -9,7 +9,7 @@ use super::response::Response;
 /// A request that is under way.
 #[derive(Debug)]
 pub struct Request {
-    /// From when it is timed.
+    /// The time from which its latency is counted.
     pub since_ns: u64,
     /// When it was begun, which in an open loop may be later.
     pub begun_ns: u64,
@@ -22,7 +22,7 @@ pub struct Request {
 /// How far a connection has come.
 #[derive(Debug)]
 pub enum Step {
-    /// The kernel has nothing more to give or room to take.
+    /// The kernel has no more data and no more room.
     Waits,
     Answered,
     /// The server has closed, and no request was under way.
@@ -41,10 +41,10 @@ pub enum Failure {
 pub struct Connection {
     socket: OwnedFd,
     pub request: Option<Request>,
-    /// When `connect` was called, until the connection is there.
+    /// When `connect` was called; `None` once the connection is established.
     pub connecting_ns: Option<u64>,
     pub received: u64,
-    /// Its response has come, but not the server's end of the connection.
+    /// The response has arrived, but the server has not closed the connection yet.
     pub lingers: bool,
 }
 
@@ -90,7 +90,8 @@ impl Connection {
         self.socket.as_raw_fd()
     }
 
-    /// Sends and receives what can be; `texts` are the requests by file, `room` is used for what comes in.
+    /// Sends and receives as much as possible now. `texts` are the requests by file; `room` is a buffer for what is
+    /// received.
     pub fn step(&mut self, texts: &[Vec<u8>], room: &mut [u8]) -> Step {
         while let Some(request) = &self.request {
             let rest = &texts[request.path][request.sent..];
@@ -129,7 +130,7 @@ impl Connection {
                 if got == 0 {
                     return Step::Closed;
                 }
-                // Nobody asked for this.
+                // A response without a request.
                 return Step::Failed(Failure::Malformed);
             };
             if got == 0 {

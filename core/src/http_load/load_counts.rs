@@ -11,9 +11,9 @@ pub struct Failures {
     /// The connection broke, or ended before the response did.
     pub broken: u64,
     pub timed_out: u64,
-    /// A response that is none of HTTP/1.1.
+    /// A response that is not valid HTTP/1.1.
     pub malformed: u64,
-    /// No address or port of our own was free, or another local failure.
+    /// There was no free local address or port, or another failure of this host.
     pub local: u64,
 }
 
@@ -28,14 +28,14 @@ pub struct LoadCounts {
     pub completed: u64,
     /// Of those, responses with a status of 400 or more.
     pub refusals: u64,
-    /// Of bodies.
+    /// Bytes of response bodies.
     pub body_bytes: u64,
-    /// With headers.
+    /// Bytes of responses with their headers.
     pub bytes: u64,
     pub failures: Failures,
-    /// Under way at the end.
+    /// Requests that were under way at the end.
     pub given_up: u64,
-    /// Due by the end, but never sent, for every connection was taken.
+    /// Requests that were due by the end but never sent, because all connections were in use.
     pub unsent: u64,
     /// From the beginning of a request (open loop: from when it was due) to its last byte.
     pub latency: Histogram,

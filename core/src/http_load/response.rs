@@ -1,6 +1,6 @@
-//! `Response`: finds the end of an HTTP/1.1 response in bytes as they come (RFC 9112 §6). It keeps no body.
+//! `Response`: finds the end of an HTTP/1.1 response in bytes as they arrive (RFC 9112 §6). It never stores a body.
 
-/// Longer headers than this are no response to us.
+/// A response with a longer header is malformed.
 const MOST_HEADER: usize = 64 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +16,11 @@ enum Part {
     Done,
 }
 
-/// What is wrong with a response.
+/// The response is not valid HTTP/1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// One response as far as it has come.
+/// One response, as far as it has arrived.
 #[derive(Debug)]
 pub struct Response {
     part: Part,
@@ -49,7 +49,7 @@ impl Response {
         self.part == Part::Done
     }
 
-    /// Takes in what was received; how much of it belongs to this response.
+    /// Parses received bytes and returns how many of them belong to this response.
     pub fn take(&mut self, mut bytes: &[u8]) -> Result<usize, Malformed> {
         let all = bytes.len();
         while !bytes.is_empty() && !self.is_done() {
@@ -70,7 +70,7 @@ impl Response {
         Ok(all - bytes.len())
     }
 
-    /// The server has closed: was the response whole?
+    /// The server has closed the connection: an error if the response was not complete.
     pub fn end(&mut self) -> Result<(), Malformed> {
         match self.part {
             Part::Rest | Part::Done => {

@@ -1,4 +1,4 @@
-//! One thread of a load: its share of the connections, an epoll, and what it saw.
+//! One thread of a load: its share of the connections, its epoll descriptor, and what it saw.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,11 +12,11 @@ use super::load_counts::LoadCounts;
 use super::response::Response;
 
 const EVENTS: usize = 256;
-/// How often timeouts are looked for; whoever failed waits as long before he tries again.
+/// Interval between two checks for timeouts; a connection that failed waits for the same time before it tries again.
 const SCAN_NS: u64 = 100_000_000;
 const ROOM: usize = 256 * 1024;
 
-/// Runs thread `number` to the end of its load. Must be called in the client's namespace.
+/// Runs thread `number` to the end of its load. It must be called in the namespace of the client.
 pub fn run(shared: &Shared, number: usize) -> io::Result<LoadCounts> {
     let mut worker = Worker::new(shared, number)?;
     // SAFETY: changes the timer slack of this thread only.
@@ -199,7 +199,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Whether there is one more request to make; if so it counts as begun.
+    /// Whether there is another request to make; if so, it counts as begun.
     fn another(&mut self) -> bool {
         let Some(most) = self.shared.plan.requests else {
             return true;
@@ -294,7 +294,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Takes a connection as far as it gets now.
+    /// Lets a connection send and receive as much as possible now.
     fn advance(&mut self, slot: usize) {
         while let Some(connection) = &mut self.slots[slot] {
             match connection.step(&self.texts, &mut self.room) {
@@ -308,7 +308,7 @@ impl<'a> Worker<'a> {
                 Step::Closed => {
                     let taken = self.slots[slot].take();
                     self.keep_bytes(taken);
-                    // A kept connection that the server closed was free already.
+                    // A kept connection that the server closed may be in the list already.
                     if !self.free.contains(&slot) {
                         self.free.push(slot);
                     }
@@ -326,7 +326,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Counts a response; true if the connection is kept and free for another request.
+    /// Counts a response. Returns true if the connection is kept and free for another request.
     fn answered(&mut self, slot: usize) -> bool {
         let now = now_ns();
         let Some(connection) = &mut self.slots[slot] else {
@@ -375,7 +375,8 @@ impl<'a> Worker<'a> {
                     self.give_up(slot);
                 }
             } else if !self.shared.plan.keep_alive {
-                // It was answered, and the server was asked to close: it has had a whole scan's time for that.
+                // The response has arrived and the server was asked to close the connection; it has had the time of a
+                // whole scan.
                 if connection.lingers {
                     self.give_up(slot);
                 } else {

@@ -1,25 +1,26 @@
-//! ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861) frames: read and written, nothing else.
+//! Reads and writes frames of ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861).
 //!
-//! Bytes come from anybody: reading must never panic, whatever they are, and a frame that the RFCs
-//! have a host ignore is ignored. It knows no table and no socket.
+//! Received bytes may come from any sender, so reading never panics, and a frame that the RFCs tell a host to ignore
+//! is ignored. This file knows no table and no socket.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub type Mac = [u8; 6];
 
-/// Somebody of a link layer address and an IP address.
+/// A neighbour with its MAC address and its IP address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Party {
     pub mac: Mac,
     pub ip: IpAddr,
 }
 
-/// What a frame says.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Who has `target`? The asker's address is unspecified when it asks whether it may use the target.
+    /// A request for the MAC address of `target`. The address of the asker is unspecified in duplicate address
+    /// detection.
     Ask { asker: Party, target: IpAddr },
-    /// Here is somebody.
+    /// An answer or announcement of a neighbour.
     Tell(Party),
 }
 
@@ -33,7 +34,8 @@ const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
 const IPV6: usize = 40;
 const ICMPV6: u8 = 58;
-/// RFC 4861 §7.1.1: less means that a router forwarded it, so that it is no neighbour's.
+/// RFC 4861 §7.1.1: a smaller hop limit means that a router forwarded the packet, so that it does not come from a
+/// neighbour.
 const HOP_LIMIT: u8 = 255;
 pub const SOLICITATION: u8 = 135;
 pub const ADVERTISEMENT: u8 = 136;
@@ -45,10 +47,10 @@ const SOLICITED: u8 = 0x40;
 const OVERRIDE: u8 = 0x20;
 const BROADCAST: Mac = [0xFF; 6];
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1);
-/// Without FCS (IEEE 802.3 §3.2.7).
+/// Length of the shortest frame without FCS (IEEE 802.3 §3.2.7).
 const SHORTEST_FRAME: usize = 60;
 
-/// Reads a frame without FCS and without VLAN tags; None for everything that a host ignores.
+/// Reads a frame without FCS and without VLAN tags; None for every frame that a host ignores.
 pub fn read(frame: &[u8]) -> Option<Message> {
     let (header, payload) = frame.split_at_checked(ETHERNET)?;
     let source = array(header, 6)?;
@@ -74,7 +76,7 @@ fn read_arp(packet: &[u8]) -> Option<Message> {
         ip: IpAddr::V4(ip),
     };
     match operation {
-        // A question for one's own address is an announcement (RFC 5227 §3).
+        // A request for one's own address is an announcement (RFC 5227 §3).
         REQUEST if ip != target => Some(Message::Ask {
             asker: sender,
             target: IpAddr::V4(target),
@@ -84,7 +86,7 @@ fn read_arp(packet: &[u8]) -> Option<Message> {
     }
 }
 
-/// Validates as RFC 4861 §7.1.1 and §7.1.2 say.
+/// Reads and validates a neighbour discovery packet (RFC 4861 §7.1.1, §7.1.2).
 fn read_discovery(source_mac: Mac, packet: &[u8]) -> Option<Message> {
     let (header, rest) = packet.split_at_checked(IPV6)?;
     let length = usize::from(u16::from_be_bytes(array(header, 4)?));
@@ -145,7 +147,7 @@ struct Options {
 }
 
 impl Options {
-    /// RFC 4861 §4.6: type, length in units of 8 bytes, which must not be zero.
+    /// Reads options (RFC 4861 §4.6): type, then length in units of 8 bytes, which must not be zero.
     fn read(mut bytes: &[u8]) -> Option<Self> {
         let mut options = Options::default();
         while !bytes.is_empty() {
@@ -195,7 +197,7 @@ pub fn answer(me: Party, asker: Party) -> Option<Vec<u8>> {
             Some(arp(asker.mac, REPLY, (me.mac, ip), (asker.mac, to)))
         }
         (IpAddr::V6(ip), IpAddr::V6(to)) => {
-            // RFC 4861 §7.2.4: who has no address yet is told with all others.
+            // RFC 4861 §7.2.4: an asker without an address gets an answer to all nodes.
             let (to, flags) = if to.is_unspecified() {
                 (([0x33, 0x33, 0, 0, 0, 1], ALL_NODES), OVERRIDE)
             } else {
@@ -258,13 +260,13 @@ fn ethernet(to: Mac, from: Mac, ethertype: [u8; 2]) -> Vec<u8> {
     frame
 }
 
-/// RFC 4291 §2.7.1.
+/// The solicited-node address of `ip` (RFC 4291 §2.7.1).
 fn solicited_node(ip: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = ip.octets();
     Ipv6Addr::from([0xFF, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xFF, a, b, c])
 }
 
-/// RFC 4443 §2.3 over the pseudo header of RFC 8200 §8.1: zero for a message that bears the right one.
+/// The checksum of RFC 4443 §2.3 over the pseudo header of RFC 8200 §8.1: zero for a message with a correct checksum.
 fn checksum(source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) -> u16 {
     let pairs = |bytes: &[u8]| -> u64 {
         bytes
@@ -290,7 +292,7 @@ fn array<const LENGTH: usize>(bytes: &[u8], at: usize) -> Option<[u8; LENGTH]> {
 
 #[cfg(test)]
 mod tests {
-    //! Tests of `message`: properties over arbitrary bytes, and frames that others made.
+    //! Properties over arbitrary bytes, and frames that other software made.
 
     use super::*;
     use proptest::prelude::*;
@@ -308,7 +310,7 @@ mod tests {
         (mac, unicast).prop_map(|(mac, ip)| Party { mac, ip })
     }
 
-    /// Frames that are nearly right: the bytes that decide are right more often than by chance.
+    /// Frames that are almost valid: the bytes that decide are right more often than by chance.
     fn likely() -> impl Strategy<Value = Vec<u8>> {
         let valid =
             (party(), party(), any::<bool>()).prop_filter_map("versions", |(a, b, asks)| {
