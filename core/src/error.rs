@@ -2,7 +2,7 @@
 
 use pyo3::PyErr;
 
-/// One sentence for the user.
+/// An error, as one sentence for the user. In Python it is `keisoku.errors.EngineError`.
 #[derive(Debug)]
 pub struct EngineError(pub String);
 

@@ -68,7 +68,7 @@ pub struct Figures {
 #[repr(C)]
 pub struct Latencies {
     interval: Summary,
-    /// Modulo 2^128, which is enough: the deviations from the mean that come out of it are far smaller.
+    /// Modulo 2^128, which is enough because the deviations from the mean are far smaller.
     squares: Sum,
 }
 

@@ -1,8 +1,8 @@
-//! Serialising links in user space between TUN devices: the ground truth of everything that probes paths.
+//! Serialising links in user space between TUN devices: the ground truth for all methods that probe paths.
 //!
-//! A token bucket of the kernel lets a lone packet pass at once; these links take 8·L/C for every packet, as a
-//! real line does. `stage` and `link_direction` are the model, in virtual time; `forwarder` is the one thread that obeys it
-//! for all links of a bed. Nothing here chooses addresses or touches a device that it has not made.
+//! A token bucket of the kernel lets a single packet pass at once; these links take 8·L/C for every packet, as a real
+//! line does. `stage` and `link_direction` are the model in virtual time; `forwarder` is the thread that carries it
+//! out for all links of a bed. This module never chooses addresses and never changes a device that it did not create.
 
 mod bed;
 mod carriage;

@@ -1,7 +1,7 @@
-//! Sockets that say when each packet left and arrived: by the program's clocks, by the kernel and by hardware.
+//! Sockets that report when each packet left and arrived: by the clocks of the program, the kernel and the hardware.
 //!
-//! A batch leaves back-to-back without Python between. Stamps are handed on as they were taken and never corrected;
-//! what has no stamp says so. Nothing here knows what the packets are for.
+//! A batch leaves back-to-back without Python in between. Stamps are returned as they were taken and are never
+//! corrected; a missing stamp is reported as missing. Nothing in this module knows what the packets are for.
 
 mod address;
 mod clocks;

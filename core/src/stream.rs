@@ -1,6 +1,7 @@
-//! Streams between two ends: threads that send as fast as they can, or at a rate, and threads that count what comes.
+//! Streams between two hosts: threads that send as fast as they can or at a rate, and threads that count what
+//! arrives.
 //!
-//! It is given sockets that are connected already and knows neither who connected them nor what is done with the counts.
+//! This module gets connected sockets. It never connects and never interprets a count.
 
 pub mod end;
 pub mod pace;

@@ -1,6 +1,6 @@
 //! `keisoku._core.Wire`: the tester's ports, opened once for many trials.
 //!
-//! Turns JSON into types and threads into handles for Python; every decision is below it.
+//! This file converts JSON into types and threads into handles for Python. It decides nothing.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,19 +20,19 @@ use crate::table::Table;
 use crate::watch::Watch;
 
 type Finished = (Ports, Result<Record>);
-/// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed, how many
-/// bytes follow the signature.
+/// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed, and
+/// how many bytes follow the signature.
 type TableParts = (Vec<u8>, Vec<u8>, usize, bool, usize);
 
-/// Ports of this host, and the trials that they carry out.
+/// Ports of this host and the trials that they carry out.
 ///
 /// Ports are a JSON list of objects: `engine` ('xdp' or 'packet'), `interface`, `namespace` (a path such as
-/// '/run/netns/x', or null). `transmit` and `receive` say which of them do what.
-/// Raises `EngineError` if a port cannot be opened.
+/// '/run/netns/x', or null). `transmit` and `receive` say which of them send and receive. Raises `EngineError` if a
+/// port cannot be opened.
 #[pyclass(frozen)]
 pub struct Wire {
     places: Vec<Place>,
-    /// Locked for moments only, so that progress and stop work while another thread waits in finish.
+    /// Locked for short times only, so that progress and stop work while another thread waits in finish.
     state: Mutex<State>,
 }
 
@@ -125,7 +125,7 @@ impl Wire {
         watch.map_or_else(Vec::new, |watch| watch.streams())
     }
 
-    /// Tells streams to go, to pause or to end; false if the trial is over or does not switch its streams.
+    /// Starts, pauses or ends streams. Returns false if the trial is over or does not switch its streams.
     fn switch(&self, streams: Vec<usize>, state: &str) -> bool {
         let watch = self.lock().watch.clone();
         watch.is_some_and(|watch| watch.switch(&streams, state))
@@ -211,8 +211,8 @@ impl Drop for Wire {
 
 /// Opens every port once for each of its duties.
 ///
-/// Ports of one engine and namespace share a sender as long as there are not CPUs for more: two senders
-/// on one CPU would hold each other up for a call of 10 ms.
+/// Ports of one engine and namespace share a sender if there are not enough CPUs for more, because two senders on one
+/// CPU would delay each other by a call of 10 ms.
 fn open(places: &[Place], transmit: &[usize], receive: &[usize]) -> Result<Ports> {
     let spare = affinity::allowed().map_or(1, |cpus| cpus.len().saturating_sub(1).max(1));
     let most = transmit.len().div_ceil(spare);

@@ -167,7 +167,7 @@ impl Options {
     }
 }
 
-/// The frame by which `from` asks who has `target`; None if the two are not of one IP version.
+/// The request of `from` for the MAC address of `target`; None if the two are not of one IP version.
 pub fn ask(from: Party, target: IpAddr) -> Option<Vec<u8>> {
     match (from.ip, target) {
         (IpAddr::V4(ip), IpAddr::V4(target)) => {

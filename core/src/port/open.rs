@@ -1,11 +1,11 @@
-//! Opens a port by the name of its engine, or says in one sentence why it cannot be opened.
+//! Opens a port with the engine that its place names. If that fails, the error says why in one sentence.
 
 use crate::error::Result;
 use crate::port::packet_receive::PacketReceive;
 use crate::port::packet_transmit::PacketTransmit;
 use crate::port::{Engine, Place, Receive, Transmit};
 
-/// One sender for `places`, which have the same engine and namespace and of which there is at least one.
+/// One sender for `places`, which have the same engine and namespace and must not be empty.
 pub fn open_transmit(places: &[Place]) -> Result<Box<dyn Transmit>> {
     for place in places {
         place.index()?;

@@ -1,6 +1,6 @@
-//! A packet socket's receive ring (TPACKET_V3): blocks of frames that the kernel hands over.
+//! The receive ring of a packet socket (TPACKET_V3): blocks of frames that the kernel hands over.
 //!
-//! What a frame means is its users' matter; it stamps nothing and keeps no frame.
+//! It never interprets, stamps or stores a frame.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -22,14 +22,14 @@ const RETIRE_MS: u32 = 2;
 pub struct PacketRing {
     ring: NonNull<u8>,
     socket: OwnedFd,
-    /// Block that the kernel hands over next.
+    /// The block that the kernel hands over next.
     block: usize,
 }
 
 // SAFETY: the ring belongs to this value alone and follows it to any thread.
 unsafe impl Send for PacketRing {}
 
-/// A frame in the ring, and what the kernel says of it.
+/// A frame in the ring, and what the kernel reports about it.
 pub struct RingFrame<'a> {
     pub header: libc::tpacket3_hdr,
     pub address: libc::sockaddr_ll,
@@ -42,15 +42,15 @@ impl RingFrame<'_> {
         u64::from(self.header.tp_sec) * 1_000_000_000 + u64::from(self.header.tp_nsec)
     }
 
-    /// The kernel took a VLAN tag off and keeps it beside the frame.
+    /// True if the kernel removed a VLAN tag and keeps it beside the frame.
     pub fn is_untagged(&self) -> bool {
         self.header.tp_status & libc::TP_STATUS_VLAN_VALID != 0
     }
 }
 
 impl PacketRing {
-    /// Of everything at `place`, stamped where a frame enters or leaves the stack by the clocks that `stamps`
-    /// (PACKET_TIMESTAMP) names; `arrivals_only` leaves out what the host sends.
+    /// A ring of all frames at `place`, stamped where a frame enters or leaves the stack, by the clocks that `stamps`
+    /// (PACKET_TIMESTAMP) names. With `arrivals_only` it omits what the host sends.
     pub fn open(place: &Place, stamps: i32, arrivals_only: bool) -> Result<Self> {
         let socket = packet_socket::open(place, true, |socket| {
             let set = |name, value: i32| packet_socket::set(socket, libc::SOL_PACKET, name, value);
@@ -60,7 +60,7 @@ impl PacketRing {
             )?;
             set(libc::PACKET_IGNORE_OUTGOING, arrivals_only.into())?;
             set(libc::PACKET_TIMESTAMP, stamps)?;
-            // Otherwise stamps are taken where the ring is filled.
+            // Without this option stamps are taken where the ring is filled.
             packet_socket::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
             let request = libc::tpacket_req3 {
                 tp_block_size: BLOCK_BYTES as u32,
@@ -94,7 +94,7 @@ impl PacketRing {
         })
     }
 
-    /// Hands over the frames of one block until `sink` breaks; `None` if the kernel still fills it.
+    /// Hands over the frames of one block until `sink` breaks; `None` if the kernel is still filling it.
     #[inline]
     pub fn take_block<B>(
         &mut self,

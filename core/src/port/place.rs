@@ -1,4 +1,4 @@
-//! `Place`: an interface, the engine that drives it, and its settings. It opens no socket.
+//! `Place`: an interface, the engine that drives it, and its settings. It never opens a socket.
 
 use std::io;
 
@@ -15,13 +15,13 @@ pub struct Place {
     pub interface: String,
     /// File of the network namespace; `None`: the one of this process.
     pub namespace: Option<String>,
-    /// Frames that an xdp port hands to the kernel together at most; `None`: as the rate requires.
+    /// The most frames that an xdp port hands to the kernel together; `None`: as the rate requires.
     #[serde(default)]
     pub batch: Option<u32>,
-    /// Bytes of each frame that the port's program keeps for a capture; 0: it will not be captured.
+    /// Bytes of each frame that the port's program keeps for a capture; 0 if it will not be captured.
     #[serde(default)]
     pub capture_bytes: u32,
-    /// Number of the PTP hardware clock that is to stamp what a packet socket receives; `None`: the kernel stamps.
+    /// Number of the PTP hardware clock that stamps what a packet socket receives; `None`: the kernel stamps.
     #[serde(default)]
     pub phc: Option<u32>,
 }

@@ -1,26 +1,27 @@
-//! `LinkDirection`: one direction of a link, in virtual time: loss, the line, hidden stages, propagation, jitter.
+//! `LinkDirection`: one direction of a link in virtual time: loss, the line, hidden stages, propagation, jitter.
 //!
-//! The fate of a packet is known the moment it arrives, for nothing overtakes. It reads no clock.
+//! The fate of a packet is known when it arrives, because no packet overtakes another. This file never reads a clock.
 
 use serde::{Deserialize, Serialize};
 
 use super::stage::Stage;
 use crate::chance::{Chance, Concern, Draws, uniform};
 
-/// What one direction of a link is.
+/// The settings of one direction of a link.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Traits {
-    /// The line and the hidden store-and-forward stages behind it, in order; none: a packet passes at once.
+    /// Rates of the line and of the hidden store-and-forward stages behind it, in order; without any, a packet passes
+    /// at once.
     pub stages_bps: Vec<u64>,
-    /// Added to the bytes of the IP packet at every stage.
+    /// Bytes added to the IP packet at every stage.
     pub overhead_bytes: u64,
     pub propagation_ns: u64,
-    /// What may wait at each stage beside the packet that is being sent.
+    /// Bytes that may wait at each stage beside the packet that is being sent.
     pub queue_bytes: u64,
-    /// A uniform delay from 0 to so much behind the last stage; it never lets packets overtake.
+    /// Upper limit of a uniform delay after the last stage; it never lets packets overtake.
     pub jitter_ns: u64,
-    /// The share of packets that vanish before the line.
+    /// The share of packets that are lost before the line.
     pub loss: f64,
     pub seed: u64,
 }
@@ -28,15 +29,15 @@ pub struct Traits {
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is at the far end at this time, in ps.
+    /// The packet is at the far end at this time, in ps.
     Arrives(u64),
-    /// A queue had no room.
+    /// A queue had no room for the packet.
     Dropped,
-    /// Chance had it vanish.
+    /// The packet was lost at random.
     Lost,
 }
 
-/// What has come and how it fared.
+/// What arrived, and what became of it.
 #[derive(Clone, Copy, Debug, Default, Serialize, PartialEq, Eq)]
 pub struct Passed {
     pub in_packets: u64,
@@ -85,7 +86,7 @@ impl LinkDirection {
         })
     }
 
-    /// Takes in an IP packet of so many bytes that arrives at `now` (ps); packets must come in order.
+    /// The fate of an IP packet of `ip_bytes` that arrives at `now` (ps). Packets must be passed in order of arrival.
     pub fn take(&mut self, now: u64, ip_bytes: u64) -> Fate {
         let number = self.passed.in_packets;
         self.passed.in_packets += 1;

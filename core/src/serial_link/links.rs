@@ -1,4 +1,4 @@
-//! `Links`: a running bed: makes its devices, starts its forwarder on a thread, and asks it for the truth.
+//! `Links`: a bed in operation: creates its devices, starts its forwarder on a thread, and asks it for the truth.
 
 use std::io;
 use std::sync::mpsc::{Sender, channel, sync_channel};
@@ -11,11 +11,11 @@ use super::poll::{Poll, Waker};
 use super::tun::Tun;
 use crate::affinity;
 
-/// Before everything but the kernel's own threads, where a real-time class is refused.
+/// Higher priority than everything but threads of the kernel, where a real-time class is refused.
 const NICE: i32 = -20;
 const PRIORITY: i32 = 1;
 
-/// A running bed; its devices go with it.
+/// A bed in operation. Its devices are removed with it.
 pub struct Links {
     commands: Mutex<Sender<Command>>,
     waker: Waker,
@@ -23,7 +23,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Makes the devices and begins. Errors name the device that could not be made.
+    /// Creates the devices and starts. Errors name the device that could not be created.
     pub fn new(bed: &Bed) -> io::Result<Self> {
         let ports = bed.ports.iter().map(|port| {
             Tun::new(port.namespace.as_deref(), &port.interface).map_err(|error| {
@@ -49,7 +49,7 @@ impl Links {
         })
     }
 
-    /// Lets the sources send, once what they send to is there.
+    /// Lets the sources send; the hosts that they send to must be ready.
     pub fn begin(&self) {
         self.ask(Command::Begin);
     }
@@ -63,7 +63,7 @@ impl Links {
 
     fn ask(&self, command: Command) {
         let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
-        // Fails only if the thread has ended; then nobody answers, which the caller sees.
+        // Fails only if the thread has ended; then there is no answer, which the caller notices.
         let _ = commands.send(command);
         self.waker.wake();
     }
@@ -73,13 +73,13 @@ impl Drop for Links {
     fn drop(&mut self) {
         self.ask(Command::End);
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was printed; the devices are gone with it.
+            // The panic of a thread has been printed already; the devices are gone with it.
             let _ = thread.join();
         }
     }
 }
 
-/// Lets the calling thread go before all others, on its own core if it has one.
+/// Gives the calling thread priority over all others, on a core of its own if it has one.
 fn go_first(core: Option<usize>) {
     affinity::restrict(&core.map_or_else(Vec::new, |core| vec![core]));
     affinity::sleep_precisely();

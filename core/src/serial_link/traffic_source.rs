@@ -1,7 +1,8 @@
 //! `TrafficSource`: UDP packets of a host beside the path, at a constant rate or as a Poisson process, from a seed.
 //!
-//! It says what is due and when; the forwarder sends. What is overdue by more than a moment is left out, so that a
-//! stalled host does not turn random arrivals into one burst; the truth counts what was really sent.
+//! It determines which packet is due when; the forwarder sends. Packets that are overdue by more than a moment are
+//! omitted, so that a host that was interrupted does not turn random arrivals into one burst. The counts are those of
+//! packets that were really sent.
 
 use std::net::Ipv4Addr;
 
@@ -12,11 +13,11 @@ use crate::pacing::{Pacing, Timetable};
 
 /// The IPv4 and the UDP header.
 const HEADERS_BYTES: usize = 28;
-/// RFC 863: discard.
+/// The discard service (RFC 863).
 const PORT: u16 = 9;
 const TIME_TO_LIVE: u8 = 64;
 const OVERDUE_NS: u64 = 2_000_000;
-/// More than any lab lives to send; a Poisson process of so many is one without an end.
+/// More packets than any lab ever sends: a Poisson process with so many packets is one without an end.
 const ENDLESS: u64 = 1 << 40;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -39,7 +40,7 @@ pub struct SourceTraits {
 pub struct SourceCounts {
     pub packets: u64,
     pub bytes: u64,
-    /// Due while the host stood still, and left out.
+    /// Packets that were omitted because they were due while the host was interrupted.
     pub skipped: u64,
 }
 
@@ -49,7 +50,7 @@ pub struct TrafficSource {
     pacing: Pacing,
     packets_per_second: f64,
     seed: u64,
-    /// None until it begins.
+    /// None before it begins.
     timetable: Option<Timetable>,
     sizes: Vec<usize>,
     choice: Draws,
@@ -105,7 +106,8 @@ impl TrafficSource {
         self.timetable.as_ref().map(Timetable::due_ns)
     }
 
-    /// The packet that is due at `now_ns`, None if it was left out. Only when one is due; `count` what was sent.
+    /// The packet that is due at `now_ns`; None if it was omitted. It must be called only when a packet is due, and
+    /// `count` after sending.
     pub fn take(&mut self, now_ns: u64) -> Option<&[u8]> {
         let timetable = self.timetable.as_mut()?;
         let overdue = now_ns - timetable.due_ns() > OVERDUE_NS;
@@ -130,14 +132,14 @@ impl TrafficSource {
 }
 
 impl SourceCounts {
-    /// A packet of so many bytes was sent.
+    /// Counts a packet of `bytes` that was sent.
     pub fn count(&mut self, bytes: usize) {
         self.packets += 1;
         self.bytes += bytes as u64;
     }
 }
 
-/// RFC 1071 over an IPv4 header.
+/// The checksum of an IPv4 header (RFC 1071).
 fn header_checksum(header: &[u8]) -> u16 {
     let mut sum: u32 = header
         .chunks_exact(2)

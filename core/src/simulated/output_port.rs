@@ -1,7 +1,7 @@
-//! A device's output port with everything that comes to it from any input, and the receiver behind it.
+//! An output port of a device with all frames that come to it from any input, and the receiver behind it.
 //!
-//! Frames wait here for their turn: they reach the port in order of ready time, which is not that of departure.
-//! It neither sends nor loses a frame by chance.
+//! Frames wait here for their turn: they reach the port in order of ready time, which differs from the order of
+//! departure. No frame is sent or lost at random here.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
@@ -17,12 +17,12 @@ pub struct OutputPort {
     /// Intact frames of streams that are meant for another port.
     pub misdirected: u64,
     output: SharedOutput,
-    /// No frame is ready sooner after it was sent.
+    /// No frame is ready sooner than this after it was sent.
     least_latency_ps: u64,
     queue: BinaryHeap<Reverse<Queued>>,
     /// Frames that leave so late that the trial may be over before, in order.
     late: VecDeque<LateFrame>,
-    /// How long after the last frame of all was sent frames are waited for.
+    /// How long after the last frame was sent the receiver waits for frames.
     drain_ps: u64,
     receive_clock: f64,
     outage: Option<Outage>,
@@ -33,7 +33,7 @@ pub struct OutputPort {
 #[derive(Clone, Copy)]
 pub struct Queued {
     pub ready_ps: u64,
-    /// Decides between inputs whose frames are ready at once, then the order in which they came.
+    /// Decides the order of frames of several inputs that are ready at the same time, then of frames of one input.
     pub turn: u64,
     pub frame: SentFrame,
     pub class: u32,
@@ -80,7 +80,7 @@ impl OutputPort {
         self.queue.push(Reverse(queued));
     }
 
-    /// Serves what no frame that is sent at `now_ps` or later can come before.
+    /// Serves the frames that no frame sent at `now_ps` or later can precede.
     #[inline]
     pub fn serve(&mut self, now_ps: u64, transits: &mut [Transit], classes: &[Class]) {
         self.deliver(now_ps, transits);
@@ -93,7 +93,7 @@ impl OutputPort {
         }
     }
 
-    /// Serves all that is left. The last frame of all was sent at `now_ps`.
+    /// Serves all remaining frames. The last frame of the trial was sent at `now_ps`.
     pub fn finish(&mut self, now_ps: u64, transits: &mut [Transit], classes: &[Class]) {
         self.deliver(now_ps, transits);
         while let Some(Reverse(first)) = self.queue.pop() {
@@ -107,7 +107,7 @@ impl OutputPort {
         self.output.room_ps(queued.ready_ps, class.frame_bytes)
     }
 
-    /// Sends a frame that is ready, behind all that were before. Frames are sent from `now_ps` on.
+    /// Sends a frame that is ready, after all earlier ones. Frames are sent from `now_ps` on.
     #[inline]
     pub fn send(
         &mut self,
@@ -124,7 +124,7 @@ impl OutputPort {
             if outage.destroys(frame.sent_ps, ready_ps) {
                 return;
             }
-            // Every frame from before was ready before the outage, so it has been served.
+            // Every frame sent before the outage was ready before it, so it has been served.
             if !self.has_restarted && outage.is_over(frame.sent_ps) {
                 self.output.empty();
                 self.has_restarted = true;
@@ -150,7 +150,7 @@ impl OutputPort {
         }
     }
 
-    /// Those late frames that come in time after all, now that it is `now_ps`.
+    /// Receives the late frames that arrive in time, now that it is `now_ps`.
     #[inline]
     fn deliver(&mut self, now_ps: u64, transits: &mut [Transit]) {
         while let Some(arrival) = self.late.front()

@@ -9,8 +9,8 @@ use super::outage::Outage;
 use super::path::Paths;
 use super::{steady, traffic};
 
-/// Carries out `trial`, of whose every stream `paths` knows the way. Without `addresses`, frames go
-/// where they are meant to.
+/// Carries out `trial`; `paths` has the path of each of its streams. Without `addresses`, frames go to the ports that
+/// they are meant for.
 pub fn run(
     paths: &Paths,
     receive_clock_ppm: f64,

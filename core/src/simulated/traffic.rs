@@ -1,7 +1,7 @@
-//! Any trial: streams of any pacing and sizes between any ports, in the order of the times they are sent.
+//! Any trial: streams of any pacing and sizes between any ports, in the order of the times at which frames are sent.
 //!
-//! Frames that leave through one output share its server and its buffer. Memory holds what is inside the
-//! device, never all frames. Frames of one pair of ports keep their order.
+//! Frames that leave by one output share its server and its buffer. Memory holds the frames inside the device, never
+//! all frames. Frames of one pair of ports keep their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -28,9 +28,9 @@ use super::transit::{Class, Transit};
 use super::{BATCH, STAMP};
 use crate::chance::{Concern, Draws};
 
-/// How soon a stream that is told to go is noticed while none does.
+/// While no stream is running, how soon a stream that is started is noticed.
 const PAUSED: Duration = Duration::from_micros(200);
-/// Bits of a turn that count frames; those above are drawn.
+/// Low bits of a turn, which count frames; the higher bits are random.
 const COUNT_BITS: u32 = 48;
 
 /// Carries out `trial`.
@@ -53,7 +53,7 @@ pub fn run(
         |stream| device.next(stream),
     );
     let mut loss_watch = LossWatch::new(trial.stop_after_lost);
-    // Never, if nobody wants to know.
+    // Without a limit of lost frames it never looks.
     let mut look_ps = loss_watch.as_ref().map_or(u64::MAX, |_| 0);
     let mut stopped_for_loss = false;
     let (mut offered, mut now_ps) = (0, 0);
@@ -66,7 +66,7 @@ pub fn run(
             if switches.settle() || watch.stop.load(Ordering::Relaxed) {
                 break;
             }
-            // All that is under way arrives; then time stands still until a stream goes.
+            // All frames under way arrive; then time stands still until a stream is started.
             if !stands_still {
                 now_ps += trial.drain_ns * 1000;
             }
@@ -147,31 +147,31 @@ struct DeviceState {
     classes: Vec<Class>,
     port_pairs: Vec<PortPair>,
     output_ports: Vec<OutputPort>,
-    /// Where addresses matter.
+    /// Present if addresses matter.
     bridge: Option<Bridge>,
-    /// Of each pair of ports and size.
+    /// Index of the class of each pair of ports and size.
     class_of: BTreeMap<((usize, usize), u32), u32>,
-    /// Of each stream, what leads its frames to ports that it is not meant for.
+    /// For each stream, how its frames reach ports that it is not meant for.
     elsewhere: BTreeMap<(usize, usize), Elsewhere>,
-    /// Where a frame that waits for its output blocks others.
+    /// Present if a frame that waits for its output blocks others.
     inputs: Option<Inputs>,
     arbitration: Draws,
     outage: Option<Outage>,
-    /// Frames that reached an output up to now.
+    /// Frames that reached an output so far.
     count: u64,
 }
 
-/// From a stream's input port to an output port that it is not meant for.
+/// The way from a stream's input port to an output port that it is not meant for.
 struct Elsewhere {
     port_pair: usize,
     output_port: usize,
     faults: Faults,
 }
 
-/// From an input port to an output port.
+/// An input port and an output port.
 struct PortPair {
     input: usize,
-    /// The latest time a frame reached the output: later ones do not overtake it.
+    /// The latest time at which a frame reached the output; later frames do not overtake it.
     ready_ps: u64,
 }
 
@@ -191,7 +191,7 @@ impl DeviceState {
             let path = &paths[&pair];
             let sizes = stream.frame_bytes.iter();
             let own = sizes.map(|bytes| classes.of(path, pair, *bytes)).collect();
-            // Both are there: paths are made from the streams.
+            // Both exist, because the paths are made from the streams.
             let port_pair = pairs.partition_point(|other| *other < pair);
             let output_port = ports.partition_point(|other| *other < pair.1);
             Transit::new(trial, number, path, port_pair, output_port, own)
@@ -206,7 +206,7 @@ impl DeviceState {
                 classes.of(path, *pair, *bytes);
             }
         }
-        // Of a trial's paths, each belongs to the same device.
+        // All paths of a trial belong to the same device.
         let model = paths.values().next().map(Path::device);
         let inputs = model.and_then(|model| {
             let ports = pairs.iter().map(|pair| pair.0 + 1).max()?;
@@ -217,7 +217,7 @@ impl DeviceState {
         for (number, stream) in trial.streams.iter().enumerate() {
             for (port_pair, (pair, path)) in paths.iter().enumerate() {
                 if addresses.is_some() && pair.0 == stream.transmit && pair.1 != stream.receive {
-                    // Chances differ from those of every stream between its own ports.
+                    // The random numbers differ from those of every stream between its own ports.
                     let draws = (pair.1 + 1) * trial.streams.len() + number;
                     let to = Elsewhere {
                         port_pair,
@@ -273,14 +273,14 @@ impl DeviceState {
         }
     }
 
-    /// The class of a stream's next frame, and what it needs on the tester's line.
+    /// The class of a stream's next frame, and the time that it needs on the tester's line.
     #[inline]
     fn next(&mut self, stream: usize) -> (u32, Service) {
         let class = self.transits[stream].next_class();
         (class, self.classes[class as usize].wire)
     }
 
-    /// A frame comes in. Frames come in order of the times they are sent.
+    /// A frame arrives. Frames arrive in the order of the times at which they are sent.
     #[inline]
     fn carry(&mut self, leaving: Leaving) {
         let Leaving { sent_ps, class, .. } = leaving;
@@ -326,7 +326,7 @@ impl DeviceState {
         }
     }
 
-    /// Whether the addresses of a frame lead it to the port that it is meant for; its other copies are queued.
+    /// Whether the addresses of a frame lead it to the port that it is meant for. Copies to other ports are queued.
     fn bridged(&mut self, leaving: &Leaving) -> bool {
         let &Leaving {
             stream,
@@ -358,11 +358,12 @@ impl DeviceState {
         }
     }
 
-    /// A frame goes to a port that it is not meant for. It keeps its order there and is never held back.
+    /// A frame goes to a port that it is not meant for. It keeps its order there and is never held back for
+    /// reordering.
     fn copy(&mut self, leaving: &Leaving, port: usize) {
         let sent_ps = leaving.sent_ps;
         let frame_bytes = self.classes[leaving.class as usize].frame_bytes;
-        // Both are there: with addresses, paths lead to all ports.
+        // Both exist: with addresses, paths lead to all ports.
         let to = &self.elsewhere[&(leaving.stream, port)];
         let (port_pair, output_port) = (to.port_pair, to.output_port);
         let class = self.class_of[&((self.port_pairs[port_pair].input, port), frame_bytes)];
@@ -383,7 +384,7 @@ impl DeviceState {
         self.queue(port_pair, output_port, frame, class);
     }
 
-    /// What no frame that is sent at `now_ps` or later can come before.
+    /// Serves the frames that no frame sent at `now_ps` or later can precede.
     #[inline]
     fn serve(&mut self, output_port: usize, now_ps: u64) {
         self.output_ports[output_port].serve(now_ps, &mut self.transits, &self.classes);
@@ -392,7 +393,7 @@ impl DeviceState {
         }
     }
 
-    /// From inputs to outputs that have room, before `until_ps`.
+    /// Hands over frames from inputs to outputs that have room, before `until_ps`.
     fn hand_over(&mut self, until_ps: u64, now_ps: u64) {
         let DeviceState {
             inputs,
@@ -421,7 +422,7 @@ impl DeviceState {
         Some((port, inputs.pause_until_ps(port, leaving.sent_ps)?))
     }
 
-    /// The frame reaches its output when the latest of its pair of ports does.
+    /// Queues a frame, which reaches its output when the latest frame of its pair of ports does.
     #[inline]
     fn queue(&mut self, port_pair: usize, output_port: usize, frame: SentFrame, class: u32) {
         let PortPair {
@@ -441,7 +442,7 @@ impl DeviceState {
             self.output_ports[output_port].push(queued);
             return;
         };
-        // Copies of a frame lie in the buffer once and are handed over at once.
+        // Copies of a frame are in the buffer once and are handed over together.
         let is_copy = self.transits[frame.stream as usize].output_port != output_port;
         let kind = &self.classes[class as usize];
         let waiting = Waiting {
@@ -453,7 +454,7 @@ impl DeviceState {
         inputs.push(input, waiting);
     }
 
-    /// The last frame of all was sent at `now_ps`.
+    /// Ends the trial, whose last frame was sent at `now_ps`.
     fn finish(&mut self, now_ps: u64) {
         for stream in 0..self.transits.len() {
             let transit = &mut self.transits[stream];
@@ -476,7 +477,7 @@ impl DeviceState {
         last_ps.unwrap_or(0) / 1000
     }
 
-    /// What has become of each stream until now.
+    /// Publishes the counts of each stream so far.
     fn tell(&mut self, now_ps: u64, switches: &Switches) {
         for output_port in 0..self.output_ports.len() {
             self.serve(output_port, now_ps);

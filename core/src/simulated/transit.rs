@@ -1,4 +1,5 @@
-//! One stream on its way through a device: what its frames are, what befalls them, and their account.
+//! `Transit`: one stream on its way through a device: the classes of its frames, what happens to them, and their
+//! account.
 
 use crate::record::{Stream, StreamRecord, Trial};
 use crate::tracking::Tracker;
@@ -9,12 +10,12 @@ use super::path::Path;
 use super::server::Service;
 use super::{stamped, wire_ps};
 
-/// Frames of one size on one way, worked out once.
+/// Frames of one size between one pair of ports, computed once.
 pub struct Class {
     pub frame_bytes: u32,
-    /// On the tester's line.
+    /// Time that a frame needs on the tester's line.
     pub wire: Service,
-    /// At the device's output.
+    /// Time that a frame needs at the device's output.
     pub service: Service,
     pub latency_ps: u64,
     pub refused: bool,
@@ -37,19 +38,19 @@ impl Class {
 pub struct Transit {
     /// Index of the tester's port that sends.
     pub input: usize,
-    /// Index of the one that the stream is meant for.
+    /// Index of the tester's port that the stream is meant for.
     pub output: usize,
     /// Index of the pair of ports.
     pub port_pair: usize,
     /// Index of the output port.
     pub output_port: usize,
-    /// Absent where nothing happens at random.
+    /// Absent if nothing happens at random.
     pub faults: Option<Faults>,
     /// A frame that is held back until the next one has passed it, and its class.
     pub held: Option<(SentFrame, u32)>,
-    /// When its frame before was sent.
+    /// When its previous frame was sent.
     pub sent_ps: u64,
-    /// Of consecutive frames, a cycle.
+    /// Classes of consecutive frames, a cycle.
     classes: Vec<u32>,
     place: usize,
     offered: u64,
@@ -91,7 +92,7 @@ impl Transit {
         }
     }
 
-    /// The class of the stream's next frame but those that were asked for before.
+    /// The class of the stream's next frame, after those that were asked for before.
     #[inline]
     pub fn next_class(&mut self) -> u32 {
         let class = self.classes[self.place];

@@ -1,7 +1,7 @@
 //! Stamps that the driver, or its hardware, takes of frames that a packet socket sends.
 //!
-//! They come back on the socket's error queue after the frame is gone, so no frame can carry its own. A
-//! stamp costs the kernel 400 ns or more, so they are asked for frame by frame, for a sample.
+//! The kernel returns them on the error queue of the socket after the frame has left, so that no frame can carry its
+//! own. A stamp costs the kernel 400 ns or more, so stamps are requested for a sample of frames.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,13 +12,14 @@ use crate::clock::RealtimeOffset;
 use crate::port::packet_socket;
 use crate::stamping::{Delays, PhcClock, TransmitDelay};
 
-/// From one run of asked frames to the next: 80 stamps a second are enough for a mean, and too few to slow a trial.
+/// Interval between two samples: 80 stamps a second are enough for a mean and too few to slow a trial.
 const SAMPLE_NS: u64 = 100_000_000;
 const RUN: u32 = 16;
-/// Of a run. The first ones find the kernel's code for stamps out of the caches: on a veth they were stamped 2.7 µs
-/// after they were handed over, where frames asked for all the time were after 1.2 µs.
+/// Frames of a sample that count. For the first frames of a sample the kernel's code for stamps is not in the caches:
+/// on a veth they were stamped 2.7 µs after they were handed over, and 1.2 µs after if stamps were requested for all
+/// frames.
 const COUNTED: u32 = 8;
-/// An answer that is not there when so many frames were asked for since will not come.
+/// A stamp that has not arrived after this many more requests will not arrive.
 const AWAITED: usize = 64;
 /// linux/if_packet.h
 const PACKET_TX_TIMESTAMP: i32 = 16;
@@ -28,7 +29,7 @@ const REPORTED: u32 = libc::SOF_TIMESTAMPING_SOFTWARE
     | libc::SOF_TIMESTAMPING_OPT_ID
     | libc::SOF_TIMESTAMPING_OPT_TSONLY;
 
-/// A message's request for a stamp, as `sendmsg` reads it.
+/// The request for a stamp in a message, as `sendmsg` reads it.
 #[repr(C)]
 struct StampRequest {
     header: libc::cmsghdr,
@@ -36,12 +37,12 @@ struct StampRequest {
     _unused: u32,
 }
 
-/// Room for the two messages of an answer, aligned as they are.
+/// Aligned room for the two control messages of an answer.
 #[repr(C, align(8))]
 struct AnswerRoom([u8; 256]);
 
 struct Asked {
-    /// The kernel numbers the frames that it was asked for.
+    /// The kernel numbers the frames for which a stamp was requested.
     key: u32,
     token: u64,
     sent_ns: u64,
@@ -54,7 +55,7 @@ pub struct DriverStamps {
     asked: VecDeque<Asked>,
     next_key: u32,
     due_ns: u64,
-    /// Frames of the run that are still to be asked for.
+    /// Frames of the sample for which a stamp is still to be requested.
     left: u32,
     offset: RealtimeOffset,
     hardware: Option<PhcClock>,
@@ -62,7 +63,8 @@ pub struct DriverStamps {
 }
 
 impl DriverStamps {
-    /// By the driver in software; by hardware if its clock is given and the interface's stamps are on.
+    /// Stamps by the driver in software; by its hardware if its clock is given and the hardware stamps of the
+    /// interface are on.
     pub fn open(socket: &OwnedFd, hardware: Option<PhcClock>) -> io::Result<Self> {
         number_from_zero(socket)?;
         let by = match hardware {
@@ -92,8 +94,8 @@ impl DriverStamps {
 
     /// True if the frame that is sent now belongs to the sample.
     ///
-    /// The first after a run fell due does not: it is often the one that a sender comes late with after it
-    /// was held up, and would speak of hold-ups only.
+    /// The first frame after a sample fell due does not belong to it: a sender often sends it late after an
+    /// interruption, so that it would represent interruptions only.
     #[inline]
     pub fn due(&mut self, now_ns: u64) -> bool {
         if self.left > 0 {
@@ -105,8 +107,8 @@ impl DriverStamps {
         false
     }
 
-    /// Asks for a stamp of the frame that this message holds. `token` is whatever tells it from others; `message` must
-    /// be sent before this value moves or is asked again.
+    /// Requests a stamp of the frame in `message`. `token` identifies the frame. `message` must be sent before this
+    /// value moves or before the next request.
     pub fn ask(&mut self, message: &mut libc::msghdr, token: u64, sent_ns: u64) {
         message.msg_control = (&raw mut self.request).cast();
         message.msg_controllen = size_of::<StampRequest>() as _;
@@ -130,7 +132,7 @@ impl DriverStamps {
         }
     }
 
-    /// The kernel did not take the frame that was asked for last: whether it gave it a number is unknown.
+    /// The kernel refused the frame of the last request: it is unknown whether the frame got a number.
     pub fn refused(&mut self, socket: &OwnedFd) -> io::Result<()> {
         self.collect(socket, &mut |_, _| ());
         self.asked.clear();
@@ -138,7 +140,7 @@ impl DriverStamps {
         number_from_zero(socket)
     }
 
-    /// Takes the stamps that came back and hands over each: token, CLOCK_MONOTONIC ns.
+    /// Reads the stamps that have arrived and hands over each: token, ns of CLOCK_MONOTONIC.
     pub fn collect(&mut self, socket: &OwnedFd, sink: &mut dyn FnMut(u64, u64)) {
         self.offset.track();
         if let Some(hardware) = &mut self.hardware {
@@ -161,13 +163,13 @@ impl DriverStamps {
         }
     }
 
-    /// Of all frames asked for since the last call.
+    /// The delay of all frames since the last call for which a stamp was requested.
     pub fn finish(&mut self) -> TransmitDelay {
         std::mem::take(&mut self.delays).finish()
     }
 }
 
-/// Starts the kernel's numbering anew, which it does whenever OPT_ID is set after it was not.
+/// Restarts the kernel's numbering, which happens whenever OPT_ID is set after it was not set.
 fn number_from_zero(socket: &OwnedFd) -> io::Result<()> {
     for flags in [0, REPORTED] {
         packet_socket::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags)?;
@@ -175,7 +177,7 @@ fn number_from_zero(socket: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// The next answer on the error queue: number of the frame, stamp in software, stamp in hardware; 0 for none.
+/// The next answer on the error queue: number of the frame, software stamp, hardware stamp (0: none).
 fn next_answer(socket: &OwnedFd) -> Option<(u32, u64, u64)> {
     let mut room = MaybeUninit::<AnswerRoom>::uninit();
     // SAFETY: msghdr is integers and pointers, for which all zero is a value.
@@ -217,7 +219,7 @@ fn in_ns(time: &libc::timespec) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    //! The driver's stamps on the loopback of a namespace of its own, whose driver takes them.
+    //! The driver's stamps on the loopback interface of a new namespace, whose driver takes stamps.
 
     use std::process::Command;
 
@@ -232,7 +234,7 @@ mod tests {
         assert_eq!(sent, 60, "{}", io::Error::last_os_error());
     }
 
-    /// Runs where this process may make namespaces; elsewhere there is no socket to try.
+    /// Runs `test` if this process may create namespaces; otherwise there is no socket to test.
     fn on_loopback(test: fn(&OwnedFd)) {
         let tried = netns::within_a_new_one(|| {
             let up = Command::new("ip")

@@ -12,7 +12,7 @@ use super::socket;
 use super::tcp_info::TcpInfo;
 use super::{tcp, udp};
 
-/// Round trip times sampled during sending.
+/// Number of round trip times that are sampled while sending.
 const SAMPLES: u32 = 20;
 
 struct Flow {
@@ -31,7 +31,7 @@ pub struct StreamEnd {
 }
 
 impl StreamEnd {
-    /// Takes duplicates of the tasks' sockets; they may be closed then.
+    /// Duplicates the sockets of the tasks, which may then be closed.
     pub fn new(tasks: Vec<Task>) -> io::Result<Self> {
         let mut end = StreamEnd {
             flows: Vec::with_capacity(tasks.len()),
@@ -49,7 +49,7 @@ impl StreamEnd {
         Ok(end)
     }
 
-    /// Sends on every flow for that long; once. Connections are then closed in this direction.
+    /// Sends on every flow for `duration`, once. Connections are then closed in this direction.
     pub fn send(&mut self, duration: Duration) -> io::Result<Vec<SenderReport>> {
         let senders: Vec<&Flow> = self.flows.iter().filter(|flow| flow.task.sends).collect();
         if self.sent || senders.is_empty() {
@@ -100,8 +100,8 @@ impl StreamEnd {
         Ok(reports)
     }
 
-    /// Waits for all receivers: of TCP until the far end has closed, of UDP until what was offered came, or nothing for
-    /// `quiet`. After `patience` they stop as they are. `offered` is by flow.
+    /// Waits for all receivers: TCP until the far end has closed, UDP until all datagrams `offered` (by flow) have
+    /// arrived or nothing has arrived for `quiet`. After `patience` all receivers are stopped.
     pub fn received(
         &mut self,
         offered: &[(u32, u64)],
@@ -145,7 +145,8 @@ impl StreamEnd {
         reports
     }
 
-    /// What the kernel says of each connection that sent, by flow: whole once the far end has read all.
+    /// What the kernel reports about each connection that sent, by flow; complete once the far end has read
+    /// everything.
     pub fn connections(&self) -> Vec<(u32, TcpInfo)> {
         let senders = self.flows.iter().filter(|flow| flow.task.sends);
         senders
@@ -167,7 +168,7 @@ impl Drop for StreamEnd {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.receivers.drain(..) {
-            // A panic of the thread was printed.
+            // The panic of a thread has been printed already.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! `SendBuffer`: the bytes of one call to send, at the start of a page, with content that no link can compress.
+//! `SendBuffer`: the bytes of one call to send. It starts at a page, and its content cannot be compressed.
 
 const PAGE: usize = 4096;
 
@@ -11,7 +11,7 @@ pub struct SendBuffer {
 impl SendBuffer {
     pub fn new(length: usize) -> Self {
         let mut room = vec![0u8; length + PAGE];
-        // xorshift64 (Marsaglia, 2003): any seed but zero will do.
+        // xorshift64 (Marsaglia, 2003), which works with any seed but zero.
         let mut state = 0x9E37_79B9_7F4A_7C15u64;
         for chunk in room.chunks_mut(8) {
             state ^= state << 13;

@@ -1,4 +1,4 @@
-//! The loops of a TCP stream: nothing in them but the call, two counts and a look at whether to stop.
+//! The loops of a TCP stream. Each iteration contains the call, two counts and a check for the end.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -12,7 +12,7 @@ use super::socket::again;
 use super::usage::Usage;
 use super::waiting::wait;
 
-/// Sends messages until `stop`; `live` counts bytes meanwhile. The socket stays open both ways.
+/// Sends until `stop`; `live` counts bytes meanwhile. The socket stays open in both directions.
 pub fn send(
     connection: BorrowedFd<'_>,
     message_bytes: usize,
@@ -64,7 +64,7 @@ pub fn send(
     sent
 }
 
-/// Reads until the far end has no more to send, or `stop`; `live` counts bytes meanwhile.
+/// Reads until the far end has closed or until `stop`; `live` counts bytes meanwhile.
 pub fn receive(
     connection: BorrowedFd<'_>,
     room_bytes: usize,
