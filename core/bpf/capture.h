@@ -1,8 +1,8 @@
 /* Copies the frames that the program of a port handles into a ring for core/src/capture/bpf_ring.rs.
  *
- * A packet socket sees neither the frames that an XDP program consumes nor those that it sends. The copy is off unless
- * `capture_bytes` is set at load; it is a constant, so that the verifier removes the code. The copy must never change a
- * frame or the decision of a program. A frame for which the ring has no room is counted.
+ * A packet socket sees neither the frames that an XDP program consumes nor those that it sends. The copy is off
+ * unless `capture_bytes` is set at load; it is a constant, so that the verifier removes the code. The copy must
+ * never change a frame or the decision of a program. A frame for which the ring has no room is counted.
  */
 #ifndef KEISOKU_CAPTURE_H
 #define KEISOKU_CAPTURE_H

@@ -1,7 +1,9 @@
-/* Counts what passes between one port of a switch and the client behind it: TCP connections by their headers, and bytes.
+/* Counts what passes between one port of a switch and the client behind it: TCP connections by their headers, and
+ * bytes.
  *
- * Two programs run at the port, one for frames from the client and one for frames to it. They let every frame pass unchanged
- * and decide nothing. core/src/flow_watch.rs mirrors `totals`; the buckets are those of core/src/histogram.rs.
+ * Two programs run at the port, one for frames from the client and one for frames to it. They let every frame pass
+ * unchanged and decide nothing. core/src/flow_watch.rs mirrors `totals`; the buckets are those of
+ * core/src/histogram.rs.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>

@@ -1,7 +1,7 @@
 /* Stamps, checks and records every frame that reaches the port. It consumes test frames and passes on all others.
  *
- * The checks are those of core/src/port/expected.rs, in the same order. All CPUs write records into one ring, in the order
- * of arrival. A frame for which the ring has no room is counted.
+ * The checks are those of core/src/port/expected.rs, in the same order. All CPUs write records into one ring, in the
+ * order of arrival. A frame for which the ring has no room is counted.
  */
 #include "capture.h"
 #include "wire.h"

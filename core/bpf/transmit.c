@@ -1,10 +1,11 @@
 /* Sends one frame in each run: waits until it is due, stamps it and hands it to the port.
  *
- * It runs under BPF_PROG_TEST_RUN with live frames, on one CPU at a time, so that plain stores to the maps are enough. User
- * space writes the departures of all streams in order. This program never skips one and never sends before the due time.
+ * It runs under BPF_PROG_TEST_RUN with live frames, on one CPU at a time, so that plain stores to the maps are
+ * enough. User space writes the departures of all streams in order. This program never skips one and never sends
+ * before the due time.
  *
- * The whole frame is written each time, because the kernel recycles the pages and a device under test that changes a frame
- * (a router its TTL, a faulty device its payload) changes the page.
+ * The whole frame is written each time, because the kernel recycles the pages and a device under test that changes a
+ * frame (a router its TTL, a faulty device its payload) changes the page.
  */
 #include "capture.h"
 #include "wire.h"

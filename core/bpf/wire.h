@@ -1,7 +1,7 @@
 /* What the transmit and receive programs share with core/src/port: the signature's place and the maps' layout.
  *
- * The signature itself is defined in docs/signature/; every structure here is also in
- * core/src/port/layout.rs, and both must be changed together.
+ * The signature itself is defined in docs/signature/; every structure here is also in core/src/port/layout.rs, and
+ * both must be changed together.
  */
 #ifndef KEISOKU_WIRE_H
 #define KEISOKU_WIRE_H

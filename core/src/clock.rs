@@ -19,7 +19,7 @@ mod steps;
 use std::time::Duration;
 
 pub use calibrated::{Clock, ClockFacts};
-pub use cost::{Costs, clock_costs, costs};
+pub use cost::clock_costs;
 pub use map::{Map, Reading, Taken};
 pub use offset::RealtimeOffset;
 

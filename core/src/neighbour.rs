@@ -54,7 +54,7 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// The responder, which answers from `begin` to `end`.
+/// The responder, which answers from `begin` until it is dropped.
 pub struct Neighbours {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -142,23 +142,15 @@ impl Neighbours {
             read(&answered.others),
         )
     }
+}
 
+impl Drop for Neighbours {
     /// Stops answering and closes the socket.
-    pub fn end(mut self) {
-        self.stop();
-    }
-
-    fn stop(&mut self) {
+    fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-impl Drop for Neighbours {
-    fn drop(&mut self) {
-        self.stop();
     }
 }
 

@@ -75,13 +75,6 @@ pub struct Stream {
     pub growth_bytes: i32,
 }
 
-impl Stream {
-    pub fn frame_bytes_mean(&self) -> f64 {
-        let sum: u64 = self.frame_bytes.iter().map(|bytes| u64::from(*bytes)).sum();
-        sum as f64 / self.frame_bytes.len() as f64
-    }
-}
-
 /// What a sender did at one port. Times are ns since the first frame of the trial was due.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sent {

@@ -16,5 +16,5 @@ mod stage;
 mod traffic_source;
 mod tun;
 
-pub use bed::{Bed, Truth};
+pub use bed::Bed;
 pub use links::Links;

@@ -14,8 +14,7 @@ mod sending;
 mod socket;
 mod urgent;
 
-pub use clocks::UserStamps;
-pub use error_queue::{IcmpError, KernelStamps};
+pub use error_queue::IcmpError;
 pub use options::{Kind, Options};
 pub use receiving::Packet;
 pub use sending::{Outgoing, Sent};

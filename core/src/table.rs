@@ -58,10 +58,6 @@ impl Table {
         (0..self.len()).map(|index| self.frame(index))
     }
 
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
     fn check(&self) -> Result<()> {
         let refuse = |problem: String| Err(EngineError(format!("frames: {problem}")));
         if self.is_empty() || self.bounds[self.len()] != self.bytes.len() {

@@ -20,20 +20,17 @@ const CLAIM_LIMIT: usize = 1 << 16;
 const LEAST: usize = 1 << 9;
 const NO_TAG: u64 = u64::MAX;
 
-/// The kind of an arriving frame. The numbers are those of per-frame records.
+/// The kind of an arriving frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Outcome {
     /// The first arrival of its number, and no greater one came before.
-    InOrder = 0,
+    InOrder,
     /// The first arrival of its number, but overtaken (RFC 4737 §3, type-P-reordered).
-    Reordered = 1,
+    Reordered,
     /// A second or further arrival of its number.
-    Duplicate = 2,
-    /// A corrupt frame of ours.
-    Corrupt = 3,
+    Duplicate,
     /// A frame of another stream, or with a number that this stream did not send.
-    Foreign = 4,
+    Foreign,
 }
 
 impl Outcome {

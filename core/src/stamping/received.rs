@@ -99,13 +99,6 @@ impl ReceivedStamps {
         }
     }
 
-    /// Largest error of a hardware stamp this near to the latest comparison; 0 for the kernel's stamps, whose clock
-    /// differs by a constant.
-    pub fn bound_ns(&self, near_ns: f64) -> f64 {
-        let hardware = self.hardware.as_ref();
-        hardware.map_or(0.0, |hardware| hardware.clock.bound_ns(near_ns))
-    }
-
     /// The clock and the point of the stamps of this trial, with the number of frames whose stamp differs.
     pub fn text(&self) -> String {
         let mut text = self.text.clone();
