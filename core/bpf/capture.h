@@ -1,8 +1,8 @@
-/* Copies the frames that a port's program handles into a ring for core/src/capture/bpf_ring.rs.
+/* Copies the frames that the program of a port handles into a ring for core/src/capture/bpf_ring.rs.
  *
- * A packet socket sees neither what an XDP program consumes nor what it sends. Off unless `capture_bytes` is
- * set at load: it is constant then, and the verifier takes the code out. It must never change a
- * frame or a program's decision: a frame that finds the ring full is counted, never forgotten.
+ * A packet socket sees neither the frames that an XDP program consumes nor those that it sends. The copy is off
+ * unless `capture_bytes` is set at load; it is a constant, so that the verifier removes the code. The copy must
+ * never change a frame or the decision of a program. A frame for which the ring has no room is counted.
  */
 #ifndef KEISOKU_CAPTURE_H
 #define KEISOKU_CAPTURE_H
@@ -11,22 +11,22 @@
 
 /* Frames of XDP live in one page. */
 #define CAPTURED_BYTES 4096
-/* Interfaces that one program serves at most. */
+/* The most interfaces that one program serves. */
 #define CAPTURED_INTERFACES 64
 
-/* As in the flags of pcapng's packet blocks. */
+/* The values of the flags in packet blocks of pcapng. */
 enum direction {
 	INCOMING = 1,
 	OUTGOING = 2,
 };
 
-/* The twin of core/src/capture/bpf_ring.rs's `Head`, followed by as much of the frame as is kept. */
+/* The same as `Head` in core/src/capture/bpf_ring.rs; the bytes of the frame that are kept follow. */
 struct captured {
 	__u64 time_ns;
 	__u32 length;
 	__u32 interface;
 	__u16 direction;
-	/* The frame's last bytes, if it is cut; else zero. */
+	/* The last bytes of the frame if it is cut, else zero. */
 	__u8 signature[SIGNATURE_LENGTH];
 	__u32 unused;
 	__u8 bytes[CAPTURED_BYTES];
@@ -41,7 +41,7 @@ struct {
 	__uint(max_entries, 4096); /* enlarged at load */
 } captured SEC(".maps");
 
-/* A frame is put together here: the ring takes one piece of memory, and the stack is too small. */
+/* A frame is assembled here, because the ring takes one piece of memory and the stack is too small. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -49,7 +49,7 @@ struct {
 	__type(value, struct captured);
 } capturing SEC(".maps");
 
-/* Frames that found the ring full, by interface. */
+/* Frames for which the ring had no room, by interface. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, CAPTURED_INTERFACES);
@@ -70,7 +70,7 @@ static __always_inline void count_uncaptured(__u32 interface)
 		__sync_fetch_and_add(count, 1);
 }
 
-/* `time_ns` is the stamp that the program has taken of this frame, on CLOCK_MONOTONIC. */
+/* `time_ns` is the program's stamp of this frame, on CLOCK_MONOTONIC. */
 static __always_inline void capture(struct xdp_md *context, __u64 time_ns, __u32 interface, enum direction direction)
 {
 	__u32 zero = 0;
@@ -92,11 +92,11 @@ static __always_inline void capture(struct xdp_md *context, __u64 time_ns, __u32
 	__builtin_memset(frame->signature, 0, SIGNATURE_LENGTH);
 	if (kept < length && length >= SIGNATURE_LENGTH)
 		bpf_xdp_load_bytes(context, length - SIGNATURE_LENGTH, frame->signature, SIGNATURE_LENGTH);
-	/* The compiler must not deduce the bounds away: the verifier wants to see them. */
+	/* The compiler must not remove the check of the bounds, because the verifier needs it. */
 	asm volatile("" : "+r"(kept));
 	if (kept == 0 || kept > CAPTURED_BYTES || bpf_xdp_load_bytes(context, 0, frame->bytes, kept))
 		return;
-	/* The reader polls: a wake-up for each frame would cost more than everything else here. */
+	/* The reader polls, because a wake-up for each frame would cost more than the rest of this function. */
 	if (bpf_ringbuf_output(&captured, frame, CAPTURED_HEAD + kept, BPF_RB_NO_WAKEUP))
 		count_uncaptured(interface);
 }

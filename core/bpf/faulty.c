@@ -1,9 +1,8 @@
 /* The `faulty` device: a two-port wire that drops, duplicates, swaps and corrupts known frames.
  *
- * Runs at tc ingress of both ports and sends every frame out of the other one. It must never
- * touch a frame without a signature, and never decide by anything but (stream, sequence): what it
- * counts in `applied` is the truth that the tester is checked against.
- * core/src/faulty.rs mirrors the structs below.
+ * It runs at tc ingress of both ports and sends every frame out of the other port. It must never change a frame
+ * without a signature and must decide by (stream, sequence) only: its counts in `applied` are the truth that the
+ * tester is compared with. core/src/faulty.rs mirrors the structs below.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -25,7 +24,7 @@ struct fault_key {
 
 struct fault {
 	__u32 action;
-	/* CORRUPT: 1 is the last byte of the frame (the FCS is not there). */
+	/* CORRUPT: 1 is the last byte of the frame without FCS. */
 	__u32 byte_from_end;
 	__u32 flip;
 };
@@ -36,9 +35,9 @@ struct applied {
 	__u64 duplicated;
 	__u64 swapped;
 	__u64 corrupted;
-	/* Taken for a swap, its successor has not come yet. */
+	/* Frames held back for a swap whose successor has not arrived. */
 	__u64 held;
-	/* An intended fault that the kernel refused. */
+	/* Intended faults that the kernel refused. */
 	__u64 failed;
 };
 
@@ -61,7 +60,7 @@ struct {
 	__type(value, struct applied);
 } applied SEC(".maps");
 
-/* The signature of the frame to swap, by stream, until the next frame of the stream comes. */
+/* The signature of the frame to swap, by stream, until the next frame of the stream arrives. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);

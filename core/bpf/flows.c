@@ -1,7 +1,9 @@
-/* What passes between one port of a switch and the client behind it: TCP connections by their headers, and bytes.
+/* Counts what passes between one port of a switch and the client behind it: TCP connections by their headers, and
+ * bytes.
  *
- * Two programs at the port: what comes from the client, and what goes to it. They let every frame pass unchanged and
- * decide nothing. core/src/flow_watch.rs mirrors `totals`; the buckets are those of core/src/histogram.rs.
+ * Two programs run at the port, one for frames from the client and one for frames to it. They let every frame pass
+ * unchanged and decide nothing. core/src/flow_watch.rs mirrors `totals`; the buckets are those of
+ * core/src/histogram.rs.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -26,9 +28,9 @@ struct flow_key {
 
 struct flow {
 	__u64 first_ns;
-	/* When a request was seen that no answer has followed yet; 0: none. */
+	/* When a request was seen that has no answer yet; 0: none. */
 	__u64 asked_ns;
-	/* Of the last SYN. */
+	/* Time of the last SYN. */
 	__u64 last_ns;
 	__u32 sequence;
 	__u8 answered;
@@ -43,7 +45,7 @@ struct totals {
 	__u64 broken;
 	__u64 answers;
 	__u64 answering_ns;
-	/* Connections that are open now, the sum of their first times, and the ages of those that are not any more. */
+	/* Connections that are open now, the sum of the times at which they began, and the sum of the ages of closed ones. */
 	__u64 open;
 	__u64 open_since_ns;
 	__u64 closed_ns;
@@ -92,7 +94,7 @@ struct segment {
 
 #define ADD(counter, amount) __sync_fetch_and_add(&(counter), amount)
 
-/* The same bucket as `log_linear::index` chooses. */
+/* The bucket that `log_linear::index` computes. */
 static __always_inline __u32 bucket(__u64 value)
 {
 	__u64 top = value | 1 << SUB_BITS;
@@ -118,7 +120,7 @@ static __always_inline int read_segment(struct __sk_buff *skb, struct segment *f
 	if (bpf_skb_load_bytes(skb, 14 + ip_bytes, tcp, sizeof(tcp)))
 		return 0;
 	__u32 header_bytes = 14 + ip_bytes + (tcp[12] >> 4) * 4;
-	/* Short frames are padded, so it is the IP length that counts; that of a merged frame may be 0. */
+	/* Short frames are padded, so the IP length counts; it may be 0 for a merged frame. */
 	__u32 length = ip[2] << 8 | ip[3];
 	__u32 end = length ? 14 + length : skb->len;
 	__builtin_memcpy(&found->from, ip + 12, 4);
@@ -135,7 +137,7 @@ static __always_inline void end_flow(struct totals *all, struct flow_key *key, s
 {
 	__u64 first = flow->first_ns;
 	__u8 answered = flow->answered;
-	/* Only one CPU takes it out. */
+	/* Only one CPU succeeds in removing the entry. */
 	if (bpf_map_delete_elem(&flows, key))
 		return;
 	ADD(all->open, -1);
@@ -162,7 +164,7 @@ static __always_inline void open_flow(struct totals *all, struct flow_key *key, 
 		flow->last_ns = now;
 		return;
 	}
-	/* The ports are used again: the end of the connection before was not seen. */
+	/* The ports are used again: the end of the previous connection was not seen. */
 	if (flow)
 		end_flow(all, key, flow, now);
 	struct flow fresh = { .first_ns = now, .last_ns = now, .sequence = segment->sequence };
@@ -203,7 +205,7 @@ int from_client(struct __sk_buff *skb)
 	struct flow *flow = bpf_map_lookup_elem(&flows, &key);
 	if (!flow)
 		return TC_ACT_UNSPEC;
-	/* Whoever had to send his SYN again has waited since the first one. */
+	/* A client that repeated its SYN has waited since the first SYN. */
 	if (segment.payload && !flow->asked_ns)
 		flow->asked_ns = flow->reopened && !flow->answered ? flow->first_ns : now;
 	if (segment.flags & (FIN | RST))

@@ -1,8 +1,7 @@
-/* Stamps, checks and records every frame that reaches the port; consumes ours, passes on all others.
+/* Stamps, checks and records every frame that reaches the port. It consumes test frames and passes on all others.
  *
- * The checks are those of core/src/port/expected.rs, in the same order. A record goes into
- * one ring for all CPUs, in the order of arrival; a frame that finds it full is counted,
- * never forgotten.
+ * The checks are those of core/src/port/expected.rs, in the same order. All CPUs write records into one ring, in the
+ * order of arrival. A frame for which the ring has no room is counted.
  */
 #include "capture.h"
 #include "wire.h"
@@ -31,7 +30,7 @@ struct {
 	__type(value, struct claim);
 } claims SEC(".maps");
 
-/* Offsets are bounded for the verifier; no frame in one page is longer. */
+/* Bounds offsets for the verifier; no frame in one page is longer. */
 #define OFFSET_MASK 0x3FFF
 
 /* Adds SIZE bytes to the sum and moves on; only inside sum_region. */
@@ -102,7 +101,7 @@ static __always_inline void push(struct receiver *own, __u64 received_ns, __u64 
 	__u64 lap = (index / RING_RECORDS + 1) & 0xFFF;
 	record->received_ns = received_ns;
 	record->stream_and_sequence = word;
-	/* An exchange, because it is ordered after the stores above on every architecture. */
+	/* It is an exchange, because that is ordered after the stores above on every architecture. */
 	(void)__sync_lock_test_and_set(&record->sent_lap_class, (time & ~0xFFFFULL) | lap << 4 | class);
 }
 
@@ -147,7 +146,7 @@ int receive(struct xdp_md *context)
 				class = sum == 0 || sum == 0xFFFF ? INTACT : CORRUPT;
 				action = XDP_DROP;
 			} else if (intact) {
-				/* Another trial's: the host's stack would answer it. */
+				/* A frame of another trial, which the stack of the host would answer. */
 				action = XDP_DROP;
 			}
 		}

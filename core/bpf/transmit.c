@@ -1,16 +1,16 @@
-/* Sends one frame a run: waits until it is due, stamps it, and hands it to the port.
+/* Sends one frame in each run: waits until it is due, stamps it and hands it to the port.
  *
- * Runs under BPF_PROG_TEST_RUN with live frames, on one CPU at a time, so that plain stores
- * to the maps are enough. User space writes the departures of all streams in order; this program never skips
- * one and never sends before the due time.
+ * It runs under BPF_PROG_TEST_RUN with live frames, on one CPU at a time, so that plain stores to the maps are
+ * enough. User space writes the departures of all streams in order. This program never skips one and never sends
+ * before the due time.
  *
- * The whole frame is written every time: the kernel recycles the pages, and a device
- * under test that changes a frame (a router its TTL, a faulty one its payload) changes the page.
+ * The whole frame is written each time, because the kernel recycles the pages and a device under test that changes a
+ * frame (a router its TTL, a faulty device its payload) changes the page.
  */
 #include "capture.h"
 #include "wire.h"
 
-/* Longest wait inside one run: soft interrupts of this CPU are held up meanwhile. */
+/* Longest wait inside one run, which delays soft interrupts of this CPU. */
 #define WAIT_NS 400000
 #define WAIT_ROUNDS (1 << 17)
 
@@ -62,7 +62,7 @@ static __always_inline void count_gap(struct outlet *outlet, __u64 gap_ns)
 	__u64 rest = gap_ns >> (SUB_BITS + 1);
 	__u64 octave = 0;
 
-	/* octave = bits in rest: BPF has no count of leading zeros. */
+	/* octave = bits in rest; BPF has no instruction that counts leading zeros. */
 	if (rest >> 32) { rest >>= 32; octave += 32; }
 	if (rest >> 16) { rest >>= 16; octave += 16; }
 	if (rest >> 8) { rest >>= 8; octave += 8; }
@@ -132,7 +132,7 @@ int transmit(struct xdp_md *context)
 		return XDP_ABORTED;
 	if (!(offset & UNSIGNED))
 		sign(frame + place, departure->stream_and_sequence, now_ns);
-	/* Frames of a sender may differ in length: what comes here has the longest. */
+	/* Frames of a sender may differ in length; the frame that arrives here has the greatest length. */
 	void *start = (void *)(long)context->data;
 	void *end = (void *)(long)context->data_end;
 	__s64 excess = end - start - (__s64)length;

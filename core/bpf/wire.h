@@ -1,7 +1,7 @@
 /* What the transmit and receive programs share with core/src/port: the signature's place and the maps' layout.
  *
- * The signature itself is defined in docs/signature/; every structure here has its twin in
- * core/src/port/layout.rs and must never change without it.
+ * The signature itself is defined in docs/signature/; every structure here is also in core/src/port/layout.rs, and
+ * both must be changed together.
  */
 #ifndef KEISOKU_WIRE_H
 #define KEISOKU_WIRE_H
@@ -20,7 +20,7 @@
 
 /* Frames from BPF live in one page with its headroom and tailroom. */
 #define LONGEST_FRAME 4096
-/* All frames that a sender's tables hold; a power of two. */
+/* Bytes of all frames in the tables of a sender; a power of two. */
 #define FRAMES_BYTES (1 << 24)
 /* The buckets of core/src/histogram.rs: 2^7 for each doubling, 41 octaves. */
 #define SUB_BITS 7
@@ -30,7 +30,7 @@
 #define OUTLETS 32
 #define STREAMS 4096
 #define RING_RECORDS (1 << 20)
-/* Programs on other CPUs may have passed the check for room at the same time: never more than this. */
+/* The most programs on other CPUs that pass the check for room at the same time. */
 #define RING_MARGIN 1024
 
 struct transmitter {
@@ -52,7 +52,7 @@ struct transmitter {
 struct departure {
 	__u64 due_ns;
 	__u64 stream_and_sequence;
-	/* In the frames' bytes, a multiple of 8; UNSIGNED if it is sent as it is, ROOMY if room follows its signature. */
+	/* Offset in the bytes of the frames, a multiple of 8; UNSIGNED: sent unchanged, ROOMY: room follows the signature. */
 	__u32 offset;
 	__u16 length;
 	__u16 outlet;
@@ -60,7 +60,7 @@ struct departure {
 #define UNSIGNED 1
 #define ROOMY 2
 
-/* A port that frames leave by. */
+/* A port by which frames leave. */
 struct outlet {
 	__u64 interface;
 	__u64 offered;
@@ -105,7 +105,7 @@ enum class {
 struct record {
 	__u64 received_ns;
 	__u64 stream_and_sequence;
-	/* sent_ns << 16 | lap << 4 | class. The lap tells a written record from the last round's. */
+	/* sent_ns << 16 | lap << 4 | class. The lap distinguishes a new record from one of the previous round. */
 	__u64 sent_lap_class;
 };
 

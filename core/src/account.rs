@@ -1,6 +1,7 @@
-//! The account of one trial: a tracker for each stream, counts for each receiving port.
+//! The account of one trial: a tracker for each stream and counts for each receiving port.
 //!
-//! It takes arrivals from ports and gives each to its stream; it neither waits nor reads a clock.
+//! It takes the arrivals that the ports hand over and gives each of them to the tracker of its stream. It never waits
+//! and never reads a clock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,18 +15,18 @@ use crate::watch::Watch;
 pub struct Account {
     start_ns: u64,
     first_stream: u16,
-    /// Of each stream, with the port that it is meant for.
+    /// The tracker of each stream, with the port that the stream is meant for.
     trackers: Vec<(Tracker, usize)>,
     receivers: Vec<Counts>,
     forwarded: u64,
     log: Option<Arc<FrameLog>>,
-    /// Of each stream, when its first and its last frame arrived; where streams are switched one by one.
+    /// When the first and the last frame of each stream arrived; only where streams are switched one by one.
     times: Vec<Option<(u64, u64)>>,
-    /// Rows that the log has not been given yet.
+    /// Rows that have not been appended to the log yet.
     rows: Vec<Entry>,
 }
 
-/// Of one receiving port.
+/// What was counted at one receiving port.
 #[derive(Clone, Default)]
 struct Counts {
     foreign: u64,
@@ -145,7 +146,7 @@ impl Account {
             .collect()
     }
 
-    /// What became of every frame; `offered` counts those of each stream.
+    /// The record of what became of every frame. `offered`: frames offered of each stream.
     pub fn finish(self, trial: &Trial, offered: &[u64]) -> Vec<StreamRecord> {
         let since = |time_ns: u64| time_ns.saturating_sub(self.start_ns);
         let times = |index: usize| self.times.get(index).copied().flatten();

@@ -1,11 +1,11 @@
-//! Which CPUs the sending and the accounting thread run on, and how they are scheduled.
+//! The CPUs that the sending and the accounting thread run on, and how both are scheduled.
 //!
-//! The sender has the first allowed CPU for itself; accounting takes any other, so that
-//! neither delays the other's stamps. Affects the calling thread only.
+//! The sender has the first allowed CPU for itself and accounting takes any other one, so that neither delays the
+//! stamps of the other. Functions of this module change the calling thread only.
 
 use std::io;
 
-/// CPUs this thread may run on, in ascending order.
+/// The CPUs that this thread may run on, in ascending order.
 pub fn allowed() -> io::Result<Vec<usize>> {
     // SAFETY: cpu_set_t is plain bits, for which all zero is a value.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -19,7 +19,8 @@ pub fn allowed() -> io::Result<Vec<usize>> {
         .collect())
 }
 
-/// Restricts the calling thread; on refusal it stays where it was, which costs precision only.
+/// Restricts the calling thread to `cpus`. If the kernel refuses, the thread stays where it was, which costs
+/// precision only.
 pub fn restrict(cpus: &[usize]) {
     if cpus.is_empty() {
         return;
@@ -34,15 +35,15 @@ pub fn restrict(cpus: &[usize]) {
     unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) };
 }
 
-/// Lets the calling thread go before others of this machine; without the privilege it waits its turn.
+/// Gives the calling thread priority over other threads of this host. Without the privilege nothing changes.
 ///
-/// Not a real-time class: that would starve the soft interrupts of a device under test on this CPU.
+/// It sets no real-time class: that would starve the soft interrupts of a device under test on this CPU.
 pub fn hurry(nice: i32) {
     // SAFETY: setpriority takes numbers; 0 is the calling thread.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
 }
 
-/// Lets the calling thread sleep to the ns instead of the default 50 µs.
+/// Sets the timer slack of the calling thread to 1 ns instead of the default 50 µs.
 pub fn sleep_precisely() {
     // SAFETY: PR_SET_TIMERSLACK takes a number and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };

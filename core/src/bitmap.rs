@@ -1,6 +1,6 @@
-//! A fixed stretch of sequence numbers, one bit each.
+//! A bitmap over a fixed range of sequence numbers, one bit for each.
 //!
-//! It knows nothing of what a set bit means.
+//! It stores bits and never interprets them.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,14 +10,14 @@ pub struct Bitmap {
 }
 
 impl Bitmap {
-    /// `length` numbers, none of them set.
+    /// A bitmap of `length` numbers, none of them set.
     pub fn new(length: u64) -> Self {
         Bitmap {
             words: vec![0; length.div_ceil(64) as usize].into_boxed_slice(),
         }
     }
 
-    /// Memory it takes.
+    /// Bytes of memory that the bitmap takes.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.words)
     }
@@ -29,7 +29,7 @@ impl Bitmap {
         }
     }
 
-    /// Clears `number`; true if it was set.
+    /// Clears `number`. Returns whether it was set.
     pub fn take(&mut self, number: u64) -> bool {
         let word = &mut self.words[(number / 64) as usize];
         let bit = 1 << (number % 64);

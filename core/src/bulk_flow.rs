@@ -1,5 +1,7 @@
-//! `BulkFlow`: one TCP connection of two kernels, from a host in one namespace to a host in another, that always has
-//! more to send. Load for other measurements: it counts bytes and measures nothing.
+//! `BulkFlow`: one TCP connection between the kernels of two network namespaces, over which data is sent without a
+//! pause.
+//!
+//! It is background load for other measurements. It counts bytes and measures nothing.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -14,7 +16,8 @@ use crate::stream::socket::set;
 use crate::stream::tcp;
 
 const CHUNK: usize = 64 * 1024;
-/// A path may lose every packet; nobody waits for the kernel's two minutes then.
+/// Timeout for connecting and for unacknowledged data: a path may lose every packet, and the kernel's own timeout is
+/// two minutes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct BulkFlow {
@@ -45,7 +48,8 @@ impl BulkFlow {
         let (counts_sent, counts_received) = (sent.clone(), received.clone());
         let stop = Arc::<AtomicBool>::default();
         let ended = stop.clone();
-        // A path may lose every packet, and a closed stream ends either loop; `stop` is for what neither ends.
+        // A path may lose every packet, so that writing and reading both block; closing the stream ends either loop.
+        // `stop` ends a loop that is not blocked.
         let sending = move || {
             tcp::send(source.as_fd(), CHUNK, None, &ended, &counts_sent);
         };
@@ -54,7 +58,7 @@ impl BulkFlow {
             tcp::receive(sink.as_fd(), CHUNK, 0, &ended, &counts_received);
         };
         let named = |name: &str| thread::Builder::new().name(name.into());
-        // Should the second thread not start, the first ends as the streams are dropped at their far ends.
+        // If the second thread cannot be started, the first one ends because the streams at its far end are dropped.
         let threads = vec![
             named("keisoku-bulk-tx").spawn(sending)?,
             named("keisoku-bulk-rx").spawn(receiving)?,
@@ -81,11 +85,11 @@ impl Drop for BulkFlow {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for end in &self.ends {
-            // One that the peer has closed already is as good.
+            // An error means that the peer has closed the connection already.
             let _ = end.shutdown(Shutdown::Both);
         }
         for thread in self.threads.drain(..) {
-            // A panic of the thread was printed.
+            // The panic of a thread has been printed already.
             let _ = thread.join();
         }
     }
@@ -122,9 +126,11 @@ pub mod python {
     use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
     use pyo3::prelude::*;
 
-    /// A TCP connection between two namespaces (paths) that always sends; it ends by `close()` or with the object.
+    /// A TCP connection between two namespaces (given as paths) over which data is always sent. It ends by `close()`
+    /// or with the object.
     ///
-    /// Raises ValueError for an address that is none ('198.19.1.2:5001'), OSError if it cannot be connected.
+    /// Raises ValueError for an address that cannot be parsed (expected: '198.19.1.2:5001'), OSError if the
+    /// connection fails.
     #[pyclass(frozen)]
     pub struct BulkFlow {
         flow: Mutex<Option<super::BulkFlow>>,

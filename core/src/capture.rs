@@ -1,7 +1,7 @@
-//! Captures of ports: frames as they came and went, in pcapng files with nanosecond stamps.
+//! Captures of ports: the frames that a port sent and received, in pcapng files with stamps in ns.
 //!
-//! This file says what a source of frames must offer. Nothing here sends, and nothing here accounts: a
-//! capture is evidence beside a record and never its origin.
+//! This file holds the trait that a source of captured frames implements. Nothing in this module sends or accounts: a
+//! capture is evidence beside a record, and no figure is ever computed from it.
 
 #[cfg(bpf)]
 pub mod bpf_ring;
@@ -19,7 +19,7 @@ use crate::signature;
 
 pub use python::CaptureRing;
 
-/// As seen from the interface; the values are those of pcapng's packet flags.
+/// Direction as seen from the interface. The values are those of the packet flags of pcapng.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -27,27 +27,27 @@ pub enum Direction {
     Outgoing = 2,
 }
 
-/// One frame as a source hands it over, without FCS.
+/// One frame that a source hands over, without FCS.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     /// Index of the port in the capture.
     pub port: usize,
-    /// CLOCK_REALTIME.
+    /// When the frame was captured, in ns of CLOCK_REALTIME.
     pub time_ns: u64,
     pub direction: Direction,
-    /// On the wire; `bytes` may be fewer.
+    /// Length on the wire in bytes; `bytes` may hold fewer.
     pub length: u32,
     pub bytes: &'a [u8],
-    /// A VLAN tag that the kernel took out of the frame, to be put back behind the addresses.
+    /// A VLAN tag that the kernel removed from the frame; it is put back after the addresses.
     pub tag: Option<[u8; 4]>,
-    /// The frame's last bytes, where `bytes` ends before them.
+    /// The last bytes of the frame, if `bytes` ends before them.
     pub end: Option<&'a [u8; signature::LENGTH]>,
 }
 
-/// Where captured frames come from.
-pub trait Source: Send {
-    /// Hands over some of what came since the last call, in the order in which it was captured.
+/// A source of captured frames.
+pub trait FrameSource: Send {
+    /// Hands over frames that were captured since the last call, in the order in which they were captured.
     fn drain(&mut self, sink: &mut dyn FnMut(&Frame) -> io::Result<()>) -> io::Result<()>;
-    /// Frames of a port that the source itself failed to capture, in all.
+    /// Total number of frames of a port that the source failed to capture.
     fn dropped(&mut self, port: usize) -> u64;
 }

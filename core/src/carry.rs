@@ -1,7 +1,7 @@
-//! Carries out one trial on some ports and returns its record.
+//! Carries out one trial on open ports and returns its record.
 //!
-//! Senders have threads of their own, the calling thread accounts; all ports are handed back
-//! afterwards. It decides how long to wait, and nothing about what the figures mean.
+//! Each sender has a thread of its own, and the calling thread accounts. All ports are returned afterwards. This file
+//! decides how long to wait; it never interprets the figures.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,32 +12,36 @@ use crate::account::Account;
 use crate::affinity;
 use crate::clock::monotonic_ns;
 use crate::departures::Departures;
+use crate::error::{EngineError, Result};
 use crate::frame_log::FrameLog;
 use crate::hiccup::Hiccups;
 use crate::loss_watch::LossWatch;
-use crate::port::{Claim, Control, Ended, EngineError, Expected, Load, Receive, Result, Transmit};
+use crate::port::{Claim, Control, Ended, Expected, Load, Receive, Transmit};
 use crate::record::{Record, Transmitter, Trial};
 use crate::switches::Switches;
 use crate::table::Table;
 use crate::watch::Watch;
 
-/// From the start of the threads to the first frame: time to write a sender's frames and first departures.
+/// Time from the start of the threads to the first frame: enough to write the frames and first departures of a
+/// sender.
 const LEAD_NS: u64 = 30_000_000;
-/// Between two looks at what arrived: short against the rings, and rarely in the way of a device that shares the core.
+/// Interval between two reads of the receiving ports: short compared with the time in which their rings fill up, and
+/// long enough not to disturb a device that shares the core.
 const LOOK: Duration = Duration::from_millis(5);
-/// A stopped trial waits no longer than this for the frames on their way.
+/// After a stop the trial waits at most this long for frames that are still on their way.
 const STOPPED_DRAIN_NS: u64 = 100_000_000;
-/// A sender that lags gives up at the trial's end plus this, or plus 0.5 % of it: time to catch up
-/// after losing its CPU to another process for two ticks of a 250 Hz kernel.
+/// A late sender gives up this long after the end of the trial, or after 0.5 % of the trial's duration if that is
+/// longer. A sender that lost its CPU to another process for two ticks of a 250 Hz kernel can catch up within this
+/// time.
 const SLACK_NS: u64 = 10_000_000;
 
-/// Schedule of the threads against everything else on the machine.
+/// Priorities of the threads (nice values).
 const SEND_NICE: i32 = -20;
 const ACCOUNT_NICE: i32 = -10;
 /// The role of a sending thread in `Interference`.
 const SENDER: &str = "sender";
 
-/// Open ports. Numbers are those of the trial's `transmit` and `receive`.
+/// Open ports. Their numbers are those of `transmit` and `receive` in the trial.
 pub struct Ports {
     pub senders: Vec<Sender>,
     pub receivers: Vec<(usize, Box<dyn Receive>)>,
@@ -49,7 +53,7 @@ pub struct Sender {
     pub transmit: Box<dyn Transmit>,
 }
 
-/// Runs the trial. `tables` are what the streams' `table` counts.
+/// Carries out the trial. `tables` are those that the field `table` of each stream counts.
 pub fn carry(
     trial: &Trial,
     tables: &[Arc<Table>],
@@ -110,7 +114,7 @@ pub fn carry(
             watch.offered.store(offered, Ordering::Relaxed);
             if let Some(switches) = &watch.switches {
                 tell_offered(switches, &controls);
-                // A sender that ends before its time has failed: the others need not go on.
+                // A sender that ends before its time has failed, so the others stop as well.
                 if !switches.settle() && threads.iter().any(|thread| thread.is_finished()) {
                     controls.iter().for_each(|control| control.stop());
                 }
@@ -198,12 +202,12 @@ pub fn carry(
         receivers,
         interference: Some(interference),
         interrupted,
-        // Told to stop after its last frame, it was not stopped.
+        // A trial whose last frame had been sent already was not stopped.
         stopped_for_loss: stopped_for_loss && offered_frames < intended_frames,
     })
 }
 
-/// What each stream has been sent of until now.
+/// Publishes how many frames of each stream have been sent so far.
 fn tell_offered(switches: &Switches, controls: &[Arc<dyn Control>]) {
     let mut offered = vec![0; switches.streams().len()];
     controls
@@ -214,7 +218,7 @@ fn tell_offered(switches: &Switches, controls: &[Arc<dyn Control>]) {
     }
 }
 
-/// The part of the trial that the sender of `ports` carries out.
+/// The part of the trial that the sender which serves `ports` carries out.
 fn load(
     trial: &Trial,
     tables: &[Arc<Table>],
@@ -241,7 +245,7 @@ fn load(
     }
 }
 
-/// What any receiver is to expect of each stream.
+/// What every receiver expects of each stream.
 fn expected(trial: &Trial, tables: &[Arc<Table>]) -> Expected {
     let claim = |stream: &crate::record::Stream| {
         let table = &tables[stream.table];
@@ -262,7 +266,7 @@ fn expected(trial: &Trial, tables: &[Arc<Table>]) -> Expected {
     }
 }
 
-/// Refuses what no port can do, naming the field.
+/// Refuses a trial that no port can carry out; the error names the field.
 fn check(trial: &Trial, tables: &[Arc<Table>], ports: &Ports) -> Result<()> {
     let refuse = |problem: String| Err(EngineError(problem));
     let switches = trial.switches.as_ref();

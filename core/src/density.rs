@@ -1,23 +1,23 @@
-//! Reorder density: how far each frame came from its place, early or late (RFC 5236 §3.6, §7.1).
+//! Reorder density: the displacement of each frame from its position, early or late (RFC 5236 §3.6, §7.1).
 //!
-//! Frames in order cost nothing: arrivals that are not decided yet are kept as runs of consecutive numbers, and
-//! the last run grows by nobody being told. Whether a missing number is lost is decided so many arrivals
-//! later as the threshold says (§6, stay-back method). It knows neither times nor what was sent.
+//! Frames in order need no work of their own: arrivals whose displacement is not decided yet are stored as runs of
+//! consecutive numbers, and the last run grows implicitly. Whether a missing number is lost is decided as many
+//! arrivals later as the threshold says (§6, stay-back method). This file knows no times and not what was sent.
 
 use std::collections::VecDeque;
 
-/// Arrivals one after the other of numbers one after the other; it ends where the next one begins.
+/// Consecutive arrivals of consecutive numbers; a run ends where the next one begins.
 #[derive(Clone, Copy)]
 struct Run {
     first: u64,
-    /// Of its first frame, among the arrivals that were let into the window.
+    /// Index of its first frame among the arrivals that were admitted to the window.
     index: u64,
     is_late: bool,
 }
 
 pub struct Density {
     threshold: u64,
-    /// `window` of §7.1, and what need not have left it yet.
+    /// `window` of §7.1, and frames that may still be in it.
     runs: VecDeque<Run>,
     /// Numbers of the late frames in `runs`, ascending.
     late: Vec<u64>,
@@ -25,7 +25,7 @@ pub struct Density {
     early: VecDeque<(u64, u64)>,
     receive_index: u64,
     discarded: u64,
-    /// Late arrivals that were not let in.
+    /// Late arrivals that were not admitted.
     kept_out: u64,
     /// By displacement, from 0; and by earliness.
     late_by: Vec<u64>,

@@ -1,6 +1,6 @@
 //! The departures of all streams that one sender serves, merged in the order of their due times.
 //!
-//! Pure: what it yields is a function of the trial. It knows neither ports nor clocks.
+//! The departures are a function of the trial. This file knows no port and no clock.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,7 +28,7 @@ pub struct Departures {
     queue: BinaryHeap<Reverse<(u64, usize)>>,
     frames: u64,
     frames_per_second: f64,
-    /// From the beginning of a burst to that of the next one; of all streams the longest.
+    /// Longest time of any stream from the beginning of one burst to that of the next.
     burst_ns: u64,
     held: Option<Held>,
 }
@@ -52,23 +52,24 @@ impl Line {
     }
 }
 
-/// Of a load whose streams are switched one by one.
+/// The state of a load whose streams are switched one by one.
 struct Held {
     switches: Arc<Switches>,
     obeyed: u64,
     start_ns: u64,
     /// Departures up to here have been handed out.
     handed_ns: u64,
-    /// The earliest `cut_ns` of a line that goes.
+    /// The earliest `cut_ns` of the streams that are running.
     cut_ns: u64,
 }
 
-/// From a word to a stream to its first frame: no departure may be due before those that were handed out.
+/// Time from starting a stream to its first frame: no departure may be due before those that were handed out already.
 const RESUME_NS: u64 = 2_000_000;
 
 impl Departures {
-    /// The streams that leave by one of `ports`. Those of one port and start begin one mean gap of the port after
-    /// each other, so that streams of one rate do not leave in bunches, and rare frames (RFC 2544 §11) come first.
+    /// The streams that leave by one of `ports`. Streams of one port with the same start are offset from each other
+    /// by one mean gap of the port, so that streams of one rate do not leave in bunches. Rare frames (RFC 2544 §11)
+    /// come first.
     pub fn new(
         trial: &Trial,
         ports: &[usize],
@@ -144,12 +145,12 @@ impl Departures {
         departures
     }
 
-    /// Those that streams are switched by.
+    /// The switches of the streams.
     pub fn switches(&self) -> Option<&Arc<Switches>> {
         self.held.as_ref().map(|held| &held.switches)
     }
 
-    /// Takes over what single streams were told since the last call. `now_ns` is the time on the sender's schedule.
+    /// Applies the changes of single streams since the last call. `now_ns` is the time on the sender's schedule.
     pub fn obey(&mut self, now_ns: u64) {
         let Some(held) = &mut self.held else {
             return;
@@ -177,7 +178,7 @@ impl Departures {
         self.line_up();
     }
 
-    /// Ends the streams whose time was over at `now_ns`, frames left or not.
+    /// Ends the streams whose time was over at `now_ns`, whether or not frames are left.
     #[inline]
     pub fn cut(&mut self, now_ns: u64) {
         if self.held.as_ref().is_some_and(|held| now_ns > held.cut_ns) {
@@ -199,7 +200,7 @@ impl Departures {
         self.line_up();
     }
 
-    /// The queue of the streams that go.
+    /// Fills the queue with the streams that are running.
     fn line_up(&mut self) {
         let lines = self.streams.iter().enumerate();
         self.queue = lines
@@ -260,9 +261,10 @@ impl Departures {
         (1e9 / self.frames_per_second) as u64
     }
 
-    /// A sender later than this does not catch up but postpones what is left: a device under test must
-    /// not lose frames to a burst that nobody asked for. RFC 2544 §21 knows bursts of 64, and a scheduler's
-    /// hiccup must not shift the schedule. Nor must a burst that was asked for, whose frames are all due at once.
+    /// A sender that is later than this does not catch up but postpones the frames that are left, because a device
+    /// under test must not lose frames to a burst that was not requested. The limit allows bursts of 64 frames (RFC
+    /// 2544 §21), short interruptions by the scheduler, and bursts that were requested, whose frames are all due at
+    /// the same time.
     pub fn catch_up_ns(&self) -> u64 {
         1_000_000
             .max(64 * (self.period_ns() + 1))

@@ -1,7 +1,7 @@
-//! Distances in frames, such as the reordering extents of RFC 4737 §4.2.
+//! Histograms of distances in frames, such as the reordering extents of RFC 4737 §4.2.
 //!
-//! The extent of a late frame is the number of frames that arrived since the first one that
-//! overtook it, that one included. It counts; what an extent means for a receiver belongs to the analysis.
+//! The extent of a late frame is the number of frames that arrived since the first frame that overtook it, including
+//! that one. This file counts; the analysis interprets.
 
 use serde::Serialize;
 

@@ -1,25 +1,25 @@
-//! The `faulty` device: loads `bpf/faulty.c`, hangs it on two ports of a namespace and reads its truth.
+//! The `faulty` device: loads `bpf/faulty.c`, attaches it to two ports of a namespace and reads its counters.
 //!
-//! It decides nothing: which frames suffer comes from Python as JSON, what was done to them is
-//! counted by the program. The attachment lives as long as the value, so as the process at most.
+//! It decides nothing: Python says in JSON which frames suffer a fault, and the program counts the faults that it
+//! applied. The program is detached when the value is dropped, at the latest when the process ends.
 
 use serde::{Deserialize, Serialize};
 
-/// What the program does to one known frame.
+/// What the program does to one frame.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     Drop,
     Duplicate,
-    /// Changes places with the next frame of its stream.
+    /// The frame changes places with the next frame of its stream.
     Swap,
     Corrupt,
 }
 
-/// One intended fault.
+/// One fault that is to be applied.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Fault {
-    /// `None`: this sequence number of every stream.
+    /// `None`: the frame with this sequence number in every stream.
     pub stream: Option<u16>,
     pub sequence: u64,
     pub action: Action,
@@ -31,7 +31,7 @@ pub struct Fault {
     pub flip: u8,
 }
 
-/// What the program did to one stream.
+/// What the program did to the frames of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Applied {
@@ -40,7 +40,7 @@ pub struct Applied {
     pub duplicated: u64,
     pub swapped: u64,
     pub corrupted: u64,
-    /// Taken for a swap, but no frame of the stream came after it.
+    /// Frames held back for a swap after which no frame of the stream came.
     pub held: u64,
     /// Intended faults that the kernel refused.
     pub failed: u64,
@@ -61,10 +61,10 @@ impl Applied {
     }
 }
 
-/// The key of frames without a signature in what Python gets.
+/// The stream number that Python gets for frames without a signature.
 pub const UNSIGNED: i64 = -1;
 
-/// The program on its two ports, and the maps it shares with us.
+/// The program on its two ports, and the maps that it shares with this process.
 #[cfg(bpf)]
 mod attached {
     use std::collections::BTreeMap;
@@ -107,7 +107,7 @@ mod attached {
     // SAFETY: seven plain integers of one size, no padding, any bits are valid.
     unsafe impl Pod for Applied {}
 
-    type Failure = Box<dyn std::error::Error + Send + Sync>;
+    type LoadError = Box<dyn std::error::Error + Send + Sync>;
 
     pub struct Attached {
         namespace: File,
@@ -115,7 +115,7 @@ mod attached {
     }
 
     impl Attached {
-        pub fn new(namespace: &str, ports: [&str; 2], faults: &[Fault]) -> Result<Self, Failure> {
+        pub fn new(namespace: &str, ports: [&str; 2], faults: &[Fault]) -> Result<Self, LoadError> {
             let namespace = File::open(namespace)?;
             let program = within(&namespace, || attach(ports, faults))??;
             Ok(Self {
@@ -124,8 +124,8 @@ mod attached {
             })
         }
 
-        /// What was done so far, by stream.
-        pub fn applied(&self) -> Result<BTreeMap<i64, Applied>, Failure> {
+        /// What was done so far, by stream number.
+        pub fn applied(&self) -> Result<BTreeMap<i64, Applied>, LoadError> {
             let Some(program) = &self.program else {
                 return Ok(BTreeMap::new());
             };
@@ -174,7 +174,7 @@ mod attached {
         })
     }
 
-    fn attach(ports: [&str; 2], faults: &[Fault]) -> Result<Ebpf, Failure> {
+    fn attach(ports: [&str; 2], faults: &[Fault]) -> Result<Ebpf, LoadError> {
         let [port_a, port_b] = [interface_index(ports[0])?, interface_index(ports[1])?];
         let mut program = EbpfLoader::new()
             .override_global("port_a", &port_a, true)
@@ -221,7 +221,7 @@ mod attached {
         }
     }
 
-    fn interface_index(name: &str) -> Result<u32, Failure> {
+    fn interface_index(name: &str) -> Result<u32, LoadError> {
         let name = CString::new(name)?;
         // SAFETY: `name` is a string ended by zero that lives across the call.
         match unsafe { libc::if_nametoindex(name.as_ptr()) } {
@@ -307,7 +307,7 @@ pub mod python {
     }
 }
 
-/// Stands in for `attached` where the program could not be compiled.
+/// Replaces `attached` in builds without the compiled program.
 #[cfg(not(bpf))]
 mod absent {
     use std::collections::BTreeMap;

@@ -1,18 +1,18 @@
 //! `FlowWatch`: what a port of a switch shows of the client behind it, counted by `bpf/flows.c`.
 //!
-//! It reads counters and interprets none; the programs let every frame pass. They are gone with the value, so with the
-//! process at the latest.
+//! It reads counters and interprets none, and the programs let every frame pass. The programs are removed when the
+//! value is dropped, at the latest when the process ends.
 
 use serde::Serialize;
 
 use crate::histogram::Buckets;
 
-/// As `struct totals` of the programs.
+/// The same as `struct totals` of the programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[repr(C)]
 pub struct Totals {
     pub opened: u64,
-    /// SYNs that repeat an earlier one.
+    /// SYNs that repeat an earlier SYN.
     pub reopened: u64,
     /// Connections that were answered and closed.
     pub completed: u64,
@@ -25,7 +25,7 @@ pub struct Totals {
     /// Sums of the times at which open connections began, and of the ages of those that have ended, both modulo 2^64.
     pub open_since_ns: u64,
     pub closed_ns: u64,
-    /// Connections that found no room in the table.
+    /// Connections that are not counted, because the table was full.
     pub untracked: u64,
     pub to_frames: u64,
     pub to_bytes: u64,
@@ -35,11 +35,11 @@ pub struct Totals {
 
 /// The counters at one moment.
 #[derive(Debug, Serialize)]
-pub struct Reading {
-    /// By CLOCK_MONOTONIC.
+pub struct Counters {
+    /// In ns of CLOCK_MONOTONIC.
     pub at_ns: u64,
     pub totals: Totals,
-    /// From the first SYN to the client's FIN, of connections that completed since the reading before.
+    /// Times from the first SYN to the client's FIN, of connections that completed since the previous reading.
     pub durations: Buckets,
 }
 
@@ -52,7 +52,7 @@ mod attached {
     use aya::util::KernelVersion;
     use aya::{Ebpf, EbpfLoader, Pod};
 
-    use super::{Reading, Totals};
+    use super::{Counters, Totals};
     use crate::histogram::Histogram;
     use crate::netns;
 
@@ -63,12 +63,12 @@ mod attached {
     #[repr(C)]
     struct Durations([u64; BUCKETS]);
 
-    /// As `struct flow_key`.
+    /// The same as `struct flow_key`.
     #[derive(Clone, Copy)]
     #[repr(C)]
     struct Key([u8; 12]);
 
-    /// As `struct flow`.
+    /// The same as `struct flow`.
     #[derive(Clone, Copy)]
     #[repr(C)]
     struct Flow {
@@ -82,8 +82,8 @@ mod attached {
     }
 
     impl Flow {
-        /// Its client has given up without a word: a SYN that is not answered is repeated after a second, and after
-        /// twice as long each further time (RFC 6298 §2, §5.5).
+        /// True if the client has given up without a FIN or RST: an unanswered SYN is repeated after a second, and
+        /// then each time after twice as long (RFC 6298 §2, §5.5).
         fn is_given_up(&self, now_ns: u64) -> bool {
             let silent_ns = now_ns.saturating_sub(self.last_ns);
             let tried_ns = self.last_ns - self.first_ns;
@@ -91,9 +91,9 @@ mod attached {
         }
     }
 
-    /// The first repetition is due after a second; twice as much again for whoever is slow.
+    /// The first repetition is due after one second; twice as much is allowed for a slow client.
     const SILENCE_NS: u64 = 3_000_000_000;
-    /// So many given up are looked for in one reading at most.
+    /// At most this many abandoned connections are removed in one reading.
     const MOST_GIVEN_UP: usize = 100_000;
 
     // SAFETY: bytes, any of which are valid.
@@ -105,21 +105,21 @@ mod attached {
     // SAFETY: as above.
     unsafe impl Pod for Durations {}
 
-    type Failure = Box<dyn std::error::Error + Send + Sync>;
+    type LoadError = Box<dyn std::error::Error + Send + Sync>;
 
     pub struct Attached {
         namespace: Option<String>,
         program: Option<Ebpf>,
         before: Histogram,
-        /// Connections that were forgotten here, which the programs still count as open: how many, the sum of when
-        /// they began, and of how old they got.
+        /// Connections that were removed here and that the programs still count as open: their number, the sum of the
+        /// times at which they began, and the sum of their ages.
         given_up: u64,
         given_up_since_ns: u64,
         given_up_ns: u64,
     }
 
     impl Attached {
-        pub fn new(namespace: Option<&str>, interface: &str) -> Result<Self, Failure> {
+        pub fn new(namespace: Option<&str>, interface: &str) -> Result<Self, LoadError> {
             if let Some(path) = namespace {
                 File::open(path)?;
             }
@@ -134,7 +134,7 @@ mod attached {
             })
         }
 
-        pub fn read(&mut self) -> Result<Reading, Failure> {
+        pub fn read(&mut self) -> Result<Counters, LoadError> {
             let program = self.program.as_mut().ok_or("the watch is closed")?;
             let given_up = forget(program)?;
             self.given_up += given_up.count;
@@ -150,7 +150,7 @@ mod attached {
             totals.broken += self.given_up;
             let seen = Array::<_, Durations>::try_from(durations)?.get(&0, 0)?;
             let seen = Histogram::from_counts(&seen.0);
-            let reading = Reading {
+            let reading = Counters {
                 at_ns,
                 totals,
                 durations: seen.buckets_since(&self.before),
@@ -178,12 +178,12 @@ mod attached {
         ages_ns: u64,
     }
 
-    /// Takes connections out of the table whose clients have given up without a word.
-    fn forget(program: &mut Ebpf) -> Result<GivenUp, Failure> {
+    /// Removes connections from the table that their clients have abandoned.
+    fn forget(program: &mut Ebpf) -> Result<GivenUp, LoadError> {
         let map = program.map_mut("flows").ok_or("no map `flows`")?;
         let mut flows = HashMap::<&mut MapData, Key, Flow>::try_from(map)?;
         let now_ns = monotonic_ns();
-        // The programs may take entries out meanwhile: those are no errors.
+        // The programs may remove entries at the same time, which is no error.
         let silent: Vec<(Key, Flow)> = flows
             .iter()
             .filter_map(Result::ok)
@@ -195,17 +195,17 @@ mod attached {
             if flows.remove(&key).is_ok() {
                 gone.count += 1;
                 gone.since_ns = gone.since_ns.wrapping_add(flow.first_ns);
-                // Until its client would have tried again.
+                // The age ends when the client would have tried again.
                 gone.ages_ns = gone.ages_ns.wrapping_add(flow.last_ns - flow.first_ns);
             }
         }
         Ok(gone)
     }
 
-    fn attach(interface: &str) -> Result<Ebpf, Failure> {
+    fn attach(interface: &str) -> Result<Ebpf, LoadError> {
         let mut program = EbpfLoader::new().load(OBJECT)?;
         if KernelVersion::current()? < KernelVersion::new(6, 6, 0) {
-            // An error is no harm: somebody has added it, and it holds any number of programs.
+            // An error means that the qdisc exists already; it holds any number of programs.
             let _ = qdisc_add_clsact(interface);
         }
         for (name, way) in [
@@ -233,10 +233,10 @@ mod attached {
     }
 }
 
-/// Stands in for `attached` where the programs could not be compiled.
+/// Replaces `attached` in builds without the compiled programs.
 #[cfg(not(bpf))]
 mod attached {
-    use super::Reading;
+    use super::Counters;
 
     pub enum Attached {}
 
@@ -245,7 +245,7 @@ mod attached {
             Err("keisoku was built without clang and libbpf's headers, so it has no BPF programs")
         }
 
-        pub fn read(&mut self) -> Result<Reading, &'static str> {
+        pub fn read(&mut self) -> Result<Counters, &'static str> {
             match *self {}
         }
     }
@@ -260,7 +260,7 @@ pub mod python {
 
     use super::attached::Attached;
 
-    /// Counts what passes an interface of a namespace (None: this one); ends by `close()` or with the object.
+    /// Counts what passes an interface of a namespace (None: the own one). It ends by `close()` or with the object.
     ///
     /// Raises RuntimeError if the kernel refuses the programs.
     #[pyclass(frozen)]
@@ -280,7 +280,7 @@ pub mod python {
             })
         }
 
-        /// The counters now, as JSON of `Reading`. Raises RuntimeError once closed.
+        /// The counters now, as JSON of `Counters`. Raises RuntimeError once closed.
         fn read(&self, py: Python<'_>) -> PyResult<String> {
             let failed = |error: String| PyRuntimeError::new_err(error);
             py.detach(|| {

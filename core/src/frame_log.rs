@@ -1,17 +1,17 @@
-//! One row for each arrival of a trial, on its way to whoever writes them down.
+//! One row for each arrival of a trial, for a reader that writes them to a file.
 //!
-//! The accounting thread must never wait: rows are collected in chunks that a reader takes away.
-//! A reader that is too slow loses rows, and their number is told.
+//! The accounting thread must never wait, so rows are collected in chunks that the reader takes away. If the reader
+//! is too slow, rows are lost and counted.
 
 use crate::tracking::Outcome;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Rows that wait for the reader at most: 1 GiB.
+/// The most rows that wait for the reader: 1 GiB.
 const LIMIT: usize = 1 << 25;
 
-/// As `keisoku/device/record/frames.py` reads it. Times are ns since the first frame was due.
+/// One row as `keisoku/device/record/frames.py` reads it. Times are ns since the first frame was due.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -23,11 +23,11 @@ pub struct Entry {
     pub flags: u32,
 }
 
-/// A second or further arrival of its sequence number.
+/// The row is a second or further arrival of its sequence number.
 pub const DUPLICATE: u32 = 1;
-/// Wrong bytes: sequence number and stream are what the frame claims, times are zero.
+/// The frame is corrupt: sequence number and stream are not certain, and times are zero.
 pub const CORRUPT: u32 = 2;
-/// Overtaken by a later frame of its stream.
+/// The frame was overtaken by a later frame of its stream.
 pub const REORDERED: u32 = 4;
 
 impl Entry {
@@ -67,7 +67,7 @@ impl Entry {
 
 #[derive(Default)]
 pub struct FrameLog {
-    /// Chunks, as they were appended.
+    /// The chunks in the order in which they were appended.
     waiting: Mutex<Vec<Vec<Entry>>>,
     entries: AtomicUsize,
     lost: AtomicU64,
@@ -86,7 +86,7 @@ impl FrameLog {
         }
     }
 
-    /// Takes away what waits, as bytes of `Entry`.
+    /// Returns and removes the rows that wait, as bytes of `Entry`.
     pub fn take(&self) -> Vec<u8> {
         let chunks = std::mem::take(&mut *self.lock());
         let entries = chunks.concat();

@@ -1,17 +1,16 @@
-//! Which sequence numbers are missing, as intervals with the times around them.
+//! The sequence numbers that are missing, as intervals with the times around them.
 //!
-//! A list of exact gaps while they are few. When there are more than the limit, dense stretches of
-//! older ones become bitmaps: still exact, but with the times around the stretch only. What neither list
-//! nor bitmaps can hold becomes wider intervals that keep exact counts. `finish` says which it was.
-//! Memory is bounded for any trial.
+//! Gaps are listed exactly while there are few. Above the limit, dense ranges of older gaps become bitmaps, which are
+//! still exact but keep only the times around the whole range. What fits into neither becomes wider intervals with
+//! exact counts. `finish` says which form was used. Memory is bounded for any trial.
 
 use serde::Serialize;
 
 use crate::bitmap::Bitmap;
 
-/// Entries of a trial's list, of 64 bytes each.
+/// The most entries in the list of a trial, of 64 bytes each.
 pub const LIMIT: usize = 1 << 17;
-/// Bytes of a trial's bitmaps: 33 million sequence numbers.
+/// Bytes of all bitmaps of a trial: 33 million sequence numbers.
 pub const BITMAP_BYTES: usize = 1 << 22;
 /// A bitmap covers at most an aligned cell of 2^15 numbers, 4 KiB.
 const CELL_BITS: u32 = 15;
@@ -28,52 +27,52 @@ pub struct Gap {
     pub after_ns: Option<u64>,
     /// Transmit time of the frame that revealed the gap; `None` at the very end.
     pub before_ns: Option<u64>,
-    /// Of joined gaps, which are missing, if that is still known: base64 of bytes in which bit k
-    /// of byte k / 8, counted from the least significant one, stands for `first + k`.
+    /// Joined gaps: which numbers are missing, if that is still known. Base64 of bytes in which bit k of byte k / 8,
+    /// counted from the least significant bit, stands for `first + k`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bitmap: Option<String>,
 }
 
-/// The weakest form in which a part of the loss is kept.
+/// The least exact form in which a part of the loss is stored.
 #[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum KeptAs {
-    /// Every gap by itself, with the times around it.
+    /// Every gap separately, with the times around it.
     List,
     /// Every number, but some only in bitmaps.
     Bitmap,
-    /// Some gaps were joined to intervals that keep their count only; whether a frame that comes as
-    /// late as that is a second one is then assumed by the count.
+    /// Some gaps were joined to intervals that keep only a count. Whether a frame that arrives that late is a
+    /// duplicate is then decided by the count.
     Intervals,
 }
 
-/// One entry, in one cache line.
+/// One entry, which fits into one cache line.
 struct Open {
     first: u64,
     last: u64,
     count: u64,
     after_ns: u64,
     before_ns: u64,
-    /// Frames that had arrived when the gap was noticed; of joined gaps, the last of them.
+    /// Number of frames that had arrived when the gap was noticed; for joined gaps, when the last one was.
     noticed_at: u64,
     bitmap: Option<Bitmap>,
 }
 
-/// A number that was missing and came.
+/// A number that was missing and then arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filled {
-    /// After how many frames its gap was noticed.
+    /// Number of frames that had arrived when its gap was noticed.
     pub noticed_at: u64,
-    /// Numbers above it that are still missing; `None` if that is not known, or long to count.
+    /// Missing numbers above it; `None` if that is unknown or takes too long to count.
     pub missing_above: Option<u64>,
 }
 
-/// Gaps above a late number that are looked through to count what is missing.
+/// The most gaps above a late number that are visited to count the missing numbers.
 const LOOKED_THROUGH: usize = 1 << 10;
 
 pub struct Gaps {
-    /// Ascending and apart. New ones come at the end and late frames are mostly recent, so a
-    /// vector beats a tree: a device that loses every second frame costs little more than none.
+    /// Ascending and disjoint. New entries are appended and late frames are mostly recent, so a vector is faster than
+    /// a tree: a device that loses every second frame costs little more than one that loses none.
     open: Vec<Open>,
     missing: u64,
     limit: usize,
@@ -100,13 +99,14 @@ impl Gaps {
         self.missing
     }
 
-    /// Of those, the ones in entries that end below `sequence`.
+    /// Missing numbers in entries that end below `sequence`.
     pub fn missing_below(&self, sequence: u64) -> u64 {
         let below = self.open.iter().take_while(|gap| gap.last < sequence);
         below.map(|gap| gap.count).sum()
     }
 
-    /// `first..=last` did not come; they follow every number added before. Noticed after `noticed_at` frames.
+    /// Adds `first..=last`, which did not arrive and follow every number added before. The gap was noticed after
+    /// `noticed_at` frames.
     pub fn add(
         &mut self,
         first: u64,
@@ -131,7 +131,7 @@ impl Gaps {
         }
     }
 
-    /// `sequence` came after all. `None` if it was not missing.
+    /// Removes `sequence`, which arrived late. `None` if it was not missing.
     pub fn fill(&mut self, sequence: u64) -> Option<Filled> {
         let place = self.open.partition_point(|gap| gap.last < sequence);
         let gap = self
@@ -159,7 +159,7 @@ impl Gaps {
         } else if whole && !joined {
             self.split(place, sequence);
         } else {
-            // Of joined gaps without a bitmap it is no longer known which numbers are missing.
+            // Joined gaps without a bitmap do not say which numbers are missing.
             gap.count -= 1;
         }
         self.missing -= 1;
@@ -213,7 +213,7 @@ impl Gaps {
         }
     }
 
-    /// Brings the list to three quarters of its limit, in place, leaving the newest quarter as it is.
+    /// Reduces the list to three quarters of its limit in place. The newest quarter stays as it is.
     #[cold]
     fn make_room(&mut self) {
         let older = self.open.len() - self.limit / 4;
@@ -231,7 +231,7 @@ impl Gaps {
         }
     }
 
-    /// Keeps the newest bitmaps, within their budget and few enough that joining the rest makes room.
+    /// Keeps the newest bitmaps that fit into their memory and that are few enough for joining the rest to make room.
     fn forget_oldest_bitmaps(&mut self) {
         let (mut bytes, mut bitmaps) = (0, 0);
         for gap in self.open.iter_mut().rev() {
@@ -269,7 +269,7 @@ impl Open {
         self.count == self.last - self.first + 1
     }
 
-    /// Takes in `right`, the next one; counts only.
+    /// Joins `right`, the next entry, and keeps only the count.
     fn join(&mut self, right: &Open) {
         self.last = right.last;
         self.count += right.count;
@@ -278,8 +278,8 @@ impl Open {
     }
 }
 
-/// Turns exact neighbours in a cell into one entry with a bitmap where that takes less memory;
-/// the others of them are left with a count of zero.
+/// Replaces exact neighbours in a cell by one entry with a bitmap where that takes less memory. The other entries of
+/// the cell are left with a count of zero.
 fn into_bitmaps(open: &mut [Open]) {
     let is_exact = |gap: &Open| gap.bitmap.is_none() && gap.is_whole();
     let groups = open.chunk_by_mut(|left, right| {

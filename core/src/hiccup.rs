@@ -1,9 +1,10 @@
-//! Measures interference beside a trial: how late a thread wakes on each core, and what the kernel took.
+//! Measures interference with the tester during a trial: how late a thread wakes up on each core, and what the kernel
+//! took.
 //!
-//! On a core without a sender a thread sleeps to a fixed grid of times and notes how late it wakes. A core
-//! on which a sender spins gets none: there a sleeper's lateness would show the sender, and each wake would
-//! take the core from it in the middle of a trial. The sender itself is the finer meter there (it stamps
-//! every frame), beside the core's steal and the sender's run delay. It judges nothing (`validity.py`).
+//! On a core without a sender, a thread sleeps to fixed points of time and notes how late it wakes up. A core on
+//! which a sender spins gets no such thread: its lateness would show the sender, and each of its wake-ups would take
+//! the core away from the sender. There the sender itself is the finer meter, because it stamps every frame, beside
+//! the core's steal time and the sender's run delay. This file never judges a trial; `validity.py` does.
 
 pub mod host;
 mod throttling;
@@ -21,61 +22,61 @@ use crate::affinity;
 use crate::clock::monotonic_ns;
 use crate::histogram::{Buckets, Histogram};
 
-use host::Host;
+use host::HostState;
 use throttling::Throttling;
 pub use waits::Thread;
 
-/// Between two points of the grid: a wake costs about 35 µs on a busy virtual machine (docs/guards.md), so
-/// that the meter stays below 0.1 % of a core, and a stop that does harm (`validity.py`) spans two of them.
+/// Interval between two points of time. A wake-up costs about 35 µs on a busy virtual machine (docs/guards.md), so
+/// that the meter stays below 0.1 % of a core, and an interruption that matters (`validity.py`) covers two points.
 const PERIOD_NS: u64 = 40_000_000;
 const LONG_NS: u64 = 1_000_000;
-/// Before everything but the kernel's own threads: what still delays it delays anybody.
+/// Higher priority than everything but threads of the kernel.
 const NICE: i32 = -20;
 
-/// How late the sleeper of one core was, over all points of the grid.
+/// How late the sleeping thread of one core woke up, over all points of time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Lateness {
-    /// Points of the grid; one that was slept through counts with its own lateness, so that a long stop
-    /// does not hide behind a single late wake.
+    /// Number of points of time. A point that was missed counts with its own lateness, so that a long interruption
+    /// counts more than a single late wake-up.
     pub points: u64,
     pub max_ns: u64,
     pub over_1_ms: u64,
     pub histogram: Buckets,
 }
 
-/// One core of the tester over the span.
+/// One core of the tester during the measurement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Core {
     pub cpu: usize,
-    /// Time the hypervisor gave to others; None if the kernel does not tell.
+    /// Time that the hypervisor gave to others; None if the kernel does not report it.
     pub steal_ns: Option<u64>,
-    /// Times the core was slowed down for heat; None if the kernel does not tell.
+    /// How often the core was slowed down because of heat; None if the kernel does not report it.
     pub heat_events: Option<u64>,
-    /// At the beginning and at the end; None if the kernel does not tell.
+    /// At the beginning and at the end; None if the kernel does not report it.
     pub frequency_khz: Option<(u64, u64)>,
     /// None where a sender spins.
     pub lateness: Option<Lateness>,
 }
 
-/// What was done to the tester during a trial.
+/// Everything that interfered with the tester during a trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct HiccupRecord {
     pub span_ns: u64,
-    /// A steal is a whole multiple of this, and off by less than one of it.
+    /// Steal times are whole multiples of this and are less than one multiple off.
     pub steal_resolution_ns: u64,
     pub cores: Vec<Core>,
     pub threads: Vec<Thread>,
-    /// None where no CPU quota can be seen.
+    /// None if no CPU quota is visible.
     pub throttling: Option<Throttling>,
     /// The kernel's clock source at the beginning and at the end.
     pub clock_sources: (String, String),
 }
 
-/// Measures from `begin` to `end`.
+/// A measurement from `begin` to `end`.
 pub struct Hiccups {
     begun_ns: u64,
     cpus: Vec<usize>,
-    before: Host,
+    before: HostState,
     sleepers: Vec<Sleeper>,
     threads: Mutex<Vec<Thread>>,
     stop: Arc<AtomicBool>,
@@ -104,14 +105,14 @@ impl Hiccups {
         Hiccups {
             begun_ns,
             cpus: cpus.to_vec(),
-            before: Host::read(cpus),
+            before: HostState::read(cpus),
             sleepers,
             threads: Mutex::default(),
             stop,
         }
     }
 
-    /// Does `work` on the calling thread and keeps what that thread had to wait for under `role`.
+    /// Runs `work` on the calling thread and stores under `role` what that thread had to wait for.
     pub fn watching<T>(&self, role: &str, work: impl FnOnce() -> T) -> T {
         let begun = waits::Waits::begin();
         let outcome = work();
@@ -123,7 +124,7 @@ impl Hiccups {
 
     /// Ends the measurement.
     pub fn end(mut self) -> HiccupRecord {
-        let after = Host::read(&self.cpus);
+        let after = HostState::read(&self.cpus);
         let span_ns = monotonic_ns() - self.begun_ns;
         let mut lateness = self.stop();
         let mut cores = after.since(&self.before);
@@ -155,13 +156,13 @@ impl Hiccups {
 }
 
 impl Drop for Hiccups {
-    /// Also a trial that failed leaves no sleeper behind.
+    /// A trial that failed must not leave a sleeping thread behind either.
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-/// Sleeps on `cpu` from point to point of the grid that began at `begun_ns`, until `stop`.
+/// Sleeps on `cpu` from point to point of time, counted from `begun_ns`, until `stop`.
 fn sleep(cpu: usize, begun_ns: u64, stop: &AtomicBool) -> Lateness {
     affinity::restrict(&[cpu]);
     affinity::hurry(NICE);

@@ -1,8 +1,8 @@
 //! A log-linear histogram of latencies: exact to 1 ns below 256 ns, to 1/128 above.
 //!
-//! Recording is one shift, one comparison and one increment. Only the octaves between the least and
-//! the greatest value exist, so that a thousand streams fit into a cache; it allocates when a
-//! new octave occurs, at most 41 times. It counts and never interprets: percentiles belong to the analysis.
+//! Recording is one shift, one comparison and one increment. Only the octaves between the smallest and the largest
+//! value exist, so that a thousand streams fit into a cache. It allocates when a new octave occurs, at most 41 times.
+//! It counts and never interprets: the analysis computes percentiles.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ const BUCKETS: usize = (OCTAVES + 1) * SUB;
 #[derive(Clone, Default)]
 #[repr(C)]
 pub struct Histogram {
-    /// Of the buckets from `first` on: whole octaves.
+    /// Counts of the buckets from `first` on, in whole octaves.
     counts: Box<[u64]>,
     first: usize,
     /// Values below zero: the two clocks disagree by more than the latency.
@@ -54,7 +54,7 @@ impl Histogram {
         }
     }
 
-    /// As `record`, `times` times.
+    /// Records the same value `times` times.
     #[cold]
     pub fn record_many(&mut self, value_ns: i64, times: u64) {
         if value_ns < 0 {
@@ -66,7 +66,8 @@ impl Histogram {
         self.counts[bucket - self.first] += times;
     }
 
-    /// From counts that somebody else kept in the same buckets (`bpf/transmit.c`); fewer or more are ignored.
+    /// A histogram from counts that `bpf/transmit.c` kept in the same buckets. Missing counts are zero, and further
+    /// ones are ignored.
     pub fn from_counts(counts: &[u64]) -> Self {
         let mut own = vec![0; BUCKETS].into_boxed_slice();
         for (own, count) in own.iter_mut().zip(counts) {
@@ -96,7 +97,7 @@ impl Histogram {
         buckets
     }
 
-    /// What was recorded since `earlier` was as this is.
+    /// What was recorded since the moment at which `earlier` was copied from this histogram.
     pub fn buckets_since(&self, earlier: &Histogram) -> Buckets {
         let mut since = self.clone();
         since.negative -= earlier.negative;
@@ -106,7 +107,7 @@ impl Histogram {
         since.buckets()
     }
 
-    /// Makes the octaves from those that exist to that of `bucket`.
+    /// Allocates the octaves from those that exist to that of `bucket`.
     fn make_room(&mut self, bucket: usize) {
         let octave = bucket / SUB * SUB;
         let end = self.first + self.counts.len();

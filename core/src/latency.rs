@@ -1,7 +1,7 @@
 //! What is kept of the latencies of many frames: extremes, exact sums and the sum of squares.
 //!
-//! Times come in picoseconds so that a simulated device loses nothing to rounding. A frame is
-//! recorded once, in the interval it arrived in; the whole trial is the sum of its intervals.
+//! Times are in picoseconds, so that the latencies of a simulated device are not rounded. A frame is recorded once,
+//! in the interval in which it arrived; the whole trial is the sum of its intervals.
 
 use serde::Serialize;
 
@@ -63,12 +63,12 @@ pub struct Figures {
     pub mean_ns: f64,
 }
 
-/// The latencies of a trial up to now: the open interval, and what spans all of them.
+/// The latencies of a trial so far: the open interval, and what covers all intervals.
 #[derive(Default)]
 #[repr(C)]
 pub struct Latencies {
     interval: Summary,
-    /// Modulo 2^128, which is enough: the deviations from the mean that come out of it are far smaller.
+    /// Modulo 2^128, which is enough because the deviations from the mean are far smaller.
     squares: Sum,
 }
 

@@ -1,7 +1,7 @@
 //! `keisoku._core`: the hot loops of keisoku and nothing else.
 //!
-//! It has no opinion on methods or reports. Values cross to Python as JSON of the
-//! types in `record` and `simulated`; the interpreter lock is released in every loop.
+//! It never decides what is measured and never computes a result. Values cross to Python as JSON of the types in
+//! `record` and `simulated`. The interpreter lock is released in every loop.
 
 pub mod account;
 pub mod affinity;
@@ -9,9 +9,11 @@ pub mod bitmap;
 pub mod bulk_flow;
 pub mod capture;
 pub mod carry;
+pub mod chance;
 pub mod clock;
 pub mod density;
 pub mod departures;
+pub mod error;
 pub mod extent;
 pub mod faulty;
 pub mod flow_watch;

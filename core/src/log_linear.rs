@@ -1,4 +1,5 @@
-//! Buckets of a log-linear histogram: 2^`SUB_BITS` of them for each doubling. It counts nothing.
+//! The buckets of a log-linear histogram: 2^`SUB_BITS` of them for each doubling. This file computes buckets and
+//! never counts.
 
 /// The bucket of `value`.
 #[inline]

@@ -1,26 +1,26 @@
-//! Says when more frames are lost beyond doubt than a trial may lose, so that it can end at once.
+//! Detects that more frames are certainly lost than a trial may lose, so that the trial can end at once.
 //!
-//! A frame is lost beyond doubt when it is missing below a number that was received a patience ago: whatever
-//! overtook it has waited for it that long. A device that forwards nothing at all is never found so. The count of a
-//! record is not made here.
+//! A frame is certainly lost when it is missing below a number that was received at least `PATIENCE_NS` ago, because
+//! a frame that overtook it has then been waiting for that long. A device that forwards nothing at all is never
+//! detected this way. The counts of a record are not made here.
 
 use crate::tracking::Tracker;
 
-/// How long a frame that was overtaken is waited for. Reordering is over in microseconds on one path and in a few
-/// milliseconds on parallel ones; a queue delays all frames alike and needs no patience.
+/// How long the watch waits for a frame that was overtaken. Reordering ends within microseconds on one path and
+/// within a few milliseconds on parallel paths; a queue delays all frames alike and needs no waiting time.
 pub const PATIENCE_NS: u64 = 50_000_000;
-/// How often it is worth a look.
+/// Interval between two checks.
 pub const LOOK_NS: u64 = 5_000_000;
 
 pub struct LossWatch {
     allowed: u64,
-    /// Of each stream, the number expected next at `marked_ns`.
+    /// The number expected next at `marked_ns`, for each stream.
     marks: Vec<u64>,
     marked_ns: Option<u64>,
 }
 
 impl LossWatch {
-    /// None if the trial may lose all it likes.
+    /// None if the trial may lose any number of frames.
     pub fn new(stop_after_lost: Option<u64>) -> Option<Self> {
         stop_after_lost.map(|allowed| LossWatch {
             allowed,
@@ -29,8 +29,8 @@ impl LossWatch {
         })
     }
 
-    /// Looks at the trial's trackers, always the same ones; true if it need not go on. `received_ns` is when the
-    /// latest of their frames came, which virtual time may know ahead of `now_ns`.
+    /// Checks the trackers of the trial, which must be the same each time. Returns true if the trial need not go on.
+    /// `received_ns` is when the latest of their frames arrived, which in virtual time may be later than `now_ns`.
     pub fn look<'a>(
         &mut self,
         now_ns: u64,

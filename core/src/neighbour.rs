@@ -1,8 +1,8 @@
-//! Speaks ARP and IPv6 neighbour discovery at a port for hosts that only the tester knows.
+//! Answers ARP and IPv6 neighbour discovery at a port for hosts that only the tester knows.
 //!
-//! One thread answers who asks for a host, at once and also during a trial; `resolve` asks who has an address
-//! of the device's. For addresses that the kernel has at the port the kernel answers, and this does not. It
-//! keeps no answer longer than a question and never touches the kernel's own table.
+//! One thread answers requests for the addresses of these hosts at once, also during a trial. `resolve` asks for the
+//! MAC address of an address of the device. Requests for addresses that the kernel has at the port are left to the
+//! kernel. Answers are kept only while a `resolve` waits for them, and the kernel's own table is never changed.
 
 mod hosts;
 mod interface;
@@ -17,7 +17,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::port::{EngineError, Place, Result};
+use crate::error::{EngineError, Result};
+use crate::port::Place;
 
 use hosts::{Hosts, mac_text, parse_mac};
 use interface::Own;
@@ -25,14 +26,14 @@ use message::{Mac, Message, Party};
 
 pub use hosts::Host;
 
-/// Between two questions; RFC 4861 §10 has 1 s, but for links that are not a tester's own.
+/// Interval between two requests. RFC 4861 §10 says 1 s, but a link of the tester needs no such care.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
-/// Longest wait for a frame, after which the thread looks whether it is to end.
+/// Longest wait for a frame, after which the thread checks whether it must end.
 const LOOK_MS: i32 = 100;
-/// No question and no answer is longer; what is cut off is no option that matters.
+/// No request or answer is longer; bytes beyond belong to options that are not needed.
 const LONGEST: usize = 256;
 
-/// What was answered since the begin.
+/// Numbers of requests since the beginning.
 #[derive(Default)]
 struct Answered {
     arp: AtomicU64,
@@ -44,16 +45,16 @@ struct Shared {
     name: String,
     socket: OwnedFd,
     hosts: Hosts,
-    /// For which the kernel answers.
+    /// Addresses for which the kernel answers.
     own: Own,
     answered: Answered,
-    /// Addresses that somebody waits for, and who has told of them.
+    /// Addresses for which a caller waits, and the MAC address that was announced for each.
     wanted: Mutex<HashMap<IpAddr, Option<Mac>>>,
     told: Condvar,
     stop: AtomicBool,
 }
 
-/// Answers from `begin` to `end`.
+/// The responder, which answers from `begin` until it is dropped.
 pub struct Neighbours {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -93,7 +94,8 @@ impl Neighbours {
         })
     }
 
-    /// Asks at the port who has `ip`, in the name of `from`, until somebody answers or `timeout` is over.
+    /// Asks at the port for the MAC address of `ip` in the name of `from`, until there is an answer or `timeout` has
+    /// passed.
     pub fn resolve(&self, ip: IpAddr, from: Party, timeout: Duration) -> Result<Mac> {
         let shared = &self.shared;
         let question = message::ask(from, ip).ok_or_else(|| {
@@ -130,7 +132,7 @@ impl Neighbours {
         outcome
     }
 
-    /// ARP requests answered, solicitations answered, questions for addresses of others.
+    /// ARP requests answered, neighbour solicitations answered, requests for addresses of others.
     pub fn answered(&self) -> (u64, u64, u64) {
         let answered = &self.shared.answered;
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -140,23 +142,15 @@ impl Neighbours {
             read(&answered.others),
         )
     }
+}
 
+impl Drop for Neighbours {
     /// Stops answering and closes the socket.
-    pub fn end(mut self) {
-        self.stop();
-    }
-
-    fn stop(&mut self) {
+    fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-impl Drop for Neighbours {
-    fn drop(&mut self) {
-        self.stop();
     }
 }
 
@@ -187,7 +181,7 @@ impl Shared {
             return;
         };
         let me = Party { mac, ip: target };
-        // What cannot be sent is asked for again.
+        // A neighbour that gets no answer asks again.
         if message::answer(me, asker).is_some_and(|frame| self.send(&frame).is_ok()) {
             let count = match target {
                 IpAddr::V4(_) => &self.answered.arp,
@@ -204,7 +198,7 @@ impl Shared {
         }
     }
 
-    /// One frame; None if there was none for a while.
+    /// Receives one frame; None if there was none within `LOOK_MS`.
     fn receive(&self, frame: &mut [u8]) -> Option<usize> {
         let mut ready = libc::pollfd {
             fd: self.socket.as_raw_fd(),
@@ -253,11 +247,7 @@ pub mod python {
     use pyo3::prelude::*;
 
     use super::{Host, Party, mac_text, parse_mac};
-    use crate::port::EngineError;
-
-    mod errors {
-        pyo3::import_exception!(keisoku.errors, EngineError);
-    }
+    use crate::error::{EngineError, Result};
 
     /// Answers ARP and neighbour solicitations at the port `place_json` for the hosts of `hosts_json`, a list of
     /// `Host`. Raises EngineError if the port cannot be opened or the hosts contradict each other.
@@ -269,14 +259,14 @@ pub mod python {
     #[pymethods]
     impl Neighbours {
         #[new]
-        fn new(py: Python<'_>, place_json: &str, hosts_json: &str) -> PyResult<Self> {
+        fn new(py: Python<'_>, place_json: &str, hosts_json: &str) -> Result<Self> {
             let place =
                 serde_json::from_str(place_json).map_err(|error| refuse("place", &error))?;
             let hosts: Vec<Host> =
                 serde_json::from_str(hosts_json).map_err(|error| refuse("hosts", &error))?;
             let running = py.detach(|| super::Neighbours::begin(&place, &hosts));
             Ok(Neighbours {
-                running: Mutex::new(Some(Arc::new(running.map_err(raise)?))),
+                running: Mutex::new(Some(Arc::new(running?))),
             })
         }
 
@@ -289,20 +279,20 @@ pub mod python {
             from_mac: &str,
             from_ip: &str,
             timeout_s: f64,
-        ) -> PyResult<String> {
+        ) -> Result<String> {
             let from = Party {
-                mac: parse_mac(from_mac).map_err(|problem| raise(EngineError(problem)))?,
+                mac: parse_mac(from_mac).map_err(EngineError)?,
                 ip: parse_ip(from_ip)?,
             };
             let timeout = Duration::try_from_secs_f64(timeout_s)
                 .map_err(|error| refuse("timeout_s", &error))?;
             let (ip, running) = (parse_ip(ip)?, self.running()?);
             let mac = py.detach(|| running.resolve(ip, from, timeout));
-            mac.map(mac_text).map_err(raise)
+            mac.map(mac_text)
         }
 
         /// ARP requests answered, solicitations answered, questions for addresses of others.
-        fn answered(&self) -> PyResult<(u64, u64, u64)> {
+        fn answered(&self) -> Result<(u64, u64, u64)> {
             Ok(self.running()?.answered())
         }
 
@@ -316,24 +306,20 @@ pub mod python {
     }
 
     impl Neighbours {
-        fn running(&self) -> PyResult<Arc<super::Neighbours>> {
+        fn running(&self) -> Result<Arc<super::Neighbours>> {
             let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             running
                 .clone()
-                .ok_or_else(|| raise(EngineError("the neighbours are closed".into())))
+                .ok_or_else(|| EngineError("the neighbours are closed".into()))
         }
     }
 
-    fn parse_ip(text: &str) -> PyResult<IpAddr> {
+    fn parse_ip(text: &str) -> Result<IpAddr> {
         text.parse()
-            .map_err(|_| raise(EngineError(format!("{text:?} is no IP address"))))
+            .map_err(|_| EngineError(format!("{text:?} is no IP address")))
     }
 
-    fn refuse(what: &str, problem: &dyn std::fmt::Display) -> PyErr {
-        raise(EngineError(format!("{what}: {problem}")))
-    }
-
-    fn raise(EngineError(message): EngineError) -> PyErr {
-        errors::EngineError::new_err(message)
+    fn refuse(what: &str, problem: &dyn std::fmt::Display) -> EngineError {
+        EngineError(format!("{what}: {problem}"))
     }
 }

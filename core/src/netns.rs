@@ -1,13 +1,13 @@
-//! Does things inside a network namespace, on threads of its own.
+//! Runs tasks inside a network namespace, on threads of their own.
 //!
-//! The caller's thread never changes its namespace, so Python never notices.
+//! The caller's thread never changes its namespace, so that Python is not affected.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::thread;
 
-/// Moves the calling thread into the namespace at `path`; only for threads that end with their task.
+/// Moves the calling thread into the namespace at `path`. Only for threads that end with their task.
 pub fn enter(path: Option<&str>) -> io::Result<()> {
     let Some(path) = path else { return Ok(()) };
     let file = File::open(path)?;
@@ -18,7 +18,7 @@ pub fn enter(path: Option<&str>) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs `task` on a thread inside the namespace at `path` (`None`: this one) and waits for it.
+/// Runs `task` on a thread inside the namespace at `path` (`None`: the own one) and waits for it.
 pub fn within<T: Send>(
     path: Option<&str>,
     task: impl FnOnce() -> io::Result<T> + Send,

@@ -1,15 +1,17 @@
-//! Reorder buffer-occupancy density: how many frames a receiver would hold to restore order (RFC 5236 §3.8, §7.2).
+//! Reorder buffer-occupancy density: how many frames a receiver would hold to restore the order (RFC 5236 §3.8,
+//! §7.2).
 //!
-//! A missing number is lost once the buffer is full. Frames in order after a gap are taken together. It knows no times.
+//! A missing number is lost once the buffer is full. Frames in order after a gap are processed together. This file
+//! knows no times.
 
 use std::collections::VecDeque;
 
 use crate::density::insert;
 
 pub struct Occupancy {
-    /// BT of §3.9, in frames.
+    /// The buffer threshold BT of §3.9, in frames.
     threshold: u64,
-    /// E of §7.2.
+    /// The expected number E of §7.2.
     expected: u64,
     /// The number that the stream goes on with, and the arrivals up to there.
     next: u64,
@@ -46,7 +48,7 @@ impl Occupancy {
         self.advance(arrivals);
         self.seen += 1;
         if sequence < self.expected {
-            // "Excessively delayed": its place was given up.
+            // "Excessively delayed": the number was declared lost before.
             return;
         }
         self.hold(sequence);
@@ -76,7 +78,7 @@ impl Occupancy {
         while frames > 0 {
             let room = self.threshold - self.occupancy;
             let taken = if self.next == self.expected {
-                // Nothing is held: all that is held is above the expected number and below the next.
+                // No frame is held: held frames lie above the expected number and below the next one.
                 self.count(0, 0, frames as i64);
                 self.expected += frames;
                 frames
@@ -110,7 +112,7 @@ impl Occupancy {
         self.occupancy += 1;
     }
 
-    /// What is expected is here, or lost: all up to the next missing number leaves.
+    /// The expected frame is here or lost: all frames up to the next missing number leave the buffer.
     fn release(&mut self) {
         if let Some((first, last)) = self.held.pop_front() {
             self.occupancy -= last - first + 1;
@@ -118,7 +120,7 @@ impl Occupancy {
         }
     }
 
-    /// Each occupancy from `least` to `most` so many times.
+    /// Counts each occupancy from `least` to `most` `times` times.
     fn count(&mut self, least: u64, most: u64, times: i64) {
         let (least, end) = (least as usize, most as usize + 1);
         if end >= self.steps.len() {

@@ -1,11 +1,11 @@
-//! When each frame of one stream is due: constant, in bursts, at random, or by a list.
+//! The due time of each frame of one stream: at a constant rate, in bursts, at random, or from a list of gaps.
 //!
-//! Times are kept in units of 2^-32 ns, so that rounding shifts the last frame of a day-long
-//! trial by less than one ns in 10^9. It reads no clock and never waits.
+//! Times are kept in units of 2^-32 ns, so that rounding shifts the last frame of a day-long trial by less than one
+//! ns in 10^9. This file never reads a clock and never waits.
 
 use serde::{Deserialize, Serialize};
 
-/// How a stream's frames follow each other; its mean rate is the stream's.
+/// How the frames of a stream follow each other. The mean rate is that of the stream.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Pacing {
@@ -16,12 +16,12 @@ pub enum Pacing {
     /// A Poisson process of which it is known how many frames fall into the trial: their due times are
     /// independent and evenly distributed over it, so that the mean rate is exact.
     Poisson,
-    /// These gaps in turn, again and again; the rate is theirs.
+    /// These gaps in order, repeated; they determine the rate.
     Gaps { gaps_ns: Vec<u64> },
 }
 
 impl Pacing {
-    /// Says what no sender could do.
+    /// Refuses a pacing that no sender can follow.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Pacing::Bursts {
@@ -42,7 +42,7 @@ const FRACTIONS: f64 = 4_294_967_296.0;
 #[derive(Clone, Debug)]
 pub struct Timetable {
     pacing: Pacing,
-    /// 2^-32 ns, as all times here.
+    /// In 2^-32 ns, like all times here.
     period: u128,
     next: u128,
     sequence: u64,
@@ -63,7 +63,7 @@ impl Timetable {
     ) -> Self {
         let period_ns = 1e9 / frames_per_second;
         let whole = period_ns.floor();
-        // The fraction is scaled apart from the whole: neither loses bits to the other.
+        // The fraction is scaled separately from the whole, so that neither loses bits.
         let fraction = ((period_ns - whole) * FRACTIONS).round();
         let period = ((whole as u128) << 32) + fraction as u128;
         let start = u128::from(start_ns) << 32;
@@ -82,10 +82,10 @@ impl Timetable {
         timetable
     }
 
-    /// To the earliest of the frames that are left, of times evenly distributed over what is left.
+    /// Time to the earliest of the remaining frames, whose times are evenly distributed over the remaining time.
     fn random_gap(&mut self) -> u128 {
         let left = self.frames.saturating_sub(self.sequence).max(1);
-        // Never zero, so that the logarithm is finite.
+        // It is never zero, so that the logarithm is finite.
         let uniform = ((draw(&mut self.random) >> 11) + 1) as f64 / (1u64 << 53) as f64;
         let share = -f64::exp_m1(uniform.ln() / left as f64);
         (self.end.saturating_sub(self.next) as f64 * share) as u128
@@ -123,7 +123,7 @@ impl Timetable {
     }
 }
 
-/// SplitMix64: a full period of 2^64 and no state beyond its counter.
+/// SplitMix64, which has a period of 2^64 and no state beyond its counter.
 fn draw(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut mixed = *state;
@@ -185,7 +185,7 @@ mod tests {
             .sum::<f64>();
         let deviation = (squares / gaps.len() as f64).sqrt();
         let long = gaps.iter().filter(|gap| **gap > 2000.0).count() as f64 / gaps.len() as f64;
-        // Five standard errors of each: the seed is fixed, so this holds always or never.
+        // Five standard errors of each. The seed is fixed, so the result is always the same.
         assert!((mean - 1000.0).abs() < 12.0, "mean {mean}");
         assert!((deviation - 1000.0).abs() < 30.0, "deviation {deviation}");
         assert!((long - (-2.0f64).exp()).abs() < 0.004, "share {long}");

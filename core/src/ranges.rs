@@ -1,10 +1,10 @@
-//! Sequence numbers that something happened to, in the order it happened, as ranges.
+//! Sequence numbers to which something happened, in that order, as ranges.
 //!
-//! Counts without end; lists up to `LIMIT` ranges and then says that the list is cut.
+//! It counts without a limit. It lists at most `LIMIT` ranges and then says that the list is incomplete.
 
 use serde::Serialize;
 
-/// Ranges of a trial.
+/// The most ranges of a trial.
 pub const LIMIT: usize = 1 << 16;
 
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Ranges {
     pub count: u64,
     /// `[first, last]` pairs, both included.
     pub ranges: Vec<(u64, u64)>,
-    /// False once there was more than could be listed.
+    /// False if there were more ranges than could be listed.
     pub complete: bool,
     #[serde(skip)]
     limit: usize,

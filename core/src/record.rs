@@ -1,7 +1,7 @@
-//! One trial: what was asked (`Trial`), what the senders did (`Sent`), what came of it (`Record`).
+//! One trial: what was requested (`Trial`), what the senders did (`Sent`), and the result (`Record`).
 //!
-//! These types are the seam to Python (`keisoku/device/record/trial.py` mirrors them); counts and
-//! intentions only, nothing derived.
+//! These types cross to Python (`keisoku/device/record/trial.py` mirrors them). They hold counts and intentions and
+//! never a derived figure.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,29 +33,31 @@ pub struct Trial {
     pub stop_after_lost: Option<u64>,
     /// Feeds every random choice of pacing and of a simulated device.
     pub seed: u64,
-    /// Of each stream, where they are switched one by one while the trial runs: it then lasts until none goes any more.
+    /// For each stream, where streams are switched one by one during the trial. The trial then lasts until no stream
+    /// is running.
     #[serde(default)]
     pub switches: Option<Vec<Switch>>,
 }
 
-/// How one stream of such a trial begins and ends.
+/// How one stream of a trial with switched streams begins and ends.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Switch {
-    /// It is not sent before it is told to go.
+    /// The stream does not start before it is told to.
     pub waits: bool,
-    /// It ends so long after its start even if frames are left; otherwise all are sent, however late.
+    /// The stream ends this long after its start even if frames are left. Without it all frames are sent, however
+    /// late.
     pub cut_ns: Option<u64>,
 }
 
 /// Frames of one sender to one receiver, numbered from 0.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Stream {
-    /// Indices of the ports.
+    /// Indices of the sending and the receiving port.
     pub transmit: usize,
     pub receive: usize,
     /// Index of the table that its frames are taken from; frame n is number n modulo the table's length.
     pub table: usize,
-    /// Sizes of consecutive frames, from the destination address to the FCS, both included; a cycle.
+    /// Sizes of consecutive frames, from the destination address to the FCS inclusive, repeated in a cycle.
     pub frame_bytes: Vec<u32>,
     pub frames_per_second: f64,
     #[serde(default)]
@@ -73,37 +75,30 @@ pub struct Stream {
     pub growth_bytes: i32,
 }
 
-impl Stream {
-    pub fn frame_bytes_mean(&self) -> f64 {
-        let sum: u64 = self.frame_bytes.iter().map(|bytes| u64::from(*bytes)).sum();
-        sum as f64 / self.frame_bytes.len() as f64
-    }
-}
-
 /// What a sender did at one port. Times are ns since the first frame of the trial was due.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sent {
     pub offered_frames: u64,
     pub first_sent_ns: u64,
     pub last_sent_ns: u64,
-    /// How late the latest frame was against its schedule.
+    /// Greatest delay of a frame behind its schedule.
     pub lag_max_ns: u64,
     /// By how much the schedule was shifted in all, because the sender was too late to catch up.
     pub postponed_ns: u64,
-    /// Times between consecutive frames as they were stamped.
+    /// Times between the stamps of consecutive frames.
     pub gaps: Buckets,
-    /// How much later than its stamp the driver had a frame, where the driver was asked.
+    /// How much later than its stamp the driver had a frame, where the driver stamps frames.
     pub driver_delay: Option<TransmitDelay>,
 }
 
 /// The facts of one trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record {
-    /// In the order of the trial's.
+    /// In the order of the trial's streams.
     pub streams: Vec<StreamRecord>,
     pub transmitters: Vec<Transmitter>,
     pub receivers: Vec<Receiver>,
-    /// What the host did to the tester meanwhile; none in virtual time.
+    /// Interference by the host during the trial; none in virtual time.
     pub interference: Option<HiccupRecord>,
     /// True if the trial was stopped from outside before its time.
     pub interrupted: bool,
@@ -123,7 +118,7 @@ pub struct StreamRecord {
     pub last_received_ns: Option<u64>,
 }
 
-/// A port that sent.
+/// What a port sent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Transmitter {
     pub port: usize,
@@ -132,15 +127,15 @@ pub struct Transmitter {
     pub stamp: String,
 }
 
-/// A port that received.
+/// What a port received.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Receiver {
     pub port: usize,
     /// Frames that no stream of this trial sent.
     pub foreign_frames: u64,
-    /// Frames of streams that were meant for another port.
+    /// Frames of streams that are meant for another port.
     pub misdirected_frames: u64,
-    /// Frames that reached the port and that the tester itself then failed to account.
+    /// Frames that reached the port but that the tester failed to account.
     pub tester_dropped_frames: u64,
     /// When the last frame of this trial arrived, in ns since its first frame was due.
     pub last_received_ns: Option<u64>,

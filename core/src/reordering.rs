@@ -1,7 +1,7 @@
-//! What reordering means for a receiver: the metrics of RFC 4737 §4 and §5 and of RFC 5236 for one stream.
+//! The effect of reordering on a receiver: the metrics of RFC 4737 §4 and §5 and of RFC 5236 for one stream.
 //!
-//! It is told of arrivals that are not the next number, and of nothing else. Lists of what is recent are bounded;
-//! where that leaves a frame out of a metric, the metric's own count shows it.
+//! It is told of arrivals that are not the next number, and of no others. Lists of recent arrivals are bounded; if a
+//! metric misses a frame because of that, the metric's own count shows it.
 
 use std::collections::VecDeque;
 
@@ -14,9 +14,9 @@ use crate::occupancy::Occupancy;
 
 /// Displacement and buffer-occupancy threshold of RFC 5236 (§3.4, §3.9), in frames.
 pub const THRESHOLD: u64 = 1000;
-/// The greatest n of n-reordering (RFC 4737 appendix A has the same).
+/// The greatest n of n-reordering (the same as in RFC 4737 appendix A).
 const DEGREES: usize = 100;
-/// Discontinuities that are remembered.
+/// The most discontinuities that are stored.
 const LIMIT: usize = 1 << 12;
 
 pub struct Reordering {
@@ -25,14 +25,15 @@ pub struct Reordering {
     late_time: Times,
     gaps: Extents,
     gap_time: Times,
-    /// Frames that were followed by missing numbers' end: with the time they arrived, by arrival.
+    /// Discontinuities that were noticed, with the time of arrival, in order of arrival.
     noticed: VecDeque<Discontinuity>,
-    /// Those of them with reordered frames, and how many there were.
+    /// Those discontinuities that have reordered frames; `discontinuities` is their number.
     overtaking: VecDeque<Discontinuity>,
     discontinuities: u64,
     /// Element k counts frames that are (k + 1)-reordered.
     n_reordered: Vec<u64>,
-    /// Late frames among the last `DEGREES` arrivals that no later and lesser one hides: arrival and number.
+    /// Late frames among the last `DEGREES` arrivals that no later frame with a smaller number hides: arrival and
+    /// number.
     lesser: VecDeque<(u64, u64)>,
     reordered: u64,
     /// Frames in order up to the last reordered one.
@@ -52,7 +53,7 @@ struct Discontinuity {
 /// A reordered frame as the tracker knows it.
 pub struct Late {
     pub sequence: u64,
-    /// The number that the stream goes on with.
+    /// The number with which the stream continues.
     pub next: u64,
     /// Arrivals before it, and before the frame that overtook it first.
     pub arrivals: u64,
@@ -67,11 +68,11 @@ pub struct Late {
 pub struct ReorderingRecord {
     /// §4.2.
     pub extent: Extents,
-    /// §4.4, in frames: those with greater numbers that arrived before.
+    /// §4.4, in frames: frames with greater numbers that arrived before.
     pub byte_offset: Extents,
     /// §4.3.
     pub late_time: TimesRecord,
-    /// §4.5: frames with which order broke for others that then came late.
+    /// §4.5: frames that overtook frames which then arrived late.
     pub discontinuities: u64,
     pub gap: Extents,
     pub gap_time: TimesRecord,
@@ -90,7 +91,7 @@ pub struct ReorderingRecord {
     pub discarded_frames: u64,
 }
 
-/// Times in ns: exact extremes and sum, and how often.
+/// Times in ns: exact extremes and sum, and their number.
 #[derive(Default)]
 struct Times {
     count: u64,
@@ -143,7 +144,7 @@ impl Reordering {
         self.occupancy.skip(sequence, arrivals);
     }
 
-    /// A frame that was missing comes.
+    /// A frame that was missing arrives.
     pub fn fill(&mut self, late: &Late) {
         let in_order = late.arrivals - self.reordered;
         self.run_squares += u128::from(in_order - self.in_order).pow(2);

@@ -1,13 +1,13 @@
-//! What was received in each interval of a trial (E1 samples once a second).
+//! What was received in each interval of a trial (the study e1 samples once a second).
 //!
-//! An interval is one of receive time; its number is elapsed time over the width. A trial of
-//! more intervals than the limit gets intervals of twice the width, so memory is bounded.
+//! An interval is one of receive time; its number is the elapsed time divided by the width. If a trial has more
+//! intervals than the limit, the width doubles, so that memory is bounded.
 
 use serde::Serialize;
 
 use crate::latency::{Figures, Summary};
 
-/// Intervals of a trial: a day and a half of seconds.
+/// The most intervals of a trial: a day and a half of seconds.
 pub const LIMIT: usize = 1 << 17;
 
 pub struct Series {

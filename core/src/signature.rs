@@ -1,12 +1,11 @@
-//! The test signature: the last 18 bytes of every test frame's payload.
+//! The test signature: the last 18 bytes of the payload of every test frame.
 //!
-//! The layout, its reasons and the test vectors that the FPGA shares are in
-//! `docs/signature/`. This file turns those bytes into values and back; it knows
-//! nothing of headers, streams or trials, and must never allocate.
+//! `docs/signature/` holds the layout, the reasons for it, and the test vectors that the FPGA shares. This file
+//! converts the bytes to values and back. It knows no headers, streams or trials and must never allocate.
 
 /// Bytes that a signature occupies.
 pub const LENGTH: usize = 18;
-/// Zero bytes that may follow it: the room of the FCS of a frame inside a tunnel.
+/// Zero bytes that may follow the signature: room for the FCS of a frame inside a tunnel.
 pub const ROOM: usize = 4;
 /// The first two bytes of every signature.
 pub const MAGIC: u16 = 0x6B73;
@@ -20,7 +19,7 @@ mod field {
     pub const TIME_AND_BALANCE: Range<usize> = 10..18;
 }
 
-/// What a tester writes into a frame, once a frame.
+/// The values that a tester writes into each frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// Tells trials and streams apart; frames of another stream are foreign.
@@ -31,12 +30,12 @@ pub struct Signature {
     pub sent_ns: u64,
 }
 
-/// What the bytes at the place of a signature turned out to be.
+/// The result of reading the bytes at the place of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// No magic: somebody else's frame.
+    /// There is no magic: the frame is not a test frame.
     Absent,
-    /// Magic, but the bytes do not balance: the fields are only claims.
+    /// There is the magic, but the bytes do not sum to zero, so the fields are not certain.
     Broken(Signature),
     Intact(Signature),
 }
@@ -109,13 +108,8 @@ impl Signature {
     }
 }
 
-/// Ones' complement sum of all 16-bit words of `bytes`, an odd last byte padded with zero (RFC 1071).
-#[inline]
-pub fn ones_complement_sum(bytes: &[u8]) -> u16 {
-    u16::from_be_bytes(native_sum(bytes).to_ne_bytes())
-}
-
-/// The same with its bytes in the order of the processor.
+/// Ones' complement sum of all 16-bit words of `bytes`, an odd last byte padded with zero (RFC 1071), with its bytes
+/// in the order of the processor.
 #[inline]
 fn native_sum(bytes: &[u8]) -> u16 {
     // 2^16 ≡ 1 modulo 0xFFFF: words may be summed at any multiple of 16 bits and in any byte order
@@ -135,19 +129,19 @@ fn native_sum(bytes: &[u8]) -> u16 {
     fold(sum)
 }
 
-/// True if a checked region (payload and signature) is as a keisoku sender made it: it sums to zero.
+/// True if a checked region (payload and signature) is unchanged since a keisoku sender wrote it: it sums to zero.
 #[inline]
 pub fn balanced(region: &[u8]) -> bool {
     matches!(native_sum(region), 0 | 0xFFFF)
 }
 
-/// A time that was cut to 48 bits, put back beside a full one (the nearest such time).
+/// Extends a time of 48 bits to the nearest such time to `near`.
 pub fn unwrap_48(cut: u64, near: u64) -> u64 {
     let difference = (cut.wrapping_sub(near) << 16) as i64 >> 16;
     near.wrapping_add_signed(difference)
 }
 
-/// The nine words of a signature, the balance among them, as three numbers of the same remainder.
+/// The nine words of a signature, including the balance, as three numbers with the same remainder.
 #[inline]
 fn sum(word: u64, time: u64) -> u16 {
     let (sum, carry) = word.overflowing_add(time);
@@ -155,10 +149,10 @@ fn sum(word: u64, time: u64) -> u16 {
     fold(sum + u64::from(again))
 }
 
-/// The remainder modulo 0xFFFF; zero only of zero.
+/// The remainder modulo 0xFFFF; it is zero only for zero.
 #[inline]
 fn fold(sum: u64) -> u16 {
-    // A number plus its halves exchanged has in its upper half their sum with the carry brought round.
+    // A number plus itself with its halves exchanged has in its upper half the sum of both with the carry added.
     let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
     (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
@@ -194,11 +188,11 @@ mod tests {
         ) {
             let mut region = before.clone();
             region.extend([0; LENGTH]);
-            let zeroed = ones_complement_sum(&region);
+            let zeroed = native_sum(&region);
             let start = before.len();
             let place: &mut [u8; LENGTH] = (&mut region[start..]).try_into().unwrap();
             Signature { stream, sequence, sent_ns }.emit(place);
-            let signed = ones_complement_sum(&region);
+            let signed = native_sum(&region);
             let zero = |sum| matches!(sum, 0 | 0xFFFF);
             prop_assert!(signed == zeroed || (zero(signed) && zero(zeroed)));
         }

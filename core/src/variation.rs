@@ -1,20 +1,20 @@
-//! Inter-packet delay variation: D(i) - D(i-1), with its sign (RFC 3393 §2, RFC 5481 §4.1, RFC 8219 §7.3.2).
+//! Inter-packet delay variation: D(i) - D(i-1) with its sign (RFC 3393 §2, RFC 5481 §4.1, RFC 8219 §7.3.2).
 //!
-//! A pair is two frames of consecutive sequence numbers that both arrived, in whatever order. Frames in order
-//! need only the latency of the one before. Frames beside a missing number are remembered in case it
-//! comes late: in a table that forgets those more than `LIMIT` numbers back, so that memory is bounded. Such a
-//! pair is left out. It never takes a magnitude. Differences scatter over many buckets, which costs more than
-//! all else that is kept of a latency: so it is kept only where it is asked for.
+//! A pair is two frames with consecutive sequence numbers that both arrived, in any order. Frames in order need the
+//! latency of the previous frame only. Frames next to a missing number are stored in case it arrives late, in a table
+//! that drops those more than `LIMIT` numbers back, so that memory is bounded; their pairs are left out. Magnitudes
+//! are never taken. Differences scatter over many buckets, which costs more than everything else that is kept of a
+//! latency, so they are kept only on request.
 
 use serde::Serialize;
 
 use crate::histogram::Buckets;
 use crate::signed_histogram::SignedHistogram;
 
-/// A frame that comes late by at most so many numbers finds its neighbours. A power of two.
+/// A frame that is late by at most this many numbers finds its neighbours. Must be a power of two.
 pub const LIMIT: usize = 1 << 12;
 const NONE_PS: i64 = i64::MIN;
-/// In place of a latency: nobody asked.
+/// A value in place of a latency: variation is not kept.
 const OFF_PS: i64 = i64::MIN + 1;
 const PS_PER_NS: f64 = 1000.0;
 
@@ -25,10 +25,11 @@ pub struct Variation {
     min_ps: i64,
     max_ps: i64,
     histogram: SignedHistogram,
-    /// Latency of the first frame after the latest gap: the sum over a run without gaps is last minus first.
+    /// Latency of the first frame after the latest gap: in a run without gaps the sum of differences is last minus
+    /// first.
     run_ps: i64,
     sum_ps: i128,
-    /// Frames beside missing ones, by the lower bits of their numbers; empty until a frame is missing.
+    /// Frames next to missing ones, by the lower bits of their numbers; empty until a frame is missing.
     edges: Box<[Edge]>,
     limit: usize,
 }
@@ -39,7 +40,7 @@ struct Edge {
     latency_ps: i64,
 }
 
-/// Over all pairs of frames with consecutive numbers that both arrived.
+/// Statistics over all pairs of frames with consecutive numbers that both arrived.
 #[derive(Clone, Debug, Serialize)]
 pub struct VariationRecord {
     pub count: u64,

@@ -1,4 +1,4 @@
-//! What other threads see of a running trial, and the word to stop it. Holds no facts of a record.
+//! What other threads see of a running trial, and the signal to stop it. It holds no facts of a record.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ pub struct Watch {
     pub forwarded: AtomicU64,
     pub stop: AtomicBool,
     pub finished: AtomicBool,
-    /// Where streams are switched one by one.
+    /// Present if streams are switched one by one.
     pub switches: Option<Arc<Switches>>,
 }
 
@@ -31,7 +31,7 @@ impl Watch {
         };
         let seen = switches.streams().iter().enumerate();
         seen.map(|(stream, seen)| {
-            // What has ended is looked at first: its counts then only rise.
+            // The state is read before the counts, which can only have risen since a stream ended.
             let state = switches.state(stream).name();
             let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             let (received, forwarded) = (count(&seen.received), count(&seen.forwarded));
@@ -40,7 +40,8 @@ impl Watch {
         .collect()
     }
 
-    /// Tells streams what to do; false if there is no such state, no such stream, or no trial for it any more.
+    /// Changes the state of streams. Returns false if there is no such state, no such stream, or if the trial is
+    /// over.
     pub fn switch(&self, streams: &[usize], state: &str) -> bool {
         let Some(switches) = &self.switches else {
             return false;

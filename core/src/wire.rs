@@ -1,6 +1,6 @@
 //! `keisoku._core.Wire`: the tester's ports, opened once for many trials.
 //!
-//! Turns JSON into types and threads into handles for Python; every decision is below it.
+//! This file converts JSON into types and threads into handles for Python. It decides nothing.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,30 +12,27 @@ use serde::de::DeserializeOwned;
 use crate::affinity;
 use crate::capture::CaptureRing;
 use crate::carry::{Ports, Sender, carry};
+use crate::error::{EngineError, Result};
 use crate::frame_log::FrameLog;
-use crate::port::{self, EngineError, Place};
+use crate::port::{self, Place};
 use crate::record::{Record, Trial};
 use crate::table::Table;
 use crate::watch::Watch;
 
-mod errors {
-    pyo3::import_exception!(keisoku.errors, EngineError);
-}
-
-type Ended = (Ports, port::Result<Record>);
-/// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed, how many
-/// bytes follow the signature.
+type Finished = (Ports, Result<Record>);
+/// Frames, the length of each as a native 16-bit integer, where their payload starts, whether they are signed, and
+/// how many bytes follow the signature.
 type TableParts = (Vec<u8>, Vec<u8>, usize, bool, usize);
 
-/// Ports of this host, and the trials that they carry out.
+/// Ports of this host and the trials that they carry out.
 ///
 /// Ports are a JSON list of objects: `engine` ('xdp' or 'packet'), `interface`, `namespace` (a path such as
-/// '/run/netns/x', or null). `transmit` and `receive` say which of them do what.
-/// Raises `EngineError` if a port cannot be opened.
+/// '/run/netns/x', or null). `transmit` and `receive` say which of them send and receive. Raises `EngineError` if a
+/// port cannot be opened.
 #[pyclass(frozen)]
 pub struct Wire {
     places: Vec<Place>,
-    /// Locked for moments only, so that progress and stop work while another thread waits in finish.
+    /// Locked for short times only, so that progress and stop work while another thread waits in finish.
     state: Mutex<State>,
 }
 
@@ -44,7 +41,7 @@ struct State {
     ports: Option<Ports>,
     watch: Option<Arc<Watch>>,
     log: Option<Arc<FrameLog>>,
-    thread: Option<JoinHandle<Ended>>,
+    thread: Option<JoinHandle<Finished>>,
 }
 
 #[pymethods]
@@ -55,11 +52,11 @@ impl Wire {
         ports_json: &str,
         transmit: Vec<usize>,
         receive: Vec<usize>,
-    ) -> PyResult<Self> {
+    ) -> Result<Self> {
         let places: Vec<Place> = parse(ports_json, "ports")?;
         let ports = py.detach(|| open(&places, &transmit, &receive));
         let state = State {
-            ports: Some(ports.map_err(raise)?),
+            ports: Some(ports?),
             ..State::default()
         };
         Ok(Wire {
@@ -74,13 +71,10 @@ impl Wire {
     /// the payload starts, whether they are signed, and how many bytes follow the signature: where it is to be and
     /// behind it bytes are zero, and those of the payload sum to zero in ones' complement. `log`: keep a row for each arrival, to be taken by `take_frames`.
     #[pyo3(signature = (trial_json, tables, log=false))]
-    fn start(&self, trial_json: &str, tables: Vec<TableParts>, log: bool) -> PyResult<()> {
+    fn start(&self, trial_json: &str, tables: Vec<TableParts>, log: bool) -> Result<()> {
         let trial: Trial = parse(trial_json, "trial")?;
-        let tables = tables
-            .into_iter()
-            .map(table)
-            .collect::<port::Result<Vec<_>>>();
-        let tables = tables.map_err(raise)?;
+        let tables = tables.into_iter().map(table).collect::<Result<Vec<_>>>();
+        let tables = tables?;
         let mut state = self.lock();
         let Some(mut ports) = state.ports.take() else {
             let why = if state.watch.is_some() {
@@ -88,7 +82,7 @@ impl Wire {
             } else {
                 "it is closed"
             };
-            return Err(raise(EngineError(format!("cannot start a trial: {why}"))));
+            return Err(EngineError(format!("cannot start a trial: {why}")));
         };
         let watch = Arc::new(Watch::of(&trial));
         let log = log.then(Arc::<FrameLog>::default);
@@ -131,7 +125,7 @@ impl Wire {
         watch.map_or_else(Vec::new, |watch| watch.streams())
     }
 
-    /// Tells streams to go, to pause or to end; false if the trial is over or does not switch its streams.
+    /// Starts, pauses or ends streams. Returns false if the trial is over or does not switch its streams.
     fn switch(&self, streams: Vec<usize>, state: &str) -> bool {
         let watch = self.lock().watch.clone();
         watch.is_some_and(|watch| watch.switch(&streams, state))
@@ -147,39 +141,38 @@ impl Wire {
     /// Waits for the end of the trial and returns its record as JSON.
     ///
     /// Raises `EngineError` if a port failed during the trial.
-    fn finish(&self, py: Python<'_>) -> PyResult<String> {
+    fn finish(&self, py: Python<'_>) -> Result<String> {
         let Some(record) = py.detach(|| self.join()) else {
-            return Err(raise(EngineError("no trial is running".into())));
+            return Err(EngineError("no trial is running".into()));
         };
-        let record = record.map_err(raise)?;
-        serde_json::to_string(&record).map_err(|error| raise(EngineError(error.to_string())))
+        let record = record?;
+        serde_json::to_string(&record).map_err(|error| EngineError(error.to_string()))
     }
 
     /// Sends `count` learning frames, 1 ms apart, from one of the ports.
-    fn learn(&self, py: Python<'_>, port: usize, template: Vec<u8>, count: u32) -> PyResult<()> {
+    fn learn(&self, py: Python<'_>, port: usize, template: Vec<u8>, count: u32) -> Result<()> {
         let Some(place) = self.places.get(port) else {
-            return Err(raise(EngineError(format!("there is no port {port}"))));
+            return Err(EngineError(format!("there is no port {port}")));
         };
         py.detach(|| port::send_slowly(place, &template, count))
-            .map_err(raise)
     }
 
     /// The rings that a `Capture` of the ports needs; each can be had once. The ports must have been opened with
     /// `capture_bytes`, and no trial may be running.
-    fn capture_rings(&self) -> PyResult<Vec<CaptureRing>> {
+    fn capture_rings(&self) -> Result<Vec<CaptureRing>> {
         let mut state = self.lock();
         let Some(ports) = &mut state.ports else {
-            return Err(raise(EngineError(
+            return Err(EngineError(
                 "cannot begin a capture while a trial is running".into(),
-            )));
+            ));
         };
         let sent = ports.senders.iter_mut();
         let received = ports.receivers.iter_mut();
         let rings = sent
             .map(|sender| sender.transmit.capture_ring())
             .chain(received.map(|(_, receive)| receive.capture_ring()))
-            .collect::<port::Result<Vec<_>>>();
-        Ok(rings.map_err(raise)?.into_iter().flatten().collect())
+            .collect::<Result<Vec<_>>>();
+        Ok(rings?.into_iter().flatten().collect())
     }
 
     /// Stops a running trial, detaches every program and closes every socket.
@@ -193,7 +186,7 @@ impl Wire {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn join(&self) -> Option<port::Result<Record>> {
+    fn join(&self) -> Option<Result<Record>> {
         let thread = self.lock().thread.take()?;
         let ended = thread.join();
         let mut state = self.lock();
@@ -218,9 +211,9 @@ impl Drop for Wire {
 
 /// Opens every port once for each of its duties.
 ///
-/// Ports of one engine and namespace share a sender as long as there are not CPUs for more: two senders
-/// on one CPU would hold each other up for a call of 10 ms.
-fn open(places: &[Place], transmit: &[usize], receive: &[usize]) -> port::Result<Ports> {
+/// Ports of one engine and namespace share a sender if there are not enough CPUs for more, because two senders on one
+/// CPU would delay each other by a call of 10 ms.
+fn open(places: &[Place], transmit: &[usize], receive: &[usize]) -> Result<Ports> {
     let spare = affinity::allowed().map_or(1, |cpus| cpus.len().saturating_sub(1).max(1));
     let most = transmit.len().div_ceil(spare);
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -244,12 +237,12 @@ fn open(places: &[Place], transmit: &[usize], receive: &[usize]) -> port::Result
         .iter()
         .map(|port| Ok((*port, port::open_receive(&places[*port])?)));
     Ok(Ports {
-        senders: senders.collect::<port::Result<_>>()?,
-        receivers: receivers.collect::<port::Result<_>>()?,
+        senders: senders.collect::<Result<_>>()?,
+        receivers: receivers.collect::<Result<_>>()?,
     })
 }
 
-fn table((bytes, lengths, checked_from, signed, room): TableParts) -> port::Result<Arc<Table>> {
+fn table((bytes, lengths, checked_from, signed, room): TableParts) -> Result<Arc<Table>> {
     let lengths: Vec<u16> = lengths
         .chunks_exact(2)
         .map(|two| u16::from_ne_bytes([two[0], two[1]]))
@@ -257,10 +250,6 @@ fn table((bytes, lengths, checked_from, signed, room): TableParts) -> port::Resu
     Table::new(bytes, &lengths, checked_from, signed, room).map(Arc::new)
 }
 
-fn parse<T: DeserializeOwned>(json: &str, what: &str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|error| raise(EngineError(format!("{what}: {error}"))))
-}
-
-fn raise(EngineError(message): EngineError) -> PyErr {
-    errors::EngineError::new_err(message)
+fn parse<T: DeserializeOwned>(json: &str, what: &str) -> Result<T> {
+    serde_json::from_str(json).map_err(|error| EngineError(format!("{what}: {error}")))
 }

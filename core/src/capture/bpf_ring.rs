@@ -1,7 +1,8 @@
-//! The ring that `bpf/capture.h` fills: frames that XDP programs consume or send, with the programs' own stamps.
+//! The ring buffer that `bpf/capture.h` fills: frames that XDP programs consume or send, with the stamps of these
+//! programs.
 //!
-//! The program belongs to a port; this file asks for the ring when the program is loaded and reads it
-//! afterwards. It never touches the program.
+//! The program belongs to a port. This file requests the ring when the program is loaded and reads it afterwards. It
+//! never changes the program.
 
 use std::io;
 use std::mem::offset_of;
@@ -9,15 +10,16 @@ use std::mem::offset_of;
 use aya::maps::{HashMap, MapData, RingBuf};
 use aya::{Ebpf, EbpfLoader};
 
-use crate::capture::{CaptureRing, Direction, Frame, Source};
+use crate::capture::{CaptureRing, Direction, Frame, FrameSource};
 use crate::clock::RealtimeOffset;
-use crate::port::{EngineError, Place};
+use crate::error::Result;
+use crate::port::Place;
 use crate::signature;
 
-/// 64 MiB: half a second of a million small frames a second. A power of two.
+/// 64 MiB hold half a second of a million small frames a second. Must be a power of two.
 const RING_BYTES: u32 = 1 << 26;
 const SMALLEST_RING_BYTES: u32 = 4096;
-/// Frames handed over in one go, so that the other sources get their turn.
+/// Frames handed over in one call, so that other sources are not delayed.
 const TURN: u64 = 1 << 16;
 
 /// The twin of `struct captured` in `bpf/capture.h`; as much of the frame as is kept follows it.
@@ -32,7 +34,7 @@ struct Head {
     unused: u32,
 }
 
-/// Has the program that is loaded next keep `bytes` of each frame; 0: it captures nothing.
+/// Makes the program that `loader` loads next keep `bytes` of each frame; with 0 it captures nothing.
 pub fn arrange<'a>(loader: &mut EbpfLoader<'a>, bytes: &'a u32) {
     let size = if *bytes == 0 {
         SMALLEST_RING_BYTES
@@ -44,12 +46,13 @@ pub fn arrange<'a>(loader: &mut EbpfLoader<'a>, bytes: &'a u32) {
         .map_max_entries("captured", size);
 }
 
-/// The ring of the program that serves `places`, if it was loaded to fill one and nobody has it yet.
+/// The ring of the program that serves `places`; `None` if the program fills no ring or if its ring was taken
+/// already.
 pub fn of_program(
     object: &mut Ebpf,
     places: &[Place],
     direction: Direction,
-) -> Result<Option<CaptureRing>, EngineError> {
+) -> Result<Option<CaptureRing>> {
     if kept_bytes(places) == 0 {
         return Ok(None);
     }
@@ -58,27 +61,27 @@ pub fn of_program(
     Ok(ring.map(|ring| CaptureRing::new(ring, places.to_vec(), direction)))
 }
 
-/// Bytes of each frame that a program of several ports keeps: what the most demanding of them wants.
+/// Bytes of each frame that a program of several ports keeps: the largest number that one of the ports asks for.
 pub fn kept_bytes(places: &[Place]) -> u32 {
     let wanted = places.iter().map(|place| place.capture_bytes);
     wanted.max().unwrap_or(0)
 }
 
-/// What one program captures, of all interfaces that it serves.
+/// What one program captures at all interfaces that it serves.
 pub struct BpfRing {
     ring: RingBuf<MapData>,
     uncaptured: HashMap<MapData, u32, u64>,
     /// Index in the capture of each port, by the index of its interface.
     ports: Vec<(u32, usize)>,
-    /// CLOCK_MONOTONIC at the epoch: what is to be taken from a stamp. One value for all of a capture, so that
-    /// differences between stamps stay what they were.
+    /// What CLOCK_MONOTONIC showed at the epoch, to be subtracted from a stamp. One value is used for a whole
+    /// capture, so that differences between stamps are kept.
     epoch_ns: u64,
-    /// Dropped before this capture began, by index in `ports`.
+    /// Frames dropped before this capture began, by index in `ports`.
     before: Vec<u64>,
 }
 
 impl BpfRing {
-    /// Takes the ring out of a loaded object; `None` if somebody has it already.
+    /// Takes the ring out of a loaded object; `None` if it was taken already.
     pub fn take(object: &mut Ebpf) -> io::Result<Option<Self>> {
         let (Some(ring), Some(uncaptured)) =
             (object.take_map("captured"), object.take_map("uncaptured"))
@@ -94,8 +97,8 @@ impl BpfRing {
         }))
     }
 
-    /// Begins to hand over frames of these interfaces: (index of the interface, index of the port in the capture).
-    /// What was captured before is forgotten.
+    /// Begins to hand over frames of these interfaces, given as (index of the interface, index of the port in the
+    /// capture). Frames captured before are discarded.
     pub fn begin(&mut self, ports: Vec<(u32, usize)>) {
         while self.ring.next().is_some() {}
         self.epoch_ns = RealtimeOffset::measure().to_monotonic(0);
@@ -111,7 +114,7 @@ impl BpfRing {
     }
 }
 
-impl Source for BpfRing {
+impl FrameSource for BpfRing {
     fn drain(&mut self, sink: &mut dyn FnMut(&Frame) -> io::Result<()>) -> io::Result<()> {
         let mut frames = 0;
         while frames < TURN

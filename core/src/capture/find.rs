@@ -1,6 +1,6 @@
-//! Looks test frames up in a capture file by stream and sequence number: where and when each was seen.
+//! Finds test frames in a capture file by stream and sequence number: where and when each of them was captured.
 //!
-//! One pass over the file. It reports sightings and says nothing about who lost a frame.
+//! It reads the file once. It reports where frames were seen and never concludes which device lost a frame.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -9,35 +9,35 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::capture::Direction;
-use crate::capture::reader::{Packet, read};
-use crate::port::EngineError;
+use crate::capture::reader::{FileFrame, read};
+use crate::error::Result;
 use crate::signature::{MASK_48, Parsed, Signature};
 
-/// A wanted frame at one port.
+/// A frame that was looked for, as it was captured at one port.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct Sighting {
     pub port: usize,
     pub sequence: u64,
-    /// CLOCK_REALTIME.
+    /// When the frame was captured, in ns of CLOCK_REALTIME.
     pub time_ns: u64,
     pub direction: Option<Direction>,
-    /// Without FCS.
+    /// Length in bytes without FCS.
     pub length: usize,
-    /// False: the signature's bytes do not balance, so the sequence number is only a claim.
+    /// False if the checksum of the signature does not hold, so that the sequence number is not certain.
     pub intact: bool,
 }
 
-/// An interface of the file and what was seen at it.
+/// An interface of the file and what was captured there.
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
 pub struct PortFrames {
     pub name: String,
     pub description: String,
     pub frames: u64,
-    /// Test frames by stream, signatures that do not balance left out.
+    /// Number of test frames by stream. Frames whose checksum does not hold are not counted.
     pub streams: BTreeMap<u16, u64>,
-    /// Frames cut before their end, of which nothing is known: they may be any.
+    /// Frames that the capture cut so short that their identity is unknown.
     pub unreadable: u64,
-    /// Lost by the capture itself; `None` if the file does not say.
+    /// Frames that the capture itself lost; `None` if the file does not say.
     pub dropped: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ pub struct Found {
 }
 
 /// Finds the frames of `stream` whose sequence numbers are in `wanted`: inclusive ranges, ascending and disjoint.
-pub fn find(path: &Path, stream: Option<u16>, wanted: &[(u64, u64)]) -> Result<Found, EngineError> {
+pub fn find(path: &Path, stream: Option<u16>, wanted: &[(u64, u64)]) -> Result<Found> {
     let mut ports: Vec<PortFrames> = Vec::new();
     let mut sightings = Vec::new();
     let contents = read(path, &mut |packet, interfaces| {
@@ -95,7 +95,7 @@ pub fn find(path: &Path, stream: Option<u16>, wanted: &[(u64, u64)]) -> Result<F
 }
 
 /// `None` if the frame was cut and the capture did not keep its identity.
-fn parse(packet: &Packet) -> Option<Parsed> {
+fn parse(packet: &FileFrame) -> Option<Parsed> {
     if packet.bytes.len() == packet.length {
         return Some(Signature::find(packet.bytes));
     }

@@ -1,26 +1,28 @@
-//! Captures by a packet socket with a ring (TPACKET_V3): what enters and leaves an interface's stack.
+//! Captures frames with a packet socket and its ring (TPACKET_V3): what enters and leaves the stack of an interface.
 //!
-//! The kernel stamps in software with CLOCK_REALTIME. It never takes a frame away from anybody, and sees
-//! none that an XDP program consumes or sends (`bpf_ring.rs` does).
+//! The kernel stamps in software with CLOCK_REALTIME. The socket never takes a frame away from another receiver. It
+//! does not see frames that an XDP program consumes or sends; `bpf_ring.rs` captures those.
 
 use std::io;
 use std::ops::ControlFlow;
 
-use crate::capture::{Direction, Frame, Source};
-use crate::port::packet_ring::{BLOCKS, PacketRing, Received};
-use crate::port::{EngineError, Place};
+use crate::capture::{Direction, Frame, FrameSource};
+use crate::error::Result;
+use crate::port::Place;
+use crate::port::packet_ring::{BLOCKS, PacketRing, RingFrame};
 
 pub struct PacketSource {
     ring: PacketRing,
     port: usize,
-    /// False: only what leaves is captured.
+    /// If false, only frames that leave are captured.
     arrivals: bool,
     dropped: u64,
 }
 
 impl PacketSource {
-    /// Captures from now on what leaves and, with `arrivals`, what arrives; `port` is its index in the capture.
-    pub fn open(place: &Place, port: usize, arrivals: bool) -> Result<Self, EngineError> {
+    /// Captures frames that leave from now on and, if `arrivals` is true, frames that arrive. `port` is the index of
+    /// the port in the capture.
+    pub fn open(place: &Place, port: usize, arrivals: bool) -> Result<Self> {
         let software = libc::SOF_TIMESTAMPING_SOFTWARE as i32;
         Ok(PacketSource {
             ring: PacketRing::open(place, software, false)?,
@@ -31,7 +33,7 @@ impl PacketSource {
     }
 }
 
-fn frame<'a>(received: &Received<'a>, port: usize) -> Frame<'a> {
+fn frame<'a>(received: &RingFrame<'a>, port: usize) -> Frame<'a> {
     let header = &received.header;
     let protocol = match header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID {
         0 => libc::ETH_P_8021Q as u16,
@@ -53,7 +55,7 @@ fn frame<'a>(received: &Received<'a>, port: usize) -> Frame<'a> {
     }
 }
 
-impl Source for PacketSource {
+impl FrameSource for PacketSource {
     fn drain(&mut self, sink: &mut dyn FnMut(&Frame) -> io::Result<()>) -> io::Result<()> {
         let (port, arrivals) = (self.port, self.arrivals);
         for _ in 0..BLOCKS {

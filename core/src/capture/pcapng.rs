@@ -1,6 +1,6 @@
-//! Writes the four blocks of pcapng that a capture needs (draft-ietf-opsawg-pcapng, §4).
+//! Writes the four blocks of pcapng that a capture needs (draft-ietf-opsawg-pcapng §4).
 //!
-//! Little-endian, time in ns. It knows bytes and options, no ports and no threads.
+//! The byte order is little-endian and times are in ns. It knows nothing of ports or threads.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 const ETHERNET: u16 = 1;
 const NANOSECONDS: u8 = 9;
-/// Destination and source address, behind which a VLAN tag stands.
+/// Bytes of the destination and source address, after which a VLAN tag stands.
 const ADDRESSES: usize = 12;
 
 mod option {
@@ -32,21 +32,21 @@ mod option {
     pub const ISB_IFDROP: u16 = 5;
 }
 
-/// What wrote the file, in its first block; `reader.rs` believes packet ids of no other writer.
+/// The name of the writer in the first block. `reader.rs` uses packet ids of files by this writer only.
 pub const WRITER: &str = concat!("keisoku ", env!("CARGO_PKG_VERSION"));
 
-/// What an interface statistics block says. Times are CLOCK_REALTIME.
+/// The content of an interface statistics block. Times are CLOCK_REALTIME.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Statistics {
     pub start_ns: u64,
     pub end_ns: u64,
-    /// Written and dropped.
+    /// Frames written and dropped.
     pub seen: u64,
-    /// Lost by the capture itself.
+    /// Frames lost by the capture itself.
     pub dropped: u64,
 }
 
-/// A capture file being written. Every method is one block.
+/// A capture file that is being written. Each method writes one block.
 pub struct PcapngWriter<W: Write> {
     file: W,
     block: Vec<u8>,
@@ -123,7 +123,7 @@ impl<W: Write> PcapngWriter<W> {
             (option::ISB_STARTTIME, statistics.start_ns),
             (option::ISB_ENDTIME, statistics.end_ns),
         ] {
-            // Two halves, the high one first, whatever the byte order.
+            // A time is written as two halves, the high one first, in either byte order.
             self.option(code, &time_ns.rotate_left(32).to_le_bytes());
         }
         self.option(option::ISB_IFRECV, &statistics.seen.to_le_bytes());
@@ -172,7 +172,7 @@ impl<W: Write> PcapngWriter<W> {
     }
 }
 
-/// Stream and sequence number in one word: the same for a frame wherever it is seen, as a packet id has to be.
+/// Stream and sequence number in one word. A packet id has to be the same wherever the frame is captured.
 fn identity(frame: &Frame) -> Option<u64> {
     let whole = frame.bytes.len() == frame.length as usize;
     let end = if whole {
@@ -191,7 +191,7 @@ fn identity(frame: &Frame) -> Option<u64> {
 impl TryFrom<u32> for Direction {
     type Error = ();
 
-    /// From the flags of a packet block (§4.3.1).
+    /// The direction in the flags of a packet block (§4.3.1).
     fn try_from(flags: u32) -> Result<Self, ()> {
         match flags & 3 {
             1 => Ok(Direction::Incoming),
@@ -324,7 +324,7 @@ mod tests {
             writer.frame(&frame(0, time_ns, bytes)).unwrap();
         }
         writer.frame(&frame(1, 50, &whole)).unwrap();
-        // Cut by the source itself, which handed over the frame's end apart.
+        // The source cut this frame and handed over the end of the frame separately.
         let cut = Frame {
             end: long.last_chunk(),
             length: 500,

@@ -1,6 +1,6 @@
-//! `keisoku._core.Capture` and the two readers of capture files, for `keisoku/device/capture/`.
+//! `keisoku._core.Capture` and the two functions that read capture files, for `keisoku/device/capture/`.
 //!
-//! Turns JSON and bytes into types; every decision is below it.
+//! This file converts JSON and bytes into types. It decides nothing.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,11 @@ use crate::capture::bpf_ring::BpfRing;
 use crate::capture::packet_source::PacketSource;
 use crate::capture::recorder::{Label, Recorder};
 use crate::capture::replay::{Limits, recorded};
-use crate::capture::{Source, find};
-use crate::port::{EngineError, Place};
+use crate::capture::{FrameSource, find};
+use crate::error::{EngineError, Result};
+use crate::port::Place;
 
-mod errors {
-    pyo3::import_exception!(keisoku.errors, EngineError);
-}
-
-/// A port to capture: its place, and how it appears in the file.
+/// A port to capture: its place, and its label in the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CapturedPort {
@@ -32,7 +29,7 @@ struct CapturedPort {
     label: Label,
 }
 
-/// The frames that an XDP program of ports handles: made by the ports, given once to a `Capture`.
+/// The frames that the XDP program of some ports handles. The ports create it, and it is given to one `Capture`.
 #[pyclass(frozen)]
 pub struct CaptureRing {
     #[cfg(bpf)]
@@ -81,9 +78,9 @@ impl Capture {
         rings: Vec<Py<CaptureRing>>,
         snap_bytes: u32,
         count: Option<u64>,
-    ) -> PyResult<Self> {
+    ) -> Result<Self> {
         let ports: Vec<CapturedPort> = serde_json::from_str(ports_json)
-            .map_err(|error| raise(EngineError(format!("ports: {error}"))))?;
+            .map_err(|error| EngineError(format!("ports: {error}")))?;
         let started = py.detach(|| {
             let sources = open(&ports, &rings)?;
             let labels: Vec<Label> = ports.into_iter().map(|port| port.label).collect();
@@ -92,7 +89,7 @@ impl Capture {
                 .map_err(|error| unwritten(&path, &error))
         });
         Ok(Capture {
-            recorder: Mutex::new(Some(started.map_err(raise)?)),
+            recorder: Mutex::new(Some(started?)),
             path,
         })
     }
@@ -105,7 +102,7 @@ impl Capture {
             .unwrap_or_default()
     }
 
-    /// True if `count` is reached or the file cannot be written any more.
+    /// True if `count` frames were written or if the file cannot be written any more.
     fn has_ended(&self) -> bool {
         self.lock().as_ref().is_none_or(Recorder::has_ended)
     }
@@ -113,12 +110,12 @@ impl Capture {
     /// Ends the capture, completes the file, and returns the counts; a second call returns none.
     ///
     /// Raises `EngineError` if the file could not be written.
-    fn close(&self, py: Python<'_>) -> PyResult<Vec<(u64, u64)>> {
+    fn close(&self, py: Python<'_>) -> Result<Vec<(u64, u64)>> {
         let Some(recorder) = self.lock().take() else {
             return Ok(Vec::new());
         };
         py.detach(|| recorder.finish())
-            .map_err(|error| raise(unwritten(&self.path, &error)))
+            .map_err(|error| unwritten(&self.path, &error))
     }
 }
 
@@ -131,19 +128,16 @@ impl Capture {
 impl Drop for Capture {
     fn drop(&mut self) {
         if let Some(recorder) = self.lock().take() {
-            // Nobody is left to be told of a full disk.
+            // The object is being dropped, so an error cannot be reported any more.
             let _ = recorder.finish();
         }
     }
 }
 
-/// A packet socket for each port, and the rings: neither sees what the other does, but for what arrives at a
-/// port whose ring sees it all.
-fn open(
-    ports: &[CapturedPort],
-    rings: &[Py<CaptureRing>],
-) -> Result<Vec<Box<dyn Source>>, EngineError> {
-    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+/// Opens a packet socket for each port and the rings. Each captures what the other cannot see; where a ring captures
+/// every arrival of a port, the socket of that port captures departures only.
+fn open(ports: &[CapturedPort], rings: &[Py<CaptureRing>]) -> Result<Vec<Box<dyn FrameSource>>> {
+    let mut sources: Vec<Box<dyn FrameSource>> = Vec::new();
     let mut arrivals = vec![true; ports.len()];
     for ring in rings {
         sources.push(begin(ring.get(), ports, &mut arrivals)?);
@@ -160,7 +154,7 @@ fn begin(
     ring: &CaptureRing,
     ports: &[CapturedPort],
     arrivals: &mut [bool],
-) -> Result<Box<dyn Source>, EngineError> {
+) -> Result<Box<dyn FrameSource>> {
     let served = ring
         .served
         .lock()
@@ -188,34 +182,28 @@ fn same_port(one: &Place, other: &Place) -> bool {
 }
 
 #[cfg(not(bpf))]
-fn begin(
-    _: &CaptureRing,
-    _: &[CapturedPort],
-    _: &mut [bool],
-) -> Result<Box<dyn Source>, EngineError> {
+fn begin(_: &CaptureRing, _: &[CapturedPort], _: &mut [bool]) -> Result<Box<dyn FrameSource>> {
     Err(EngineError(
         "this keisoku was built without BPF programs".into(),
     ))
 }
 
-/// Looks the frames of a stream up in a capture file; returns `find::Found` as JSON.
+/// Finds the frames of a stream in a capture file and returns `find::Found` as JSON.
 ///
-/// `wanted`: inclusive ranges of sequence numbers, ascending and disjoint. Raises `EngineError` if the file is
-/// no capture.
+/// `wanted`: inclusive ranges of sequence numbers, ascending and disjoint. Raises `EngineError` if the file is no
+/// capture.
 #[pyfunction]
 pub fn find_frames(
     py: Python<'_>,
     path: PathBuf,
     stream: Option<u16>,
     wanted: Vec<(u64, u64)>,
-) -> PyResult<String> {
-    let found = py
-        .detach(|| find::find(&path, stream, &wanted))
-        .map_err(raise)?;
-    serde_json::to_string(&found).map_err(|error| raise(EngineError(error.to_string())))
+) -> Result<String> {
+    let found = py.detach(|| find::find(&path, stream, &wanted))?;
+    serde_json::to_string(&found).map_err(|error| EngineError(error.to_string()))
 }
 
-/// Frames of a capture file one behind the other, their lengths (u16) and times in ns (u64), native byte order.
+/// The concatenated frames of a capture file, their lengths (u16) and their times in ns (u64), in native byte order.
 ///
 /// Raises `EngineError` for a file that cannot be replayed.
 #[pyfunction]
@@ -226,7 +214,7 @@ pub fn recorded_frames<'py>(
     port: Option<&str>,
     most_frames: usize,
     most_bytes: usize,
-) -> PyResult<(
+) -> Result<(
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
@@ -235,7 +223,7 @@ pub fn recorded_frames<'py>(
         frames: most_frames,
         bytes: most_bytes,
     };
-    let taken = py.detach(|| recorded(&path, port, limits)).map_err(raise)?;
+    let taken = py.detach(|| recorded(&path, port, limits))?;
     let lengths: Vec<u8> = taken
         .lengths
         .iter()
@@ -258,8 +246,4 @@ fn unwritten(path: &Path, error: &std::io::Error) -> EngineError {
         "{}: the capture cannot be written: {error}; make room or write elsewhere",
         path.display()
     ))
-}
-
-fn raise(EngineError(message): EngineError) -> PyErr {
-    errors::EngineError::new_err(message)
 }

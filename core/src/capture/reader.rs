@@ -1,7 +1,7 @@
-//! Reads capture files, pcap and pcapng, of any byte order and resolution, frame by frame.
+//! Reads capture files frame by frame: pcap and pcapng of any byte order and resolution.
 //!
-//! The format is the crate's matter (pcap-parser); this file brings every variant to ns since the epoch
-//! and to frames without FCS. It keeps nothing but the interfaces.
+//! The crate pcap-parser parses the formats. This file converts all variants to ns since the epoch and to frames
+//! without FCS. It stores interfaces and never frames.
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -12,17 +12,17 @@ use pcap_parser::{Block, InterfaceDescriptionBlock, Linktype, PcapBlockOwned, Pc
 use pcap_parser::{PcapNGOption, create_reader};
 
 use crate::capture::Direction;
-use crate::port::EngineError;
+use crate::error::{EngineError, Result};
 
 const BUFFER_BYTES: usize = 1 << 20;
 const LARGEST_BUFFER_BYTES: usize = 1 << 28;
-/// Option codes that pcap-parser has no name for.
+/// Option codes for which pcap-parser has no name.
 const IF_FCSLEN: u16 = 13;
 const EPB_FLAGS: u16 = 2;
 const EPB_PACKETID: u16 = 5;
 const SHB_USERAPPL: u16 = 4;
 
-/// One interface of a file; pcap has only one.
+/// One interface of a file. A pcap file has exactly one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
     pub name: String,
@@ -37,11 +37,11 @@ pub struct Interface {
 
 /// One frame of a file, without FCS.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet<'a> {
+pub struct FileFrame<'a> {
     pub interface: usize,
-    /// Since the epoch, as far as the file's resolution goes.
+    /// In ns since the epoch, with the resolution of the file.
     pub time_ns: u64,
-    /// On the wire; `bytes` are fewer if the frame was cut.
+    /// Length on the wire in bytes; `bytes` holds fewer if the frame was cut.
     pub length: usize,
     pub bytes: &'a [u8],
     pub direction: Option<Direction>,
@@ -49,18 +49,18 @@ pub struct Packet<'a> {
     pub identity: Option<u64>,
 }
 
-/// What is known of a file after it was read.
+/// What is known of a file after it was read to its end.
 #[derive(Debug, Default)]
 pub struct Contents {
     pub interfaces: Vec<Interface>,
-    /// The file ends within a block: what wrote it was killed.
+    /// The file ends within a block, because the process that wrote it was killed.
     pub ends_early: bool,
 }
 
-type Visit<'a> = dyn FnMut(&Packet, &[Interface]) -> ControlFlow<()> + 'a;
+type Visit<'a> = dyn FnMut(&FileFrame, &[Interface]) -> ControlFlow<()> + 'a;
 
-/// Calls `visit` for each frame, in the order of the file, until it breaks.
-pub fn read(path: &Path, visit: &mut Visit) -> Result<Contents, EngineError> {
+/// Calls `visit` for each frame in the order of the file until `visit` breaks.
+pub fn read(path: &Path, visit: &mut Visit) -> Result<Contents> {
     let told = |problem: &str| EngineError(format!("{}: {problem}", path.display()));
     let file = File::open(path).map_err(|error| told(&format!("cannot be read: {error}")))?;
     let no_capture = |_| told("is no pcap or pcapng file; give one that a capture wrote");
@@ -94,7 +94,7 @@ pub fn read(path: &Path, visit: &mut Visit) -> Result<Contents, EngineError> {
         if reader.refill().is_err() {
             return Err(told("cannot be read to its end"));
         }
-        // A full buffer that holds no whole block is too small.
+        // A full buffer without a complete block is too small.
         if reader.data().len() == before && !reader.reader_exhausted() {
             buffer_bytes *= 2;
             if buffer_bytes > LARGEST_BUFFER_BYTES || !reader.grow(buffer_bytes) {
@@ -108,12 +108,12 @@ pub fn read(path: &Path, visit: &mut Visit) -> Result<Contents, EngineError> {
 #[derive(Default)]
 struct State {
     contents: Contents,
-    /// Index of the section's first interface: sections number theirs from 0.
+    /// Index of the first interface of the section: each section numbers its interfaces from 0.
     first: usize,
     big_endian: bool,
-    /// The section is ours, so that packet ids mean what `pcapng.rs` says.
+    /// keisoku wrote the section, so its packet ids have the meaning that `pcapng.rs` defines.
     ours: bool,
-    /// Legacy pcap: ns of one unit of its fractions.
+    /// Legacy pcap: ns in one unit of the fraction of a time.
     fraction_ns: u64,
 }
 
@@ -137,7 +137,7 @@ impl State {
                 });
                 return Ok(ControlFlow::Continue(()));
             }
-            PcapBlockOwned::Legacy(frame) => Packet {
+            PcapBlockOwned::Legacy(frame) => FileFrame {
                 interface: 0,
                 time_ns: u64::from(frame.ts_sec) * 1_000_000_000
                     + u64::from(frame.ts_usec) * self.fraction_ns,
@@ -153,7 +153,7 @@ impl State {
         };
         let fcs_bytes = self.contents.interfaces[packet.interface].fcs_bytes;
         let length = packet.length.saturating_sub(fcs_bytes);
-        let packet = Packet {
+        let packet = FileFrame {
             length,
             bytes: &packet.bytes[..packet.bytes.len().min(length)],
             ..packet
@@ -161,7 +161,7 @@ impl State {
         Ok(visit(&packet, &self.contents.interfaces))
     }
 
-    fn block_ng<'a>(&mut self, block: &'a Block) -> Result<Option<Packet<'a>>, String> {
+    fn block_ng<'a>(&mut self, block: &'a Block) -> Result<Option<FileFrame<'a>>, String> {
         match block {
             Block::SectionHeader(section) => {
                 self.big_endian = section.big_endian();
@@ -185,7 +185,7 @@ impl State {
                 let option =
                     |code| find(&packet.options, code).and_then(|value| self.number(value));
                 let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                return Ok(Some(Packet {
+                return Ok(Some(FileFrame {
                     interface,
                     time_ns: self.contents.interfaces[interface].time_ns(ticks),
                     length: packet.origlen as usize,

@@ -1,6 +1,7 @@
 //! Writes what several sources capture into one file, on a thread of its own.
 //!
-//! It neither opens ports nor decides when a capture ends; a full disk ends it and is told at the end.
+//! It never opens a port and never decides when a capture ends. If the disk is full, the capture ends and `finish`
+//! returns the error.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -13,13 +14,14 @@ use serde::Deserialize;
 
 use crate::affinity;
 use crate::capture::pcapng::{PcapngWriter, Statistics};
-use crate::capture::{Frame, Source};
+use crate::capture::{Frame, FrameSource};
 
-/// Between two looks at the sources; short against their rings.
+/// Interval between two reads of the sources; short compared with the time in which their rings fill up.
 const LOOK: Duration = Duration::from_millis(2);
-/// What was captured before the end reaches us within this time: a packet ring's timer has the grain of a jiffy.
+/// A frame captured before the end is readable within this time, because the timer of a packet ring has the
+/// resolution of a jiffy.
 const LAST_FRAMES: Duration = Duration::from_millis(20);
-/// Behind sending and accounting, before everything else.
+/// Lower priority than sending and accounting, higher than all other threads.
 const NICE: i32 = -5;
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -27,45 +29,46 @@ const BUFFER_BYTES: usize = 1 << 20;
 #[derive(Clone, Debug, Deserialize)]
 pub struct Label {
     pub name: String,
-    /// The port's role, such as "transmits, before the DUT".
+    /// Role of the port, such as "transmits, before the DUT".
     #[serde(default)]
     pub description: String,
     #[serde(default)]
     pub comment: String,
 }
 
-/// Counts of one port, seen by other threads.
+/// Counts of one port that other threads may read.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct CaptureCounts {
     pub written: AtomicU64,
     pub dropped: AtomicU64,
 }
 
 /// A running capture.
 pub struct Recorder {
-    counts: Arc<Vec<Counts>>,
+    counts: Arc<Vec<CaptureCounts>>,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<io::Result<()>>,
 }
 
 struct Task {
     writer: PcapngWriter<BufWriter<File>>,
-    sources: Vec<Box<dyn Source>>,
-    counts: Arc<Vec<Counts>>,
+    sources: Vec<Box<dyn FrameSource>>,
+    counts: Arc<Vec<CaptureCounts>>,
     stop: Arc<AtomicBool>,
     /// Frames to write at most.
     limit: u64,
-    /// Frames stamped later are not of this capture.
+    /// Frames with a later stamp do not belong to this capture.
     until_ns: u64,
     written: u64,
 }
 
 impl Recorder {
-    /// Begins to write. `file` is empty; `snap` bytes of a frame are kept; it ends by itself after `limit` frames.
+    /// Begins to write into the empty `file`. It keeps `snap` bytes of each frame and ends by itself after `limit`
+    /// frames.
     pub fn start(
         file: File,
         labels: &[Label],
-        sources: Vec<Box<dyn Source>>,
+        sources: Vec<Box<dyn FrameSource>>,
         snap: u32,
         limit: Option<u64>,
     ) -> io::Result<Self> {
@@ -74,7 +77,8 @@ impl Recorder {
             writer.interface(&label.name, &label.description, &label.comment)?;
         }
         writer.flush()?;
-        let counts: Arc<Vec<Counts>> = Arc::new(labels.iter().map(|_| Counts::default()).collect());
+        let counts: Arc<Vec<CaptureCounts>> =
+            Arc::new(labels.iter().map(|_| CaptureCounts::default()).collect());
         let stop = Arc::new(AtomicBool::new(false));
         let mut task = Task {
             writer,
@@ -123,7 +127,7 @@ impl Recorder {
 
 impl Task {
     fn run(&mut self) -> io::Result<()> {
-        // The first CPU is the sender's, whose stamps a capture must not delay.
+        // The first CPU belongs to the sender, whose stamps a capture must not delay.
         let cpus = affinity::allowed().unwrap_or_default();
         affinity::restrict(cpus.get(1..).unwrap_or_default());
         affinity::hurry(NICE);
@@ -152,7 +156,7 @@ impl Task {
         self.writer.flush()
     }
 
-    /// Writes some of what came since the last call; says how many frames.
+    /// Writes frames that were captured since the last call and returns their number.
     fn drain(&mut self) -> io::Result<u64> {
         let before = self.written;
         for source in &mut self.sources {

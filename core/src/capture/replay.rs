@@ -1,33 +1,33 @@
-//! Takes the frames of one port out of a capture file, whole and with their times, to be sent again.
+//! Takes the frames of one port out of a capture file, complete and with their times, so that they can be sent again.
 //!
-//! It changes no frame and leaves none out: a file that cannot be replayed as it is is refused.
+//! It changes no frame and omits none: a file that cannot be replayed unchanged is refused.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::capture::reader::{Interface, read};
-use crate::port::EngineError;
+use crate::error::{EngineError, Result};
 
-/// What an engine's tables hold at most.
+/// The most that the tables of an engine hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub frames: usize,
     pub bytes: usize,
 }
 
-/// Frames one behind the other, without FCS.
+/// Concatenated frames without FCS.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     pub bytes: Vec<u8>,
     pub lengths: Vec<u16>,
-    /// Since the epoch.
+    /// In ns since the epoch.
     pub times_ns: Vec<u64>,
 }
 
 const ETHERNET_HEADER_BYTES: usize = 14;
 
-/// Reads the frames of the interface called `port`, or of the only one that has any.
-pub fn recorded(path: &Path, port: Option<&str>, limits: Limits) -> Result<Recorded, EngineError> {
+/// Reads the frames of the interface named `port`, or of the only interface that has frames.
+pub fn recorded(path: &Path, port: Option<&str>, limits: Limits) -> Result<Recorded> {
     let mut recorded = Recorded::default();
     let mut problem = None;
     let mut chosen: Option<usize> = None;

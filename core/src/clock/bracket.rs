@@ -1,7 +1,8 @@
-//! Reads of a clock between two reads of the counter: the clock showed what it did somewhere between the two.
+//! Brackets: reads of a clock between two reads of the processor's counter. The clock had the value read at some
+//! moment between these two reads.
 //!
-//! The narrowest of several tries is kept, so that an interrupt between two reads costs a try and no accuracy. The
-//! bound is hard: it assumes nothing of where in the bracket the clock was read.
+//! The narrowest of several attempts is kept, so that an interrupt between two reads costs an attempt and no
+//! accuracy. The bound is strict: it assumes nothing about when within the bracket the clock was read.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ impl Bracket {
     }
 }
 
-/// The narrowest of `tries` (at least one) reads of `clock`, which must exist.
+/// The narrowest of `tries` (at least one) brackets of `clock`, which must exist.
 pub fn bracket(clock: libc::clockid_t, tries: u32) -> Bracket {
     narrowest(tries, || {
         let before = counter::fenced_ticks();

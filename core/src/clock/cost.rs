@@ -1,6 +1,7 @@
-//! What one read of each clock costs here, measured side by side.
+//! The cost of one read of each clock on this host, measured side by side.
 //!
-//! A figure of this moment and machine: for people and benchmarks, never for a decision.
+//! The figures hold for this moment and this host. They are shown to users and in benchmarks; nothing is decided by
+//! them.
 
 use std::hint::black_box;
 
@@ -10,21 +11,21 @@ use serde::Serialize;
 use crate::clock::{Clock, ClockFacts, counter, monotonic_ns};
 
 const READS: u64 = 1000;
-/// The least of so many runs: an interrupt only ever adds.
+/// The minimum of this many runs is kept, because an interrupt can only add time.
 const RUNS: usize = 40;
 
-/// ns a read; the counter's are `None` where it is not trusted.
+/// ns for each read. The figures of the counter are `None` if it is not trusted.
 #[derive(Clone, Debug, Serialize)]
 pub struct Costs {
     pub counter_ns: Option<f64>,
     pub counter_ordered_ns: Option<f64>,
-    /// The clock of waits and stamps: the counter brought to CLOCK_MONOTONIC, or the kernel's.
+    /// The clock for waits and stamps: the calibrated counter, or the kernel's clock.
     pub clock_ns: f64,
     pub clock_gettime_ns: f64,
     pub clock: ClockFacts,
 }
 
-/// Measures for about 5 ms.
+/// Measures all costs, which takes about 5 ms.
 pub fn costs() -> Costs {
     let trusted = counter::trusted().is_some();
     let mut clock = Clock::new();
@@ -37,7 +38,7 @@ pub fn costs() -> Costs {
     }
 }
 
-/// ns of one of many reads back to back.
+/// ns for one read among many reads back to back.
 pub(super) fn cost(mut read: impl FnMut() -> u64) -> f64 {
     let run = || {
         let begun_ns = monotonic_ns();
@@ -50,7 +51,7 @@ pub(super) fn cost(mut read: impl FnMut() -> u64) -> f64 {
     least_ns as f64 / READS as f64
 }
 
-/// `Costs` of this moment as JSON, measured for about 5 ms.
+/// `Costs` as JSON, measured in about 5 ms.
 #[pyfunction]
 #[pyo3(name = "clock_costs")]
 pub fn clock_costs(py: Python<'_>) -> PyResult<String> {

@@ -1,24 +1,26 @@
-//! The processor's own counter: how it is read, and where it may be trusted.
+//! The processor's counter: how it is read and where it can be trusted.
 //!
-//! Trusted is a counter that runs at one rate on all processors through every saving of power, and
-//! that the kernel itself keeps time by: its watchdog drops one that it finds unsteady.
+//! A counter is trusted if it runs at one rate on all processors in all power states and if the kernel uses it as its
+//! clock source: the watchdog of the kernel drops a counter that is not steady.
 
 use std::fs;
 
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// Name of this machine's trusted counter; `None` where stamps must come from the kernel.
+/// Name of the trusted counter of this host; `None` if stamps must come from the kernel.
 pub fn trusted() -> Option<&'static str> {
     let kernel = fs::read_to_string(CLOCKSOURCE).unwrap_or_default();
     (steady() && KEPT_TIME_BY.contains(&kernel.trim())).then_some(NAME)
 }
 
-/// Name of a counter that promises one rate, whether or not the kernel keeps time by it: what can be calibrated.
+/// Name of a counter that runs at one rate by its specification, whether or not the kernel uses it. Such a counter
+/// can be calibrated.
 pub fn promised() -> Option<&'static str> {
     steady().then_some(NAME)
 }
 
-/// Clock sources of the kernel that are this counter: against them it can only be compared with itself.
+/// Whether the kernel's clock source of this name is this counter. Against such a clock source the counter can only
+/// be compared with itself.
 pub fn is_kept_time_by(clock_source: &str) -> bool {
     KEPT_TIME_BY.contains(&clock_source)
 }
@@ -32,7 +34,7 @@ mod architecture {
     /// it does not move to another rate; a move in spite of that is found at the next anchor.
     pub const KEPT_TIME_BY: [&str; 2] = ["tsc", "kvm-clock"];
 
-    /// Invariant TSC (AMD APM 3 E.4.7, Intel SDM 3 §18.17.1) and RDTSCP.
+    /// Whether there are an invariant TSC (AMD APM 3 E.4.7, Intel SDM 3 §18.17.1) and RDTSCP.
     pub fn steady() -> bool {
         let most = __cpuid(0x8000_0000).eax;
         most >= 0x8000_0007

@@ -1,8 +1,9 @@
-//! Bounds of the difference between two cores' counters, by ping-pong between threads that are pinned to them.
+//! Bounds of the difference between the counters of two cores, by ping-pong between two threads that are pinned to
+//! the cores.
 //!
-//! A core that answers a signal reads its counter after the asking core did, and before that core reads again: each
-//! round bounds the difference from both sides, and bounds of many rounds are intersected. It gives no midpoint: the way
-//! there may take longer than the way back.
+//! A core that answers a signal reads its counter after the asking core did and before the asking core reads again.
+//! Each round therefore bounds the difference from both sides, and the bounds of many rounds are intersected. No
+//! midpoint is given, because the two directions may take different times.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -12,14 +13,14 @@ use serde::Serialize;
 use super::{counter, monotonic_ns};
 use crate::affinity;
 
-/// A round with a thread that does not run takes until it does.
+/// Longest time for one round: a thread that is not running has to be scheduled first.
 const PATIENCE_NS: u64 = 300_000_000;
-/// Before everybody else for some ms: each waits for the other.
+/// Both threads have priority over all others for some ms, because each waits for the other.
 const NICE: i32 = -20;
-/// Spins between two looks at the time.
+/// Spins between two checks of the time.
 const SPINS: u32 = 10_000;
 
-/// How much the counter of `core` is ahead of that of `reference`, in ticks.
+/// How far the counter of `core` is ahead of that of `reference`, in ticks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CrossCore {
     pub reference: usize,
@@ -31,11 +32,11 @@ pub struct CrossCore {
     pub round_trip: u64,
 }
 
-/// On a cache line of its own: two cores write to neighbours otherwise.
+/// A value on a cache line of its own, because two cores would otherwise write to the same line.
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Bounds for every core that this thread may run on against the first; empty with a single core.
+/// Bounds for every core that this thread may run on, against the first such core; empty with a single core.
 pub fn cross_core(rounds: u64) -> Vec<CrossCore> {
     let cores = affinity::allowed().unwrap_or_default();
     let Some((&reference, others)) = cores.split_first() else {
@@ -47,7 +48,7 @@ pub fn cross_core(rounds: u64) -> Vec<CrossCore> {
         .collect()
 }
 
-/// `None` if the two threads never ran side by side.
+/// `None` if the two threads never ran at the same time.
 fn between(reference: usize, core: usize, rounds: u64) -> Option<CrossCore> {
     let asked = Line(AtomicU64::new(0));
     let answered = Line(AtomicU64::new(0));
@@ -103,7 +104,7 @@ fn between(reference: usize, core: usize, rounds: u64) -> Option<CrossCore> {
     })
 }
 
-/// Intersected over rounds. `low` above `high` means that the counters do not keep one difference.
+/// The bounds intersected over all rounds. If `low` is above `high`, the difference of the counters is not constant.
 #[derive(Debug)]
 struct Bounds {
     low: i64,

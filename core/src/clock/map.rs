@@ -1,8 +1,8 @@
-//! The line that brings readings of another clock to CLOCK_MONOTONIC, and how well it is known.
+//! The line that converts readings of another clock to CLOCK_MONOTONIC, and its uncertainty.
 //!
-//! A reading says: the source showed `source` while CLOCK_MONOTONIC was between `low_ns` and `high_ns`. A
-//! source shows whole units, rounded down, and a unit may be 42 ns long (24 MHz). All that is kept are such bounds; they
-//! are carried on by the bounds of the rate and intersected with each new reading. It reads no clock.
+//! A reading says: the source showed `source` while CLOCK_MONOTONIC was between `low_ns` and `high_ns`. A source
+//! shows whole units, rounded down, and a unit may be 42 ns long (24 MHz). Only such bounds are stored. They are
+//! extrapolated with the bounds of the rate and intersected with each new reading. This file never reads a clock.
 
 /// A source's value between two readings of CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,25 +18,27 @@ impl Reading {
     }
 }
 
-/// What a further reading said of the line.
+/// The result of a further reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Taken {
     Agreed,
-    /// The rate changed (NTP slews CLOCK_MONOTONIC): the line was so far outside the reading's bounds.
+    /// The rate changed (NTP slews CLOCK_MONOTONIC). The value is the distance of the line from the bounds of the
+    /// reading.
     Missed {
         by_ns: f64,
     },
-    /// No slewing explains it: one of the clocks was stepped, or the source cannot be trusted.
+    /// Slewing cannot explain the difference: one of the clocks was stepped, or the source cannot be trusted.
     Stepped {
         by_ns: f64,
     },
 }
 
-/// The rate is measured between readings at least so far apart, once there are such, and hardly ever twice as far.
+/// The rate is measured between readings that are at least this far apart, as soon as there are such readings, and
+/// rarely more than twice as far.
 const BASELINE_NS: u64 = 500_000_000;
-/// How much the rate may wander from one reading to the next without a word.
+/// Largest relative change of the rate between two readings that is not reported.
 const WANDER: f64 = 1e-7;
-/// The kernel slews by 500 ppm at most; more, beyond a scheduler's share of ns, is a step.
+/// The kernel slews by at most 500 ppm. A larger change, after an allowance of some ns for the scheduler, is a step.
 const SLEW: f64 = 1e-3;
 const STEP_NS: f64 = 1000.0;
 /// 2^32: fractions of a ns in a ns.
@@ -45,12 +47,13 @@ const FRACTIONS: f64 = 4_294_967_296.0;
 /// monotonic = base + (source - anchor) * rate, each with its bounds.
 #[derive(Clone, Debug)]
 pub struct Map {
-    /// Far end of the baseline, and the reading that will be it.
+    /// The reading at the far end of the baseline, and the reading that will replace it.
     first: Reading,
     next: Reading,
-    /// Latest reading, when its unit began: its bounds intersected with those carried on from before.
+    /// The latest reading, at the time at which its unit began. Its bounds are intersected with those extrapolated
+    /// from earlier readings.
     anchor: Reading,
-    /// ns per unit of the source: least, most.
+    /// Bounds of the rate in ns per unit of the source: least, most.
     rate: (f64, f64),
     base_ns: u64,
     /// 2^-32 ns per unit.
@@ -58,7 +61,8 @@ pub struct Map {
 }
 
 impl Map {
-    /// A line through two readings, the second later. `None` if they are too near each other to tell a rate.
+    /// A line through two readings, the second of which is later. `None` if they are too close together to give a
+    /// rate.
     pub fn new(first: Reading, second: Reading) -> Option<Self> {
         if second.source <= first.source || second.low_ns <= first.high_ns {
             return None;
@@ -76,7 +80,7 @@ impl Map {
         Some(map)
     }
 
-    /// Takes a later reading, from which on the line is drawn anew. One at the same unit is passed over.
+    /// Takes a later reading and anchors the line there. A reading of the same unit is ignored.
     pub fn take(&mut self, reading: Reading) -> Taken {
         if reading.source == self.anchor.source {
             return Taken::Agreed;
@@ -93,7 +97,8 @@ impl Map {
         let wander_ns = units * self.rate.1 * WANDER;
         let low_ns = units * self.rate.0 - wander_ns;
         let high_ns = self.anchor.width_ns() as f64 + units * self.rate.1 + wander_ns;
-        // Relative to the old anchor: an f64 holds no absolute ns of a host that is up for 100 days.
+        // Times are relative to the old anchor, because an f64 cannot hold absolute ns of a host that has run for 100
+        // days.
         let read_high_ns = reading.high_ns as f64 - origin as f64;
         let read_low_ns = read_high_ns - reading.width_ns() as f64 - self.rate.1;
         let by_ns = (low_ns - read_high_ns).max(read_low_ns - high_ns);
@@ -112,7 +117,7 @@ impl Map {
             self.anchor = began(reading, self.rate);
             Taken::Stepped { by_ns }
         } else {
-            // The old rate is worth nothing now: only the way from the last anchor tells the new one.
+            // The old rate does not hold any more; the new one follows from the time since the last anchor only.
             let before = self.anchor;
             self.rate = rate(&before, &reading);
             (self.first, self.next) = (before, reading);
@@ -142,12 +147,12 @@ impl Map {
         (ns / self.rate.1) as u64
     }
 
-    /// How far the baseline of the rate reaches.
+    /// Length of the baseline of the rate.
     pub fn baseline_ns(&self) -> u64 {
         self.anchor.low_ns.saturating_sub(self.first.high_ns)
     }
 
-    /// The line is off by no more than this, `ns` after the latest reading, unless the rate changed since.
+    /// Largest error of the line, `ns` after the latest reading, if the rate has not changed since.
     pub fn bound_ns(&self, ns: f64) -> f64 {
         let relative = (self.rate.1 - self.rate.0) / (self.rate.1 + self.rate.0);
         self.anchor.width_ns() as f64 / 2.0 + self.rate.1 + ns * (relative + WANDER)
@@ -170,7 +175,7 @@ impl Map {
     }
 }
 
-/// The unit that a reading found may have begun up to its whole length before.
+/// Extends a reading: the unit that it found may have begun up to its whole length earlier.
 fn began(reading: Reading, rate: (f64, f64)) -> Reading {
     Reading {
         low_ns: reading.low_ns.saturating_sub(rate.1.ceil() as u64),

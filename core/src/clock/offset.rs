@@ -1,14 +1,14 @@
-//! What separates CLOCK_REALTIME from CLOCK_MONOTONIC, for stamps that the kernel takes on the former.
+//! The difference between CLOCK_REALTIME and CLOCK_MONOTONIC, for stamps that the kernel takes with CLOCK_REALTIME.
 //!
-//! Both clocks of Linux are slewed alike and differ by a constant until somebody steps the
-//! time of day. It never assumes that a step does not happen.
+//! Linux slews both clocks alike, so they differ by a constant until the time of day is stepped. This file never
+//! assumes that no step happens.
 
 use super::{monotonic_ns, read};
 
-/// What to take from a CLOCK_REALTIME stamp to have it on CLOCK_MONOTONIC.
+/// What is subtracted from a CLOCK_REALTIME stamp to convert it to CLOCK_MONOTONIC.
 ///
-/// Each reading bounds the difference from both sides; the bounds of many readings are
-/// intersected, which leaves a few ns. Bounds that exclude each other mean a step.
+/// Each reading bounds the difference from both sides. The bounds of many readings are intersected, which leaves a
+/// few ns. Bounds that exclude each other show a step.
 #[derive(Debug)]
 pub struct RealtimeOffset {
     low_ns: i64,
@@ -32,7 +32,7 @@ impl RealtimeOffset {
         offset
     }
 
-    /// Takes another reading; call it now and then while stamps are converted.
+    /// Takes another reading. It must be called from time to time while stamps are converted.
     pub fn track(&mut self) {
         let before_ns = monotonic_ns() as i64;
         let real_ns = read(libc::CLOCK_REALTIME) as i64;

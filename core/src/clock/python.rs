@@ -1,4 +1,4 @@
-//! The clocks as Python reads them: measurements as JSON, brackets as tuples.
+//! The functions on clocks that Python calls: measurements as JSON, brackets as tuples.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::single_shot::{Measurement, SourceCost, Tally, empty};
 use super::stall::{Stalls, stalls};
 use super::{counter, monotonic_ns, source};
 
-/// What the rate is measured over where it is only needed to show ticks as ns.
+/// Time over which the rate is measured where it is only used to show ticks as ns.
 const RATE_NS: u64 = 20_000_000;
 
 /// Everything that `keisoku clock cost` measures.
@@ -106,7 +106,7 @@ pub fn clock_brackets(
     Ok(found.iter().map(plain).collect())
 }
 
-/// The counter, after everything before and before everything after.
+/// The counter, read after all earlier instructions and before all later ones.
 #[pyfunction]
 pub fn clock_ticks() -> u64 {
     counter::fenced_ticks()

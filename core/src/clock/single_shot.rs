@@ -1,21 +1,21 @@
-//! What a single read costs: the time of each read by itself, between two fenced reads of the counter.
+//! The cost of a single read: the time of each read, between two fenced reads of the counter.
 //!
-//! Values are kept as they are, with how often each came: the counter's steps stay visible, and so does the
-//! longest read. The empty bracket is measured alike and never taken off here.
+//! The values are stored unchanged with the frequency of each, so that the steps of the counter and the longest read
+//! stay visible. The empty bracket is measured in the same way and is never subtracted here.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use serde::Serialize;
 
-use super::source::{Source, Visitor};
+use super::source::{TimeSource, Visitor};
 use super::steps::{Steps, steps};
 use super::{cost, counter};
 
-/// How often each value came, in ascending order: (value, count).
+/// Values and how often each occurred, in ascending order: (value, count).
 pub type Tally = Vec<(u64, u64)>;
 
-/// One source.
+/// The measurement of one time source.
 #[derive(Clone, Debug, Serialize)]
 pub struct SourceCost {
     pub name: &'static str,
@@ -28,14 +28,14 @@ pub struct SourceCost {
     pub steps: Steps,
 }
 
-/// Bulk, single and steps of each source that it is shown.
+/// Measures bulk cost, single reads and steps of each source.
 pub struct Measurement {
     pub reads: usize,
     pub found: Vec<SourceCost>,
 }
 
 impl Visitor for Measurement {
-    fn visit(&mut self, source: Source, read: impl Fn() -> u64) {
+    fn visit(&mut self, source: TimeSource, read: impl Fn() -> u64) {
         self.found.push(SourceCost {
             name: source.name,
             ticks: source.ticks,

@@ -1,31 +1,31 @@
-//! Every way to read the time that this machine offers, by name.
+//! All time sources of this host, by name.
 //!
-//! Each is handed over as the function it is, so that a loop over its reads has no call through a pointer in it.
+//! Each is passed as a concrete function, so that a loop over its reads contains no call through a pointer.
 
 use std::hint::black_box;
 
 use super::{counter, read};
 
-/// Does the same with every source.
+/// Something that is done with every time source.
 pub trait Visitor {
     /// `read` returns ns, or the counter's ticks.
-    fn visit(&mut self, source: Source, read: impl Fn() -> u64);
+    fn visit(&mut self, source: TimeSource, read: impl Fn() -> u64);
 }
 
-/// A name for people, and what a read's number means.
+/// The name of a source for users, and the unit of its reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct TimeSource {
     pub name: &'static str,
     pub ticks: bool,
 }
 
-impl Source {
+impl TimeSource {
     const fn counter(name: &'static str) -> Self {
-        Source { name, ticks: true }
+        TimeSource { name, ticks: true }
     }
 
     const fn kernel(name: &'static str) -> Self {
-        Source { name, ticks: false }
+        TimeSource { name, ticks: false }
     }
 }
 
@@ -56,14 +56,14 @@ const COUNTER: [&str; 3] = ["", "", ""];
 /// Shows the visitor every source of this machine, the cheapest kind first.
 pub fn each(visitor: &mut impl Visitor) {
     if counter::promised().is_some() {
-        visitor.visit(Source::counter(COUNTER[0]), counter::unordered_ticks);
-        visitor.visit(Source::counter(COUNTER[1]), counter::ticks);
-        visitor.visit(Source::counter(COUNTER[2]), counter::fenced_ticks);
+        visitor.visit(TimeSource::counter(COUNTER[0]), counter::unordered_ticks);
+        visitor.visit(TimeSource::counter(COUNTER[1]), counter::ticks);
+        visitor.visit(TimeSource::counter(COUNTER[2]), counter::fenced_ticks);
     }
     for (name, clock) in FAST {
-        visitor.visit(Source::kernel(name), || read(black_box(clock)));
+        visitor.visit(TimeSource::kernel(name), || read(black_box(clock)));
     }
-    visitor.visit(Source::kernel("gettimeofday"), time_of_day);
+    visitor.visit(TimeSource::kernel("gettimeofday"), time_of_day);
     for (name, clock) in [
         (
             "CLOCK_MONOTONIC by a real system call",
@@ -71,14 +71,14 @@ pub fn each(visitor: &mut impl Visitor) {
         ),
         ("CLOCK_REALTIME by a real system call", libc::CLOCK_REALTIME),
     ] {
-        visitor.visit(Source::kernel(name), || called(black_box(clock)));
+        visitor.visit(TimeSource::kernel(name), || called(black_box(clock)));
     }
     for (name, clock) in CPU_TIME {
-        visitor.visit(Source::kernel(name), || read(black_box(clock)));
+        visitor.visit(TimeSource::kernel(name), || read(black_box(clock)));
     }
 }
 
-/// As E2 read the time: µs, here by the C library.
+/// `gettimeofday` of the C library, in µs: the clock that the study e2 (`keisoku/studies`) compares with others.
 fn time_of_day() -> u64 {
     let mut time = libc::timeval {
         tv_sec: 0,
@@ -89,7 +89,7 @@ fn time_of_day() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
 }
 
-/// Without the vDSO.
+/// Reads a clock with a system call, without the vDSO.
 fn called(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,

@@ -1,14 +1,14 @@
-//! How often and for how long a thread that only reads the counter is held up: by interrupts, by the hypervisor, by
-//! other threads. What a single-shot figure's tail is made of.
+//! How often and for how long a thread that only reads the counter is interrupted: by interrupts, the hypervisor or
+//! other threads. These stalls cause the tail of the distribution of single reads.
 
 use serde::Serialize;
 
 use super::counter;
 
-/// Fractions of a second: 1, 10 and 100 µs.
+/// The three limits of a long stall, as fractions of a second: 1, 10 and 100 µs.
 const LONG_PER_S: [u64; 3] = [1_000_000, 100_000, 10_000];
 
-/// In ticks.
+/// Stalls, with durations in ticks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stalls {
     pub elapsed: u64,
@@ -31,7 +31,7 @@ impl Stalls {
     }
 }
 
-/// Looks for `duration` ticks at a counter that makes `ticks_per_s`.
+/// Reads for `duration` ticks a counter that makes `ticks_per_s`.
 pub fn stalls(duration: u64, ticks_per_s: f64) -> Stalls {
     let long = LONG_PER_S.map(|part| (ticks_per_s / part as f64) as u64);
     let mut found = Stalls::default();

@@ -1,19 +1,19 @@
-//! By how much a source moves from one read to the next: its resolution as it is, and whether it ever goes back.
+//! The steps of a time source from one read to the next: its true resolution, and whether it ever goes backwards.
 //!
-//! Reads are back to back on one thread. What the steps mean is for analysis (`keisoku/clock/cost/resolution.py`).
+//! Reads are back to back on one thread. `keisoku/clock/cost/resolution.py` interprets the steps.
 
 use serde::Serialize;
 
 use super::monotonic_ns;
 use super::single_shot::{Tally, tally};
 
-/// A coarse clock steps once in 1 to 10 ms: so long it is looked at, unless it steps often.
+/// A coarse clock steps once in 1 to 10 ms, so it is read for this long unless it steps often.
 const LOOKED_AT_NS: u64 = 100_000_000;
 const STEPS_ENOUGH: usize = 1000;
-/// Reads between two looks at the time.
+/// Reads between two checks of the time.
 const BATCH: usize = 1000;
 
-/// In the unit of the source.
+/// The steps in the unit of the source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Steps {
     pub reads: u64,

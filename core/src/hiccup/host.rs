@@ -1,4 +1,5 @@
-//! What the kernel tells of cores: steal, heat, frequency; and its clock source. Reads, never sets.
+//! What the kernel reports of cores: steal time, heat, frequency; and its clock source. This file reads settings and
+//! never changes them.
 
 use std::fs::read_to_string;
 
@@ -9,34 +10,34 @@ const CPUS: &str = "/sys/devices/system/cpu";
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// A reading of counters that only grow, and of settings.
-pub struct Host {
-    cores: Vec<Reading>,
+/// A reading of counters that only grow, and of settings of the host.
+pub struct HostState {
+    cores: Vec<CoreState>,
     pub throttling: Option<Quota>,
     pub clock_source: String,
 }
 
-struct Reading {
+struct CoreState {
     cpu: usize,
     steal_ns: Option<u64>,
     heat_events: Option<u64>,
     frequency_khz: Option<u64>,
 }
 
-impl Host {
+impl HostState {
     pub fn read(cpus: &[usize]) -> Self {
         let statistics = read_to_string("/proc/stat").unwrap_or_default();
         let number = |cpu: usize, file: &str| {
             let text = read_to_string(format!("{CPUS}/cpu{cpu}/{file}")).ok()?;
             text.trim().parse().ok()
         };
-        let cores = cpus.iter().map(|&cpu| Reading {
+        let cores = cpus.iter().map(|&cpu| CoreState {
             cpu,
             steal_ns: steal_ticks(&statistics, cpu).map(|ticks| ticks * tick_ns()),
             heat_events: number(cpu, "thermal_throttle/core_throttle_count"),
             frequency_khz: number(cpu, "cpufreq/scaling_cur_freq"),
         });
-        Host {
+        HostState {
             cores: cores.collect(),
             throttling: quota(),
             clock_source: read_to_string(CLOCK_SOURCE)
@@ -47,7 +48,7 @@ impl Host {
     }
 
     /// What changed on each core since `before`, a reading of the same cores.
-    pub fn since(&self, before: &Host) -> Vec<Core> {
+    pub fn since(&self, before: &HostState) -> Vec<Core> {
         let change = |after: Option<u64>, before: Option<u64>| Some(after?.saturating_sub(before?));
         let both = self.cores.iter().zip(&before.cores);
         both.map(|(after, before)| Core {
@@ -61,7 +62,7 @@ impl Host {
     }
 }
 
-/// What /proc/stat counts in: 10 ms on every common kernel, whatever its timer's frequency.
+/// The unit of /proc/stat: 10 ms on every common kernel, whatever the frequency of its timer.
 pub fn tick_ns() -> u64 {
     // SAFETY: sysconf takes a number and touches no memory of ours.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn this_kernel_tells_of_its_cores() {
         let cpus = crate::affinity::allowed().unwrap();
-        let (before, after) = (Host::read(&cpus), Host::read(&cpus));
+        let (before, after) = (HostState::read(&cpus), HostState::read(&cpus));
         let cores = after.since(&before);
         assert_eq!(cores.len(), cpus.len());
         assert!(cores.iter().all(|core| core.steal_ns.is_some()));

@@ -1,14 +1,15 @@
-//! CPU quotas of this process's control groups, of version 1 or 2, up to the root. Reads, never sets.
+//! CPU quotas of the control groups of this process, of version 1 or 2, up to the root. This file reads quotas and
+//! never sets one.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// What quotas took from the process's control groups during a span.
+/// The time for which quotas stopped the process's control groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Throttling {
-    /// Periods of a quota that ended with threads stopped.
+    /// Periods of a quota that ended with stopped threads.
     pub periods: u64,
     /// For how long, summed over cores.
     pub stopped_ns: u64,
@@ -27,7 +28,7 @@ impl Throttling {
     }
 }
 
-/// None where the process sees no control group with a CPU controller.
+/// None if the process sees no control group with a CPU controller.
 pub fn quota() -> Option<Quota> {
     let mounts = read_to_string("/proc/self/mountinfo").ok()?;
     let groups = read_to_string("/proc/thread-self/cgroup").ok()?;
@@ -45,8 +46,8 @@ pub fn quota() -> Option<Quota> {
     total
 }
 
-/// The folders of the process's groups that may have a quota, each with all its ancestors: a quota above
-/// stops those below, but is counted above only.
+/// The folders of the process's groups that may have a quota, each with all its ancestors: a quota of an ancestor
+/// stops the groups below it and is counted at the ancestor only.
 fn folders(mounts: &str, groups: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for group in groups.lines() {

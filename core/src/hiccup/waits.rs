@@ -1,18 +1,19 @@
-//! What one thread had to wait for while it wanted to run, by the kernel's own exact accounts.
+//! How long one thread had to wait while it was ready to run, from the exact accounts of the kernel.
 //!
-//! Concerns the calling thread only; costs two reads of /proc at the begin and at the end.
+//! It concerns the calling thread only and costs two reads of /proc at the beginning and at the end.
 
 use serde::Serialize;
 
-/// One thread of the tester over its part of a trial.
+/// One thread of the tester during its part of a trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct Thread {
     pub role: String,
     /// Time on a CPU.
     pub ran_ns: u64,
-    /// Time it could have run but waited for other threads on its CPU; None if the kernel does not tell.
+    /// Time for which it was ready to run but waited for other threads on its CPU; None if the kernel does not report
+    /// it.
     pub run_delay_ns: Option<u64>,
-    /// Times it was put aside although it wanted to go on.
+    /// How often the scheduler took the CPU away from it although it was ready to run.
     pub involuntary_switches: u64,
 }
 

@@ -1,8 +1,9 @@
-//! `Arrivals`: when the requests of an open loop fall due, and which file each asks for. Seeded; it reads no clock.
+//! `Arrivals`: when the requests of an open loop fall due, and which file each requests. It depends on a seed and
+//! never reads a clock.
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// SplitMix64.
+/// The generator SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Draws(u64);
 
@@ -21,7 +22,7 @@ impl Draws {
     }
 }
 
-/// Times in ns since the beginning, never falling.
+/// Due times in ns since the beginning, in ascending order.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     gap_ns: f64,
@@ -31,7 +32,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Those of thread `number` of `threads`, which together make `per_second`.
+    /// The arrivals of thread `number` of `threads`, which together make `per_second`.
     pub fn new(per_second: f64, poisson: bool, number: usize, threads: usize, seed: u64) -> Self {
         let gap_ns = 1e9 * threads as f64 / per_second;
         let mut made = Arrivals {

@@ -4,25 +4,25 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use super::answer::Answer;
+use super::response::Response;
 
 /// A request that is under way.
 #[derive(Debug)]
 pub struct Request {
-    /// From when it is timed.
+    /// The time from which its latency is counted.
     pub since_ns: u64,
     /// When it was begun, which in an open loop may be later.
     pub begun_ns: u64,
     /// Which of the plan's files.
     pub path: usize,
     pub sent: usize,
-    pub answer: Answer,
+    pub response: Response,
 }
 
 /// How far a connection has come.
 #[derive(Debug)]
 pub enum Step {
-    /// The kernel has nothing more to give or room to take.
+    /// The kernel has no more data and no more room.
     Waits,
     Answered,
     /// The server has closed, and no request was under way.
@@ -41,10 +41,10 @@ pub enum Failure {
 pub struct Connection {
     socket: OwnedFd,
     pub request: Option<Request>,
-    /// When `connect` was called, until the connection is there.
+    /// When `connect` was called; `None` once the connection is established.
     pub connecting_ns: Option<u64>,
     pub received: u64,
-    /// Its answer has come, but not the server's end of the connection.
+    /// The response has arrived, but the server has not closed the connection yet.
     pub lingers: bool,
 }
 
@@ -90,7 +90,8 @@ impl Connection {
         self.socket.as_raw_fd()
     }
 
-    /// Sends and receives what can be; `texts` are the requests by file, `room` is used for what comes in.
+    /// Sends and receives as much as possible now. `texts` are the requests by file; `room` is a buffer for what is
+    /// received.
     pub fn step(&mut self, texts: &[Vec<u8>], room: &mut [u8]) -> Step {
         while let Some(request) = &self.request {
             let rest = &texts[request.path][request.sent..];
@@ -129,19 +130,19 @@ impl Connection {
                 if got == 0 {
                     return Step::Closed;
                 }
-                // Nobody asked for this.
+                // A response without a request.
                 return Step::Failed(Failure::Malformed);
             };
             if got == 0 {
-                return match request.answer.end() {
+                return match request.response.end() {
                     Ok(()) => Step::Answered,
                     Err(_) => Step::Failed(Failure::Broken),
                 };
             }
-            if request.answer.take(&room[..got as usize]).is_err() {
+            if request.response.take(&room[..got as usize]).is_err() {
                 return Step::Failed(Failure::Malformed);
             }
-            if request.answer.is_done() {
+            if request.response.is_done() {
                 return Step::Answered;
             }
         }

@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 
 use super::{Plan, Stop};
 
-/// A load of HTTP requests by the plan in JSON (`Plan`); it ends by itself, by `stop()` or with the object.
+/// A load of HTTP requests according to a plan in JSON (`Plan`). It ends by itself, by `stop()` or with the object.
 ///
-/// Raises ValueError for a plan that is none, OSError if its threads cannot be started.
+/// Raises ValueError for an invalid plan, OSError if its threads cannot be started.
 #[pyclass(frozen)]
 pub struct HttpLoad {
     load: Mutex<Option<super::HttpLoad>>,
@@ -33,15 +33,15 @@ impl HttpLoad {
         })
     }
 
-    /// Waits for the end; what was seen, as JSON of `Outcome`. Raises RuntimeError the second time, OSError if a
-    /// thread could not go on.
+    /// Waits for the end and returns what was seen, as JSON of `LoadCounts`. Raises RuntimeError the second time,
+    /// OSError if a thread failed.
     fn finish(&self, py: Python<'_>) -> PyResult<String> {
         let load = self.lock().take();
         let load = load.ok_or_else(|| PyRuntimeError::new_err("the load is finished"))?;
-        let outcome = py
+        let counts = py
             .detach(|| load.finish())
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        outcome
+        counts
             .to_json()
             .map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }

@@ -1,4 +1,4 @@
-//! One thread of a load: its share of the connections, an epoll, and what it saw.
+//! One thread of a load: its share of the connections, its epoll descriptor, and what it saw.
 
 use std::collections::VecDeque;
 use std::io;
@@ -6,28 +6,28 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use super::Shared;
-use super::answer::Answer;
 use super::arrivals::{Arrivals, Draws};
 use super::connection::{Connection, Failure, Request, Step};
-use super::outcome::Outcome;
+use super::load_counts::LoadCounts;
+use super::response::Response;
 
 const EVENTS: usize = 256;
-/// How often timeouts are looked for; whoever failed waits as long before he tries again.
+/// Interval between two checks for timeouts; a connection that failed waits for the same time before it tries again.
 const SCAN_NS: u64 = 100_000_000;
 const ROOM: usize = 256 * 1024;
 
-/// Runs thread `number` to the end of its load. Must be called in the client's namespace.
-pub fn run(shared: &Shared, number: usize) -> io::Result<Outcome> {
+/// Runs thread `number` to the end of its load. It must be called in the namespace of the client.
+pub fn run(shared: &Shared, number: usize) -> io::Result<LoadCounts> {
     let mut worker = Worker::new(shared, number)?;
     // SAFETY: changes the timer slack of this thread only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     let cpu_ns = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     worker.wait_for_beginning();
-    worker.outcome.began_ns = worker.begin_ns;
+    worker.counts.began_ns = worker.begin_ns;
     worker.serve()?;
-    worker.outcome.ended_ns = now_ns();
-    worker.outcome.cpu_ns = clock(libc::CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
-    Ok(worker.outcome)
+    worker.counts.ended_ns = now_ns();
+    worker.counts.cpu_ns = clock(libc::CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+    Ok(worker.counts)
 }
 
 struct Worker<'a> {
@@ -47,7 +47,7 @@ struct Worker<'a> {
     end_ns: u64,
     exhausted: bool,
     room: Vec<u8>,
-    outcome: Outcome,
+    counts: LoadCounts,
 }
 
 impl<'a> Worker<'a> {
@@ -105,7 +105,7 @@ impl<'a> Worker<'a> {
             end_ns,
             exhausted: false,
             room: vec![0; ROOM],
-            outcome: Outcome::default(),
+            counts: LoadCounts::default(),
         })
     }
 
@@ -143,12 +143,12 @@ impl<'a> Worker<'a> {
             self.wait(until.saturating_sub(now_ns()))?;
         }
         self.fall_due(now_ns().min(self.end_ns));
-        self.outcome.unsent += self.due.len() as u64;
+        self.counts.unsent += self.due.len() as u64;
         let under_way = |slot: &&Option<Connection>| {
             slot.as_ref()
                 .is_some_and(|connection| connection.request.is_some())
         };
-        self.outcome.given_up += self.slots.iter().filter(under_way).count() as u64;
+        self.counts.given_up += self.slots.iter().filter(under_way).count() as u64;
         Ok(())
     }
 
@@ -165,7 +165,7 @@ impl<'a> Worker<'a> {
             while let (Some(&due), Some(slot)) = (self.due.front(), self.free.last().copied()) {
                 self.due.pop_front();
                 self.free.pop();
-                self.outcome
+                self.counts
                     .lag
                     .record((now_ns() - due.min(now_ns())) as i64);
                 self.begin(slot, due);
@@ -199,7 +199,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Whether there is one more request to make; if so it counts as begun.
+    /// Whether there is another request to make; if so, it counts as begun.
     fn another(&mut self) -> bool {
         let Some(most) = self.shared.plan.requests else {
             return true;
@@ -217,14 +217,14 @@ impl<'a> Worker<'a> {
             begun_ns,
             path: path.min(self.texts.len() - 1),
             sent: 0,
-            answer: Answer::default(),
+            response: Response::default(),
         };
         let kept = self.slots[slot].is_some();
         if !kept {
             match self.connect(slot, begun_ns) {
                 Ok(connection) => self.slots[slot] = Some(connection),
                 Err(_) => {
-                    self.outcome.failures.local += 1;
+                    self.counts.failures.local += 1;
                     self.paused.push(slot);
                     return;
                 }
@@ -287,14 +287,14 @@ impl<'a> Worker<'a> {
                 && !failed
                 && let Some(since) = connection.connecting_ns.take()
             {
-                self.outcome.connecting.record((now_ns() - since) as i64);
+                self.counts.connecting.record((now_ns() - since) as i64);
             }
             self.advance(slot);
         }
         Ok(())
     }
 
-    /// Takes a connection as far as it gets now.
+    /// Lets a connection send and receive as much as possible now.
     fn advance(&mut self, slot: usize) {
         while let Some(connection) = &mut self.slots[slot] {
             match connection.step(&self.texts, &mut self.room) {
@@ -308,13 +308,13 @@ impl<'a> Worker<'a> {
                 Step::Closed => {
                     let taken = self.slots[slot].take();
                     self.keep_bytes(taken);
-                    // A kept connection that the server closed was free already.
+                    // A kept connection that the server closed may be in the list already.
                     if !self.free.contains(&slot) {
                         self.free.push(slot);
                     }
                 }
                 Step::Failed(failure) => {
-                    let failures = &mut self.outcome.failures;
+                    let failures = &mut self.counts.failures;
                     *match failure {
                         Failure::Refused => &mut failures.refused,
                         Failure::Broken => &mut failures.broken,
@@ -326,7 +326,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Counts an answer; true if the connection is kept and free for another request.
+    /// Counts a response. Returns true if the connection is kept and free for another request.
     fn answered(&mut self, slot: usize) -> bool {
         let now = now_ns();
         let Some(connection) = &mut self.slots[slot] else {
@@ -336,23 +336,23 @@ impl<'a> Worker<'a> {
             return false;
         };
         let bytes = std::mem::take(&mut connection.received);
-        let outcome = &mut self.outcome;
-        outcome.completed += 1;
-        outcome.refusals += u64::from(request.answer.status >= 400);
-        outcome.body_bytes += request.answer.body_bytes;
-        outcome.bytes += bytes;
-        outcome
+        let counts = &mut self.counts;
+        counts.completed += 1;
+        counts.refusals += u64::from(request.response.status >= 400);
+        counts.body_bytes += request.response.body_bytes;
+        counts.bytes += bytes;
+        counts
             .latency
             .record((now - request.since_ns.min(now)) as i64);
         let number = (now - self.begin_ns) / (self.shared.plan.slice_ms * 1_000_000);
-        let slice = outcome.slice(number as usize);
+        let slice = counts.slice(number as usize);
         slice.completed += 1;
         slice.bytes += bytes;
-        self.shared.plan.keep_alive && !request.answer.closes
+        self.shared.plan.keep_alive && !request.response.closes
     }
 
     fn keep_bytes(&mut self, connection: Option<Connection>) {
-        self.outcome.bytes += connection.map_or(0, |connection| connection.received);
+        self.counts.bytes += connection.map_or(0, |connection| connection.received);
     }
 
     fn give_up(&mut self, slot: usize) {
@@ -371,11 +371,12 @@ impl<'a> Worker<'a> {
             };
             if let Some(request) = &connection.request {
                 if now > request.begun_ns + patience_ns {
-                    self.outcome.failures.timed_out += 1;
+                    self.counts.failures.timed_out += 1;
                     self.give_up(slot);
                 }
             } else if !self.shared.plan.keep_alive {
-                // It was answered, and the server was asked to close: it has had a whole scan's time for that.
+                // The response has arrived and the server was asked to close the connection; it has had the time of a
+                // whole scan.
                 if connection.lingers {
                     self.give_up(slot);
                 } else {

@@ -1,4 +1,4 @@
-//! The tester's hosts: which MAC address answers for which IP addresses. A table; it sends nothing.
+//! The tester's hosts: which MAC address answers for which IP addresses. This file holds a table and never sends.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,11 +6,11 @@ use serde::Deserialize;
 
 use super::message::Mac;
 
-/// One host, or a range of them.
+/// One host or a range of hosts.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Of the first address, such as "02:00:00:00:00:01".
+    /// MAC address of the first IP address, such as "02:00:00:00:00:01".
     pub mac: String,
     pub first: IpAddr,
     /// The last address of the range; absent: `first` alone.
@@ -27,7 +27,7 @@ struct Range {
     mac_step: u64,
 }
 
-/// All hosts of a port, sorted by address, versions apart.
+/// All hosts of a port, sorted by address, with a table for each IP version.
 #[derive(Default)]
 pub struct Hosts {
     v4: Vec<Range>,
@@ -75,7 +75,7 @@ impl Hosts {
         Ok(own)
     }
 
-    /// Who answers for `ip`; None if it is nobody of ours.
+    /// The MAC address that answers for `ip`; None if no host of the tester has that address.
     pub fn mac_of(&self, ip: IpAddr) -> Option<Mac> {
         let (ranges, wanted) = (self.of_version(ip), number(ip));
         let after = ranges.partition_point(|range| range.first <= wanted);

@@ -1,4 +1,5 @@
-//! What a responder needs of its interface: its own addresses, and a socket that sees neighbours' questions.
+//! What the responder needs of its interface: the interface's addresses, and a socket that receives neighbour
+//! requests.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -6,8 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::message::{ADVERTISEMENT, Mac, SOLICITATION};
+use crate::error::Result;
 use crate::netns;
-use crate::port::{Place, Result, packet_socket};
+use crate::port::{Place, packet_socket};
 
 /// Addresses for which the kernel answers by itself.
 pub struct Own {
@@ -66,8 +68,8 @@ fn addresses(name: &CStr) -> io::Result<Own> {
     Ok(own)
 }
 
-/// A socket that gets what neighbours ask and tell, and nothing else; with `every_mac` also what is sent to
-/// other MAC addresses than the interface's.
+/// A socket that receives neighbour requests and answers and nothing else; with `every_mac` also those sent to other
+/// MAC addresses than that of the interface.
 pub fn socket(place: &Place, every_mac: bool) -> Result<OwnedFd> {
     let index = place.index()?;
     packet_socket::open(place, true, |socket| {
@@ -82,7 +84,7 @@ pub fn socket(place: &Place, every_mac: bool) -> Result<OwnedFd> {
     })
 }
 
-/// Until the socket is closed.
+/// Sets a packet membership of the socket, which lasts until the socket is closed.
 fn join(socket: &OwnedFd, index: u32, kind: i32) -> io::Result<()> {
     let membership = libc::packet_mreq {
         mr_ifindex: index as i32,
@@ -94,9 +96,10 @@ fn join(socket: &OwnedFd, index: u32, kind: i32) -> io::Result<()> {
     packet_socket::set(socket, libc::SOL_PACKET, name, membership)
 }
 
-/// Lets ARP and neighbour discovery pass, so that test frames cost one run of this and no wake.
+/// Attaches a filter that accepts ARP and neighbour discovery only, so that a test frame costs one run of the filter
+/// and wakes no thread.
 ///
-/// Tagged frames do not pass: an answer would have to bear their tag.
+/// It does not accept tagged frames, because an answer would need the same tag.
 fn attach_filter(socket: &OwnedFd) -> io::Result<()> {
     const LOAD_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
     const LOAD_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;

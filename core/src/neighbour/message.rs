@@ -1,25 +1,26 @@
-//! ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861) frames: read and written, nothing else.
+//! Reads and writes frames of ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861).
 //!
-//! Bytes come from anybody: reading must never panic, whatever they are, and a frame that the RFCs
-//! have a host ignore is ignored. It knows no table and no socket.
+//! Received bytes may come from any sender, so reading never panics, and a frame that the RFCs tell a host to ignore
+//! is ignored. This file knows no table and no socket.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub type Mac = [u8; 6];
 
-/// Somebody of a link layer address and an IP address.
+/// A neighbour with its MAC address and its IP address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Party {
     pub mac: Mac,
     pub ip: IpAddr,
 }
 
-/// What a frame says.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Who has `target`? The asker's address is unspecified when it asks whether it may use the target.
+    /// A request for the MAC address of `target`. The address of the asker is unspecified in duplicate address
+    /// detection.
     Ask { asker: Party, target: IpAddr },
-    /// Here is somebody.
+    /// An answer or announcement of a neighbour.
     Tell(Party),
 }
 
@@ -33,7 +34,8 @@ const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
 const IPV6: usize = 40;
 const ICMPV6: u8 = 58;
-/// RFC 4861 §7.1.1: less means that a router forwarded it, so that it is no neighbour's.
+/// RFC 4861 §7.1.1: a smaller hop limit means that a router forwarded the packet, so that it does not come from a
+/// neighbour.
 const HOP_LIMIT: u8 = 255;
 pub const SOLICITATION: u8 = 135;
 pub const ADVERTISEMENT: u8 = 136;
@@ -45,10 +47,10 @@ const SOLICITED: u8 = 0x40;
 const OVERRIDE: u8 = 0x20;
 const BROADCAST: Mac = [0xFF; 6];
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1);
-/// Without FCS (IEEE 802.3 §3.2.7).
+/// Length of the shortest frame without FCS (IEEE 802.3 §3.2.7).
 const SHORTEST_FRAME: usize = 60;
 
-/// Reads a frame without FCS and without VLAN tags; None for everything that a host ignores.
+/// Reads a frame without FCS and without VLAN tags; None for every frame that a host ignores.
 pub fn read(frame: &[u8]) -> Option<Message> {
     let (header, payload) = frame.split_at_checked(ETHERNET)?;
     let source = array(header, 6)?;
@@ -74,7 +76,7 @@ fn read_arp(packet: &[u8]) -> Option<Message> {
         ip: IpAddr::V4(ip),
     };
     match operation {
-        // A question for one's own address is an announcement (RFC 5227 §3).
+        // A request for one's own address is an announcement (RFC 5227 §3).
         REQUEST if ip != target => Some(Message::Ask {
             asker: sender,
             target: IpAddr::V4(target),
@@ -84,7 +86,7 @@ fn read_arp(packet: &[u8]) -> Option<Message> {
     }
 }
 
-/// Validates as RFC 4861 §7.1.1 and §7.1.2 say.
+/// Reads and validates a neighbour discovery packet (RFC 4861 §7.1.1, §7.1.2).
 fn read_discovery(source_mac: Mac, packet: &[u8]) -> Option<Message> {
     let (header, rest) = packet.split_at_checked(IPV6)?;
     let length = usize::from(u16::from_be_bytes(array(header, 4)?));
@@ -145,7 +147,7 @@ struct Options {
 }
 
 impl Options {
-    /// RFC 4861 §4.6: type, length in units of 8 bytes, which must not be zero.
+    /// Reads options (RFC 4861 §4.6): type, then length in units of 8 bytes, which must not be zero.
     fn read(mut bytes: &[u8]) -> Option<Self> {
         let mut options = Options::default();
         while !bytes.is_empty() {
@@ -165,7 +167,7 @@ impl Options {
     }
 }
 
-/// The frame by which `from` asks who has `target`; None if the two are not of one IP version.
+/// The request of `from` for the MAC address of `target`; None if the two are not of one IP version.
 pub fn ask(from: Party, target: IpAddr) -> Option<Vec<u8>> {
     match (from.ip, target) {
         (IpAddr::V4(ip), IpAddr::V4(target)) => {
@@ -195,7 +197,7 @@ pub fn answer(me: Party, asker: Party) -> Option<Vec<u8>> {
             Some(arp(asker.mac, REPLY, (me.mac, ip), (asker.mac, to)))
         }
         (IpAddr::V6(ip), IpAddr::V6(to)) => {
-            // RFC 4861 §7.2.4: who has no address yet is told with all others.
+            // RFC 4861 §7.2.4: an asker without an address gets an answer to all nodes.
             let (to, flags) = if to.is_unspecified() {
                 (([0x33, 0x33, 0, 0, 0, 1], ALL_NODES), OVERRIDE)
             } else {
@@ -258,13 +260,13 @@ fn ethernet(to: Mac, from: Mac, ethertype: [u8; 2]) -> Vec<u8> {
     frame
 }
 
-/// RFC 4291 §2.7.1.
+/// The solicited-node address of `ip` (RFC 4291 §2.7.1).
 fn solicited_node(ip: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = ip.octets();
     Ipv6Addr::from([0xFF, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xFF, a, b, c])
 }
 
-/// RFC 4443 §2.3 over the pseudo header of RFC 8200 §8.1: zero for a message that bears the right one.
+/// The checksum of RFC 4443 §2.3 over the pseudo header of RFC 8200 §8.1: zero for a message with a correct checksum.
 fn checksum(source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) -> u16 {
     let pairs = |bytes: &[u8]| -> u64 {
         bytes
@@ -289,4 +291,147 @@ fn array<const LENGTH: usize>(bytes: &[u8], at: usize) -> Option<[u8; LENGTH]> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! Properties over arbitrary bytes, and frames that other software made.
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn party() -> impl Strategy<Value = Party> {
+        let mac = any::<Mac>().prop_map(|mut mac| {
+            mac[0] = mac[0] & 0xFC | 2;
+            mac
+        });
+        let unicast = prop_oneof![
+            (1u8..224, any::<[u8; 3]>()).prop_map(|(a, [b, c, d])| IpAddr::from([a, b, c, d])),
+            (0x2001u16..0xFE80, any::<[u16; 7]>())
+                .prop_map(|(a, [b, c, d, e, f, g, h])| IpAddr::from([a, b, c, d, e, f, g, h])),
+        ];
+        (mac, unicast).prop_map(|(mac, ip)| Party { mac, ip })
+    }
+
+    /// Frames that are almost valid: the bytes that decide are right more often than by chance.
+    fn likely() -> impl Strategy<Value = Vec<u8>> {
+        let valid =
+            (party(), party(), any::<bool>()).prop_filter_map("versions", |(a, b, asks)| {
+                if asks { ask(a, b.ip) } else { answer(a, b) }
+            });
+        let flips = proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
+        (valid, flips, 0usize..100).prop_map(|(mut frame, flips, cut)| {
+            for (at, byte) in flips {
+                *at.get_mut(&mut frame) = byte;
+            }
+            frame.truncate(cut);
+            frame
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        #[test]
+        fn no_bytes_make_it_panic(frame in proptest::collection::vec(any::<u8>(), 0..128)) {
+            let _ = read(&frame);
+        }
+
+        #[test]
+        fn no_nearly_right_bytes_make_it_panic(frame in likely()) {
+            let _ = read(&frame);
+        }
+
+        #[test]
+        fn what_is_written_is_read_again(a in party(), b in party()) {
+            prop_assume!(a.ip != b.ip);
+            match ask(a, b.ip) {
+                Some(frame) => prop_assert_eq!(read(&frame), Some(Message::Ask { asker: a, target: b.ip })),
+                None => prop_assert_ne!(a.ip.is_ipv4(), b.ip.is_ipv4()),
+            }
+            if let Some(frame) = answer(a, b) {
+                prop_assert_eq!(read(&frame), Some(Message::Tell(a)));
+            }
+        }
+
+        #[test]
+        fn a_wrong_byte_of_a_discovery_is_never_believed(ip in 1u128..=u128::MAX >> 8, at in 54usize..86, by in 1u8..) {
+            let a = Party { mac: DUT, ip: IpAddr::V6(Ipv6Addr::from_bits(ip)) };
+            let mut frame = answer(a, a).unwrap();
+            frame[at] ^= by;
+            prop_assert_eq!(read(&frame), None);
+        }
+    }
+
+    // Made by Scapy: ARP(op=1); ICMPv6ND_NS()/ICMPv6NDOptSrcLLAddr(); ICMPv6ND_NA(S=1, O=1)/ICMPv6NDOptDstLLAddr().
+    const ARP_FROM_SCAPY: &str =
+        "ffffffffffff026b7300010108060001080006040001026b73000101c6126301000000000000c6126305";
+
+    const SOLICITATION_FROM_SCAPY: &str = "3333ff000005026b7300010186dd6000000000203aff20010002000000630000000000000001ff0200000000000000000001ff0000058700c25b00000000200100020000006300000000000000050101026b73000101";
+    const ADVERTISEMENT_FROM_SCAPY: &str = "026b7300010102000000000586dd6000000000203aff20010002000000630000000000000005200100020000006300000000000000018800b26160000000200100020000006300000000000000050201020000000005";
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digits = hex.as_bytes().chunks(2);
+        digits
+            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+            .collect()
+    }
+
+    const DUT: Mac = [0x02, 0x6B, 0x73, 0, 1, 1];
+
+    #[test]
+    fn frames_made_by_scapy_are_understood() {
+        let asker = Party {
+            mac: DUT,
+            ip: IpAddr::from([198, 18, 99, 1]),
+        };
+        let target = IpAddr::from([198, 18, 99, 5]);
+        let frame = bytes(ARP_FROM_SCAPY);
+        assert_eq!(read(&frame), Some(Message::Ask { asker, target }));
+        assert_eq!(ask(asker, target).unwrap()[..frame.len()], frame);
+        let solicitation = bytes(SOLICITATION_FROM_SCAPY);
+        let asker = Party {
+            mac: DUT,
+            ip: "2001:2:0:63::1".parse().unwrap(),
+        };
+        let target = "2001:2:0:63::5".parse().unwrap();
+        assert_eq!(read(&solicitation), Some(Message::Ask { asker, target }));
+        assert_eq!(ask(asker, target).unwrap(), solicitation);
+        let me = Party {
+            mac: [0x02, 0, 0, 0, 0, 5],
+            ip: target,
+        };
+        assert_eq!(answer(me, asker).unwrap(), bytes(ADVERTISEMENT_FROM_SCAPY));
+    }
+
+    #[test]
+    fn who_asks_whether_an_address_is_free_is_told_with_all_others() {
+        let me = Party {
+            mac: DUT,
+            ip: "2001:2::5".parse().unwrap(),
+        };
+        let asker = Party {
+            mac: [2, 0, 0, 0, 0, 9],
+            ip: IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let frame = answer(me, asker).unwrap();
+        assert_eq!(frame[..6], [0x33, 0x33, 0, 0, 0, 1]);
+        assert_eq!(frame[58], OVERRIDE);
+        assert_eq!(read(&frame), Some(Message::Tell(me)));
+        let probe = Party {
+            mac: asker.mac,
+            ip: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        };
+        let target = IpAddr::from([198, 18, 0, 1]);
+        let question = ask(probe, target).unwrap();
+        assert_eq!(
+            read(&question),
+            Some(Message::Ask {
+                asker: probe,
+                target
+            })
+        );
+        let announcement = Party {
+            mac: DUT,
+            ip: target,
+        };
+        assert_eq!(read(&ask(announcement, target).unwrap()), None);
+    }
+}

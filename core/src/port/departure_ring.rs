@@ -1,7 +1,7 @@
-//! The departures of a load in memory that the transmit program reads, and the frames they point to.
+//! The departures of a load in memory that the transmit program reads, and the frames that they refer to.
 //!
-//! Filled ahead of the program by another thread, so that the program computes nothing. It
-//! never overwrites a departure that has not left.
+//! Another thread writes departures ahead of the program, so that the program computes nothing. A departure that has
+//! not left is never overwritten.
 
 use std::io;
 use std::mem::offset_of;
@@ -10,9 +10,10 @@ use std::sync::Arc;
 use aya::maps::Map;
 
 use crate::clock::monotonic_ns;
+use crate::error::{EngineError, Result};
+use crate::port::Load;
 use crate::port::layout::{DEPARTURES, Departure, FRAMES_BYTES, Frames, ROOMY, UNSIGNED};
 use crate::port::mapped::Mapped;
-use crate::port::{EngineError, Load, Result};
 use crate::signature::MASK_48;
 use crate::table::Table;
 
@@ -22,15 +23,15 @@ pub struct DepartureRing {
     load: Option<(Load, Packed)>,
     /// Departures written since the load began.
     filled: u64,
-    /// Of each stream of the trial.
+    /// Frames written of each stream of the trial.
     written: Vec<u64>,
-    /// Of each stream, those of the first `counted` departures; only where streams are switched one by one.
+    /// Frames of each stream among the first `counted` departures; only where streams are switched one by one.
     sent: Vec<u64>,
     counted: u64,
 }
 
-/// How long before they are due departures are written where streams are switched: so long a word to one may take. The
-/// thread that writes them may be held up as long.
+/// How long before their due times departures are written where streams are switched. It is the delay of a command to
+/// a stream, and the longest time for which the writing thread may be interrupted.
 const AHEAD_NS: u64 = 100_000_000;
 
 impl DepartureRing {
@@ -46,7 +47,7 @@ impl DepartureRing {
         })
     }
 
-    /// A new load; the program must not run.
+    /// Begins a new load; the program must not be running.
     pub fn begin(&mut self, load: Load, packed: Packed) {
         let bytes: *mut u8 = self.frames.at(0).cast();
         for (table, offsets) in &packed.tables {
@@ -73,7 +74,7 @@ impl DepartureRing {
         };
         let mut until_ns = u64::MAX;
         if load.departures.switches().is_some() {
-            // What has left may now be overwritten.
+            // Departures that have left may now be overwritten.
             for index in self.counted..next {
                 let number = (entry(&self.departures, index).stream_and_sequence >> 48) as u16;
                 self.sent[usize::from(number.wrapping_sub(load.first_stream))] += 1;
@@ -111,12 +112,12 @@ impl DepartureRing {
         self.filled
     }
 
-    /// Of each stream, the frames that had left when the ring was last filled.
+    /// The frames of each stream that had left when the ring was last filled.
     pub fn sent(&self) -> &[u64] {
         &self.sent
     }
 
-    /// Of each stream, the frames that have left when `next` is the first that has not.
+    /// The frames of each stream that have left when `next` is the first departure that has not.
     pub fn offered(&self, next: u64) -> Vec<u64> {
         let mut offered = self.written.clone();
         let first = self.load.as_ref().map_or(0, |(load, _)| load.first_stream);
@@ -128,7 +129,7 @@ impl DepartureRing {
     }
 }
 
-/// Departure number `index`, which must have been written and not overwritten.
+/// Departure number `index`, which must have been written and not yet overwritten.
 pub fn entry(departures: &Mapped<Departure>, index: u64) -> Departure {
     let slot = departures.at((index % DEPARTURES) as usize);
     // SAFETY: inside the mapping; plain integers.
@@ -137,7 +138,7 @@ pub fn entry(departures: &Mapped<Departure>, index: u64) -> Departure {
 
 /// Where each frame of a load's tables lies in the map.
 pub struct Packed {
-    /// Each table once, with the `Departure::offset` of its frames.
+    /// Each table once, with the `Departure::offset` of each of its frames.
     tables: Vec<(Arc<Table>, Vec<u32>)>,
     /// Which of them each stream of the trial uses.
     of_stream: Vec<usize>,

@@ -1,6 +1,6 @@
-//! Decides what an arriving frame is: ours and intact, ours and corrupt, or foreign.
+//! Classifies an arriving frame: ours and intact, ours and corrupt, or foreign.
 //!
-//! The receive program (`bpf/receive.c`) makes the same checks in the same order; keep them alike.
+//! The receive program (`bpf/receive.c`) makes the same checks in the same order; both must be changed together.
 
 use crate::port::Arrival;
 use crate::signature::{self, Parsed, Signature};
@@ -14,7 +14,8 @@ pub struct Claim {
     pub checked_from: u16,
 }
 
-/// The streams of a trial, wherever their frames arrive. No claim (`most` = 0): the stream is not signed.
+/// The streams of a trial, at whatever port their frames arrive. A claim with `most` = 0 means that the stream is not
+/// signed.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
     /// Number of the first claim's stream; the others follow it.
@@ -23,7 +24,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// `cut` bytes are missing from the front of `frame` (a VLAN tag that the kernel took off).
+    /// Classifies `frame`, from whose front `cut` bytes are missing (a VLAN tag that the kernel removed).
     pub fn classify(&self, frame: &[u8], cut: usize, received_ns: u64) -> Arrival {
         let (signature, intact) = match Signature::find(frame) {
             Parsed::Absent => return Arrival::Foreign,
@@ -134,7 +135,7 @@ mod tests {
         }
     }
 
-    /// A frame of ours of any length, then cut, lengthened and with bits flipped, or no frame of ours at all.
+    /// A signed frame of any length that is then cut, lengthened or has flipped bits, or a frame of another sender.
     fn wire() -> impl Strategy<Value = (Expected, Vec<u8>)> {
         let flips = proptest::collection::vec((any::<prop::sample::Index>(), 0u32..8), 0..4);
         let ours = (
@@ -175,7 +176,7 @@ mod tests {
         prop_oneof![ours, anything.prop_map(|bytes| (expected(42), bytes))]
     }
 
-    /// Never a panic; intact only what is whole, balanced and ours, whatever the bytes.
+    /// Classifying never panics, and a frame is intact only if it is complete, balanced and of an expected stream.
     fn fuzz((expected, bytes): &(Expected, Vec<u8>), cut: usize, received_ns: u64) {
         let claim = expected.claims[expected.claims.len() - 1];
         let whole = bytes.len().wrapping_add(cut) == usize::from(claim.most);

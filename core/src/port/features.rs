@@ -1,6 +1,6 @@
 //! Asks the kernel what a driver can do with XDP frames (netdev generic netlink).
 //!
-//! Kernels before 6.3 do not know; then it returns an error and the caller goes on without.
+//! Kernels before 6.3 do not answer; then it returns an error, and the caller goes on without.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -1,6 +1,7 @@
-//! The twins of the structures in `bpf/wire.h` and the compiled programs themselves.
+//! The same structures as in `bpf/wire.h`, and the compiled programs.
 //!
-//! Plain memory shared with the kernel: no methods beyond what reading it safely needs.
+//! This is plain memory that is shared with the kernel. Names are those of `wire.h`, but for `ArrivalRecord` (`struct
+//! record`). There are no methods beyond what reading the memory safely needs.
 
 use aya::include_bytes_aligned;
 
@@ -36,9 +37,9 @@ pub struct Departure {
     pub outlet: u16,
 }
 
-/// In `Departure::offset`: the frame is sent as it is.
+/// In `Departure::offset`: the frame is sent without a signature.
 pub const UNSIGNED: u32 = 1;
-/// Likewise: room for an inner FCS follows its signature.
+/// In `Departure::offset`: room for an inner FCS follows the signature of the frame.
 pub const ROOMY: u32 = 2;
 
 #[repr(C)]
@@ -77,7 +78,7 @@ pub struct Claim {
 }
 
 #[repr(C)]
-pub struct Record {
+pub struct ArrivalRecord {
     pub received_ns: u64,
     pub stream_and_sequence: u64,
     pub sent_lap_class: u64,

@@ -1,7 +1,7 @@
-//! A BPF array map in this process's memory.
+//! A BPF array map in the memory of this process.
 //!
-//! The kernel and other threads change it at any time, so every access is atomic or by
-//! raw pointers; it never hands out a reference to a plain value.
+//! The kernel and other threads change it at any time, so every access is atomic or uses raw pointers. It never gives
+//! a reference to a plain value.
 
 use std::io;
 use std::marker::PhantomData;

@@ -1,25 +1,25 @@
-//! Receives by an AF_PACKET ring (TPACKET_V3): works on every interface.
+//! Receives with an AF_PACKET ring (TPACKET_V3), which works on every interface.
 //!
-//! The kernel or the port's hardware stamps each frame (`stamping::ReceivedStamps`). Frames go on to the
-//! host's stack as usual.
+//! The kernel or the port's hardware stamps each frame (`stamping::ReceivedStamps`). Frames also reach the stack of
+//! the host, as without keisoku.
 
 use std::ops::ControlFlow;
 
 use crate::clock::monotonic_ns;
-use crate::port::open::Place;
-use crate::port::packet_ring::{BLOCKS, PacketRing, Received};
-use crate::port::{Arrival, Expected, Receive, Result};
+use crate::error::Result;
+use crate::port::packet_ring::{BLOCKS, PacketRing, RingFrame};
+use crate::port::{Arrival, Expected, Place, Receive};
 use crate::stamping::ReceivedStamps;
 
-/// Generous: the kernel's timer has the granularity of a jiffy.
+/// An ample limit, because the kernel's timer has the resolution of a jiffy.
 const DELAY_NS: u64 = 20_000_000;
-/// A tag that the kernel took off and keeps beside the frame.
+/// Bytes of a VLAN tag that the kernel removes and keeps beside the frame.
 const VLAN_TAG_BYTES: usize = 4;
 
 pub struct PacketReceive {
     ring: PacketRing,
     stamps: ReceivedStamps,
-    /// Of the latest trial.
+    /// The stamp of the latest trial.
     stamp: String,
     begun_ns: u64,
     expected: Option<Expected>,
@@ -37,7 +37,7 @@ impl PacketReceive {
         })
     }
 
-    /// Hands over the frames of one block; false if the kernel still fills it.
+    /// Hands over the frames of one block; false if the kernel is still filling it.
     fn take_block(&mut self, sink: &mut dyn FnMut(Arrival)) -> bool {
         let PacketReceive {
             ring,
@@ -60,7 +60,7 @@ impl PacketReceive {
     }
 }
 
-fn cut_bytes(received: &Received) -> usize {
+fn cut_bytes(received: &RingFrame) -> usize {
     if received.is_untagged() {
         VLAN_TAG_BYTES
     } else {

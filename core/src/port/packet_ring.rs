@@ -1,6 +1,6 @@
-//! A packet socket's receive ring (TPACKET_V3): blocks of frames that the kernel hands over.
+//! The receive ring of a packet socket (TPACKET_V3): blocks of frames that the kernel hands over.
 //!
-//! What a frame means is its users' matter; it stamps nothing and keeps no frame.
+//! It never interprets, stamps or stores a frame.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -8,8 +8,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::port::open::Place;
-use crate::port::{Result, packet_socket};
+use crate::error::Result;
+use crate::port::Place;
+use crate::port::packet_socket;
 
 const BLOCK_BYTES: usize = 1 << 20;
 /// 64 MiB: half a second of a million small frames a second.
@@ -21,35 +22,35 @@ const RETIRE_MS: u32 = 2;
 pub struct PacketRing {
     ring: NonNull<u8>,
     socket: OwnedFd,
-    /// Block that the kernel hands over next.
+    /// The block that the kernel hands over next.
     block: usize,
 }
 
 // SAFETY: the ring belongs to this value alone and follows it to any thread.
 unsafe impl Send for PacketRing {}
 
-/// A frame in the ring, and what the kernel says of it.
-pub struct Received<'a> {
+/// A frame in the ring, and what the kernel reports about it.
+pub struct RingFrame<'a> {
     pub header: libc::tpacket3_hdr,
     pub address: libc::sockaddr_ll,
     pub bytes: &'a [u8],
 }
 
-impl Received<'_> {
+impl RingFrame<'_> {
     /// The kernel's stamp, by whichever clock it was asked to use.
     pub fn stamp_ns(&self) -> u64 {
         u64::from(self.header.tp_sec) * 1_000_000_000 + u64::from(self.header.tp_nsec)
     }
 
-    /// The kernel took a VLAN tag off and keeps it beside the frame.
+    /// True if the kernel removed a VLAN tag and keeps it beside the frame.
     pub fn is_untagged(&self) -> bool {
         self.header.tp_status & libc::TP_STATUS_VLAN_VALID != 0
     }
 }
 
 impl PacketRing {
-    /// Of everything at `place`, stamped where a frame enters or leaves the stack by the clocks that `stamps`
-    /// (PACKET_TIMESTAMP) names; `arrivals_only` leaves out what the host sends.
+    /// A ring of all frames at `place`, stamped where a frame enters or leaves the stack, by the clocks that `stamps`
+    /// (PACKET_TIMESTAMP) names. With `arrivals_only` it omits what the host sends.
     pub fn open(place: &Place, stamps: i32, arrivals_only: bool) -> Result<Self> {
         let socket = packet_socket::open(place, true, |socket| {
             let set = |name, value: i32| packet_socket::set(socket, libc::SOL_PACKET, name, value);
@@ -59,7 +60,7 @@ impl PacketRing {
             )?;
             set(libc::PACKET_IGNORE_OUTGOING, arrivals_only.into())?;
             set(libc::PACKET_TIMESTAMP, stamps)?;
-            // Otherwise stamps are taken where the ring is filled.
+            // Without this option stamps are taken where the ring is filled.
             packet_socket::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
             let request = libc::tpacket_req3 {
                 tp_block_size: BLOCK_BYTES as u32,
@@ -93,11 +94,11 @@ impl PacketRing {
         })
     }
 
-    /// Hands over the frames of one block until `sink` breaks; `None` if the kernel still fills it.
+    /// Hands over the frames of one block until `sink` breaks; `None` if the kernel is still filling it.
     #[inline]
     pub fn take_block<B>(
         &mut self,
-        mut sink: impl FnMut(Received) -> ControlFlow<B>,
+        mut sink: impl FnMut(RingFrame) -> ControlFlow<B>,
     ) -> Option<ControlFlow<B>> {
         // SAFETY: `block` is below BLOCKS, so the descriptor is inside the ring and aligned.
         let start = unsafe { self.ring.add(self.block * BLOCK_BYTES) };
@@ -123,7 +124,7 @@ impl PacketRing {
                 let header = at.cast::<libc::tpacket3_hdr>().read();
                 let address = at.add(size_of::<libc::tpacket3_hdr>());
                 let bytes = at.add(usize::from(header.tp_mac)).as_ptr();
-                Received {
+                RingFrame {
                     header,
                     address: address.cast::<libc::sockaddr_ll>().read_unaligned(),
                     bytes: std::slice::from_raw_parts(bytes, header.tp_snaplen as usize),

@@ -1,13 +1,13 @@
-//! A raw AF_PACKET socket bound to one interface in one namespace.
+//! A raw AF_PACKET socket that is bound to one interface in one namespace.
 //!
-//! It sets options and binds; frames and rings belong to its users.
+//! This file sets options and binds. It never sends or receives.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use crate::error::{EngineError, Result};
 use crate::netns;
-use crate::port::open::Place;
-use crate::port::{EngineError, Result};
+use crate::port::Place;
 
 const NO_PROTOCOL: u16 = 0;
 

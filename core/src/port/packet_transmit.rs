@@ -1,8 +1,8 @@
-//! Sends by AF_PACKET: works on every interface, paced in user space.
+//! Sends with AF_PACKET, which works on every interface, and paces in user space.
 //!
-//! Each frame is stamped with CLOCK_MONOTONIC (`clock::Clock`) just before it is handed to the kernel. It sleeps
-//! until shortly before a frame is due and then spins. A frame that the kernel refuses for
-//! want of a buffer is stamped anew and sent again: no sequence number is skipped.
+//! Each frame is stamped with CLOCK_MONOTONIC (`clock::Clock`) just before it is handed to the kernel. The thread
+//! sleeps until shortly before a frame is due and then spins. A frame that the kernel refuses for lack of a buffer is
+//! stamped again and sent again: no sequence number is skipped.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,18 +12,18 @@ use std::time::Duration;
 
 use crate::clock::{Clock, monotonic_ns, sleep_until};
 use crate::departures::{Departure, Departures};
+use crate::error::{EngineError, Result};
 use crate::histogram::Histogram;
-use crate::port::open::Place;
-use crate::port::{Control, Ended, EngineError, Load, Result, Transmit, packet_socket};
+use crate::port::{Control, Ended, Load, Place, Transmit, packet_socket};
 use crate::record::Sent;
 use crate::signature::{LENGTH, Signature};
 use crate::stamping::{DriverStamps, TransmitDelay};
 
-/// A sleep may end this much late; the rest of a wait is spun.
+/// A sleep may end this much late; the thread spins for the rest of a wait.
 const SPIN_NS: u64 = 80_000;
-/// Longest sleep, so that a stop is noticed.
+/// The longest sleep, so that a stop is noticed.
 const NAP_NS: u64 = 20_000_000;
-/// How long before it is due a departure is taken where streams are switched.
+/// How long before its due time a departure is taken where streams are switched.
 const AHEAD_NS: u64 = 4_000_000;
 /// Learning frames belong to no trial.
 const LEARNING_STREAM: u16 = 0xFFFF;
@@ -31,7 +31,7 @@ const LEARNING_STREAM: u16 = 0xFFFF;
 pub struct PacketTransmit {
     sockets: Vec<Socket>,
     progress: Arc<Progress>,
-    /// Of waits and stamps.
+    /// The clock of waits and stamps.
     clock: Clock,
     load: Option<Load>,
 }
@@ -46,7 +46,7 @@ struct Socket {
 #[derive(Default)]
 struct Progress {
     offered: AtomicU64,
-    /// Of each stream of the trial.
+    /// Frames sent of each stream of the trial.
     streams: Vec<AtomicU64>,
     stop: AtomicBool,
 }
@@ -78,8 +78,8 @@ impl PacketTransmit {
         })
     }
 
-    /// The next departure. Where streams are switched one by one, it comes shortly before it is due, and the load goes
-    /// on until all have ended.
+    /// The next departure. Where streams are switched one by one, it is returned shortly before it is due, and the
+    /// load goes on until all streams have ended.
     fn next(&mut self, departures: &mut Departures, postponed_ns: u64) -> Option<Departure> {
         let Some(switches) = departures.switches().cloned() else {
             return departures.next();
@@ -117,7 +117,7 @@ impl PacketTransmit {
 impl Socket {
     fn open(place: &Place) -> Result<Self> {
         let socket = packet_socket::open(place, false, |socket| {
-            // What bypasses the queue is not shown to other packet sockets either.
+            // Frames that bypass the queueing discipline are not shown to other packet sockets either.
             let bypass = i32::from(place.capture_bytes == 0);
             packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, bypass)
         })?;
@@ -130,13 +130,14 @@ impl Socket {
         })
     }
 
-    /// How much later than its stamp the driver had a frame, of a sample; a new sample begins.
+    /// For a sample of frames, how much later than their stamps the driver had them. A new sample begins.
     fn driver_delay(&mut self) -> TransmitDelay {
         self.stamps.collect(&self.socket, &mut |_, _| ());
         self.stamps.finish()
     }
 
-    /// Hands a frame over that was stamped at `sent_ns`; false if the kernel had no room: it is to be tried again.
+    /// Hands over a frame that was stamped at `sent_ns`. Returns false if the kernel had no room and the frame must
+    /// be sent again.
     fn send(&mut self, frame: &mut [u8], sequence: u64, sent_ns: u64) -> Result<bool> {
         let mut part = libc::iovec {
             iov_base: frame.as_mut_ptr().cast(),
@@ -190,7 +191,8 @@ impl Transmit for PacketTransmit {
     fn run(&mut self) -> Result<Ended> {
         let mut load = self.load.take().expect("prepared");
         let catch_up_ns = load.departures.catch_up_ns();
-        let mut outlets: Vec<Outlet> = self.sockets.iter().map(|_| Outlet::default()).collect();
+        let mut counts: Vec<PortCounts> =
+            self.sockets.iter().map(|_| PortCounts::default()).collect();
         let mut offered = vec![0; load.tables.len()];
         let mut waiting = None;
         let mut postponed_ns = 0;
@@ -210,7 +212,7 @@ impl Transmit for PacketTransmit {
                 continue;
             }
             let lag_ns = stamp_ns.saturating_sub(departure.due_ns + postponed_ns);
-            outlets[outlet].sent(stamp_ns, lag_ns);
+            counts[outlet].sent(stamp_ns, lag_ns);
             if lag_ns > catch_up_ns {
                 postponed_ns += lag_ns;
             }
@@ -218,12 +220,12 @@ impl Transmit for PacketTransmit {
             self.progress.offered.fetch_add(1, Ordering::Relaxed);
             self.progress.streams[departure.stream].fetch_add(1, Ordering::Relaxed);
         }
-        let sent = outlets
+        let sent = counts
             .into_iter()
             .zip(&mut self.sockets)
-            .map(|(outlet, socket)| Sent {
+            .map(|(counts, socket)| Sent {
                 driver_delay: Some(socket.driver_delay()),
-                ..outlet.finish(load.start_ns, postponed_ns)
+                ..counts.finish(load.start_ns, postponed_ns)
             })
             .collect();
         Ok(Ended { sent, offered })
@@ -236,7 +238,7 @@ impl Transmit for PacketTransmit {
 
 /// What was sent by one port.
 #[derive(Default)]
-struct Outlet {
+struct PortCounts {
     offered: u64,
     first_ns: u64,
     last_ns: u64,
@@ -244,7 +246,7 @@ struct Outlet {
     gaps: Histogram,
 }
 
-impl Outlet {
+impl PortCounts {
     fn sent(&mut self, stamp_ns: u64, lag_ns: u64) {
         if self.offered == 0 {
             self.first_ns = stamp_ns;
@@ -269,7 +271,7 @@ impl Outlet {
     }
 }
 
-/// Writes the frame of a departure, signed unless its table is sent as it is.
+/// Writes the frame of a departure, with a signature unless its table is sent unchanged.
 fn write(frame: &mut Vec<u8>, load: &Load, departure: Departure, sent_ns: u64) -> Result<()> {
     let table = &load.tables[departure.stream];
     frame.clear();

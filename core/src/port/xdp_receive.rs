@@ -1,7 +1,7 @@
-//! Receives by an XDP program that stamps and checks each frame and leaves a record of it.
+//! Receives with an XDP program that stamps and checks each frame and writes a record of it.
 //!
-//! The program stays attached as long as this value lives, through a link that the kernel
-//! removes when the process ends, however it ends.
+//! The program stays attached as long as this value lives, by a link that the kernel removes when the process ends in
+//! any way.
 
 use std::io;
 use std::mem::offset_of;
@@ -11,27 +11,27 @@ use aya::Ebpf;
 use aya::programs::{Xdp, XdpMode};
 
 use crate::capture::{CaptureRing, Direction, bpf_ring};
+use crate::error::{EngineError, Result};
 use crate::netns;
 use crate::port::layout::{
-    CORRUPT, Claim, INTACT, RECEIVE_OBJECT, RING_RECORDS, Receiver, Record, STREAMS,
+    ArrivalRecord, CORRUPT, Claim, INTACT, RECEIVE_OBJECT, RING_RECORDS, Receiver, STREAMS,
 };
 use crate::port::mapped::Mapped;
-use crate::port::open::Place;
 use crate::port::xdp_transmit::load;
-use crate::port::{Arrival, EngineError, Expected, Receive, Result};
+use crate::port::{Arrival, Expected, Place, Receive};
 use crate::signature::{MASK_48, unwrap_48};
 
-/// Between its stamp and its record a frame spends less than this.
+/// A frame has its record at most this long after its stamp.
 const DELAY_NS: u64 = 1_000_000;
 
 pub struct XdpReceive {
     state: Mapped<Receiver>,
-    ring: Mapped<Record>,
+    ring: Mapped<ArrivalRecord>,
     claims: Mapped<Claim>,
     /// Next record to read.
     next: u64,
     stamp: &'static str,
-    /// Attached as long as it lives.
+    /// The program is attached as long as this value lives.
     program: Ebpf,
     place: Place,
 }
@@ -90,7 +90,7 @@ impl XdpReceive {
     }
 }
 
-/// Attaches natively, or generically where the driver refuses; says which.
+/// Attaches the program natively, or generically if the driver refuses. Returns which.
 fn attach(place: &Place, object: &mut Ebpf) -> Result<&'static str> {
     let index = place.index()?;
     netns::within(place.namespace.as_deref(), || {

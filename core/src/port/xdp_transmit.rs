@@ -14,40 +14,40 @@ use aya::{Ebpf, EbpfLoader};
 
 use crate::capture::{CaptureRing, Direction, bpf_ring};
 use crate::clock::{monotonic_ns, sleep_until};
+use crate::error::{EngineError, Result};
 use crate::histogram::Histogram;
 use crate::netns;
 use crate::port::departure_ring::{self, DepartureRing, Packed};
 use crate::port::layout::{DEPARTURES, Departure, OUTLETS, Outlet, TRANSMIT_OBJECT, Transmitter};
 use crate::port::mapped::Mapped;
-use crate::port::open::Place;
-use crate::port::{Control, Ended, EngineError, Load, Result, Transmit, features};
+use crate::port::{Control, Ended, Load, Place, Transmit, features};
 use crate::record::Sent;
 use crate::switches::Switches;
 
-/// What one page holds beside the kernel's own headroom and tailroom.
+/// Bytes of a frame that fit into one page beside the headroom and tailroom of the kernel.
 const LONGEST_FRAME: usize = 3300;
-/// Frames further apart are sent by a call each, with a sleep between.
+/// Frames that are further apart are sent with one call each, with a sleep in between.
 const SLEEP_GAP_NS: u64 = 100_000;
-/// A call is made this long before its frame is due: set-up of the call, and a late wake-up.
+/// A call is made this long before its frame is due, for the set-up of the call and for a late wake-up.
 const LEAD_NS: u64 = 150_000;
-/// Longest sleep, so that a stop is noticed.
+/// The longest sleep, so that a stop is noticed.
 const NAP_NS: u64 = 20_000_000;
-/// How soon a sender that found no departure ready looks again.
+/// How soon a sender that found no departure looks again.
 const EMPTY_NS: u64 = 100_000;
-/// Likewise where streams are paused: departures are written long before they are due.
+/// The same where streams are paused: departures are written long before they are due.
 const PAUSED_NS: u64 = 2_000_000;
-/// Frames handed over together where they are at least this far apart: one takes 0.7 µs alone,
+/// Numbers of frames handed over together, for frames that are at least this far apart: a frame takes 0.7 µs alone,
 /// 0.4 µs among 4 and 0.32 µs among 16 (benchmarks/README.md), and the stamps of a batch are early.
 const BATCHES: [(u64, u32); 3] = [(1000, 1), (500, 4), (0, 16)];
-/// A sender that had to postpone in two calls running may be too slow: it then hands over
-/// more frames at once. A bridge that costs the sender's core 1.4 µs a frame alone costs 1 µs among 16.
-/// At lower rates it is not slow but held up, and larger batches would only make the stamps worse.
+/// A sender that had to postpone in two consecutive calls may be too slow; it then hands over more frames at once. A
+/// bridge that costs the sender's core 1.4 µs for a single frame costs 1 µs among 16. At lower rates the sender is
+/// not slow but was interrupted, and larger batches would only make the stamps worse.
 const SLOW_PERIOD_NS: u64 = 2_000;
 const SLOW_STEP: u32 = 4;
 const SLOW_BATCH: u32 = 16;
-/// The kernel's limit.
+/// The limit of the kernel.
 const LARGEST_BATCH: u32 = 256;
-/// One call sends the frames of this time: its set-up delays few of them, and lag is noticed soon.
+/// One call sends the frames of this time, so that its set-up delays few frames and lag is noticed soon.
 const CALL_NS: u64 = 10_000_000;
 
 pub struct XdpTransmit {
@@ -60,25 +60,25 @@ pub struct XdpTransmit {
     _dispatched: File,
 }
 
-/// What stays of a load while it is sent.
+/// The part of a load that is needed while it is sent.
 struct Prepared {
     start_ns: u64,
     give_up_ns: u64,
     period_ns: u64,
     frames: u64,
-    /// As long as the longest frame, which is what the kernel copies first.
+    /// A frame as long as the longest one, which the kernel copies first.
     longest: Vec<u8>,
-    /// Where streams are switched one by one, `frames` says nothing.
+    /// Where streams are switched one by one; `frames` has no meaning then.
     switches: Option<Arc<Switches>>,
 }
 
 impl Prepared {
-    /// Frames to be sent from now on, as far as it is known; none if the load is over.
+    /// Frames still to be sent, as far as that is known; none if the load is over.
     fn left(&self, next: u64, filled: impl Fn() -> u64) -> Option<u64> {
         let left = match &self.switches {
             None => self.frames - next,
             Some(switches) => {
-                // Asked first: once it is over, nothing more is filled in.
+                // This is read first: once the trial is over, nothing more is written.
                 let over = switches.is_over();
                 let left = filled() - next;
                 if over { left } else { left.max(1) }
@@ -184,7 +184,7 @@ impl XdpTransmit {
         }
     }
 
-    /// Refuses a frame that does not fit and a driver that takes none.
+    /// Refuses a frame that does not fit, and a driver that cannot send XDP frames.
     fn check(&self, packed: &Packed) -> Result<()> {
         for (place, index) in self.places.iter().zip(&self.indices) {
             let interface = &place.interface;
@@ -306,11 +306,11 @@ impl Transmit for XdpTransmit {
     }
 }
 
-/// Attaches the program where no frame ever comes: to the loopback of a namespace of its own.
+/// Attaches the program where no frame ever arrives: to the loopback interface of a namespace of its own.
 ///
-/// The kernel keeps attached XDP programs in its dispatcher. It would put one that is only
-/// called there at the begin of each call and take it out at the end, and wait tens of ms for
-/// it each time (measured: gaps of 10 to 60 ms between calls).
+/// The kernel keeps attached XDP programs in its dispatcher. A program that is only run by calls would be added to
+/// the dispatcher at the beginning of each call and removed at the end, with a wait of tens of ms each time
+/// (measured: gaps of 10 to 60 ms between calls).
 fn dispatch(object: &mut Ebpf) -> io::Result<File> {
     const LOOPBACK: u32 = 1;
     let (namespace, ()) = netns::within_a_new_one(|| {
@@ -339,7 +339,7 @@ pub fn load(places: &[Place], object: &[u8], name: &str) -> Result<Ebpf> {
             .ok_or_else(|| io::Error::other("no program"))?;
         let program: &mut Xdp = program.try_into().map_err(io::Error::other)?;
         program.load().map_err(|error| match error {
-            // The verifier answers like a missing privilege, but with a log.
+            // A refusal by the verifier has the same error number as a missing privilege, but comes with a log.
             ProgramError::LoadError {
                 io_error,
                 verifier_log,
@@ -354,7 +354,7 @@ pub fn load(places: &[Place], object: &[u8], name: &str) -> Result<Ebpf> {
     .map_err(|error| place.refusal("load a BPF program", &error))
 }
 
-/// The line of a verifier's log that says why; its statistics follow it.
+/// The line of a verifier's log that gives the reason; its statistics follow it.
 fn complaint(log: &str) -> Option<&str> {
     let statistics = ["verification time", "stack depth", "processed"];
     log.lines().rfind(|line| {
@@ -362,7 +362,7 @@ fn complaint(log: &str) -> Option<&str> {
     })
 }
 
-/// The operating system's error inside one of aya's, if there is one.
+/// The error of the operating system inside an error of aya, if there is one.
 fn cause(error: aya::EbpfError) -> io::Error {
     let mut inner: Option<&dyn std::error::Error> = Some(&error);
     while let Some(at) = inner {
@@ -402,7 +402,7 @@ struct TestRun {
 const BPF_PROG_TEST_RUN: libc::c_long = 10;
 const BPF_F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
 
-/// Runs the program `repeat` times, each on a frame of its own that then goes where it says.
+/// Runs the program `repeat` times, each time on a frame of its own that then goes where the program says.
 fn send_live(program: i32, template: &[u8], repeat: u32, batch: u32) -> io::Result<()> {
     let mut attributes = TestRun {
         program: program as u32,
@@ -421,7 +421,7 @@ fn send_live(program: i32, template: &[u8], repeat: u32, batch: u32) -> io::Resu
     };
     match io::Error::last_os_error() {
         _ if run == 0 => Ok(()),
-        // A signal: the caller looks at what was sent and goes on.
+        // A signal arrived: the caller checks what was sent and goes on.
         error if error.raw_os_error() == Some(libc::EINTR) => Ok(()),
         error => Err(error),
     }

@@ -1,15 +1,15 @@
-//! What a bed of links is and what it did: the values that cross to Python as JSON. Nothing here does anything.
+//! What a bed of links is and what it did: the values that cross to Python as JSON. This file holds types only.
 
 use serde::{Deserialize, Serialize};
 
-use super::direction::{Passed, Traits};
-use super::source::{Sent, SourceTraits};
+use super::link_direction::{Passed, Traits};
+use super::traffic_source::{SourceCounts, SourceTraits};
 
 /// A TUN device to be made.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Port {
-    /// The path of its namespace, None for this one.
+pub struct TunPort {
+    /// The path of its namespace; None for that of this process.
     pub namespace: Option<String>,
     pub interface: String,
 }
@@ -23,35 +23,35 @@ pub struct Lane {
     pub traits: Traits,
 }
 
-/// Links and what sends beside the path. A port from which no lane leads is a host's: what comes out there is
-/// counted and goes no further.
+/// Links, and what sends beside the path. A port that is the start of no lane belongs to a host: packets that arrive
+/// there are counted and go no further.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bed {
-    pub ports: Vec<Port>,
+    pub ports: Vec<TunPort>,
     pub lanes: Vec<Lane>,
     pub sources: Vec<SourceTraits>,
-    /// The CPU that the thread keeps to.
+    /// The CPU on which the thread stays.
     pub core: Option<usize>,
 }
 
-/// What one lane did so far: `in = delivered + dropped + lost + refused + held`, exactly.
+/// What one lane did so far: `in = delivered + dropped + lost + refused + held` holds exactly.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct LaneTruth {
     #[serde(flatten)]
     pub passed: Passed,
     pub delivered_packets: u64,
     pub delivered_bytes: u64,
-    /// Under way.
+    /// Packets under way.
     pub held_packets: u64,
-    /// What the kernel did not take at the far end, for instance because the device was down.
+    /// Packets that the kernel did not accept at the far end, for example because the device was down.
     pub refused_packets: u64,
-    /// Delivered more than 20 µs after their time: what a busy host did to the truth.
+    /// Packets delivered more than 20 µs late, because the host was busy.
     pub late_packets: u64,
     pub max_late_ns: u64,
 }
 
-/// Packets that came out at a port.
+/// Packets that arrived at a port.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Came {
     pub packets: u64,
@@ -64,7 +64,7 @@ pub struct Truth {
     /// Since the links began.
     pub elapsed_ns: u64,
     pub lanes: Vec<LaneTruth>,
-    pub sources: Vec<Sent>,
-    /// One for each port; zero where a lane leads on.
+    pub sources: Vec<SourceCounts>,
+    /// One for each port; zero where a lane continues.
     pub hosts: Vec<Came>,
 }

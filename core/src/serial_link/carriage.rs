@@ -1,9 +1,10 @@
-//! `Carriage`: one lane of a bed at work: a direction, what is under way in it, and what became of it. It does no I/O.
+//! `Carriage`: one lane of a bed in operation: its direction, the packets under way in it, and their counts. It does
+//! no I/O.
 
 use std::collections::VecDeque;
 
 use super::bed::{Lane, LaneTruth};
-use super::direction::{Direction, Fate};
+use super::link_direction::{Fate, LinkDirection};
 
 const LATE_NS: u64 = 20_000;
 
@@ -13,10 +14,10 @@ pub struct Flight {
     pub packet: Vec<u8>,
 }
 
-/// A lane with what is under way in it.
+/// A lane with the packets that are under way in it.
 pub struct Carriage {
     pub to: usize,
-    direction: Direction,
+    direction: LinkDirection,
     flights: VecDeque<Flight>,
     delivered_packets: u64,
     delivered_bytes: u64,
@@ -29,7 +30,7 @@ impl Carriage {
     pub fn new(lane: &Lane) -> Result<Self, String> {
         Ok(Carriage {
             to: lane.to,
-            direction: Direction::new(&lane.traits)?,
+            direction: LinkDirection::new(&lane.traits)?,
             flights: VecDeque::new(),
             delivered_packets: 0,
             delivered_bytes: 0,
@@ -39,7 +40,7 @@ impl Carriage {
         })
     }
 
-    /// When a packet that arrives at `now` (ps) is to be delivered; None if it never is.
+    /// The time at which a packet that arrives at `now` (ps) is to be delivered; None if it is dropped or lost.
     pub fn take(&mut self, now: u64, ip_bytes: u64) -> Option<u64> {
         match self.direction.take(now, ip_bytes) {
             Fate::Arrives(at) => Some(at),
@@ -47,7 +48,7 @@ impl Carriage {
         }
     }
 
-    /// Holds a packet until its time, which `take` said.
+    /// Holds a packet until the time that `take` returned.
     pub fn hold(&mut self, flight: Flight) {
         self.flights.push_back(flight);
     }
@@ -69,7 +70,7 @@ impl Carriage {
         Some(flight)
     }
 
-    /// The kernel at the far end took a packet of so many bytes, or refused it.
+    /// Counts a packet of `bytes` bytes that the kernel at the far end accepted or refused.
     pub fn count(&mut self, bytes: usize, taken: bool) {
         if taken {
             self.delivered_packets += 1;

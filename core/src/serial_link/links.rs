@@ -1,4 +1,4 @@
-//! `Links`: a running bed: makes its devices, starts its engine on a thread, and asks it for the truth.
+//! `Links`: a bed in operation: creates its devices, starts its forwarder on a thread, and asks it for the truth.
 
 use std::io;
 use std::sync::mpsc::{Sender, channel, sync_channel};
@@ -6,24 +6,24 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::bed::{Bed, Truth};
-use super::engine::{Engine, Request};
+use super::forwarder::{Command, Forwarder};
 use super::poll::{Poll, Waker};
 use super::tun::Tun;
 use crate::affinity;
 
-/// Before everything but the kernel's own threads, where a real-time class is refused.
+/// Higher priority than everything but threads of the kernel, where a real-time class is refused.
 const NICE: i32 = -20;
 const PRIORITY: i32 = 1;
 
-/// A running bed; its devices go with it.
+/// A bed in operation. Its devices are removed with it.
 pub struct Links {
-    requests: Mutex<Sender<Request>>,
+    commands: Mutex<Sender<Command>>,
     waker: Waker,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Links {
-    /// Makes the devices and begins. Errors name the device that could not be made.
+    /// Creates the devices and starts. Errors name the device that could not be created.
     pub fn new(bed: &Bed) -> io::Result<Self> {
         let ports = bed.ports.iter().map(|port| {
             Tun::new(port.namespace.as_deref(), &port.interface).map_err(|error| {
@@ -33,53 +33,53 @@ impl Links {
         });
         let ports = ports.collect::<io::Result<Vec<_>>>()?;
         let (poll, waker) = Poll::new()?;
-        let (requests, asked) = channel();
-        let mut engine = Engine::new(bed, ports, poll)?;
+        let (commands, asked) = channel();
+        let mut forwarder = Forwarder::new(bed, ports, poll)?;
         let core = bed.core;
         let thread = thread::Builder::new()
             .name("keisoku-links".into())
             .spawn(move || {
                 go_first(core);
-                engine.run(&asked);
+                forwarder.run(&asked);
             })?;
         Ok(Links {
-            requests: Mutex::new(requests),
+            commands: Mutex::new(commands),
             waker,
             thread: Some(thread),
         })
     }
 
-    /// Lets the sources send, once what they send to is there.
+    /// Lets the sources send; the hosts that they send to must be ready.
     pub fn begin(&self) {
-        self.ask(Request::Begin);
+        self.ask(Command::Begin);
     }
 
     /// All counts at one moment; None if the thread has ended.
     pub fn truth(&self) -> Option<Truth> {
         let (answer, answered) = sync_channel(1);
-        self.ask(Request::Truth(answer));
+        self.ask(Command::Truth(answer));
         answered.recv().ok()
     }
 
-    fn ask(&self, request: Request) {
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        // Fails only if the thread has ended; then nobody answers, which the caller sees.
-        let _ = requests.send(request);
+    fn ask(&self, command: Command) {
+        let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        // Fails only if the thread has ended; then there is no answer, which the caller notices.
+        let _ = commands.send(command);
         self.waker.wake();
     }
 }
 
 impl Drop for Links {
     fn drop(&mut self) {
-        self.ask(Request::End);
+        self.ask(Command::End);
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was printed; the devices are gone with it.
+            // The panic of a thread has been printed already; the devices are gone with it.
             let _ = thread.join();
         }
     }
 }
 
-/// Lets the calling thread go before all others, on its own core if it has one.
+/// Gives the calling thread priority over all others, on a core of its own if it has one.
 fn go_first(core: Option<usize>) {
     affinity::restrict(&core.map_or_else(Vec::new, |core| vec![core]));
     affinity::sleep_precisely();

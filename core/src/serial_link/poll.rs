@@ -1,10 +1,10 @@
-//! `Poll`: waits for any of several descriptors with a timeout in ns, and can be woken from another thread.
+//! `Poll`: waits for any of several descriptors with a timeout in ns. Another thread can wake it up.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-/// What `Poll::wait` says when it was woken by a `Waker`.
+/// What `Poll::wait` returns when a `Waker` woke it up.
 pub const WOKEN: u64 = u64::MAX;
 const MOST_EVENTS: usize = 16;
 
@@ -14,7 +14,7 @@ pub struct Poll {
     events: [libc::epoll_event; MOST_EVENTS],
 }
 
-/// Ends a wait of the poll that it is of.
+/// Ends a wait of the poll that it belongs to.
 pub struct Waker {
     wake: Arc<OwnedFd>,
 }
@@ -39,7 +39,7 @@ impl Poll {
         Ok((made, Waker { wake }))
     }
 
-    /// From now on `wait` says `token` while there is something to read.
+    /// From now on `wait` returns `token` while there is something to read.
     pub fn watch(&mut self, descriptor: RawFd, token: u64) -> io::Result<()> {
         let mut event = libc::epoll_event {
             events: libc::EPOLLIN as u32,
@@ -55,7 +55,7 @@ impl Poll {
 
     /// The tokens of what can be read, after `ns` at the latest (None: whenever there is something).
     pub fn wait(&mut self, ns: Option<u64>) -> impl Iterator<Item = u64> + use<> {
-        // Interrupted by a signal is as if nothing came.
+        // A wait that a signal interrupted found nothing.
         let found = usize::try_from(self.ask(ns)).unwrap_or(0);
         let tokens = self.events.map(|event| event.u64);
         if tokens[..found].contains(&WOKEN) {

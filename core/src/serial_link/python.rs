@@ -7,9 +7,10 @@ use pyo3::prelude::*;
 
 use super::{Bed, Links};
 
-/// Serialising links between TUN devices that it makes; all go by `close()`, with the object or with the process.
+/// Serialising links between TUN devices that it creates. They are removed by `close()`, with the object or with the
+/// process.
 ///
-/// `bed_json`: a `bed::Bed`. Raises ValueError for JSON that is no bed, OSError if a device cannot be made.
+/// `bed_json`: a `bed::Bed`. Raises ValueError for JSON that is no bed, OSError if a device cannot be created.
 #[pyclass(frozen)]
 pub struct SerialLinks {
     links: Mutex<Option<Links>>,
@@ -29,7 +30,7 @@ impl SerialLinks {
         })
     }
 
-    /// Lets the sources send, once what they send to is up. Nothing happens once closed.
+    /// Lets the sources send; the hosts that they send to must be ready. After `close()` nothing happens.
     fn begin(&self, py: Python<'_>) {
         py.detach(|| {
             if let Some(links) = self.lock().as_ref() {

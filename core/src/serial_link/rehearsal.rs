@@ -1,8 +1,8 @@
-//! `Rehearsal`: a TUN device in a nameless namespace of its own, whose packets the kernel drops at once.
+//! `Rehearsal`: a TUN device in a namespace of its own without a name, whose packets the kernel drops at once.
 //!
-//! A write after a sleep takes 0.3 µs longer than one after another, for the kernel's way in has gone cold: a step in
-//! the delays of links at which short packets are awaited spinning and long ones asleep. A packet in here first makes
-//! all deliveries alike. It reaches nothing and nobody.
+//! A write after a sleep takes 0.3 µs longer than one after another write, because the kernel's code for it has left
+//! the caches. That would be a step in the delays of links where the thread spins for short packets and sleeps for
+//! long ones. A packet written here first makes all deliveries alike. It reaches no network.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ const PACKET: [u8; 20] = [
 
 #[derive(Debug)]
 pub struct Rehearsal {
-    /// Keeps the namespace; the device goes with either.
+    /// Keeps the namespace alive; the device is removed with it.
     _namespace: File,
     device: Tun,
 }
@@ -38,7 +38,7 @@ impl Rehearsal {
 
     /// One packet that goes nowhere.
     pub fn write(&mut self) {
-        // Whether it was taken or not changes nothing but the cache.
+        // Whether the packet was accepted changes nothing but the cache.
         let _ = self.device.write(&PACKET);
     }
 }

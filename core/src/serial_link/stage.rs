@@ -1,7 +1,7 @@
-//! `Stage`: one store-and-forward line with its queue, in virtual time. It reads no clock.
+//! `Stage`: one store-and-forward line with its queue, in virtual time. It never reads a clock.
 //!
-//! `start = max(now, busy); busy = start + 8·L/C`; what has not begun to be sent waits, and what would
-//! make more wait than the queue holds is dropped (drop-tail).
+//! `start = max(now, busy); busy = start + 8·L/C`. A packet waits until it begins to be sent; a packet for which the
+//! queue has no room is dropped (drop-tail).
 
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ impl Stage {
         }
     }
 
-    /// How long a packet of so many bytes takes to be sent, in ps, to the nearest.
+    /// The time in ps to send a packet of `bytes`, rounded to the nearest.
     pub fn transmission(&self, bytes: u64) -> u64 {
         let rate = u128::from(self.bits_per_second);
         ((u128::from(bytes) * 8 * PICOSECONDS + rate / 2) / rate) as u64
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(stage.pass(0, 1000), Some(80 * MICROSECOND));
         assert_eq!(stage.pass(0, 1000), Some(160 * MICROSECOND));
         assert_eq!(stage.pass(0, 1), None);
-        // Once the second is being sent, it waits no longer.
+        // A packet that is being sent does not count as waiting.
         assert_eq!(stage.pass(80 * MICROSECOND, 1000), Some(240 * MICROSECOND));
         assert_eq!(stage.busy, 240_000_000);
     }

@@ -1,4 +1,4 @@
-//! `Tun`: a TUN device of ours, which lives as long as its descriptor. It carries bare IP packets.
+//! `Tun`: a TUN device that lives as long as its descriptor. It carries IP packets without an Ethernet header.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -17,7 +17,7 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes the device `interface` in the namespace at `namespace` (None: this one); it must not be there yet.
+    /// Creates the device `interface` in the namespace at `namespace` (None: the own one); the device must not exist.
     pub fn new(namespace: Option<&str>, interface: &str) -> io::Result<Self> {
         netns::within(namespace, || make(interface))
     }

@@ -1,6 +1,4 @@
-//! Which address is behind which port, as a bridge learns it from the sources of frames (IEEE 802.1D §7.8).
-//!
-//! It holds so many addresses, learns so many a second, and forgets those that it has not seen for a while.
+//! The port behind which `address` is; `None` if it is not known.
 
 use std::collections::HashMap;
 
@@ -11,17 +9,17 @@ const PS_PER_S: f64 = 1e12;
 pub struct AddressTable {
     entries: usize,
     ageing_ps: u64,
-    /// What learning one address takes; a new address that comes meanwhile is not learned.
+    /// The time to learn one address. A new address that arrives meanwhile is not learned.
     learning_ps: u64,
     learning_until_ps: u64,
-    /// Of each address its port and when it was last seen.
+    /// The port of each address, and when the address was last seen.
     places: HashMap<u64, (usize, u64)>,
     /// Before this time no entry is too old.
     next_ageing_ps: u64,
 }
 
 impl AddressTable {
-    pub fn new(model: &device::AddressTable) -> Self {
+    pub fn new(model: &device::AddressTableSettings) -> Self {
         let ageing_ps = (model.ageing_s * PS_PER_S).round() as u64;
         AddressTable {
             entries: model.entries as usize,
@@ -35,7 +33,7 @@ impl AddressTable {
         }
     }
 
-    /// A frame from `address` came in by `port`. Times never decrease.
+    /// A frame from `address` arrived at `port`. Times never decrease.
     pub fn learn(&mut self, address: u64, port: usize, now_ps: u64) {
         if let Some(place) = self.places.get_mut(&address)
             && now_ps - place.1 < self.ageing_ps
@@ -50,7 +48,7 @@ impl AddressTable {
         self.places.insert(address, (port, now_ps));
     }
 
-    /// What it knew before the trial; that took no time.
+    /// Adds an address that was known before the trial, which takes no time.
     pub fn know(&mut self, address: u64, port: usize) {
         if self.places.len() < self.entries {
             self.places.insert(address, (port, 0));
@@ -79,7 +77,7 @@ mod tests {
     use super::*;
 
     fn table(entries: u32, learning_per_second: Option<f64>, ageing_s: f64) -> AddressTable {
-        AddressTable::new(&device::AddressTable {
+        AddressTable::new(&device::AddressTableSettings {
             entries,
             learning_per_second,
             ageing_s,

@@ -1,13 +1,13 @@
-//! Where a frame goes for its addresses: to the port that it is meant for, to another one, or to all.
+//! Decides by addresses where a frame goes: to the port that it is meant for, to another one, or to all.
 //!
-//! It is asked only where addresses matter: a device with an address table, or frames to a group.
+//! It is used only where addresses matter: for a device with an address table, and for frames to group addresses.
 
 use serde::Deserialize;
 
 use super::address_table::AddressTable;
 use super::device;
 
-/// The first bit on the wire of an address of many (IEEE 802 §8.2): broadcast and multicast.
+/// The group bit of a MAC address (IEEE 802 §8.2): broadcast and multicast.
 const GROUP: u64 = 1 << 40;
 
 /// MAC addresses in the frames of a trial, as numbers.
@@ -15,11 +15,12 @@ const GROUP: u64 = 1 << 40;
 #[serde(deny_unknown_fields)]
 pub struct Addresses {
     pub streams: Vec<Macs>,
-    /// What learning frames taught before the trial: addresses and the tester's ports behind which they are.
+    /// What learning frames taught the device before the trial: addresses, and the tester's ports behind which they
+    /// are.
     pub known: Vec<(u64, usize)>,
 }
 
-/// Of consecutive frames of one stream, two cycles.
+/// Addresses of consecutive frames of one stream, as two cycles.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Macs {
@@ -27,16 +28,16 @@ pub struct Macs {
     pub destinations: Vec<u64>,
 }
 
-/// What becomes of a frame; ports are the tester's.
+/// Where a frame goes. Ports are those of the tester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It goes to the port that it is meant for.
     Meant,
-    /// It goes to another one.
+    /// It goes to another port.
     Elsewhere(usize),
-    /// It goes to all but the one that it came from.
+    /// It goes to all ports but that at which it arrived.
     Flood,
-    /// It came from where it should go.
+    /// It is dropped, because it arrived at the port to which it should go.
     Filter,
 }
 
@@ -46,8 +47,8 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Without a table, a device that has always known every address.
-    pub fn new(table: Option<&device::AddressTable>, addresses: &Addresses) -> Self {
+    /// Without a table, the device has always known every address.
+    pub fn new(table: Option<&device::AddressTableSettings>, addresses: &Addresses) -> Self {
         let mut table = table.map(AddressTable::new);
         if let Some(table) = &mut table {
             for (address, port) in &addresses.known {
@@ -60,7 +61,7 @@ impl Bridge {
         }
     }
 
-    /// For frame `sequence` of a stream, which came in at `now_ps` by `input` and is meant for `output`.
+    /// The verdict on frame `sequence` of a stream, which arrived at `input` at `now_ps` and is meant for `output`.
     pub fn forward(
         &mut self,
         stream: usize,
@@ -104,7 +105,7 @@ mod tests {
             streams: vec![one(1, 9), one(2, 1), one(3, 0xFFFF_FFFF_FFFF), one(4, 1)],
             known: vec![(8, 3)],
         };
-        let table = device::AddressTable {
+        let table = device::AddressTableSettings {
             entries: 10,
             learning_per_second: None,
             ageing_s: 1.0,

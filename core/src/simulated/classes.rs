@@ -1,12 +1,12 @@
-//! The kinds of frames of a trial: each size on each way once. It carries none.
+//! The classes of frames of a trial: each size between each pair of ports once. It never carries a frame.
 
 use std::collections::BTreeMap;
 
 use super::device::{Distribution, Jitter};
-use super::lane::Class;
 use super::path::Path;
+use super::transit::Class;
 
-/// Each size on each way once.
+/// Each size between each pair of ports once.
 #[derive(Default)]
 pub struct Classes {
     pub all: Vec<Class>,
@@ -21,7 +21,7 @@ impl Classes {
         })
     }
 
-    /// After this time at the soonest a frame to `port` is ready.
+    /// The shortest time after which a frame to `port` is ready.
     pub fn least_latency_ps(&self, port: usize, path: &Path) -> u64 {
         let shortens = |jitter: &Jitter| jitter.distribution == Distribution::Normal;
         if path.jitter().is_some_and(shortens) {

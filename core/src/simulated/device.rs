@@ -1,5 +1,5 @@
-//! What a simulated device is, as it comes from Python (`keisoku/simulated_device/device.py` explains each
-//! field to users and refuses wrong values with a sentence; here they are only read).
+//! The settings of a simulated device as they come from Python. `keisoku/simulated_device/device.py` explains each
+//! field to users and refuses wrong values; this file only reads them.
 
 use std::collections::BTreeMap;
 
@@ -10,36 +10,36 @@ use serde::Deserialize;
 pub struct Device {
     pub ports: u16,
     pub link_bits_per_second: f64,
-    /// Of the tester's stamps, which are rounded down to multiples of it; zero: exact.
+    /// Resolution of the tester's stamps, which are rounded down to multiples of it; zero: exact.
     pub resolution_ns: f64,
     /// Larger frames are all dropped.
     pub max_frame_bytes: Option<u32>,
     pub forwarding: Forwarding,
-    pub output: Output,
-    /// Absent where frames go straight to their output.
+    pub output: OutputSettings,
+    /// Absent if frames go directly to their output.
     pub input: Option<Input>,
-    /// Absent where every address has always been known.
-    pub address_table: Option<AddressTable>,
+    /// Absent if every address has always been known.
+    pub address_table: Option<AddressTableSettings>,
     pub jitter: Option<Jitter>,
     pub loss: Loss,
     pub stall: Option<Stall>,
     pub reset: Option<Reset>,
-    pub faults: Faults,
+    pub faults: FaultSettings,
     /// How much faster a port's clock runs than the tester's, in millionths.
     pub clock_offset_ppm: BTreeMap<u16, f64>,
     pub pairs: Vec<Pair>,
 }
 
-/// First bit in to first bit out (FIFO, as E1 measures it) of a frame that meets no queue.
+/// Latency from first bit in to first bit out (FIFO, as the study e1 measures it) of a frame that meets no queue.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forwarding {
     pub mode: Mode,
     pub ns_per_byte: f64,
     pub constant_ns: f64,
-    /// Bytes that a cut-through device reads before it forwards: the Ethernet header if absent.
+    /// Bytes that a cut-through device reads before it forwards; absent: the Ethernet header.
     pub header_bytes: Option<u32>,
-    /// From a frame's first bit until it is known where to send it: no frame leaves sooner.
+    /// Time from the first bit of a frame until the device knows where to send it; no frame leaves sooner.
     pub decision_ns: f64,
 }
 
@@ -52,10 +52,10 @@ pub enum Mode {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Output {
-    /// Holds the frame being sent and those that wait for it.
+pub struct OutputSettings {
+    /// The buffer holds the frame that is being sent and those that wait.
     pub buffer_bytes: u64,
-    /// The link rate if absent.
+    /// Absent: the link rate.
     pub service_bits_per_second: Option<f64>,
 }
 
@@ -70,11 +70,11 @@ pub struct Input {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AddressTable {
+pub struct AddressTableSettings {
     pub entries: u32,
-    /// At any rate if absent.
+    /// Absent: at any rate.
     pub learning_per_second: Option<f64>,
-    /// For how long an address that is not seen again is kept.
+    /// Time after which an address that is not seen again is removed.
     pub ageing_s: f64,
 }
 
@@ -98,7 +98,7 @@ pub enum Distribution {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Loss {
-    /// Of frames of any size.
+    /// Ratio of lost frames of any size.
     pub ratio: f64,
     /// Frames larger than this are lost at `above_ratio` as well, all of them if that is absent.
     pub above_frame_bytes: Option<u32>,
@@ -126,16 +126,16 @@ pub struct Reset {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Faults {
+pub struct FaultSettings {
     pub duplicate_ratio: f64,
-    /// A frame that is held back until the next one has passed it.
+    /// Ratio of frames that are held back until the next one has passed them.
     pub reorder_ratio: f64,
     /// Only while frames of a stream follow each other faster than this.
     pub reorder_above_fps: Option<f64>,
     pub corrupt_ratio: f64,
 }
 
-/// What is different between certain ports; a field that is absent is as everywhere.
+/// What differs between certain ports. An absent field is as for all other ports.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pair {

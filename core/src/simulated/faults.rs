@@ -1,12 +1,12 @@
-//! What befalls the frames of one stream at random: loss, jitter and the faults of a bad device.
+//! What happens to the frames of one stream at random: loss, jitter and the faults of a defective device.
 //!
-//! Each draw belongs to a frame's sequence number. It decides; it moves no frame.
+//! Each random number belongs to the sequence number of a frame. This file decides; it never moves a frame.
 
-use super::chance::{self, Chance, Concern, Stream};
 use super::device::Distribution;
 use super::path::Path;
+use crate::chance::{self, Chance, Concern, Draws};
 
-/// Keeps the draws of a trial's streams apart.
+/// Separates the random numbers of the streams of a trial.
 const STREAM_STEP: u64 = 0xD1B5_4A32_D192_ED03;
 
 pub struct Faults {
@@ -17,11 +17,12 @@ pub struct Faults {
     reorder: Chance,
     /// Frames that follow the one before sooner than this may be reordered.
     reorder_within_ps: u64,
-    jitter: Option<(Distribution, u64, Stream)>,
+    jitter: Option<(Distribution, u64, Draws)>,
 }
 
 impl Faults {
-    /// Of stream number `stream` of a trial; the first one's draws are those of the trial's seed itself.
+    /// The faults of stream number `stream` of a trial. Those of the first stream follow from the trial's seed
+    /// itself.
     pub fn new(path: &Path, trial_seed: u64, stream: usize) -> Self {
         let seed = trial_seed.wrapping_add((stream as u64).wrapping_mul(STREAM_STEP));
         let chance = |ratio, concern| Chance::new(ratio, seed, concern);
@@ -45,7 +46,7 @@ impl Faults {
                 (
                     jitter.distribution,
                     spread_ps,
-                    Stream::new(seed, Concern::Jitter),
+                    Draws::new(seed, Concern::Jitter),
                 )
             }),
         }
@@ -64,13 +65,13 @@ impl Faults {
             || self.jitter.is_some()
     }
 
-    /// `is_large`: above the size from which frames are lost for it.
+    /// `is_large`: the frame is larger than the size above which frames are lost.
     #[inline]
     pub fn lose(&self, sequence: u64, is_large: bool) -> bool {
         self.lost.hits(sequence) || is_large && self.lost_for_size.hits(sequence)
     }
 
-    /// `spacing_ps`: since the stream's frame before was sent.
+    /// `spacing_ps`: time since the previous frame of the stream was sent.
     #[inline]
     pub fn reorders(&self, sequence: u64, spacing_ps: u64) -> bool {
         let always = self.reorder_within_ps == u64::MAX;

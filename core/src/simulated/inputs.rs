@@ -1,25 +1,26 @@
-//! Input ports that queue: a frame whose output has no room waits, and those behind it wait too, wherever they go
-//! (head-of-line blocking, RFC 2889 §5.5).
+//! Input ports with queues: a frame whose output has no room waits, and so do the frames behind it, whatever their
+//! output (head-of-line blocking, RFC 2889 §5.5).
 //!
-//! An input hands over one frame at a time, at the rate of its line. It drops what does not fit into its buffer;
-//! with back pressure it makes the sender pause before (IEEE 802.3 annex 31B). It knows no stream.
+//! An input hands over one frame at a time, at the rate of its line. It drops frames that do not fit into its buffer;
+//! with back pressure it makes the sender pause before that (IEEE 802.3 annex 31B). It knows no streams.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::chance::{Concern, Stream};
 use super::device;
-use super::outlet::Queued;
+use super::output_port::Queued;
+use crate::chance::{Concern, Draws};
 
 pub struct Inputs {
-    /// By port.
+    /// The queues by port.
     queues: Vec<Queue>,
-    /// When the first frame of each queue that has one may go on; those of one time take turns at random.
+    /// When the first frame of each queue that is not empty may continue. Queues with the same time take turns at
+    /// random.
     order: BinaryHeap<Reverse<(u64, u64, usize)>>,
     buffer_bytes: u64,
     back_pressure: bool,
     ps_per_byte: f64,
-    arbitration: Stream,
+    arbitration: Draws,
     draws: u64,
 }
 
@@ -27,15 +28,15 @@ pub struct Inputs {
 struct Queue {
     waiting: VecDeque<Waiting>,
     occupied_bytes: u64,
-    /// When the frame before has been handed over.
+    /// When the previous frame has been handed over.
     free_ps: u64,
 }
 
-/// A frame, or one of the copies of a frame that goes to several outputs.
+/// A frame, or one copy of a frame that goes to several outputs.
 pub struct Waiting {
     pub queued: Queued,
-    pub outlet: usize,
-    /// What it occupies, and for how long it keeps the input busy: nothing for all copies but one.
+    pub output_port: usize,
+    /// Bytes that it occupies, and for how long it keeps the input busy; zero for all copies but one.
     pub frame_bytes: u32,
     pub transfer_ps: u64,
 }
@@ -48,12 +49,12 @@ impl Inputs {
             buffer_bytes: model.buffer_bytes,
             back_pressure: model.back_pressure,
             ps_per_byte: 8e12 / link_bits_per_second,
-            arbitration: Stream::new(seed, Concern::Arbitration),
+            arbitration: Draws::new(seed, Concern::Arbitration),
             draws: 0,
         }
     }
 
-    /// A frame comes in, and is dropped if there is no room.
+    /// A frame arrives. It is dropped if there is no room.
     pub fn push(&mut self, port: usize, waiting: Waiting) {
         let queue = &mut self.queues[port];
         let occupied_bytes = queue.occupied_bytes + u64::from(waiting.frame_bytes);
@@ -68,8 +69,8 @@ impl Inputs {
         }
     }
 
-    /// Hands over what may go on before `until_ps`. `take` is given an output, a frame and the time, and answers
-    /// when there will be room for the frame if there is none now.
+    /// Hands over the frames that may continue before `until_ps`. `take` gets an output, a frame and the time, and
+    /// returns when there will be room for the frame if there is none now.
     pub fn serve(&mut self, until_ps: u64, mut take: impl FnMut(usize, Queued) -> Option<u64>) {
         while let Some(&Reverse((now_ps, _, port))) = self.order.peek()
             && now_ps < until_ps
@@ -81,7 +82,7 @@ impl Inputs {
                 ready_ps: now_ps,
                 ..first.queued
             };
-            let next_ps = if let Some(room_ps) = take(first.outlet, queued) {
+            let next_ps = if let Some(room_ps) = take(first.output_port, queued) {
                 Some(room_ps)
             } else {
                 queue.free_ps = now_ps + first.transfer_ps;
@@ -96,7 +97,7 @@ impl Inputs {
         }
     }
 
-    /// Until when the sender at `port` must pause; nothing if it need not.
+    /// Until when the sender at `port` must pause; `None` if it need not.
     pub fn pause_until_ps(&self, port: usize, now_ps: u64) -> Option<u64> {
         let excess = self.queues[port]
             .occupied_bytes

@@ -1,6 +1,6 @@
-//! The time in which a device is reset: it forwards nothing, and what was in it is gone.
+//! The time in which a device is reset: it forwards nothing, and frames inside are lost.
 //!
-//! It knows when; it holds no frame.
+//! This file knows times and never holds a frame.
 
 use crate::record::Trial;
 
@@ -13,7 +13,7 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Of `device` in `trial`: where the trial asks for it, or else where the device resets by itself.
+    /// The outage of `device` in `trial`: when the trial asks for it, or else when the device resets by itself.
     pub fn new(device: &Device, trial: &Trial) -> Option<Self> {
         let reset = device.reset.as_ref()?;
         let from_ps = trial.reset_after_ns.or(reset.at_ns)? * 1000;
@@ -23,13 +23,13 @@ impl Outage {
         })
     }
 
-    /// A frame whose first bit comes in now finds nobody.
+    /// True if a frame whose first bit arrives at this time is lost.
     #[inline]
     pub fn is_at(&self, now_ps: u64) -> bool {
         (self.from_ps..self.to_ps).contains(&now_ps)
     }
 
-    /// A frame that came in at `in_ps` and is to go on at `on_ps` was in the device when the outage began.
+    /// True if a frame that arrived at `in_ps` and is to continue at `on_ps` was in the device when the outage began.
     #[inline]
     pub fn destroys(&self, in_ps: u64, on_ps: u64) -> bool {
         in_ps < self.from_ps && on_ps >= self.from_ps

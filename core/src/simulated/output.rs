@@ -1,7 +1,7 @@
-//! An output port for frames of one size: a server and a buffer that drops at its tail.
+//! An output for frames of one size: a server and a drop-tail buffer.
 //!
-//! A frame is refused while as many frames as the buffer holds have not left. It knows neither
-//! sequence numbers nor why a frame comes; `shared_output` is the same for frames of any sizes.
+//! A frame is refused while as many frames as the buffer holds have not left. This file knows no sequence numbers and
+//! no reason for which a frame arrives. `shared_output` does the same for frames of any size.
 
 use super::device::Stall;
 use super::server::{Server, Service};
@@ -25,8 +25,8 @@ impl Output {
         }
     }
 
-    /// A frame is ready to be sent; returns when its first bit leaves, or nothing if it is dropped.
-    /// Frames come in order of `ready_ps`. `STALLS` is false where none are modelled.
+    /// A frame is ready to be sent. Returns when its first bit leaves, or `None` if it is dropped. Frames come in
+    /// order of `ready_ps`. `STALLS` is false if no stalls are modelled.
     #[inline(always)]
     pub fn send<const STALLS: bool>(&mut self, ready_ps: u64) -> Option<u64> {
         let place = &mut self.left_ps[self.oldest];
@@ -50,7 +50,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Lindley's recursion over the whole list of accepted frames, in the plainest words.
+        /// Lindley's recursion over the whole list of accepted frames, as a reference.
         #[test]
         fn it_agrees_with_the_reference(
             service_ps in 1u64..2000, buffer in 1usize..20,

@@ -1,5 +1,5 @@
-//! The way through a device from one port to another: everything that the two ports and a frame's
-//! size decide, worked out once.
+//! The way through a device from one port to another: everything that the two ports and the size of a frame
+//! determine, computed once.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,11 +11,11 @@ use super::wire_ps;
 
 const ETHERNET_HEADER_BYTES: u32 = 14;
 
-/// By indices of the tester's transmitting and receiving port.
+/// Paths by the indices of the tester's transmitting and receiving port.
 pub type Paths = BTreeMap<(usize, usize), Path>;
 
-/// The paths of all streams of a trial, `ports` being the device's ports that the tester is plugged into; where it
-/// `floods`, to all of them. An error names what is wrong.
+/// The paths of all streams of a trial; if the device `floods`, from each of their ports to all ports. `ports`: the
+/// device's ports that are connected to the tester. The error says what is wrong.
 pub fn paths(device: &Device, ports: &[u16], trial: &Trial, floods: bool) -> Result<Paths, String> {
     let mut found = Paths::new();
     let number = |index: usize| {
@@ -110,12 +110,12 @@ impl Path {
         ((forwarded_ns + self.extra_latency_ns) * 1000.0).round() as u64
     }
 
-    /// The tester's stamps are whole multiples of so many ps; zero: exact.
+    /// The tester's stamps are whole multiples of this many ps; zero: exact.
     pub fn resolution_ps(&self) -> u64 {
         (self.device.resolution_ns * 1000.0).round() as u64
     }
 
-    /// What the output port needs for a frame, in ps of the tester's clock.
+    /// The time that the output port needs for a frame, in ps of the tester's clock.
     pub fn service_ps(&self, frame_bytes: u32) -> f64 {
         let output = &self.device.output;
         let nominal = output
@@ -124,7 +124,7 @@ impl Path {
         wire_ps(frame_bytes, nominal * (1.0 + self.output_ppm * 1e-6))
     }
 
-    /// Frames that the output buffer holds, the one being sent included.
+    /// Number of frames that the output buffer holds, including the one that is being sent.
     pub fn buffer_frames(&self, frame_bytes: u32) -> u64 {
         self.device.output.buffer_bytes / u64::from(frame_bytes)
     }
@@ -140,7 +140,7 @@ impl Path {
         &self.loss
     }
 
-    /// True if frames of this size are lost for their size as well.
+    /// True if frames of this size are also lost because of their size.
     pub fn is_large(&self, frame_bytes: u32) -> bool {
         self.loss
             .above_frame_bytes

@@ -1,6 +1,6 @@
-//! The simulated device as Python sees it: the same shape as the real engines' wire.
+//! `keisoku._core.Simulation`, with the same methods as `Wire`.
 //!
-//! A trial runs on a thread of its own; nothing here computes.
+//! A trial runs on a thread of its own. This file computes nothing.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -23,14 +23,14 @@ use crate::watch::Watch;
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 /// How soon the end of a trial is noticed.
 const LOOK: Duration = Duration::from_micros(200);
-/// 100 days: picoseconds stay within 63 bits.
+/// The longest trial: 100 days, so that picoseconds fit into 63 bits.
 const LONGEST_NS: u64 = 100 * 86_400 * 1_000_000_000;
 
-/// A device with some of its ports plugged into the tester.
+/// A device, some of whose ports are connected to the tester.
 #[pyclass(frozen, module = "keisoku._core")]
 pub struct Simulation {
     device: Device,
-    /// The device's numbers of the tester's ports, by the latter's index.
+    /// The device's port number for each port of the tester.
     ports: Vec<u16>,
     receive_clock_ppm: f64,
     trial: Mutex<Option<Running>>,
@@ -54,8 +54,8 @@ impl Simulation {
         })
     }
 
-    /// Begins a trial, given as JSON of `record::Trial`, and returns at once. `addresses_json`, of
-    /// `bridge::Addresses`, is given where the device must look at them.
+    /// Begins a trial, given as JSON of `record::Trial`, and returns at once. `addresses_json` (JSON of
+    /// `bridge::Addresses`) is given if the device decides by addresses.
     #[pyo3(signature = (trial_json, addresses_json = None))]
     fn start(&self, trial_json: &str, addresses_json: Option<&str>) -> PyResult<()> {
         let trial: Trial = serde_json::from_str(trial_json).map_err(to_value_error)?;
@@ -83,9 +83,9 @@ impl Simulation {
         let (ppm, seen) = (self.receive_clock_ppm, Arc::clone(&watch));
         thread::spawn(move || {
             let record = run(&paths, ppm, &trial, addresses.as_ref(), &seen);
-            // First, so that it is seen by whoever has the record.
+            // This comes first, so that a reader who has the record also sees that the trial has finished.
             seen.finished.store(true, Ordering::Release);
-            // Nobody waits for it if `finish` was interrupted.
+            // The receiver is gone if `finish` was interrupted.
             let _ = sender.send(record);
         });
         *place = Some(Running {
@@ -111,7 +111,7 @@ impl Simulation {
         self.watch().map_or_else(Vec::new, |watch| watch.streams())
     }
 
-    /// Tells streams to go, to pause or to end; false if the trial is over or does not switch its streams.
+    /// Starts, pauses or ends streams. Returns false if the trial is over or does not switch its streams.
     fn switch(&self, streams: Vec<usize>, state: &str) -> bool {
         self.watch()
             .is_some_and(|watch| watch.switch(&streams, state))
@@ -180,7 +180,7 @@ impl Drop for Simulation {
     }
 }
 
-/// Refuses what cannot be computed, naming the field.
+/// Refuses a trial that cannot be computed; the error names the field.
 fn check(trial: &Trial) -> Result<(), String> {
     if trial.streams.is_empty() || trial.interval_ns == 0 {
         return Err("streams and interval_ns must be above zero".into());

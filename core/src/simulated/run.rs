@@ -9,8 +9,8 @@ use super::outage::Outage;
 use super::path::Paths;
 use super::{steady, traffic};
 
-/// Carries out `trial`, of whose every stream `paths` knows the way. Without `addresses`, frames go
-/// where they are meant to.
+/// Carries out `trial`; `paths` has the path of each of its streams. Without `addresses`, frames go to the ports that
+/// they are meant for.
 pub fn run(
     paths: &Paths,
     receive_clock_ppm: f64,
@@ -25,14 +25,14 @@ pub fn run(
                 && only.start_ns == 0
                 && addresses.is_none()
                 && trial.switches.is_none()
-                && Outage::new(paths[&way(only)].device(), trial).is_none() =>
+                && Outage::new(paths[&ports(only)].device(), trial).is_none() =>
         {
-            steady::run(&paths[&way(only)], receive_clock_ppm, trial, watch)
+            steady::run(&paths[&ports(only)], receive_clock_ppm, trial, watch)
         }
         _ => traffic::run(paths, receive_clock_ppm, trial, addresses, watch),
     }
 }
 
-fn way(stream: &Stream) -> (usize, usize) {
+fn ports(stream: &Stream) -> (usize, usize) {
     (stream.transmit, stream.receive)
 }

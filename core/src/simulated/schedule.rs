@@ -1,6 +1,6 @@
-//! When the tester sends each frame: a constant rate, and never above that of its line.
+//! When the tester sends each frame: at a constant rate that is never above that of its line.
 //!
-//! Times are rounded to a picosecond from an exact multiple of the period, so nothing adds up.
+//! Times are rounded to a picosecond from an exact multiple of the period, so that rounding errors do not accumulate.
 
 use crate::histogram::Histogram;
 use crate::record::{Sent, Stream};
@@ -9,7 +9,7 @@ use super::wire_ps;
 
 const PS_PER_NS: u64 = 1000;
 const PS_PER_S: f64 = 1e12;
-/// Sends due times to the nearest picosecond.
+/// Added to a due time to round it to the nearest picosecond.
 const HALF: u128 = 1 << 63;
 
 pub struct Schedule {
@@ -20,7 +20,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Asked for more than the line carries, it sends as many frames as fit into the duration.
+    /// If more is requested than the line carries, it sends as many frames as fit into the duration.
     pub fn new(stream: &Stream, duration_ns: u64, link_bits_per_second: f64) -> Self {
         let wire = wire_ps(stream.frame_bytes[0], link_bits_per_second);
         let intended = PS_PER_S / stream.frames_per_second;
@@ -46,7 +46,7 @@ impl Schedule {
         whole(self.step * u128::from(sequence))
     }
 
-    /// What the sender did when it had sent `offered` frames.
+    /// What the sender did after it has sent `offered` frames.
     pub fn sent(&self, offered: u64) -> Sent {
         let Some(last) = offered.checked_sub(1) else {
             return Sent::default();

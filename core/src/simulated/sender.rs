@@ -1,7 +1,7 @@
-//! A port of the tester that sends: the departures of its streams, no faster than its line takes them.
+//! A sending port of the tester: the departures of its streams, no faster than its line carries them.
 //!
-//! As a real sender (`core/src/port`), it sends late what it cannot send in time, and postpones what is left when
-//! it is too late to catch up. It knows no device.
+//! Like a real sender (`core/src/port`), it sends late frames as soon as it can, and postpones the rest when it is
+//! too late to catch up. It knows no device.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use crate::switches::Switches;
 use super::server::{Server, Service};
 use super::wire_ps;
 
-/// Frames that are due later than this after the end of a trial, or than 0.5 % of it, are not sent.
+/// Frames that are due later than this after the end of a trial, or later than 0.5 % of its duration, are not sent.
 const SLACK_NS: u64 = 10_000_000;
-/// What the arithmetic of rates may add to a full line.
+/// Relative rounding error of the rates that still counts as a full line.
 const ROUNDING: f64 = 1e-9;
 
 pub struct Sender {
     departures: Departures,
     line: Server,
-    /// Of a port that is asked for more than its line carries: what it may send.
+    /// What a port may send that is asked for more than its line carries.
     budget: Option<Budget>,
     give_up_ns: u64,
     catch_up_ns: u64,
@@ -30,13 +30,13 @@ pub struct Sender {
     gaps: Histogram,
 }
 
-/// Frames that fit into the trial's duration, one behind the other.
+/// The time that frames may occupy on the line within the duration of the trial.
 struct Budget {
     spent: Server,
     duration_ps: u64,
 }
 
-/// A frame on its way to the line.
+/// A frame that is about to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaving {
     /// Index of the stream in the trial.
@@ -84,8 +84,8 @@ impl Sender {
         }
     }
 
-    /// The frame of the next departure; nothing when the port is done. `class` tells of a stream's next frame
-    /// its class and what it needs on the line.
+    /// The frame of the next departure; `None` when the port is done. `class` returns the class of a stream's next
+    /// frame and the time that it needs on the line.
     #[inline]
     pub fn next(&mut self, mut class: impl FnMut(usize) -> (u32, Service)) -> Option<Leaving> {
         self.departures.cut(self.sent.last_sent_ns);
@@ -110,13 +110,13 @@ impl Sender {
         })
     }
 
-    /// Takes over what single streams were told, at `now_ns`.
+    /// Applies the changes of single streams, at `now_ns`.
     pub fn obey(&mut self, now_ns: u64) {
         self.departures
             .obey(now_ns.saturating_sub(self.postponed_ns));
     }
 
-    /// The device makes the port pause; what is on its way to the line leaves.
+    /// The device makes the port pause; the frame that is about to be sent still leaves.
     pub fn pause(&mut self, until_ps: u64) {
         self.line.hold(until_ps);
     }
@@ -146,7 +146,8 @@ impl Sender {
 }
 
 impl Budget {
-    /// False if the line would carry less than half of the frame before the end. There is always room for one.
+    /// Returns false if the line would carry less than half of the frame before the end. There is always room for one
+    /// frame.
     fn spend(&mut self, wire: Service) -> bool {
         let start_ps = self.spent.start::<false>(0, wire);
         start_ps == 0 || start_ps + wire.ps() / 2 <= self.duration_ps

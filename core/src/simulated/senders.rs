@@ -16,12 +16,13 @@ pub struct Senders {
     ports: Vec<(usize, Sender)>,
     /// What each port sends next.
     leaving: Vec<Option<Leaving>>,
-    /// Time and place of those, the earliest first.
+    /// Time and port of each of these, the earliest first.
     order: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 impl Senders {
-    /// `class` tells the class of a stream's next frame and what that needs on the line; it is asked once a frame.
+    /// `class` returns the class of a stream's next frame and the time that it needs on the line; it is called once
+    /// for each frame.
     pub fn new(
         trial: &Trial,
         link_bits_per_second: f64,
@@ -53,7 +54,7 @@ impl Senders {
         }
     }
 
-    /// The next frame of all.
+    /// The next frame of any port.
     #[inline]
     pub fn next(&mut self, class: impl FnMut(usize) -> (u32, Service)) -> Option<Leaving> {
         let mut first = self.order.peek_mut()?;
@@ -69,7 +70,7 @@ impl Senders {
         Some(now)
     }
 
-    /// Takes over what single streams were told, at `now_ns`; ports that had nothing to send go on.
+    /// Applies the changes of single streams, at `now_ns`; ports that had nothing to send continue.
     pub fn obey(&mut self, now_ns: u64, mut class: impl FnMut(usize) -> (u32, Service)) {
         for (place, (_, sender)) in self.ports.iter_mut().enumerate() {
             sender.obey(now_ns);

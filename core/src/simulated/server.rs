@@ -1,18 +1,18 @@
-//! One server, first come first served: a wire, or what empties an output's buffer.
+//! One server, first come first served: a wire, or what empties the buffer of an output.
 //!
-//! Exact by Lindley's recursion: fractions of a picosecond are carried, not rounded. It knows no buffer.
+//! It is exact by Lindley's recursion: fractions of a picosecond are carried and not rounded. It knows no buffer.
 
 use super::device::Stall;
 use super::schedule::to_fixed;
 
-/// The period of what happens once: half of the range, so that a time may be added to it.
+/// The period of an event that happens once: half of the range, so that a time may be added to it.
 const ONCE_PS: u64 = u64::MAX / 2;
 
 /// How long one frame keeps a server busy.
 #[derive(Clone, Copy, Debug)]
 pub struct Service {
     ps: u64,
-    /// What `ps` leaves out, in 2^-64 ps.
+    /// The rest that is not in `ps`, in 2^-64 ps.
     fraction: u64,
 }
 
@@ -32,7 +32,7 @@ impl Service {
 
 #[derive(Default)]
 pub struct Server {
-    /// The sum of the fractions up to now.
+    /// The sum of the fractions so far.
     fraction: u64,
     free_ps: u64,
     stalls: Option<Stalls>,
@@ -40,7 +40,7 @@ pub struct Server {
 
 struct Stalls {
     first_ps: u64,
-    /// Longer than any trial where there is but one.
+    /// Longer than any trial if there is only one stall.
     period_ps: u64,
     duration_ps: u64,
     next_ps: u64,
@@ -78,17 +78,17 @@ impl Server {
         start_ps
     }
 
-    /// Nothing is started before `time_ps`.
+    /// No frame starts before `time_ps`.
     pub fn hold(&mut self, time_ps: u64) {
         self.free_ps = self.free_ps.max(time_ps);
     }
 
-    /// What was started is forgotten.
+    /// Discards the frames that were started.
     pub fn forget(&mut self) {
         self.free_ps = 0;
     }
 
-    /// When all that was started is done.
+    /// When all frames that were started are done.
     #[inline(always)]
     pub fn free_ps(&self) -> u64 {
         self.free_ps
@@ -96,8 +96,8 @@ impl Server {
 }
 
 impl Stalls {
-    /// When a frame that could start at `start_ps` does; starts never decrease. What was sent before is done at
-    /// `free_ps`, and a stall that comes meanwhile begins then: one shorter than a frame is not lost.
+    /// When a frame that could start at `start_ps` does start. Starts never decrease. Earlier frames are done at
+    /// `free_ps`, and a stall that falls due meanwhile begins then, so that a stall shorter than a frame is not lost.
     #[inline]
     fn defer(&mut self, start_ps: u64, free_ps: u64) -> u64 {
         if start_ps < self.next_ps {

@@ -1,8 +1,7 @@
-//! An output port that frames of any sizes from any inputs share: a server, and a buffer of bytes that drops
-//! at its tail.
+//! An output that frames of any size from any inputs share: a server, and a drop-tail buffer of bytes.
 //!
-//! A frame is refused if it does not fit beside those that have not left. For frames of one size it does
-//! exactly what `output` does.
+//! A frame is refused if it does not fit beside the frames that have not left. For frames of one size it does exactly
+//! what `output` does.
 
 use std::collections::VecDeque;
 
@@ -13,7 +12,7 @@ pub struct SharedOutput {
     server: Server,
     buffer_bytes: u64,
     occupied_bytes: u64,
-    /// Of each frame in the buffer, when it will have left and its size.
+    /// For each frame in the buffer, when it will have left, and its size.
     inside: VecDeque<(u64, u32)>,
 }
 
@@ -27,7 +26,7 @@ impl SharedOutput {
         }
     }
 
-    /// When a frame that is ready now will fit, if it does not yet. It is not one that never fits.
+    /// When a frame that is ready now will fit, if it does not fit yet. The frame must not be larger than the buffer.
     pub fn room_ps(&mut self, ready_ps: u64, frame_bytes: u32) -> Option<u64> {
         self.release(ready_ps);
         let mut occupied_bytes = self.occupied_bytes + u64::from(frame_bytes);
@@ -42,8 +41,8 @@ impl SharedOutput {
         room_ps
     }
 
-    /// A frame is ready to be sent; returns when its first bit leaves, or nothing if it is dropped.
-    /// Frames come in order of `ready_ps`.
+    /// A frame is ready to be sent. Returns when its first bit leaves, or `None` if it is dropped. Frames come in
+    /// order of `ready_ps`.
     #[inline]
     pub fn send(&mut self, ready_ps: u64, frame_bytes: u32, service: Service) -> Option<u64> {
         self.release(ready_ps);
@@ -57,7 +56,7 @@ impl SharedOutput {
         Some(start_ps)
     }
 
-    /// Frames that have left by now make room.
+    /// Removes the frames that have left by now.
     #[inline]
     fn release(&mut self, now_ps: u64) {
         while let Some(&(left_ps, bytes)) = self.inside.front()
@@ -68,7 +67,7 @@ impl SharedOutput {
         }
     }
 
-    /// Nothing is left in it.
+    /// Empties the buffer.
     pub fn empty(&mut self) {
         self.inside.clear();
         self.occupied_bytes = 0;
@@ -83,7 +82,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// All accepted frames are kept, and counted anew for each that comes.
+        /// A reference that keeps all accepted frames and counts them again for each arrival.
         #[test]
         fn it_agrees_with_the_reference(
             ps_per_byte in 1u64..20, buffer in 64u64..1000,

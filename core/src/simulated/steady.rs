@@ -1,7 +1,7 @@
-//! The commonest trial, made fast: one stream of one size at a constant rate.
+//! The most common trial, optimised: one stream of one size at a constant rate.
 //!
-//! The loop allocates nothing. It is compiled twice, so that a device without randomness,
-//! stalls or clock differences pays for none of them. Anything else is for `traffic`.
+//! The loop allocates nothing. It is compiled twice, so that a device without randomness, stalls or clock differences
+//! does not pay for them. `traffic` carries out all other trials.
 
 use std::sync::atomic::Ordering;
 
@@ -87,19 +87,19 @@ struct Carrier {
     latency_ps: u64,
     output: Output,
     tracker: Tracker,
-    /// Frames that come later are not waited for.
+    /// The receiver does not wait for frames that arrive later.
     deadline_ps: u64,
     last_received_ps: u64,
     disturbance: Option<Disturbance>,
 }
 
-/// What a plain device does not have.
+/// What a device without disturbances does not have.
 struct Disturbance {
     faults: Faults,
     is_large: bool,
-    /// The latest time a frame reached the output: later ones do not overtake it.
+    /// The latest time at which a frame reached the output; later frames do not overtake it.
     ready_ps: u64,
-    /// When the frame before was sent.
+    /// When the previous frame was sent.
     sent_ps: u64,
     held: Option<(u64, u64)>,
     /// How much faster the receiver's clock runs than the sender's.

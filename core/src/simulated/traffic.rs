@@ -1,7 +1,7 @@
-//! Any trial: streams of any pacing and sizes between any ports, in the order of the times they are sent.
+//! Any trial: streams of any pacing and sizes between any ports, in the order of the times at which frames are sent.
 //!
-//! Frames that leave through one output share its server and its buffer. Memory holds what is inside the
-//! device, never all frames. Frames of one pair of ports keep their order.
+//! Frames that leave by one output share its server and its buffer. Memory holds the frames inside the device, never
+//! all frames. Frames of one pair of ports keep their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -14,23 +14,23 @@ use crate::switches::Switches;
 use crate::watch::Watch;
 
 use super::bridge::{Addresses, Bridge, Verdict};
-use super::chance::{Concern, Stream};
 use super::classes::Classes;
 use super::faults::Faults;
 use super::inputs::{Inputs, Waiting};
-use super::lane::{Class, Lane};
 use super::outage::Outage;
-use super::outlet::{Frame, Outlet, Queued};
+use super::output_port::{OutputPort, Queued, SentFrame};
 use super::path::{Path, Paths};
 use super::sender::Leaving;
 use super::senders::Senders;
 use super::server::Service;
 use super::shared_output::SharedOutput;
+use super::transit::{Class, Transit};
 use super::{BATCH, STAMP};
+use crate::chance::{Concern, Draws};
 
-/// How soon a stream that is told to go is noticed while none does.
+/// While no stream is running, how soon a stream that is started is noticed.
 const PAUSED: Duration = Duration::from_micros(200);
-/// Bits of a turn that count frames; those above are drawn.
+/// Low bits of a turn, which count frames; the higher bits are random.
 const COUNT_BITS: u32 = 48;
 
 /// Carries out `trial`.
@@ -41,7 +41,7 @@ pub fn run(
     addresses: Option<&Addresses>,
     watch: &Watch,
 ) -> Record {
-    let mut device = Device::new(paths, receive_clock_ppm, trial, addresses);
+    let mut device = DeviceState::new(paths, receive_clock_ppm, trial, addresses);
     let link_bits_per_second = paths
         .values()
         .map(Path::link_bits_per_second)
@@ -53,7 +53,7 @@ pub fn run(
         |stream| device.next(stream),
     );
     let mut loss_watch = LossWatch::new(trial.stop_after_lost);
-    // Never, if nobody wants to know.
+    // Without a limit of lost frames it never looks.
     let mut look_ps = loss_watch.as_ref().map_or(u64::MAX, |_| 0);
     let mut stopped_for_loss = false;
     let (mut offered, mut now_ps) = (0, 0);
@@ -66,7 +66,7 @@ pub fn run(
             if switches.settle() || watch.stop.load(Ordering::Relaxed) {
                 break;
             }
-            // All that is under way arrives; then time stands still until a stream goes.
+            // All frames under way arrive; then time stands still until a stream is started.
             if !stands_still {
                 now_ps += trial.drain_ns * 1000;
             }
@@ -104,7 +104,7 @@ pub fn run(
             if loss_watch.look(
                 now_ps / 1000,
                 received_ns,
-                device.lanes.iter().map(Lane::tracker),
+                device.transits.iter().map(Transit::tracker),
             ) {
                 stopped_for_loss = !senders.are_done();
                 break;
@@ -118,10 +118,10 @@ pub fn run(
     watch.offered.store(offered, Ordering::Relaxed);
     let forwarded = device.forwarded_frames();
     watch.forwarded.store(forwarded, Ordering::Relaxed);
-    let receivers = device.outlets.iter().map(|outlet| Receiver {
-        port: outlet.port,
-        misdirected_frames: outlet.misdirected,
-        last_received_ns: outlet.last_received_ps.map(|time_ps| time_ps / 1000),
+    let receivers = device.output_ports.iter().map(|output_port| Receiver {
+        port: output_port.port,
+        misdirected_frames: output_port.misdirected,
+        last_received_ns: output_port.last_received_ps.map(|time_ps| time_ps / 1000),
         stamp: STAMP.into(),
         ..Receiver::default()
     });
@@ -132,50 +132,50 @@ pub fn run(
         transmitters: senders.finish(),
         receivers: receivers.collect(),
         streams: device
-            .lanes
+            .transits
             .into_iter()
             .zip(&trial.streams)
             .zip(trial.first_stream..)
-            .map(|((lane, stream), number)| lane.finish(number, stream))
+            .map(|((transit, stream), number)| transit.finish(number, stream))
             .collect(),
     }
 }
 
 /// The device and the receivers behind it, during one trial.
-struct Device {
-    lanes: Vec<Lane>,
+struct DeviceState {
+    transits: Vec<Transit>,
     classes: Vec<Class>,
-    ways: Vec<Way>,
-    outlets: Vec<Outlet>,
-    /// Where addresses matter.
+    port_pairs: Vec<PortPair>,
+    output_ports: Vec<OutputPort>,
+    /// Present if addresses matter.
     bridge: Option<Bridge>,
-    /// Of each way and size.
+    /// Index of the class of each pair of ports and size.
     class_of: BTreeMap<((usize, usize), u32), u32>,
-    /// Of each stream, what leads its frames to ports that it is not meant for.
+    /// For each stream, how its frames reach ports that it is not meant for.
     elsewhere: BTreeMap<(usize, usize), Elsewhere>,
-    /// Where a frame that waits for its output blocks others.
+    /// Present if a frame that waits for its output blocks others.
     inputs: Option<Inputs>,
-    arbitration: Stream,
+    arbitration: Draws,
     outage: Option<Outage>,
-    /// Frames that reached an output up to now.
+    /// Frames that reached an output so far.
     count: u64,
 }
 
-/// From a stream's input port to an output port that it is not meant for.
+/// The way from a stream's input port to an output port that it is not meant for.
 struct Elsewhere {
-    way: usize,
-    outlet: usize,
+    port_pair: usize,
+    output_port: usize,
     faults: Faults,
 }
 
-/// From an input port to an output port.
-struct Way {
+/// An input port and an output port.
+struct PortPair {
     input: usize,
-    /// The latest time a frame reached the output: later ones do not overtake it.
+    /// The latest time at which a frame reached the output; later frames do not overtake it.
     ready_ps: u64,
 }
 
-impl Device {
+impl DeviceState {
     fn new(
         paths: &Paths,
         receive_clock_ppm: f64,
@@ -186,17 +186,17 @@ impl Device {
         let ports: BTreeSet<usize> = pairs.iter().map(|pair| pair.1).collect();
         let ports: Vec<usize> = ports.into_iter().collect();
         let mut classes = Classes::default();
-        let lanes = trial.streams.iter().enumerate().map(|(number, stream)| {
+        let transits = trial.streams.iter().enumerate().map(|(number, stream)| {
             let pair = (stream.transmit, stream.receive);
             let path = &paths[&pair];
             let sizes = stream.frame_bytes.iter();
             let own = sizes.map(|bytes| classes.of(path, pair, *bytes)).collect();
-            // Both are there: paths are made from the streams.
-            let way = pairs.partition_point(|other| *other < pair);
-            let outlet = ports.partition_point(|other| *other < pair.1);
-            Lane::new(trial, number, path, way, outlet, own)
+            // Both exist, because the paths are made from the streams.
+            let port_pair = pairs.partition_point(|other| *other < pair);
+            let output_port = ports.partition_point(|other| *other < pair.1);
+            Transit::new(trial, number, path, port_pair, output_port, own)
         });
-        let lanes: Vec<Lane> = lanes.collect();
+        let transits: Vec<Transit> = transits.collect();
         for (pair, path) in paths.iter().filter(|_| addresses.is_some()) {
             let own = trial
                 .streams
@@ -206,7 +206,7 @@ impl Device {
                 classes.of(path, *pair, *bytes);
             }
         }
-        // Of a trial's paths, each belongs to the same device.
+        // All paths of a trial belong to the same device.
         let model = paths.values().next().map(Path::device);
         let inputs = model.and_then(|model| {
             let ports = pairs.iter().map(|pair| pair.0 + 1).max()?;
@@ -215,13 +215,13 @@ impl Device {
         });
         let mut elsewhere = BTreeMap::new();
         for (number, stream) in trial.streams.iter().enumerate() {
-            for (way, (pair, path)) in paths.iter().enumerate() {
+            for (port_pair, (pair, path)) in paths.iter().enumerate() {
                 if addresses.is_some() && pair.0 == stream.transmit && pair.1 != stream.receive {
-                    // Chances differ from those of every stream on its own way.
+                    // The random numbers differ from those of every stream between its own ports.
                     let draws = (pair.1 + 1) * trial.streams.len() + number;
                     let to = Elsewhere {
-                        way,
-                        outlet: ports.partition_point(|other| *other < pair.1),
+                        port_pair,
+                        output_port: ports.partition_point(|other| *other < pair.1),
                         faults: Faults::new(path, trial.seed, draws),
                     };
                     elsewhere.insert((number, pair.1), to);
@@ -236,14 +236,14 @@ impl Device {
             .values()
             .next()
             .and_then(|path| Outage::new(path.device(), trial));
-        let outlet = |port: &usize| {
+        let output_port = |port: &usize| {
             let (_, path) = paths
                 .iter()
                 .find(|(pair, _)| pair.1 == *port)
                 .expect("a port of paths");
             let device = path.device();
             let output = SharedOutput::new(device.output.buffer_bytes, device.stall.as_ref());
-            Outlet::new(
+            OutputPort::new(
                 *port,
                 output,
                 classes.least_latency_ps(*port, path),
@@ -252,12 +252,12 @@ impl Device {
                 outage,
             )
         };
-        Device {
-            lanes,
-            outlets: ports.iter().map(outlet).collect(),
-            ways: pairs
+        DeviceState {
+            transits,
+            output_ports: ports.iter().map(output_port).collect(),
+            port_pairs: pairs
                 .iter()
-                .map(|pair| Way {
+                .map(|pair| PortPair {
                     input: pair.0,
                     ready_ps: 0,
                 })
@@ -267,27 +267,27 @@ impl Device {
             class_of: classes.index,
             elsewhere,
             inputs,
-            arbitration: Stream::new(trial.seed, Concern::Arbitration),
+            arbitration: Draws::new(trial.seed, Concern::Arbitration),
             outage,
             count: 0,
         }
     }
 
-    /// The class of a stream's next frame, and what it needs on the tester's line.
+    /// The class of a stream's next frame, and the time that it needs on the tester's line.
     #[inline]
     fn next(&mut self, stream: usize) -> (u32, Service) {
-        let class = self.lanes[stream].next_class();
+        let class = self.transits[stream].next_class();
         (class, self.classes[class as usize].wire)
     }
 
-    /// A frame comes in. Frames come in order of the times they are sent.
+    /// A frame arrives. Frames arrive in the order of the times at which they are sent.
     #[inline]
     fn carry(&mut self, leaving: Leaving) {
         let Leaving { sent_ps, class, .. } = leaving;
-        let lane = &mut self.lanes[leaving.stream];
-        let outlet = lane.outlet;
-        lane.offer();
-        self.serve(outlet, sent_ps);
+        let transit = &mut self.transits[leaving.stream];
+        let output_port = transit.output_port;
+        transit.offer();
+        self.serve(output_port, sent_ps);
         if self.bridge.is_some() && !self.bridged(&leaving) {
             return;
         }
@@ -295,38 +295,38 @@ impl Device {
         if kind.refused || self.outage.is_some_and(|outage| outage.is_at(sent_ps)) {
             return;
         }
-        let lane = &mut self.lanes[leaving.stream];
-        let frame = Frame {
+        let transit = &mut self.transits[leaving.stream];
+        let frame = SentFrame {
             stream: leaving.stream as u32,
             sequence: leaving.sequence,
             sent_ps,
         };
-        let way = &mut self.ways[lane.way];
+        let port_pair = &mut self.port_pairs[transit.port_pair];
         let mut ready_ps = sent_ps + kind.latency_ps;
         let mut released = None;
-        let spacing_ps = sent_ps - std::mem::replace(&mut lane.sent_ps, sent_ps);
-        if let Some(faults) = &lane.faults {
+        let spacing_ps = sent_ps - std::mem::replace(&mut transit.sent_ps, sent_ps);
+        if let Some(faults) = &transit.faults {
             if faults.lose(frame.sequence, kind.is_large) {
                 return;
             }
             let jitter_ps = faults.jitter_ps(frame.sequence);
             ready_ps = ready_ps.saturating_add_signed(jitter_ps).max(sent_ps);
-            if lane.held.is_none() && faults.reorders(frame.sequence, spacing_ps) {
-                way.ready_ps = way.ready_ps.max(ready_ps);
-                lane.held = Some((frame, class));
+            if transit.held.is_none() && faults.reorders(frame.sequence, spacing_ps) {
+                port_pair.ready_ps = port_pair.ready_ps.max(ready_ps);
+                transit.held = Some((frame, class));
                 return;
             }
-            released = lane.held.take();
+            released = transit.held.take();
         }
-        way.ready_ps = way.ready_ps.max(ready_ps);
-        let way = lane.way;
-        self.queue(way, outlet, frame, class);
+        port_pair.ready_ps = port_pair.ready_ps.max(ready_ps);
+        let port_pair = transit.port_pair;
+        self.queue(port_pair, output_port, frame, class);
         if let Some((held, class)) = released {
-            self.queue(way, outlet, held, class);
+            self.queue(port_pair, output_port, held, class);
         }
     }
 
-    /// Whether the addresses of a frame lead it to the port that it is meant for; its other copies are queued.
+    /// Whether the addresses of a frame lead it to the port that it is meant for. Copies to other ports are queued.
     fn bridged(&mut self, leaving: &Leaving) -> bool {
         let &Leaving {
             stream,
@@ -334,7 +334,7 @@ impl Device {
             sent_ps,
             ..
         } = leaving;
-        let Lane { input, output, .. } = self.lanes[stream];
+        let Transit { input, output, .. } = self.transits[stream];
         let verdict = self
             .bridge
             .as_mut()
@@ -346,8 +346,8 @@ impl Device {
                 false
             }
             Some(Verdict::Flood) => {
-                for outlet in 0..self.outlets.len() {
-                    let port = self.outlets[outlet].port;
+                for output_port in 0..self.output_ports.len() {
+                    let port = self.output_ports[output_port].port;
                     if port != input && port != output {
                         self.copy(leaving, port);
                     }
@@ -358,14 +358,15 @@ impl Device {
         }
     }
 
-    /// A frame goes to a port that it is not meant for. It keeps its order there and is never held back.
+    /// A frame goes to a port that it is not meant for. It keeps its order there and is never held back for
+    /// reordering.
     fn copy(&mut self, leaving: &Leaving, port: usize) {
         let sent_ps = leaving.sent_ps;
         let frame_bytes = self.classes[leaving.class as usize].frame_bytes;
-        // Both are there: with addresses, paths lead to all ports.
+        // Both exist: with addresses, paths lead to all ports.
         let to = &self.elsewhere[&(leaving.stream, port)];
-        let (way, outlet) = (to.way, to.outlet);
-        let class = self.class_of[&((self.ways[way].input, port), frame_bytes)];
+        let (port_pair, output_port) = (to.port_pair, to.output_port);
+        let class = self.class_of[&((self.port_pairs[port_pair].input, port), frame_bytes)];
         let kind = &self.classes[class as usize];
         let mut ready_ps = sent_ps + kind.latency_ps;
         if kind.refused || to.faults.lose(leaving.sequence, kind.is_large) {
@@ -373,41 +374,41 @@ impl Device {
         }
         let jitter_ps = to.faults.jitter_ps(leaving.sequence);
         ready_ps = ready_ps.saturating_add_signed(jitter_ps).max(sent_ps);
-        self.serve(outlet, sent_ps);
-        self.ways[way].ready_ps = self.ways[way].ready_ps.max(ready_ps);
-        let frame = Frame {
+        self.serve(output_port, sent_ps);
+        self.port_pairs[port_pair].ready_ps = self.port_pairs[port_pair].ready_ps.max(ready_ps);
+        let frame = SentFrame {
             stream: leaving.stream as u32,
             sequence: leaving.sequence,
             sent_ps,
         };
-        self.queue(way, outlet, frame, class);
+        self.queue(port_pair, output_port, frame, class);
     }
 
-    /// What no frame that is sent at `now_ps` or later can come before.
+    /// Serves the frames that no frame sent at `now_ps` or later can precede.
     #[inline]
-    fn serve(&mut self, outlet: usize, now_ps: u64) {
-        self.outlets[outlet].serve(now_ps, &mut self.lanes, &self.classes);
+    fn serve(&mut self, output_port: usize, now_ps: u64) {
+        self.output_ports[output_port].serve(now_ps, &mut self.transits, &self.classes);
         if self.inputs.is_some() {
             self.hand_over(now_ps, now_ps);
         }
     }
 
-    /// From inputs to outputs that have room, before `until_ps`.
+    /// Hands over frames from inputs to outputs that have room, before `until_ps`.
     fn hand_over(&mut self, until_ps: u64, now_ps: u64) {
-        let Device {
+        let DeviceState {
             inputs,
-            outlets,
-            lanes,
+            output_ports,
+            transits,
             classes,
             ..
         } = self;
         let Some(inputs) = inputs else {
             return;
         };
-        inputs.serve(until_ps, |outlet, queued| {
-            let room_ps = outlets[outlet].room_ps(&queued, classes);
+        inputs.serve(until_ps, |output_port, queued| {
+            let room_ps = output_ports[output_port].room_ps(&queued, classes);
             if room_ps.is_none() {
-                outlets[outlet].send(queued, now_ps, lanes, classes);
+                output_ports[output_port].send(queued, now_ps, transits, classes);
             }
             room_ps
         });
@@ -417,16 +418,16 @@ impl Device {
     #[inline]
     fn pause(&self, leaving: &Leaving) -> Option<(usize, u64)> {
         let inputs = self.inputs.as_ref()?;
-        let port = self.lanes[leaving.stream].input;
+        let port = self.transits[leaving.stream].input;
         Some((port, inputs.pause_until_ps(port, leaving.sent_ps)?))
     }
 
-    /// The frame reaches its output when the latest of its way does.
+    /// Queues a frame, which reaches its output when the latest frame of its pair of ports does.
     #[inline]
-    fn queue(&mut self, way: usize, outlet: usize, frame: Frame, class: u32) {
-        let Way {
+    fn queue(&mut self, port_pair: usize, output_port: usize, frame: SentFrame, class: u32) {
+        let PortPair {
             input, ready_ps, ..
-        } = self.ways[way];
+        } = self.port_pairs[port_pair];
         // Inputs with frames ready at once take turns at random, but each keeps its own frames' order.
         let moment = ready_ps.wrapping_mul(65_537).wrapping_add(input as u64);
         let drawn = self.arbitration.draw(moment) >> COUNT_BITS << COUNT_BITS;
@@ -438,50 +439,52 @@ impl Device {
             class,
         };
         let Some(inputs) = &mut self.inputs else {
-            self.outlets[outlet].push(queued);
+            self.output_ports[output_port].push(queued);
             return;
         };
-        // Copies of a frame lie in the buffer once and are handed over at once.
-        let is_copy = self.lanes[frame.stream as usize].outlet != outlet;
+        // Copies of a frame are in the buffer once and are handed over together.
+        let is_copy = self.transits[frame.stream as usize].output_port != output_port;
         let kind = &self.classes[class as usize];
         let waiting = Waiting {
             queued,
-            outlet,
+            output_port,
             frame_bytes: if is_copy { 0 } else { kind.frame_bytes },
             transfer_ps: if is_copy { 0 } else { kind.wire.ps() },
         };
         inputs.push(input, waiting);
     }
 
-    /// The last frame of all was sent at `now_ps`.
+    /// Ends the trial, whose last frame was sent at `now_ps`.
     fn finish(&mut self, now_ps: u64) {
-        for stream in 0..self.lanes.len() {
-            let lane = &mut self.lanes[stream];
-            let (way, outlet) = (lane.way, lane.outlet);
-            if let Some((held, class)) = lane.held.take() {
-                self.queue(way, outlet, held, class);
+        for stream in 0..self.transits.len() {
+            let transit = &mut self.transits[stream];
+            let (port_pair, output_port) = (transit.port_pair, transit.output_port);
+            if let Some((held, class)) = transit.held.take() {
+                self.queue(port_pair, output_port, held, class);
             }
         }
         self.hand_over(u64::MAX, now_ps);
-        for outlet in &mut self.outlets {
-            outlet.finish(now_ps, &mut self.lanes, &self.classes);
+        for output_port in &mut self.output_ports {
+            output_port.finish(now_ps, &mut self.transits, &self.classes);
         }
     }
 
     fn last_received_ns(&self) -> u64 {
-        let outlets = self.outlets.iter();
-        let last_ps = outlets.filter_map(|outlet| outlet.last_received_ps).max();
+        let output_ports = self.output_ports.iter();
+        let last_ps = output_ports
+            .filter_map(|output_port| output_port.last_received_ps)
+            .max();
         last_ps.unwrap_or(0) / 1000
     }
 
-    /// What has become of each stream until now.
+    /// Publishes the counts of each stream so far.
     fn tell(&mut self, now_ps: u64, switches: &Switches) {
-        for outlet in 0..self.outlets.len() {
-            self.serve(outlet, now_ps);
+        for output_port in 0..self.output_ports.len() {
+            self.serve(output_port, now_ps);
         }
-        for (seen, lane) in switches.streams().iter().zip(&self.lanes) {
-            let tracker = lane.tracker();
-            seen.offered.store(lane.offered(), Ordering::Relaxed);
+        for (seen, transit) in switches.streams().iter().zip(&self.transits) {
+            let tracker = transit.tracker();
+            seen.offered.store(transit.offered(), Ordering::Relaxed);
             seen.received
                 .store(tracker.received_frames(), Ordering::Relaxed);
             seen.forwarded
@@ -490,6 +493,6 @@ impl Device {
     }
 
     fn forwarded_frames(&self) -> u64 {
-        self.lanes.iter().map(Lane::forwarded_frames).sum()
+        self.transits.iter().map(Transit::forwarded_frames).sum()
     }
 }

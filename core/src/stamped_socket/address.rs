@@ -1,8 +1,8 @@
-//! Socket addresses as the kernel has them.
+//! Socket addresses in the form of the kernel.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-/// Room for an address of either family, and how much of it is used.
+/// Room for an address of either family, and the number of bytes in use.
 #[derive(Clone, Copy)]
 pub struct KernelAddress {
     pub storage: libc::sockaddr_storage,

@@ -1,11 +1,11 @@
-//! What the time was in the program: the clock that gettimeofday reads, and the processor's counter.
+//! The time as the program reads it: the clock of gettimeofday, and the processor's counter.
 
 use crate::clock::{Clock, read};
 
-/// Both are read one after the other, the time of day first.
+/// Both times, read one directly after the other, the time of day first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserStamps {
-    /// CLOCK_REALTIME, which gettimeofday cuts to µs.
+    /// CLOCK_REALTIME, which gettimeofday truncates to µs.
     pub realtime_ns: u64,
     /// CLOCK_MONOTONIC by the processor's counter (`clock::Clock`).
     pub monotonic_ns: u64,

@@ -1,10 +1,10 @@
-//! Control messages of `sendmsg` and `recvmsg`: what goes beside a packet's bytes.
+//! Control messages of `sendmsg` and `recvmsg`, which accompany the bytes of a packet.
 
 use std::net::SocketAddr;
 
 use super::address::from_kernel;
 
-/// asm-generic/socket.h, since Linux 6.13: the caller's number for a packet's stamps.
+/// asm-generic/socket.h, since Linux 6.13: the caller's number for the stamps of a packet.
 const SCM_TS_OPT_ID: i32 = 81;
 /// asm-generic/socket.h: packets that the socket had no room for.
 pub const SO_RXQ_OVFL: i32 = 40;
@@ -19,7 +19,7 @@ impl Room {
     }
 }
 
-/// Writes control messages one behind the other.
+/// Writes consecutive control messages.
 pub struct Writer<'a> {
     room: &'a mut Room,
     used: usize,
@@ -67,15 +67,15 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// What came beside a packet, or beside an entry of the error queue.
+/// The control messages of a packet or of an entry of the error queue.
 #[derive(Default)]
 pub struct Beside {
-    /// CLOCK_REALTIME.
+    /// The kernel's stamp in ns of CLOCK_REALTIME.
     pub kernel_ns: Option<u64>,
-    /// The clock of the port's hardware.
+    /// The hardware's stamp, on the clock of the port's hardware.
     pub hardware_ns: Option<u64>,
     pub ttl: Option<u8>,
-    /// Since the socket was opened.
+    /// Packets dropped since the socket was opened.
     pub dropped: Option<u32>,
     pub error: Option<(libc::sock_extended_err, Option<SocketAddr>)>,
 }

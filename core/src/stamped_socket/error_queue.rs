@@ -1,6 +1,6 @@
-//! What comes back on a socket's error queue: stamps of packets that left, and ICMP errors about them.
+//! The error queue of a socket: stamps of packets that left, and ICMP errors about them.
 //!
-//! A stamp belongs to the packet whose number it names, however late it comes and whatever is missing before it.
+//! A stamp belongs to the packet whose number it names, however late it arrives and whatever is missing before it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -12,16 +12,16 @@ use super::address::KernelAddress;
 use super::clocks::UserStamps;
 use super::control::{Beside, Room};
 
-/// Packets whose stamps may still come; older ones never will.
+/// The most packets whose stamps are awaited; stamps of older packets never arrive.
 const AWAITED: usize = 65_536;
-/// Errors that nobody asked for yet.
+/// The most errors that are kept until the caller takes them.
 const KEPT: usize = 65_536;
-/// More of a packet is never quoted (RFC 1812 §4.3.2.3 allows 576 byte, jumbo frames have more).
+/// The most bytes of a packet that are quoted (RFC 1812 §4.3.2.3 allows 576 bytes; jumbo frames have more).
 const QUOTED_BYTES: usize = 9_216;
 /// When a packet left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelStamps {
-    /// CLOCK_REALTIME, when the kernel gave it to the driver.
+    /// CLOCK_REALTIME when the kernel handed the packet to the driver.
     pub kernel_ns: Option<u64>,
     /// The clock of the port's hardware.
     pub hardware_ns: Option<u64>,
@@ -30,7 +30,7 @@ pub struct KernelStamps {
 /// An ICMP error about a packet that was sent.
 #[derive(Clone, Debug)]
 pub struct IcmpError {
-    /// Who says so.
+    /// The sender of the error.
     pub source: Option<SocketAddr>,
     pub icmp_type: u8,
     pub icmp_code: u8,
@@ -38,7 +38,7 @@ pub struct IcmpError {
     pub mtu: u32,
     /// Where the packet was going.
     pub destination: Option<SocketAddr>,
-    /// What the message quotes of the packet's payload.
+    /// The part of the packet's payload that the message quotes.
     pub data: Vec<u8>,
     /// CLOCK_REALTIME, when the kernel received the message.
     pub kernel_ns: Option<u64>,
@@ -52,12 +52,12 @@ struct Awaited {
     stamps: KernelStamps,
 }
 
-/// Everything that was read from the error queue and not asked for yet.
+/// Everything that was read from the error queue and that the caller has not taken yet.
 #[derive(Default)]
 pub struct ErrorQueue {
-    /// By the socket's own number of the packet.
+    /// The packets by their number in the socket.
     awaited: BTreeMap<u64, Awaited>,
-    /// Which packet a number of the kernel's means; it may begin anew.
+    /// The packet that a number of the kernel names; the kernel may restart its numbers.
     keys: HashMap<u32, u64>,
     errors: VecDeque<IcmpError>,
     unmatched: u64,
@@ -90,7 +90,7 @@ impl ErrorQueue {
         }
     }
 
-    /// The kernel's numbers begin anew: what has no stamp yet gets none any more.
+    /// The kernel restarts its numbers: packets without a stamp get none any more.
     pub fn forget_keys(&mut self) {
         self.keys.clear();
     }
@@ -105,7 +105,7 @@ impl ErrorQueue {
         })
     }
 
-    /// Hands a packet's stamps over as far as they came. Keeps waiting for what has none.
+    /// Returns the stamps of a packet that have arrived. It keeps waiting for the missing ones.
     pub fn hand_over(&mut self, id: u64) -> KernelStamps {
         let stamps = self
             .awaited
@@ -118,7 +118,7 @@ impl ErrorQueue {
         stamps
     }
 
-    /// Stamps of packets that were handed over without.
+    /// Stamps of packets that were handed over without a stamp.
     pub fn take_late(&mut self) -> Vec<(u64, KernelStamps)> {
         let came = |packet: &Awaited| packet.stamps != KernelStamps::default();
         let late: Vec<(u64, KernelStamps)> = self
@@ -151,12 +151,12 @@ impl ErrorQueue {
         self.errors.len()
     }
 
-    /// Stamps that belonged to no packet that was waited for.
+    /// Number of stamps that belong to no awaited packet.
     pub fn unmatched(&self) -> u64 {
         self.unmatched
     }
 
-    /// Reads all that is there.
+    /// Reads all entries of the error queue.
     pub fn drain(&mut self, socket: &OwnedFd, clock: &mut Clock) {
         let mut quoted = [0u8; QUOTED_BYTES];
         let mut room = Room::new();
@@ -219,12 +219,12 @@ impl ErrorQueue {
                     user,
                 });
             }
-            // Of this host itself: `send` was told already.
+            // An error of this host itself, which `send` has returned already.
             _ => {}
         }
     }
 
-    /// A stamp earlier than its packet is of another one, or the time of day was set back meanwhile: no stamp either way.
+    /// A stamp earlier than its packet belongs to another packet, or the time of day was set back: neither counts.
     fn stamped(&mut self, key: u32, kernel_ns: Option<u64>, hardware_ns: Option<u64>) {
         let packet = self.keys.get(&key).and_then(|id| self.awaited.get_mut(id));
         match packet {

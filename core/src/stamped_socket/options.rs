@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use super::address::KernelAddress;
 use super::control::SO_RXQ_OVFL;
 
-/// Room for some ms of a 10 Gb/s train; the kernel may grant less.
+/// Room for some ms of packets at 10 Gb/s; the kernel may grant less.
 const RECEIVE_BYTES: i32 = 8 << 20;
 const RECEIVE_STAMPS: u32 = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_RX_HARDWARE;
 const TRANSMIT_STAMPS: u32 = libc::SOF_TIMESTAMPING_TX_SOFTWARE;
@@ -29,12 +29,12 @@ pub struct Options {
     pub kind: Kind,
     /// Local address; port 0 for any.
     pub bind: SocketAddr,
-    /// The only peer; `None`: every packet says where it goes.
+    /// The only peer; `None` if each packet names its destination.
     pub connect: Option<SocketAddr>,
     pub do_not_fragment: bool,
-    /// The interface's hardware stamps are on: ask for those of what is sent, too.
+    /// The interface's hardware stamps are on, so that those of sent packets are requested too.
     pub hardware: bool,
-    /// Asked of the kernel; `None`: generous.
+    /// Receive buffer that is requested from the kernel; `None`: a large one.
     pub receive_bytes: Option<i32>,
 }
 
@@ -61,9 +61,9 @@ impl Options {
             socket => unsafe { OwnedFd::from_raw_fd(socket) },
         };
         self.configure(&socket)?;
-        place(&socket, libc::bind, self.bind)?;
+        give_address(&socket, libc::bind, self.bind)?;
         if let Some(peer) = self.connect {
-            place(&socket, libc::connect, peer)?;
+            give_address(&socket, libc::connect, peer)?;
         }
         Ok(socket)
     }
@@ -74,7 +74,7 @@ impl Options {
         RECEIVE_STAMPS | TRANSMIT_STAMPS | REPORTED | hardware
     }
 
-    /// Starts the kernel's numbering of packets anew, which it does whenever OPT_ID is set after it was not.
+    /// Restarts the kernel's numbering of packets, which happens whenever OPT_ID is set after it was not set.
     pub fn number_from_zero(&self, socket: &OwnedFd) -> io::Result<()> {
         for flags in [0, self.stamps()] {
             set(
@@ -110,15 +110,15 @@ impl Options {
         };
         set(socket, level, errors, 1)?;
         set(socket, level, ttl, 1)?;
-        // Neither ever takes the path's MTU from what was learned before: DF is set and the packet leaves, or is
-        // fragmented here and nowhere else says so.
+        // Neither setting uses a path MTU that was learned before: either DF is set and the packet leaves, or it is
+        // fragmented on this host.
         let discover = match self.do_not_fragment {
             true => libc::IP_PMTUDISC_PROBE,
             false => libc::IP_PMTUDISC_DONT,
         };
         set(socket, level, discovery, discover)?;
         if self.kind == Kind::Udp {
-            // Packets that were merged would share one stamp.
+            // Merged packets would share one stamp.
             set(socket, libc::SOL_UDP, libc::UDP_GRO, 0)?;
         }
         Ok(())
@@ -143,9 +143,9 @@ fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> io::Result<()> 
     }
 }
 
-type Place = unsafe extern "C" fn(i32, *const libc::sockaddr, libc::socklen_t) -> i32;
+type AddressCall = unsafe extern "C" fn(i32, *const libc::sockaddr, libc::socklen_t) -> i32;
 
-fn place(socket: &OwnedFd, call: Place, address: SocketAddr) -> io::Result<()> {
+fn give_address(socket: &OwnedFd, call: AddressCall, address: SocketAddr) -> io::Result<()> {
     let address = KernelAddress::of(address);
     // SAFETY: bind and connect read an address of the length given, which outlives the call.
     let done = unsafe {

@@ -1,20 +1,18 @@
 //! `keisoku._core.StampedSocket`, for `keisoku/path/` and `keisoku/clock/`.
 //!
-//! Turns values into types; every decision is below it.
+//! This file converts values into types. It decides nothing.
 
 use std::net::{IpAddr, SocketAddr};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use crate::error::EngineError;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use super::{IcmpError, Kind, Options, Outgoing, Packet, Sent, StampedSocket as Socket};
 use crate::clock::monotonic_ns;
-
-mod errors {
-    pyo3::import_exception!(keisoku.errors, EngineError);
-}
 
 /// A packet that was sent, or was not (`error`). Stamps that are missing are `None`.
 #[pyclass(frozen, get_all)]
@@ -140,7 +138,7 @@ impl StampedSocket {
         let opened = py.detach(|| Socket::open(options, namespace, interface));
         let socket = opened.map_err(|error| {
             let (host, port) = &bind;
-            errors::EngineError::new_err(format!(
+            EngineError(format!(
                 "a {kind} socket at {host} port {port} cannot be opened: {error}"
             ))
         })?;
@@ -153,25 +151,25 @@ impl StampedSocket {
         Ok(pair(self.socket.address()?))
     }
 
-    /// What stamps there are, in words.
+    /// The kinds of stamps that are available, in words.
     #[getter]
     fn stamps(&self) -> &str {
         self.socket.stamps()
     }
 
-    /// Packets that arrived and found no room in the socket (SO_RXQ_OVFL), as far as later packets told.
+    /// Packets that arrived and found no room in the socket (SO_RXQ_OVFL), as far as later packets reported them.
     #[getter]
     fn dropped(&self) -> u64 {
         self.socket.dropped()
     }
 
-    /// Stamps that belonged to no packet that was waited for.
+    /// Number of stamps that belong to no awaited packet.
     #[getter]
     fn unmatched(&self) -> u64 {
         self.socket.unmatched()
     }
 
-    /// Sends `(payload, destination, ttl)` one right behind the other; waits up to `stamp_wait_ns` for their stamps.
+    /// Sends `(payload, destination, ttl)` back-to-back, then waits up to `stamp_wait_ns` for their stamps.
     #[pyo3(signature = (packets, stamp_wait_ns=20_000_000))]
     fn send(
         &self,
@@ -193,8 +191,8 @@ impl StampedSocket {
         Ok(sent.into_iter().map(SentPacket::from).collect())
     }
 
-    /// Packets and ICMP errors, after waiting until there are `least` of both together or `deadline_ns`
-    /// (CLOCK_MONOTONIC) has come.
+    /// Packets and ICMP errors that have arrived, after waiting until there are `least` of both together or until
+    /// `deadline_ns` (CLOCK_MONOTONIC).
     #[pyo3(signature = (deadline_ns, *, least=1, most=65_536, spin=false))]
     fn receive(
         &self,
@@ -233,7 +231,7 @@ impl StampedSocket {
             .collect()
     }
 
-    /// CLOCK_REALTIME − CLOCK_MONOTONIC in ns, half the width of what it may be, and how often it was stepped so far.
+    /// CLOCK_REALTIME − CLOCK_MONOTONIC in ns, half the width of its bounds, and how often it was stepped so far.
     fn realtime_offset(&self) -> (i64, i64, u64) {
         self.socket.realtime_offset()
     }

@@ -1,4 +1,4 @@
-//! Receives one packet with everything that the kernel knows of it.
+//! Receives one packet with everything that the kernel reports about it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use super::control::{Beside, Room};
 /// A packet that arrived.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// Payload of UDP; of raw IPv4 with its header.
+    /// The payload of UDP; for raw IPv4 the packet with its header.
     pub data: Vec<u8>,
     pub source: Option<SocketAddr>,
     pub ttl: Option<u8>,
@@ -21,11 +21,11 @@ pub struct Packet {
     pub kernel_ns: Option<u64>,
     /// The clock of the port's hardware.
     pub hardware_ns: Option<u64>,
-    /// Right after the kernel had handed it over.
+    /// Taken directly after the kernel had handed over the packet.
     pub user: UserStamps,
 }
 
-/// The next packet, and the socket's count of drops if it came along; `None` if there is none yet.
+/// The next packet, and the socket's count of drops if the kernel sent it; `None` if there is no packet yet.
 pub fn receive(
     socket: &OwnedFd,
     clock: &mut Clock,

@@ -1,4 +1,4 @@
-//! Sends packets one right behind the other and waits for the stamps that the kernel took of them.
+//! Sends packets back-to-back and prepares everything beforehand.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,21 +8,21 @@ use super::address::KernelAddress;
 use super::clocks::UserStamps;
 use super::control::{Room, Writer};
 
-/// What is to be sent.
+/// A packet to be sent.
 pub struct Outgoing<'a> {
     pub data: &'a [u8],
-    /// `None`: the socket's peer.
+    /// `None`: the peer of the socket.
     pub destination: Option<SocketAddr>,
     /// `None`: the host's default.
     pub ttl: Option<u8>,
 }
 
-/// What became of it.
+/// What became of a packet.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// Counts the packets of the socket from 0, refused ones too.
+    /// Number of the packet in the socket, from 0, including refused packets.
     pub id: u64,
-    /// Right before the kernel was called.
+    /// Taken directly before the call.
     pub user: UserStamps,
     pub kernel_ns: Option<u64>,
     pub hardware_ns: Option<u64>,
@@ -30,7 +30,7 @@ pub struct Sent {
     pub error: Option<String>,
 }
 
-/// A packet ready for the kernel: everything that can be done beforehand is.
+/// A packet that is ready for the kernel, so that sending costs one call only.
 pub struct Prepared<'a> {
     part: libc::iovec,
     address: Option<KernelAddress>,
@@ -51,7 +51,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Hands it to the kernel, with a number for its stamps if the kernel can take one.
+    /// Hands the packet to the kernel, with a number for its stamps if the kernel accepts one.
     #[inline]
     pub fn send(&mut self, socket: &OwnedFd, key: Option<u32>) -> io::Result<()> {
         let mut room = Room::new();
@@ -85,7 +85,8 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// True if `error` may be of an ICMP error about an earlier packet, which the kernel tells whoever sends next.
+/// True if `error` may come from an ICMP error about an earlier packet, which the kernel reports to the next call
+/// that sends.
 pub fn is_of_an_earlier_packet(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

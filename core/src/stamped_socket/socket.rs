@@ -18,20 +18,21 @@ use super::receiving::{Packet, receive};
 use super::sending::{Outgoing, Prepared, Sent, is_of_an_earlier_packet};
 use super::urgent::Urgent;
 
-/// A payload of IP is never longer.
+/// The longest payload of an IP packet.
 const PACKET_BYTES: usize = 65_535;
-/// An ICMP error about an earlier packet may hide another one.
+/// How often a call is repeated that returned an ICMP error about an earlier packet, because there may be several.
 const RETRIES: usize = 8;
-/// A packet that found the sending side full waits for room; the kernel signals it, so this only bounds the wait.
+/// A packet for which the send buffer has no room waits; the kernel signals when there is room, so this only limits
+/// the wait.
 const ROOM_WAIT_NS: u64 = 100_000_000;
-/// No wait of `poll` is longer, so that signals are seen.
+/// The longest wait of `poll`, so that signals are noticed.
 const POLL_NS: u64 = 100_000_000;
 
 struct Sender {
     clock: Clock,
     next_id: u64,
     next_key: u32,
-    /// The kernel takes the packets' numbers from us; before Linux 6.13 it counts itself.
+    /// The kernel accepts the caller's numbers of packets; before Linux 6.13 it counts packets itself.
     own_keys: bool,
 }
 
@@ -49,14 +50,14 @@ pub struct StampedSocket {
     receive: Mutex<Receiver>,
     queue: Mutex<ErrorQueue>,
     offset: Mutex<RealtimeOffset>,
-    /// What stamps there are, in words.
+    /// The kinds of stamps that are available, in words.
     stamps: String,
     _hardware: Vec<HardwareStamps>,
 }
 
 impl StampedSocket {
-    /// Opens it in the namespace at `namespace` (`None`: the caller's), with hardware stamps of `interface` if the
-    /// driver grants them.
+    /// Opens the socket in the namespace at `namespace` (`None`: the own one), with hardware stamps of `interface` if
+    /// the driver grants them.
     pub fn open(
         mut options: Options,
         namespace: Option<&str>,
@@ -106,7 +107,7 @@ impl StampedSocket {
             .ok_or_else(|| io::Error::other("the socket has no address"))
     }
 
-    /// Sends all packets one right behind the other, then waits up to `stamp_wait_ns` for the stamps of all.
+    /// Sends all packets back-to-back, then waits up to `stamp_wait_ns` for all their stamps.
     pub fn send(&self, packets: &[Outgoing<'_>], stamp_wait_ns: u64) -> Vec<Sent> {
         let mut prepared: Vec<Prepared<'_>> = packets
             .iter()
@@ -114,7 +115,7 @@ impl StampedSocket {
             .collect();
         let mut sender = lock(&self.send);
         let mut sent: Vec<Sent> = Vec::with_capacity(packets.len());
-        // The first use of everything is the slowest: the stamp of the first packet would be late by that.
+        // The first call is the slowest and would delay the stamp of the first packet.
         let _ = UserStamps::now(&mut sender.clock);
         {
             let _first = (prepared.len() > 1).then(Urgent::now);
@@ -138,7 +139,7 @@ impl StampedSocket {
         let (user, error) = loop {
             let key = sender.next_key;
             let user = UserStamps::now(&mut sender.clock);
-            // Before it leaves: on a virtual link the stamp is there before the call returns.
+            // This comes before sending: on a virtual link the stamp exists before the call returns.
             lock(&self.queue).expect(key, id, user.realtime_ns);
             let Err(error) = packet.send(&self.socket, sender.own_keys.then_some(key)) else {
                 sender.next_key = key.wrapping_add(1);
@@ -170,14 +171,15 @@ impl StampedSocket {
         }
     }
 
-    /// The kernel did not take a packet. If it counts itself, whether this one got a number is unknown: it begins anew.
+    /// The kernel refused a packet. If it counts packets itself, it is unknown whether this one got a number, so the
+    /// numbering is restarted.
     fn refused(&self, sender: &mut Sender) {
         let mut queue = lock(&self.queue);
         queue.drain(&self.socket, &mut sender.clock);
         if !sender.own_keys {
             queue.forget_keys();
             sender.next_key = 0;
-            // Cannot fail for options that were accepted before.
+            // This cannot fail for options that were accepted before.
             let _ = self.options.number_from_zero(&self.socket);
         }
     }
@@ -196,13 +198,13 @@ impl StampedSocket {
             if waiting.is_empty() || now_ns >= deadline_ns {
                 return;
             }
-            // What is to be received would end a wait for POLLIN at once; errors are always told.
+            // A packet to be received would end a wait for POLLIN at once; errors are always reported.
             self.poll(0, (deadline_ns - now_ns).min(POLL_NS));
         }
     }
 
-    /// Packets and ICMP errors that are there, after waiting until there are `least` of both or `deadline_ns`
-    /// (CLOCK_MONOTONIC) has come or about 100 ms have passed. With `spin` it asks again and again rather than sleep.
+    /// Packets and ICMP errors that have arrived, after waiting until there are `least` of both, until `deadline_ns`
+    /// (CLOCK_MONOTONIC), or for about 100 ms. With `spin` it polls without sleeping.
     pub fn receive(
         &self,
         deadline_ns: u64,
@@ -250,7 +252,7 @@ impl StampedSocket {
         }
     }
 
-    /// As `receiving::receive`; an ICMP error about a packet that was sent is no error of receiving.
+    /// The same as `receiving::receive`, but an ICMP error about a packet that was sent is not an error.
     fn next(
         &self,
         clock: &mut Clock,
@@ -278,17 +280,17 @@ impl StampedSocket {
         queue.take_late()
     }
 
-    /// Packets that arrived and found no room in the socket, as far as packets that came later told.
+    /// Packets that arrived and found no room in the socket, as far as later packets reported them.
     pub fn dropped(&self) -> u64 {
         lock(&self.receive).dropped
     }
 
-    /// Stamps that belonged to no packet that was waited for.
+    /// Number of stamps that belong to no awaited packet.
     pub fn unmatched(&self) -> u64 {
         lock(&self.queue).unmatched()
     }
 
-    /// CLOCK_REALTIME minus CLOCK_MONOTONIC in ns, half the width of what it may be, and how often it was stepped.
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC in ns, half the width of its bounds, and how often it was stepped.
     pub fn realtime_offset(&self) -> (i64, i64, u64) {
         let mut offset = lock(&self.offset);
         offset.track();
@@ -311,7 +313,7 @@ impl StampedSocket {
     }
 }
 
-/// Hardware stamps of an interface, as long as they live, and in words what stamps there are.
+/// Enables the hardware stamps of an interface as long as the values live; also returns the kinds of stamps in words.
 fn hardware_of(namespace: Option<&str>, interface: Option<&str>) -> (Vec<HardwareStamps>, String) {
     const KERNEL: &str = "CLOCK_REALTIME of the kernel (SO_TIMESTAMPING, software)";
     let Some(interface) = interface else {
@@ -362,7 +364,8 @@ mod tests {
         StampedSocket::open(options, None, None).expect("loopback is there")
     }
 
-    /// Also as a kernel before 6.13 is: it numbers the packets itself, and what it refused is found again.
+    /// The same as with a kernel before 6.13, which numbers the packets itself: after a refused packet, stamps are
+    /// matched again.
     #[test]
     fn stamps_stay_with_their_packets_when_some_are_refused() {
         for own_keys in [true, false] {
@@ -406,7 +409,8 @@ mod tests {
             }
             assert_eq!(arrived.len(), 60);
             let known = arrived.iter().filter(|(left, _)| left.is_some()).count();
-            // A kernel that counts itself may lose those that were on their way when it began anew.
+            // A kernel that counts packets itself may lose the stamps of packets that were under way when the
+            // numbering was restarted.
             assert!(
                 known == 60 || !own_keys && known >= 20,
                 "{known} of 60 with own_keys {own_keys}"

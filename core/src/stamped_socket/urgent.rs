@@ -1,7 +1,7 @@
-//! Lets no other program of this host come between the packets of a batch.
+//! Keeps other programs of this host from running between the packets of a batch.
 
-/// The calling thread goes before all ordinary ones (SCHED_FIFO) as long as this lives; without the privilege, or if it
-/// has a policy of its own already, nothing changes. Not to be moved to another thread.
+/// The calling thread runs before all ordinary threads (SCHED_FIFO) as long as this value lives. Without the
+/// privilege, or if the thread has a policy already, nothing changes. The value must not be moved to another thread.
 pub struct Urgent {
     raised: bool,
     _of_this_thread: std::marker::PhantomData<*const ()>,

@@ -1,13 +1,13 @@
-//! How long after a frame's own stamp the driver stamped it: the systematic error of the former.
+//! The delay from a frame's own stamp to the driver's stamp of it, which is the systematic error of the former.
 //!
-//! A frame carries the stamp that was taken before it was handed to the kernel. It never corrects one.
+//! A frame carries the stamp that was taken before it was handed to the kernel. This file never corrects a stamp.
 
 use serde::Serialize;
 
 use crate::histogram::Histogram;
 use crate::latency::{Latencies, LatencyRecord};
 
-/// Driver's stamp minus the frame's, over the frames sampled in a trial.
+/// The driver's stamp minus that of the frame, over the frames of a sample.
 #[derive(Default)]
 pub struct Delays {
     asked: u64,
@@ -15,12 +15,12 @@ pub struct Delays {
     histogram: Histogram,
 }
 
-/// As a record keeps it.
+/// The delay as it is in a record.
 #[derive(Clone, Debug, Serialize)]
 pub struct TransmitDelay {
-    /// Frames of which the driver was asked for a stamp.
+    /// Frames for which a stamp of the driver was requested.
     pub asked_frames: u64,
-    /// `None` if it gave none.
+    /// `None` if the driver returned no stamp.
     pub delay: Option<LatencyRecord>,
 }
 

@@ -1,7 +1,7 @@
-//! Switches an interface's hardware stamps on (SIOCSHWTSTAMP) and back to what they were.
+//! Enables the hardware stamps of an interface (SIOCSHWTSTAMP) and restores the previous setting.
 //!
-//! A process that is killed cannot switch back; then `hwstamp_ctl` or the next owner does. Each value
-//! changes the setting of one direction only, so that two ports may share an interface.
+//! A process that is killed cannot restore it; then `hwstamp_ctl` or the next owner does. Each value changes the
+//! setting of one direction only, so that two ports may share an interface.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -18,9 +18,9 @@ pub enum Direction {
     Receive,
 }
 
-/// On as long as it lives.
+/// Hardware stamps that are enabled as long as this value lives.
 pub struct HardwareStamps {
-    /// In the interface's namespace, and so of it.
+    /// A socket in the namespace of the interface.
     control: OwnedFd,
     interface: String,
     direction: Direction,
@@ -28,7 +28,7 @@ pub struct HardwareStamps {
 }
 
 impl HardwareStamps {
-    /// Stamps for every frame of this direction. The error is the driver's.
+    /// Enables stamps for every frame of this direction. The error is that of the driver.
     pub fn enable(place: &Place, direction: Direction) -> io::Result<Self> {
         let control = netns::within(place.namespace.as_deref(), || {
             let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
@@ -52,7 +52,7 @@ impl HardwareStamps {
         };
         let mut config = was;
         *field(&mut config, direction) = wanted;
-        // The driver answers with what it made of it.
+        // The driver returns the setting that it chose.
         let mut got = call(
             libc::SIOCSHWTSTAMP,
             &stamps.control,
@@ -68,7 +68,7 @@ impl HardwareStamps {
 
 impl Drop for HardwareStamps {
     fn drop(&mut self) {
-        // The interface may be gone: then there is nothing to set back.
+        // If the interface does not exist any more, there is nothing to restore.
         if let Ok(mut config) = get(&self.control, &self.interface) {
             *field(&mut config, self.direction) = self.before;
             let _ = call(libc::SIOCSHWTSTAMP, &self.control, &self.interface, config);

@@ -1,7 +1,7 @@
-//! A PTP hardware clock of a port, brought to CLOCK_MONOTONIC.
+//! A PTP hardware clock of a port, converted to CLOCK_MONOTONIC.
 //!
-//! It runs at its own rate and may be steered by others, so it is compared again and again while
-//! stamps are brought. It is read, never set.
+//! The clock runs at its own rate and other programs may steer it, so it is compared repeatedly while stamps are
+//! converted. It is read and never set.
 
 use std::fs::File;
 use std::io;
@@ -9,22 +9,22 @@ use std::os::fd::AsRawFd;
 
 use crate::clock::{Map, Reading, Taken, monotonic_ns, read};
 
-/// The narrowest of so many readings counts; each crosses the bus to the NIC, 1 to 2 µs.
+/// The narrowest of this many readings counts; each crosses the bus to the network card, which takes 1 to 2 µs.
 const READINGS: usize = 5;
-/// Least time between two comparisons that tell a rate.
+/// Shortest time between two comparisons from which a rate is computed.
 const FIRST_BASELINE_NS: u64 = 5_000_000;
 
-/// Any clock of `clock_gettime` beside CLOCK_MONOTONIC.
+/// A clock of `clock_gettime` other than CLOCK_MONOTONIC.
 pub struct PhcClock {
     clock: libc::clockid_t,
     map: Map,
     steps: u64,
-    /// Keeps the dynamic clock; `None` for the clocks that the kernel always has.
+    /// Keeps the clock open; `None` for clocks that the kernel always has.
     _device: Option<File>,
 }
 
 impl PhcClock {
-    /// /dev/ptpN. Takes about 5 ms.
+    /// Opens /dev/ptpN, which takes about 5 ms.
     pub fn open(index: u32) -> io::Result<Self> {
         let device = File::open(format!("/dev/ptp{index}"))?;
         // FD_TO_CLOCKID of linux/posix-timers.h.
@@ -47,7 +47,7 @@ impl PhcClock {
         })
     }
 
-    /// Compares anew; call it every few ms while stamps are brought.
+    /// Compares the clocks again. It must be called every few ms while stamps are converted.
     pub fn track(&mut self) {
         if let Taken::Stepped { .. } = self.map.take(bracket(self.clock)) {
             self.steps += 1;
@@ -58,12 +58,12 @@ impl PhcClock {
         self.map.monotonic_ns(hardware_ns)
     }
 
-    /// A stamp taken `ns` from the latest comparison is off CLOCK_MONOTONIC by no more than this.
+    /// Largest error of a stamp that was taken `ns` from the latest comparison.
     pub fn bound_ns(&self, ns: f64) -> f64 {
         self.map.bound_ns(ns)
     }
 
-    /// How often somebody set the clock while it was tracked.
+    /// How often the clock was set while it was tracked.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -90,7 +90,7 @@ fn bracket(clock: libc::clockid_t) -> Reading {
 mod tests {
     use super::*;
 
-    /// Real clocks with another origin, and one with another rate, read as a hardware clock is.
+    /// Real clocks with another origin, and one with another rate, read like a hardware clock.
     #[test]
     fn a_clock_with_its_own_origin_and_rate_is_brought_within_its_bound() {
         for id in [libc::CLOCK_MONOTONIC_RAW, libc::CLOCK_REALTIME] {

@@ -1,7 +1,7 @@
-//! The stamps of a packet ring's frames, brought to CLOCK_MONOTONIC, and a count of who took them.
+//! The stamps of the frames of a packet ring, converted to CLOCK_MONOTONIC, and a count of their sources.
 //!
-//! Hardware stamps are used where they were asked for and the driver grants them; a frame that comes
-//! without one has the kernel's, and is counted, never passed off.
+//! Hardware stamps are used if they were requested and if the driver grants them. A frame without a hardware stamp
+//! gets the kernel's stamp and is counted as such.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::stamping::{Direction, HardwareStamps, PhcClock};
 
 const KERNEL: &str =
     "CLOCK_REALTIME of the kernel at entry to its stack (AF_PACKET), brought to CLOCK_MONOTONIC";
-/// linux/if_packet.h: who stamped a frame of the ring.
+/// linux/if_packet.h: the source of the stamp of a frame in the ring.
 const BY_SOFTWARE: u32 = 1 << 29;
 const BY_HARDWARE: u32 = 1 << 31;
 
@@ -28,12 +28,12 @@ pub struct ReceivedStamps {
     text: String,
     by_hardware: u64,
     by_kernel: u64,
-    /// Stamped only when the ring was filled: the kernel's stamps were not on yet.
+    /// Frames that were stamped when the ring was filled, because the kernel's stamps were not on yet.
     at_ring: u64,
 }
 
 impl ReceivedStamps {
-    /// By the hardware clock of `place`, if it names one and the driver grants it, else by the kernel.
+    /// Stamps by the hardware clock of `place`, if it names one and the driver grants it, else by the kernel.
     pub fn open(place: &Place) -> Self {
         let mut text = KERNEL.to_string();
         let mut hardware = None;
@@ -56,7 +56,7 @@ impl ReceivedStamps {
         }
     }
 
-    /// The value of PACKET_TIMESTAMP that asks for them.
+    /// The value of PACKET_TIMESTAMP that requests these stamps.
     pub fn flags(&self) -> i32 {
         let hardware = match self.hardware {
             Some(_) => libc::SOF_TIMESTAMPING_RAW_HARDWARE,
@@ -65,14 +65,14 @@ impl ReceivedStamps {
         (libc::SOF_TIMESTAMPING_SOFTWARE | hardware) as i32
     }
 
-    /// Forgets what was counted and compares the clocks anew.
+    /// Resets the counts and compares the clocks again.
     pub fn begin(&mut self) {
         self.offset = RealtimeOffset::measure();
         (self.by_hardware, self.by_kernel, self.at_ring) = (0, 0, 0);
         self.track();
     }
 
-    /// Compares the clocks again; call it every few ms.
+    /// Compares the clocks again. It must be called every few ms.
     pub fn track(&mut self) {
         self.offset.track();
         if let Some(hardware) = &mut self.hardware {
@@ -99,14 +99,7 @@ impl ReceivedStamps {
         }
     }
 
-    /// The stamps of hardware are off CLOCK_MONOTONIC by no more than this, so near to the latest comparison; 0 for
-    /// the kernel's, whose clock differs by a constant.
-    pub fn bound_ns(&self, near_ns: f64) -> f64 {
-        let hardware = self.hardware.as_ref();
-        hardware.map_or(0.0, |hardware| hardware.clock.bound_ns(near_ns))
-    }
-
-    /// Which clock and which point, of the frames of this trial: those that differ from it are counted.
+    /// The clock and the point of the stamps of this trial, with the number of frames whose stamp differs.
     pub fn text(&self) -> String {
         let mut text = self.text.clone();
         if let Some(hardware) = &self.hardware {

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::report::{Received, Sent, Task};
+use super::report::{ReceiverReport, SenderReport, Task};
 use super::socket;
 use super::tcp_info::TcpInfo;
 use super::{tcp, udp};
 
-/// Round trip times sampled during sending.
+/// Number of round trip times that are sampled while sending.
 const SAMPLES: u32 = 20;
 
 struct Flow {
@@ -26,12 +26,12 @@ struct Flow {
 pub struct StreamEnd {
     flows: Vec<Flow>,
     stop: Arc<AtomicBool>,
-    receivers: Vec<JoinHandle<Received>>,
+    receivers: Vec<JoinHandle<ReceiverReport>>,
     sent: bool,
 }
 
 impl StreamEnd {
-    /// Takes duplicates of the tasks' sockets; they may be closed then.
+    /// Duplicates the sockets of the tasks, which may then be closed.
     pub fn new(tasks: Vec<Task>) -> io::Result<Self> {
         let mut end = StreamEnd {
             flows: Vec::with_capacity(tasks.len()),
@@ -49,8 +49,8 @@ impl StreamEnd {
         Ok(end)
     }
 
-    /// Sends on every flow for that long; once. Connections are then closed in this direction.
-    pub fn send(&mut self, duration: Duration) -> io::Result<Vec<Sent>> {
+    /// Sends on every flow for `duration`, once. Connections are then closed in this direction.
+    pub fn send(&mut self, duration: Duration) -> io::Result<Vec<SenderReport>> {
         let senders: Vec<&Flow> = self.flows.iter().filter(|flow| flow.task.sends).collect();
         if self.sent || senders.is_empty() {
             return Ok(Vec::new());
@@ -83,9 +83,9 @@ impl StreamEnd {
         stop.store(true, Ordering::Relaxed);
         let mut reports = Vec::with_capacity(senders.len());
         for ((flow, thread), times) in senders.iter().zip(threads).zip(round_trips) {
-            let mut report = thread.join().unwrap_or_else(|_| Sent {
+            let mut report = thread.join().unwrap_or_else(|_| SenderReport {
                 error: Some("its thread panicked".into()),
-                ..Sent::default()
+                ..SenderReport::default()
             });
             report.flow = flow.task.flow;
             report.tcp = flow.tcp_info();
@@ -100,14 +100,14 @@ impl StreamEnd {
         Ok(reports)
     }
 
-    /// Waits for all receivers: of TCP until the far end has closed, of UDP until what was offered came, or nothing for
-    /// `quiet`. After `patience` they stop as they are. `offered` is by flow.
+    /// Waits for all receivers: TCP until the far end has closed, UDP until all datagrams `offered` (by flow) have
+    /// arrived or nothing has arrived for `quiet`. After `patience` all receivers are stopped.
     pub fn received(
         &mut self,
         offered: &[(u32, u64)],
         quiet: Duration,
         patience: Duration,
-    ) -> Vec<Received> {
+    ) -> Vec<ReceiverReport> {
         for flow in &self.flows {
             let count = offered.iter().find(|(number, _)| *number == flow.task.flow);
             if let Some((_, count)) = count {
@@ -132,9 +132,9 @@ impl StreamEnd {
             if late {
                 self.stop.store(true, Ordering::Relaxed);
             }
-            let mut report = thread.join().unwrap_or_else(|_| Received {
+            let mut report = thread.join().unwrap_or_else(|_| ReceiverReport {
                 error: Some("its thread panicked".into()),
-                ..Received::default()
+                ..ReceiverReport::default()
             });
             report.flow = number;
             if late && report.error.is_none() {
@@ -145,7 +145,8 @@ impl StreamEnd {
         reports
     }
 
-    /// What the kernel says of each connection that sent, by flow: whole once the far end has read all.
+    /// What the kernel reports about each connection that sent, by flow; complete once the far end has read
+    /// everything.
     pub fn connections(&self) -> Vec<(u32, TcpInfo)> {
         let senders = self.flows.iter().filter(|flow| flow.task.sends);
         senders
@@ -167,7 +168,7 @@ impl Drop for StreamEnd {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.receivers.drain(..) {
-            // A panic of the thread was printed.
+            // The panic of a thread has been printed already.
             let _ = thread.join();
         }
     }
@@ -197,7 +198,7 @@ impl Flow {
         })
     }
 
-    fn send(&self, stop: Arc<AtomicBool>) -> io::Result<JoinHandle<Sent>> {
+    fn send(&self, stop: Arc<AtomicBool>) -> io::Result<JoinHandle<SenderReport>> {
         let (task, descriptor, live) = (self.task.clone(), self.socket.clone(), self.live.clone());
         thread::Builder::new()
             .name("keisoku-stream-tx".into())
@@ -216,7 +217,7 @@ impl Flow {
             })
     }
 
-    fn receive(&self, stop: Arc<AtomicBool>) -> io::Result<JoinHandle<Received>> {
+    fn receive(&self, stop: Arc<AtomicBool>) -> io::Result<JoinHandle<ReceiverReport>> {
         let (task, descriptor, live) = (self.task.clone(), self.socket.clone(), self.live.clone());
         let (ending, drops_before) = (self.ending.clone(), self.drops_before);
         thread::Builder::new()

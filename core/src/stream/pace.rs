@@ -1,7 +1,7 @@
-//! `Pace`: when the next bytes are due at a rate. It tells times and never sleeps.
+//! `Pace`: when the next bytes are due at a given rate. It computes times and never sleeps.
 //!
-//! Who is late catches up, but for no more than `MOST_LATE_NS`: after a stall no burst of all that was missed follows,
-//! and what is missing shows in what was offered.
+//! A late sender catches up, but for at most `MOST_LATE_NS`, so that a stall is not followed by a burst of everything
+//! that was missed. What is missing shows in the offered bytes.
 
 pub const MOST_LATE_NS: u64 = 10_000_000;
 
@@ -18,7 +18,7 @@ impl Pace {
         }
     }
 
-    /// At `now_ns` since the start: how many ns until the next bytes are due, 0 if they are.
+    /// At `now_ns` since the start: ns until the next bytes are due, 0 if they are due.
     pub fn wait_ns(&mut self, now_ns: u64) -> u64 {
         let latest = now_ns.saturating_sub(MOST_LATE_NS) as f64;
         self.due_ns = self.due_ns.max(latest);

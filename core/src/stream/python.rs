@@ -12,7 +12,7 @@ use super::report::Task;
 
 /// One end of all flows of a measurement, on connected sockets whose descriptors `tasks_json` names.
 ///
-/// Raises ValueError for tasks that are none, OSError if a socket cannot be used.
+/// Raises ValueError for invalid tasks, OSError if a socket cannot be used.
 #[pyclass(frozen)]
 pub struct StreamEnd {
     end: Mutex<Option<end::StreamEnd>>,
@@ -50,13 +50,13 @@ impl StreamEnd {
             .and_then(|reports| json(&reports))
     }
 
-    /// What the kernel says of every connection that sent, as JSON of (flow, facts).
+    /// What the kernel reports about every connection that sent, as JSON of (flow, facts).
     fn connections(&self) -> PyResult<String> {
         self.with(|end| end.connections())
             .and_then(|told| json(&told))
     }
 
-    /// Ends threads and closes the sockets; twice is no error.
+    /// Ends the threads and closes the sockets; closing twice is no error.
     fn close(&self, py: Python<'_>) {
         py.detach(|| drop(self.lock().take()));
     }

@@ -1,37 +1,37 @@
-//! What a thread says when it has ended, as it crosses to Python (mirrored in keisoku/stream/report.py).
+//! The reports of threads that have ended, as they cross to Python (mirrored in keisoku/stream/flow/report.py).
 
 use serde::{Deserialize, Serialize};
 
-/// Of a thread that sent. Times are ns.
+/// The report of a thread that sent. Times are ns.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Sent {
+pub struct SenderReport {
     pub flow: u32,
-    /// Bytes that the kernel took; of UDP, of the datagrams' payload.
+    /// Bytes that the kernel accepted; for UDP, of the payload of datagrams.
     pub bytes: u64,
     /// Calls to send.
     pub calls: u64,
     /// UDP: datagrams offered.
     pub datagrams: u64,
-    /// UDP: calls that the own kernel refused for want of buffers; they were not offered.
+    /// UDP: calls that the kernel of this host refused for lack of buffers; their datagrams were not offered.
     pub refused: u64,
     pub elapsed_ns: u64,
     pub cpu_ns: u64,
-    /// TCP: the kernel's word at the end of sending.
+    /// TCP: what the kernel reports at the end of sending.
     pub tcp: Option<super::tcp_info::TcpInfo>,
     /// TCP: smoothed round trip times, sampled during sending, in µs.
     pub rtt_us: Vec<u32>,
     pub error: Option<String>,
 }
 
-/// Of a thread that received. Times are ns on this host's monotonic clock, from the first byte.
+/// The report of a thread that received. Times are ns on this host's monotonic clock, from the first byte.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Received {
+pub struct ReceiverReport {
     pub flow: u32,
     pub bytes: u64,
     pub calls: u64,
     /// From the first byte to the last.
     pub elapsed_ns: u64,
-    /// The same without the warm-up: bytes that came after it, and from its end to the last byte.
+    /// The same without the warm-up: bytes that arrived after it, and the time from its end to the last byte.
     pub settled_bytes: u64,
     pub settled_ns: u64,
     pub cpu_ns: u64,
@@ -39,27 +39,27 @@ pub struct Received {
     pub error: Option<String>,
 }
 
-/// Where every datagram went: offered = arrived + lost, and came = arrived + duplicated + foreign.
+/// What became of every datagram: offered = arrived + lost, and received = arrived + duplicated + foreign.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Datagrams {
     pub came: u64,
-    /// Of different numbers.
+    /// Datagrams with different numbers.
     pub arrived: u64,
     pub lost: u64,
     pub duplicated: u64,
-    /// With a number below one that came before (RFC 4737 §3).
+    /// Datagrams with a smaller number than one that arrived before (RFC 4737 §3).
     pub reordered: u64,
-    /// Not of this flow.
+    /// Datagrams that do not belong to this flow.
     pub foreign: u64,
-    /// Buffers for which the receiving socket had no room, by the kernel's own count.
+    /// Buffers for which the receiving socket had no room, as the kernel counted them.
     pub socket_drops: u64,
-    /// Buffers that came.
+    /// Buffers that arrived.
     pub buffers: u64,
-    /// Datagrams in the largest buffer that came: 1 without receive offload.
+    /// Datagrams in the largest buffer that arrived: 1 without receive offload.
     pub most_in_buffer: u64,
 }
 
-/// One flow as one end of it is to treat it.
+/// How one end treats one flow.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
@@ -67,9 +67,10 @@ pub struct Task {
     pub fd: i32,
     pub sends: bool,
     pub udp: bool,
-    /// Of one call to send, of one datagram, or what is asked for in one call to receive.
+    /// Bytes of one call to send, of one datagram, or of one call to receive.
     pub message_bytes: usize,
-    /// UDP: datagrams handed to the kernel in one call (UDP_SEGMENT); of a receiver, above 1: take them so (UDP_GRO).
+    /// UDP: datagrams handed to the kernel in one call (UDP_SEGMENT). For a receiver, above 1: several datagrams are
+    /// received in one buffer (UDP_GRO).
     pub segments: usize,
     pub bytes_per_second: Option<u64>,
     pub warm_up_ns: u64,

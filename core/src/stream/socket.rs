@@ -1,10 +1,10 @@
-//! What the loops ask of a socket: options, and how long a call may block.
+//! What the loops need of a socket: options, and how long a call may block.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// A call blocks no longer, so that a thread learns in time that it is to stop.
+/// The longest time for which a call blocks, so that a thread notices in time that it must stop.
 pub const PATIENCE: Duration = Duration::from_millis(50);
 
 pub fn set(
@@ -53,7 +53,7 @@ pub fn get<'a>(
     }
 }
 
-/// Makes the socket block, but for no longer than `PATIENCE`.
+/// Makes the socket block for at most `PATIENCE`.
 pub fn be_patient(socket: BorrowedFd<'_>) -> io::Result<()> {
     let descriptor = socket.as_raw_fd();
     // SAFETY: fcntl with these commands takes and returns numbers.
@@ -70,7 +70,7 @@ pub fn be_patient(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &time)
 }
 
-/// True if the call was only held up.
+/// True if the call was only interrupted or timed out.
 pub fn again(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,28 +1,28 @@
-//! The loops of a TCP stream: nothing in them but the call, two counts and a look at whether to stop.
+//! The loops of a TCP stream. Each iteration contains the call, two counts and a check for the end.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::message::Message;
 use super::pace::Pace;
-use super::report::{Received, Sent};
+use super::report::{ReceiverReport, SenderReport};
+use super::send_buffer::SendBuffer;
 use super::socket::again;
 use super::usage::Usage;
 use super::waiting::wait;
 
-/// Sends messages until `stop`; `live` counts bytes meanwhile. The socket stays open both ways.
+/// Sends until `stop`; `live` counts bytes meanwhile. The socket stays open in both directions.
 pub fn send(
     connection: BorrowedFd<'_>,
     message_bytes: usize,
     bytes_per_second: Option<u64>,
     stop: &AtomicBool,
     live: &AtomicU64,
-) -> Sent {
-    let message = Message::new(message_bytes.max(1));
+) -> SenderReport {
+    let message = SendBuffer::new(message_bytes.max(1));
     let mut pace = bytes_per_second.map(Pace::new);
-    let mut sent = Sent::default();
+    let mut sent = SenderReport::default();
     let mut left = message.bytes();
     let begun = Usage::now();
     let start = Instant::now();
@@ -64,17 +64,17 @@ pub fn send(
     sent
 }
 
-/// Reads until the far end has no more to send, or `stop`; `live` counts bytes meanwhile.
+/// Reads until the far end has closed or until `stop`; `live` counts bytes meanwhile.
 pub fn receive(
     connection: BorrowedFd<'_>,
     room_bytes: usize,
     warm_up_ns: u64,
     stop: &AtomicBool,
     live: &AtomicU64,
-) -> Received {
-    let mut room = Message::new(room_bytes.max(1));
+) -> ReceiverReport {
+    let mut room = SendBuffer::new(room_bytes.max(1));
     let room = room.bytes_mut();
-    let mut received = Received::default();
+    let mut received = ReceiverReport::default();
     let mut first: Option<Instant> = None;
     // Bytes and time at the end of the warm-up.
     let mut settled: Option<(u64, u64)> = None;

@@ -1,6 +1,7 @@
-//! `TcpInfo`: what the kernel says of a connection (tcp(7), TCP_INFO), by the places of include/uapi/linux/tcp.h.
+//! `TcpInfo`: what the kernel reports about a connection (tcp(7), TCP_INFO), at the offsets of
+//! include/uapi/linux/tcp.h.
 //!
-//! A kernel that knows less says nothing of what it does not know.
+//! A field that an older kernel does not report is absent.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -16,10 +17,11 @@ pub struct TcpInfo {
     pub rtt_variation_us: u32,
     pub least_rtt_us: Option<u32>,
     pub congestion_window: u32,
-    /// Bytes of a segment.
+    /// Maximum segment size in bytes.
     pub segment_bytes: u32,
     pub path_mtu_bytes: u32,
-    /// µs in which there was something to send, and of those what waited for the receiver's window or for the own buffer.
+    /// Time in µs in which there was data to send, and the parts of it in which the sender waited for the receiver's
+    /// window or for its own buffer.
     pub busy_us: Option<u64>,
     pub receiver_limited_us: Option<u64>,
     pub buffer_limited_us: Option<u64>,

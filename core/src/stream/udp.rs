@@ -1,6 +1,7 @@
-//! The loops of a UDP flow. Each datagram begins with the flow's token and its own number, so that every one is accounted for.
+//! The loops of a UDP flow. Each datagram begins with the token of the flow and its own number, so that every
+//! datagram is accounted for.
 //!
-//! With segmentation offload the kernel is handed many datagrams in a call (UDP_SEGMENT, UDP_GRO: udp(7)).
+//! With segmentation offload the kernel gets many datagrams in one call (UDP_SEGMENT, UDP_GRO: udp(7)).
 
 use std::io;
 use std::mem;
@@ -8,15 +9,15 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::message::Message;
 use super::pace::Pace;
-use super::report::{Datagrams, Received, Sent};
+use super::report::{Datagrams, ReceiverReport, SenderReport};
+use super::send_buffer::SendBuffer;
 use super::socket::{again, get, set};
 use super::usage::Usage;
 use super::waiting::wait;
 use crate::tracking::Tracker;
 
-/// Token and number.
+/// Bytes of the token and the number.
 pub const HEADER_BYTES: usize = 16;
 /// Payload of the longest IPv4 datagram.
 pub const MOST_BYTES: usize = 65_507;
@@ -27,9 +28,9 @@ const SOL_UDP: libc::c_int = 17;
 const UDP_SEGMENT: libc::c_int = 103;
 const UDP_GRO: libc::c_int = 104;
 const SO_MEMINFO: libc::c_int = 55;
-/// Place of the drops in what SO_MEMINFO tells (include/uapi/linux/sock_diag.h, SK_MEMINFO_DROPS).
+/// Offset of the drops in SO_MEMINFO (include/uapi/linux/sock_diag.h, SK_MEMINFO_DROPS).
 const DROPS_AT: usize = 8 * 4;
-/// Buffers taken in one call.
+/// Buffers received in one call.
 const BATCH: usize = 32;
 const BUFFER_BYTES: usize = 1 << 16;
 
@@ -42,10 +43,10 @@ pub fn send(
     bytes_per_second: Option<u64>,
     stop: &AtomicBool,
     live: &AtomicU64,
-) -> Sent {
+) -> SenderReport {
     let size = message_bytes.clamp(HEADER_BYTES, MOST_BYTES);
     let segments = segments.clamp(1, MOST_BYTES / size);
-    let mut sent = Sent::default();
+    let mut sent = SenderReport::default();
     if segments > 1 {
         let segment = (size as libc::c_int).to_ne_bytes();
         if let Err(error) = set(socket, SOL_UDP, UDP_SEGMENT, &segment) {
@@ -53,7 +54,7 @@ pub fn send(
             return sent;
         }
     }
-    let mut message = Message::new(size * segments);
+    let mut message = SendBuffer::new(size * segments);
     for datagram in message.bytes_mut().chunks_exact_mut(size) {
         datagram[..8].copy_from_slice(&token.to_be_bytes());
     }
@@ -104,11 +105,11 @@ pub fn send(
     sent
 }
 
-/// How a receiver learns that no more will be sent.
+/// How a receiver learns that no more datagrams will be sent.
 pub struct Ending {
     /// Datagrams offered; `u64::MAX` while that is not known.
     pub offered: AtomicU64,
-    /// Once it is known: so long nothing must come, in ns.
+    /// Once `offered` is known: how long nothing must arrive, in ns.
     pub quiet_ns: AtomicU64,
 }
 
@@ -121,13 +122,13 @@ impl Ending {
     }
 }
 
-/// Prepares a socket to receive, before anything is sent: what it dropped so far does not count.
+/// Prepares a socket to receive, before anything is sent. Returns its drops so far, which do not count.
 pub fn prepare(socket: BorrowedFd<'_>, offload: bool) -> io::Result<u64> {
     set(socket, SOL_UDP, UDP_GRO, &i32::from(offload).to_ne_bytes())?;
     Ok(drops(socket))
 }
 
-/// Takes datagrams until all that were offered came, or none comes any more, or `stop`.
+/// Receives datagrams until all that were offered have arrived, until no more arrive, or until `stop`.
 pub fn receive(
     socket: BorrowedFd<'_>,
     token: u64,
@@ -135,17 +136,17 @@ pub fn receive(
     ending: &Ending,
     stop: &AtomicBool,
     live: &AtomicU64,
-) -> Received {
+) -> ReceiverReport {
     let mut taker = Batch::new();
     let mut tracker = Tracker::new(0, u64::MAX);
-    let mut received = Received::default();
+    let mut received = ReceiverReport::default();
     let (mut buffers, mut most_in_buffer) = (0, 1);
     let mut first: Option<Instant> = None;
     let mut latest = Instant::now();
     let mut first_bytes = 0;
     let begun = Usage::now();
     while !stop.load(Ordering::Relaxed) {
-        // Only a socket that was found empty is quiet: a thread that was held up finds it full.
+        // Only a socket that was found empty is quiet: after an interruption of the thread it is full.
         let mut empty = false;
         match taker.take(socket) {
             Ok(count) => {
@@ -162,7 +163,7 @@ pub fn receive(
                                 tracker.arrive(number, 0, 0);
                                 batch_bytes += datagram.len() as u64;
                             }
-                            // One that was sent again before the far end was heard.
+                            // A greeting that was repeated before the far end was heard.
                             None if is_greeting(datagram, token) => {}
                             None => tracker.foreign(),
                         }
@@ -180,7 +181,7 @@ pub fn receive(
                 }
             }
             Err(error) if again(&error) => empty = true,
-            // An ICMP error of a datagram that this end sent says nothing of what comes.
+            // An ICMP error about a datagram that this end sent says nothing about arrivals.
             Err(error) if error.raw_os_error() == Some(libc::ECONNREFUSED) => {}
             Err(error) => {
                 received.error = Some(error.to_string());
@@ -202,7 +203,8 @@ pub fn receive(
         u64::MAX => tracker.expected(),
         offered => offered,
     };
-    // What the far end says that it sent and what it numbered are one count; were they not, more came than was sent.
+    // The number of datagrams that the far end reports and the numbers in its datagrams should agree; if they do not,
+    // more arrived than was sent.
     let counted = tracker.finish(offered);
     received.datagrams = Some(Datagrams {
         came: counted.received_frames,
@@ -226,15 +228,15 @@ fn number_of(datagram: &[u8], token: u64) -> Option<u64> {
         .flatten()
 }
 
-/// The datagram that opens a flow (keisoku/stream/session.py, HELLO).
+/// True for the datagram that opens a flow (HELLO in `keisoku/stream/session.py`).
 fn is_greeting(datagram: &[u8], token: u64) -> bool {
     datagram.len() == GREETING_BYTES
         && datagram.starts_with(GREETING)
         && datagram[8..16] == token.to_be_bytes()
 }
 
-/// Buffers that the socket had no room for since it was opened: what SO_RXQ_OVFL tells beside a datagram, but also once
-/// no more comes.
+/// Buffers for which the socket had no room since it was opened. SO_RXQ_OVFL reports the same beside a datagram; this
+/// works also when no more datagrams arrive.
 fn drops(socket: BorrowedFd<'_>) -> u64 {
     let mut room = [0u8; 64];
     match get(socket, libc::SOL_SOCKET, SO_MEMINFO, &mut room) {
@@ -264,7 +266,7 @@ impl Batch {
         }
     }
 
-    /// Waits for a first buffer and takes what else is there.
+    /// Waits for a first buffer and receives all others that are available.
     fn take(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize> {
         let mut parts: Vec<libc::iovec> = self
             .rooms

@@ -1,6 +1,7 @@
-//! `Usage`: what the calling thread has cost the CPU since a moment (getrusage(2), RUSAGE_THREAD).
+//! `Usage`: CPU time that the calling thread has used since a moment (getrusage(2), RUSAGE_THREAD).
 //!
-//! Work that the kernel does for the thread in interrupts counts where the kernel books it: on a veth, to the sender.
+//! Work that the kernel does for the thread in interrupts counts where the kernel accounts it: on a veth, for the
+//! sender.
 
 use std::mem::MaybeUninit;
 use std::time::Instant;
@@ -19,7 +20,7 @@ impl Usage {
         }
     }
 
-    /// ns that passed and ns of CPU that the calling thread used since; it must be the same thread.
+    /// ns that passed and ns of CPU time that the calling thread used since then. The thread must be the same.
     pub fn since(&self) -> (u64, u64) {
         let elapsed_ns = self.at.elapsed().as_nanos() as u64;
         (elapsed_ns, thread_cpu_ns().saturating_sub(self.cpu_ns))

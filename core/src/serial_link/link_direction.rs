@@ -1,26 +1,27 @@
-//! `Direction`: one direction of a link, in virtual time: loss, the line, hidden stages, propagation, jitter.
+//! `LinkDirection`: one direction of a link in virtual time: loss, the line, hidden stages, propagation, jitter.
 //!
-//! The fate of a packet is known the moment it arrives, for nothing overtakes. It reads no clock.
+//! The fate of a packet is known when it arrives, because no packet overtakes another. This file never reads a clock.
 
 use serde::{Deserialize, Serialize};
 
 use super::stage::Stage;
-use crate::simulated::chance::{Chance, Concern, Stream, uniform};
+use crate::chance::{Chance, Concern, Draws, uniform};
 
-/// What one direction of a link is.
+/// The settings of one direction of a link.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Traits {
-    /// The line and the hidden store-and-forward stages behind it, in order; none: a packet passes at once.
+    /// Rates of the line and of the hidden store-and-forward stages behind it, in order; without any, a packet passes
+    /// at once.
     pub stages_bps: Vec<u64>,
-    /// Added to the bytes of the IP packet at every stage.
+    /// Bytes added to the IP packet at every stage.
     pub overhead_bytes: u64,
     pub propagation_ns: u64,
-    /// What may wait at each stage beside the packet that is being sent.
+    /// Bytes that may wait at each stage beside the packet that is being sent.
     pub queue_bytes: u64,
-    /// A uniform delay from 0 to so much behind the last stage; it never lets packets overtake.
+    /// Upper limit of a uniform delay after the last stage; it never lets packets overtake.
     pub jitter_ns: u64,
-    /// The share of packets that vanish before the line.
+    /// The share of packets that are lost before the line.
     pub loss: f64,
     pub seed: u64,
 }
@@ -28,15 +29,15 @@ pub struct Traits {
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is at the far end at this time, in ps.
+    /// The packet is at the far end at this time, in ps.
     Arrives(u64),
-    /// A queue had no room.
+    /// A queue had no room for the packet.
     Dropped,
-    /// Chance had it vanish.
+    /// The packet was lost at random.
     Lost,
 }
 
-/// What has come and how it fared.
+/// What arrived, and what became of it.
 #[derive(Clone, Copy, Debug, Default, Serialize, PartialEq, Eq)]
 pub struct Passed {
     pub in_packets: u64,
@@ -50,18 +51,18 @@ pub struct Passed {
 }
 
 #[derive(Clone, Debug)]
-pub struct Direction {
+pub struct LinkDirection {
     stages: Vec<Stage>,
     overhead_bytes: u64,
     propagation: u64,
     jitter: u64,
     loss: Chance,
-    delays: Stream,
+    delays: Draws,
     last: u64,
     passed: Passed,
 }
 
-impl Direction {
+impl LinkDirection {
     /// A rate of zero is refused.
     pub fn new(traits: &Traits) -> Result<Self, String> {
         if traits.stages_bps.contains(&0) {
@@ -71,7 +72,7 @@ impl Direction {
             return Err("loss: give a share from 0 to 1".into());
         }
         let stages = traits.stages_bps.iter();
-        Ok(Direction {
+        Ok(LinkDirection {
             stages: stages
                 .map(|rate| Stage::new(*rate, traits.queue_bytes))
                 .collect(),
@@ -79,13 +80,13 @@ impl Direction {
             propagation: traits.propagation_ns * 1000,
             jitter: traits.jitter_ns * 1000,
             loss: Chance::new(traits.loss, traits.seed, Concern::Loss),
-            delays: Stream::new(traits.seed, Concern::Jitter),
+            delays: Draws::new(traits.seed, Concern::Jitter),
             last: 0,
             passed: Passed::default(),
         })
     }
 
-    /// Takes in an IP packet of so many bytes that arrives at `now` (ps); packets must come in order.
+    /// The fate of an IP packet of `ip_bytes` that arrives at `now` (ps). Packets must be passed in order of arrival.
     pub fn take(&mut self, now: u64, ip_bytes: u64) -> Fate {
         let number = self.passed.in_packets;
         self.passed.in_packets += 1;
@@ -138,7 +139,7 @@ mod tests {
     }
 
     fn arrivals(traits: &Traits, packets: &[(u64, u64)]) -> Vec<Fate> {
-        let mut direction = Direction::new(traits).expect("the traits can be");
+        let mut direction = LinkDirection::new(traits).expect("the traits can be");
         packets
             .iter()
             .map(|&(now, bytes)| direction.take(now, bytes))
@@ -193,12 +194,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        assert!(Direction::new(&traits(&[0])).is_err());
+        assert!(LinkDirection::new(&traits(&[0])).is_err());
         let lossy = Traits {
             loss: 1.5,
             ..traits(&[])
         };
-        assert!(Direction::new(&lossy).is_err());
+        assert!(LinkDirection::new(&lossy).is_err());
     }
 
     proptest! {
@@ -211,7 +212,7 @@ mod tests {
             packets in prop::collection::vec((0u64..100_000_000, 28u64..9100), 1..200),
         ) {
             let traits = Traits { loss, jitter_ns, queue_bytes, ..traits(&stages) };
-            let mut direction = Direction::new(&traits).expect("the traits can be");
+            let mut direction = LinkDirection::new(&traits).expect("the traits can be");
             let (mut now, mut last, mut arrived) = (0, 0, 0);
             for (gap, bytes) in &packets {
                 now += gap;

@@ -1,6 +1,6 @@
-//! Stamps that a driver or its hardware takes of a socket's frames (SO_TIMESTAMPING).
+//! Stamps that a driver or its hardware takes of the frames of a socket (SO_TIMESTAMPING).
 //!
-//! What is switched on here is switched off again. Nothing here decides which stamp a trial uses.
+//! What is enabled here is disabled again. Nothing in this module decides which stamps a trial uses.
 
 mod delay;
 mod driver;

@@ -1,14 +1,15 @@
-//! `HttpLoad`: requests of HTTP/1.1 from one client host, as closed or open loop, and how long each took.
+//! `HttpLoad`: HTTP/1.1 requests from one client host, as a closed or an open loop, and the latency of each.
 //!
-//! Closed: so many connections, each of which asks again once it was answered. Open: requests fall due at times that no
-//! answer changes, and each is timed from when it was due, so a server that stalls is charged for everybody who had to
-//! wait (no coordinated omission). It counts and times; percentiles belong to the analysis.
+//! Closed loop: a fixed number of connections, each of which sends its next request when the previous one was
+//! answered. Open loop: requests fall due at times that do not depend on responses, and latency is counted from the
+//! time at which a request was due, so that the stall of a server shows in every request that it delayed (no
+//! coordinated omission). This module counts and measures times; the analysis computes percentiles.
 
-pub mod answer;
 pub mod arrivals;
 mod connection;
-mod outcome;
+mod load_counts;
 pub mod python;
+pub mod response;
 mod worker;
 
 use std::io;
@@ -19,20 +20,20 @@ use std::thread::{self, JoinHandle};
 
 use serde::Deserialize;
 
-pub use outcome::Outcome;
+pub use load_counts::LoadCounts;
 
 use crate::netns;
 
-/// What is asked for, and how.
+/// What is requested, and how.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// File of the client's network namespace; `None`: this one.
     pub namespace: Option<String>,
     pub server: SocketAddrV4,
-    /// Files and how often each is asked for, relative to the others; drawn at random.
+    /// Files, and the relative frequency with which each is requested at random.
     pub paths: Vec<(String, f64)>,
-    /// Of the `Host` header.
+    /// Value of the `Host` header.
     pub host: String,
     /// More headers: names and values.
     pub headers: Vec<(String, String)>,
@@ -41,19 +42,19 @@ pub struct Plan {
     pub per_second: Option<f64>,
     /// Open loop: gaps between requests are exponential; else they are all the same.
     pub poisson: bool,
-    /// More than one request for each connection.
+    /// Each connection carries more than one request.
     pub keep_alive: bool,
-    /// End after so many requests.
+    /// The load ends after this many requests.
     pub requests: Option<u64>,
-    /// End after this time; what is under way then is given up.
+    /// The load ends after this time; requests that are then under way are abandoned.
     pub seconds: Option<f64>,
-    /// A request that was not answered after this time has failed.
+    /// A request without a response after this time has failed.
     pub timeout_s: f64,
     /// CLOCK_MONOTONIC at which it begins, so that several clients begin together.
     pub begin_ns: u64,
     pub threads: usize,
     pub seed: u64,
-    /// Counts are kept for each slice of time of this length.
+    /// Length of the time slices for which counts are kept.
     pub slice_ms: u64,
 }
 
@@ -93,7 +94,7 @@ struct Shared {
 
 pub struct HttpLoad {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<io::Result<Outcome>>>,
+    threads: Vec<JoinHandle<io::Result<LoadCounts>>>,
 }
 
 impl HttpLoad {
@@ -117,20 +118,20 @@ impl HttpLoad {
                 worker::run(&shared, number)
             };
             let name = format!("keisoku-http-{number}");
-            // What has started ends as `load` is dropped.
+            // Threads that were started end when `load` is dropped.
             load.threads
                 .push(thread::Builder::new().name(name).spawn(work)?);
         }
         Ok(load)
     }
 
-    /// Waits for the end; what all threads saw.
-    pub fn finish(mut self) -> io::Result<Outcome> {
-        let mut all = Outcome::default();
+    /// Waits for the end and returns what all threads saw.
+    pub fn finish(mut self) -> io::Result<LoadCounts> {
+        let mut all = LoadCounts::default();
         let mut failure = None;
         for thread in self.threads.drain(..) {
             match thread.join() {
-                Ok(Ok(outcome)) => all.add(&outcome),
+                Ok(Ok(counts)) => all.add(&counts),
                 Ok(Err(error)) => failure = Some(error),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
@@ -160,7 +161,7 @@ impl Drop for HttpLoad {
     fn drop(&mut self) {
         self.stop().now();
         for thread in self.threads.drain(..) {
-            // A panic of the thread was printed; its error is of no more use.
+            // The panic of a thread has been printed already; its error says no more.
             let _ = thread.join();
         }
     }
@@ -217,8 +218,8 @@ mod tests {
         }
     }
 
-    fn slower_than(outcome: &Outcome, least: Duration) -> u64 {
-        let buckets = outcome.latency.buckets();
+    fn slower_than(counts: &LoadCounts, least: Duration) -> u64 {
+        let buckets = counts.latency.buckets();
         let long = |at: &usize| buckets.lower_ns[*at] >= least.as_nanos() as i64;
         (0..buckets.counts.len())
             .filter(long)
@@ -229,24 +230,24 @@ mod tests {
     #[test]
     fn an_open_loop_charges_a_stall_to_all_who_came_while_it_lasted() {
         // 100 requests/s on one connection: those of the first 200 ms wait for 200 ms or more, however fast the host is.
-        let outcome = HttpLoad::new(plan(stalling_server(), Some(100.0)))
+        let counts = HttpLoad::new(plan(stalling_server(), Some(100.0)))
             .unwrap()
             .finish()
             .unwrap();
-        assert_eq!(outcome.completed, 60);
-        assert!(slower_than(&outcome, STALL / 2) >= 19);
-        assert_eq!(outcome.unsent, 0);
+        assert_eq!(counts.completed, 60);
+        assert!(slower_than(&counts, STALL / 2) >= 19);
+        assert_eq!(counts.unsent, 0);
     }
 
     #[test]
     fn a_closed_loop_asks_less_while_a_server_stalls() {
-        let outcome = HttpLoad::new(plan(stalling_server(), None))
+        let counts = HttpLoad::new(plan(stalling_server(), None))
             .unwrap()
             .finish()
             .unwrap();
-        assert_eq!(outcome.completed, 60);
-        assert!(slower_than(&outcome, STALL * 9 / 10) >= 1);
-        assert_eq!(outcome.failures.broken + outcome.failures.timed_out, 0);
+        assert_eq!(counts.completed, 60);
+        assert!(slower_than(&counts, STALL * 9 / 10) >= 1);
+        assert_eq!(counts.failures.broken + counts.failures.timed_out, 0);
     }
 
     #[test]

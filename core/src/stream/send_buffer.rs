@@ -1,17 +1,17 @@
-//! `Message`: the bytes of one call to send, at the start of a page, with content that no link can compress.
+//! `SendBuffer`: the bytes of one call to send. It starts at a page, and its content cannot be compressed.
 
 const PAGE: usize = 4096;
 
-pub struct Message {
+pub struct SendBuffer {
     room: Vec<u8>,
     start: usize,
     length: usize,
 }
 
-impl Message {
+impl SendBuffer {
     pub fn new(length: usize) -> Self {
         let mut room = vec![0u8; length + PAGE];
-        // xorshift64 (Marsaglia, 2003): any seed but zero will do.
+        // xorshift64 (Marsaglia, 2003), which works with any seed but zero.
         let mut state = 0x9E37_79B9_7F4A_7C15u64;
         for chunk in room.chunks_mut(8) {
             state ^= state << 13;
@@ -20,7 +20,7 @@ impl Message {
             chunk.copy_from_slice(&state.to_le_bytes()[..chunk.len()]);
         }
         let start = room.as_ptr().align_offset(PAGE).min(PAGE);
-        Message {
+        SendBuffer {
             room,
             start,
             length,
@@ -38,16 +38,16 @@ impl Message {
 
 #[cfg(test)]
 mod tests {
-    use super::{Message, PAGE};
+    use super::{PAGE, SendBuffer};
 
     #[test]
     fn it_begins_at_a_page_and_is_no_pattern() {
         for length in [1, 16, 1000, 77_824] {
-            let message = Message::new(length);
+            let message = SendBuffer::new(length);
             assert_eq!(message.bytes().len(), length);
             assert_eq!(message.bytes().as_ptr().align_offset(PAGE), 0);
         }
-        let message = Message::new(1 << 16);
+        let message = SendBuffer::new(1 << 16);
         let zeros = message.bytes().iter().filter(|byte| **byte == 0).count();
         assert!((128..512).contains(&zeros), "{zeros}");
     }

@@ -1,6 +1,6 @@
-//! `Answer`: finds the end of an HTTP/1.1 response in bytes as they come (RFC 9112 §6). It keeps no body.
+//! `Response`: finds the end of an HTTP/1.1 response in bytes as they arrive (RFC 9112 §6). It never stores a body.
 
-/// Longer headers than this are no answer to us.
+/// A response with a longer header is malformed.
 const MOST_HEADER: usize = 64 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,13 +16,13 @@ enum Part {
     Done,
 }
 
-/// What is wrong with a response.
+/// The response is not valid HTTP/1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// One response as far as it has come.
+/// One response, as far as it has arrived.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     part: Part,
     /// The header, or the line of a chunked body that has begun.
     line: Vec<u8>,
@@ -32,9 +32,9 @@ pub struct Answer {
     pub closes: bool,
 }
 
-impl Default for Answer {
+impl Default for Response {
     fn default() -> Self {
-        Answer {
+        Response {
             part: Part::Header,
             line: Vec::new(),
             status: 0,
@@ -44,12 +44,12 @@ impl Default for Answer {
     }
 }
 
-impl Answer {
+impl Response {
     pub fn is_done(&self) -> bool {
         self.part == Part::Done
     }
 
-    /// Takes in what was received; how much of it belongs to this response.
+    /// Parses received bytes and returns how many of them belong to this response.
     pub fn take(&mut self, mut bytes: &[u8]) -> Result<usize, Malformed> {
         let all = bytes.len();
         while !bytes.is_empty() && !self.is_done() {
@@ -70,7 +70,7 @@ impl Answer {
         Ok(all - bytes.len())
     }
 
-    /// The server has closed: was the response whole?
+    /// The server has closed the connection: an error if the response was not complete.
     pub fn end(&mut self) -> Result<(), Malformed> {
         match self.part {
             Part::Rest | Part::Done => {
@@ -184,15 +184,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn fed(bytes: &[u8], cuts: &[usize]) -> Result<(Answer, usize), Malformed> {
-        let mut answer = Answer::default();
+    fn fed(bytes: &[u8], cuts: &[usize]) -> Result<(Response, usize), Malformed> {
+        let mut response = Response::default();
         let (mut at, mut used) = (0, 0);
         for cut in cuts.iter().chain([&usize::MAX]) {
             let end = bytes.len().min(at.max(*cut));
-            used += answer.take(&bytes[at..end])?;
+            used += response.take(&bytes[at..end])?;
             at = end;
         }
-        Ok((answer, used))
+        Ok((response, used))
     }
 
     proptest! {
@@ -211,9 +211,9 @@ mod tests {
             chunked.extend_from_slice(b"0\r\nX: y\r\n\r\n");
             for whole in [plain, chunked] {
                 let next = [whole.clone(), b"HTTP/1.1 404".to_vec()].concat();
-                let (answer, used) = fed(&next, &cuts).unwrap();
-                prop_assert!(answer.is_done());
-                prop_assert_eq!((answer.status, answer.body_bytes, used), (200, body as u64, whole.len()));
+                let (response, used) = fed(&next, &cuts).unwrap();
+                prop_assert!(response.is_done());
+                prop_assert_eq!((response.status, response.body_bytes, used), (200, body as u64, whole.len()));
             }
         }
 
@@ -226,21 +226,21 @@ mod tests {
 
     #[test]
     fn a_body_without_a_length_ends_with_the_connection() {
-        let (mut answer, _) = fed(b"HTTP/1.1 200 OK\r\n\r\nabc", &[20]).unwrap();
-        assert!(!answer.is_done() && answer.closes);
-        answer.end().unwrap();
-        assert!(answer.is_done() && answer.body_bytes == 3);
+        let (mut response, _) = fed(b"HTTP/1.1 200 OK\r\n\r\nabc", &[20]).unwrap();
+        assert!(!response.is_done() && response.closes);
+        response.end().unwrap();
+        assert!(response.is_done() && response.body_bytes == 3);
         let (mut cut, _) = fed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", &[]).unwrap();
         assert_eq!(cut.end(), Err(Malformed));
     }
 
     #[test]
     fn an_interim_answer_is_passed_over() {
-        let (answer, _) = fed(
+        let (response, _) = fed(
             b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
             &[3],
         )
         .unwrap();
-        assert!(answer.is_done() && answer.status == 204);
+        assert!(response.is_done() && response.status == 204);
     }
 }

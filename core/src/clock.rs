@@ -1,7 +1,7 @@
-//! Clocks of this host, all brought to CLOCK_MONOTONIC, the clock of every stamp.
+//! Clocks of this host, all converted to CLOCK_MONOTONIC, the clock of every stamp.
 //!
-//! BPF programs stamp with it (`bpf_ktime_get_ns()`), so whatever else is read must agree with it
-//! within a stated bound. Nothing here ever sets a clock.
+//! BPF programs stamp with it (`bpf_ktime_get_ns()`), so every other clock that is read must agree with it within a
+//! stated bound. Nothing in this module ever sets a clock.
 
 mod bracket;
 mod calibrated;
@@ -19,7 +19,7 @@ mod steps;
 use std::time::Duration;
 
 pub use calibrated::{Clock, ClockFacts};
-pub use cost::{Costs, clock_costs, costs};
+pub use cost::clock_costs;
 pub use map::{Map, Reading, Taken};
 pub use offset::RealtimeOffset;
 
@@ -42,7 +42,7 @@ pub fn sleep_until(until_ns: u64) {
     }
 }
 
-/// Any clock of `clock_gettime`, which must exist.
+/// Reads any clock of `clock_gettime`; the clock must exist.
 #[inline]
 pub fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {

@@ -1,7 +1,7 @@
-//! Ports: where frames leave and arrive. This file says what an engine must offer.
+//! Ports: where frames leave and arrive. This file holds the traits that an engine implements.
 //!
-//! A sender carries out the departures of a load and stamps each frame; a receive port
-//! hands over every arrival with its stamp. Neither accounts: that is `tracking`'s.
+//! A sender carries out the departures of a load and stamps each frame; a receiving port hands over every arrival
+//! with its stamp. Ports never account: `tracking` does.
 
 #[cfg(bpf)]
 mod departure_ring;
@@ -17,6 +17,7 @@ mod packet_receive;
 pub(crate) mod packet_ring;
 pub(crate) mod packet_socket;
 mod packet_transmit;
+mod place;
 #[cfg(bpf)]
 mod xdp_receive;
 #[cfg(bpf)]
@@ -26,27 +27,23 @@ use std::sync::Arc;
 
 use crate::capture::CaptureRing;
 use crate::departures::Departures;
+use crate::error::Result;
 use crate::record::Sent;
 use crate::table::Table;
 
 pub use expected::{Claim, Expected};
-pub use open::{Engine, Place, open_receive, open_transmit};
+pub use open::{open_receive, open_transmit};
 pub use packet_transmit::send_slowly;
-
-/// Why a port cannot do what was asked, in one sentence for the user.
-#[derive(Debug)]
-pub struct EngineError(pub String);
-
-pub type Result<T> = std::result::Result<T, EngineError>;
+pub use place::{Engine, Place};
 
 /// What a sender is to send.
 pub struct Load {
     pub departures: Departures,
     /// The table of each stream of the trial.
     pub tables: Vec<Arc<Table>>,
-    /// By which of the sender's ports each stream of the trial leaves; none if it has another sender.
+    /// The sender's port by which each stream of the trial leaves; none if another sender has the stream.
     pub outlets: Vec<Option<usize>>,
-    /// Number in signatures of the trial's first stream.
+    /// Number of the trial's first stream in signatures.
     pub first_stream: u16,
     pub start_ns: u64,
     /// When to stop even if frames are left.
@@ -55,7 +52,7 @@ pub struct Load {
 
 /// What a sender did.
 pub struct Ended {
-    /// By port.
+    /// What was sent, by port.
     pub sent: Vec<Sent>,
     /// Frames offered of each stream of the trial.
     pub offered: Vec<u64>,
@@ -77,21 +74,22 @@ pub enum Arrival {
     Foreign,
 }
 
-/// Seen and told by other threads while a load is being sent.
+/// What other threads may read and command while a load is being sent.
 pub trait Control: Send + Sync {
     /// Frames sent so far.
     fn offered(&self) -> u64;
     /// Ends the load after the frame that is being sent.
     fn stop(&self);
-    /// Adds the frames of each stream of the trial that were sent so far, where streams are switched one by one.
+    /// Adds to `offered` the frames of each stream that were sent so far, where streams are switched one by one.
     fn count(&self, offered: &mut [u64]);
-    /// Prepares what is due next, where the sender leaves that to another thread; call it every few ms.
+    /// Writes the departures that are due next, where the sender leaves that to another thread. It must be called
+    /// every few ms.
     fn refill(&self) {}
 }
 
 /// A sender: one thread that serves one or several ports of the same engine and namespace.
 pub trait Transmit: Send {
-    /// Makes ready for a load; must be called before `control` and `run`.
+    /// Prepares a load; must be called before `control` and `run`.
     fn prepare(&mut self, load: Load) -> Result<()>;
     fn control(&self) -> Arc<dyn Control>;
     /// What a capture needs beside a packet socket to see all that the port sends.
@@ -100,7 +98,7 @@ pub trait Transmit: Send {
     }
     /// Sends the load from the calling thread, which may change its namespace and CPU.
     fn run(&mut self) -> Result<Ended>;
-    /// Which clock and which point a stamp is taken at.
+    /// The clock of a stamp and the point at which it is taken.
     fn stamp(&self) -> &str;
 }
 
@@ -109,13 +107,13 @@ pub trait Receive: Send {
     fn capture_ring(&mut self) -> Result<Option<CaptureRing>> {
         Ok(None)
     }
-    /// Starts watching; whatever arrived before is forgotten.
+    /// Starts to watch; earlier arrivals are discarded.
     fn begin(&mut self, expected: &Expected) -> Result<()>;
     /// Hands over what arrived since the last call, in order of arrival.
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival));
-    /// How long an arrival may stay unseen by `drain`.
+    /// The longest time after which `drain` hands over an arrival.
     fn delay_ns(&self) -> u64;
-    /// Stops watching; says how many arrivals were seen and not handed over.
+    /// Stops watching and returns the number of arrivals that were seen but not handed over.
     fn end(&mut self) -> u64;
     /// Which clock and which point a stamp is taken at.
     fn stamp(&self) -> &str;

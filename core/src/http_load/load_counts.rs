@@ -1,4 +1,4 @@
-//! `Outcome`: what a load saw, added up over its threads. It counts only.
+//! `LoadCounts`: what a load saw, added up over its threads. It counts only.
 
 use serde::Serialize;
 
@@ -8,12 +8,12 @@ use crate::histogram::{Buckets, Histogram};
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Failures {
     pub refused: u64,
-    /// The connection broke, or ended before the answer did.
+    /// The connection broke, or ended before the response did.
     pub broken: u64,
     pub timed_out: u64,
-    /// An answer that is none of HTTP/1.1.
+    /// A response that is not valid HTTP/1.1.
     pub malformed: u64,
-    /// No address or port of our own was free, or another local failure.
+    /// There was no free local address or port, or another failure of this host.
     pub local: u64,
 }
 
@@ -24,18 +24,18 @@ pub struct Slice {
 }
 
 #[derive(Clone, Default)]
-pub struct Outcome {
+pub struct LoadCounts {
     pub completed: u64,
-    /// Of those, answers with a status of 400 or more.
+    /// Of those, responses with a status of 400 or more.
     pub refusals: u64,
-    /// Of bodies.
+    /// Bytes of response bodies.
     pub body_bytes: u64,
-    /// With headers.
+    /// Bytes of responses with their headers.
     pub bytes: u64,
     pub failures: Failures,
-    /// Under way at the end.
+    /// Requests that were under way at the end.
     pub given_up: u64,
-    /// Due by the end, but never sent, for every connection was taken.
+    /// Requests that were due by the end but never sent, because all connections were in use.
     pub unsent: u64,
     /// From the beginning of a request (open loop: from when it was due) to its last byte.
     pub latency: Histogram,
@@ -50,7 +50,7 @@ pub struct Outcome {
     pub cpu_ns: u64,
 }
 
-impl Outcome {
+impl LoadCounts {
     pub fn slice(&mut self, number: usize) -> &mut Slice {
         if self.slices.len() <= number {
             self.slices.resize(number + 1, Slice::default());
@@ -58,7 +58,7 @@ impl Outcome {
         &mut self.slices[number]
     }
 
-    pub fn add(&mut self, other: &Outcome) {
+    pub fn add(&mut self, other: &LoadCounts) {
         self.completed += other.completed;
         self.refusals += other.refusals;
         self.body_bytes += other.body_bytes;

@@ -1,20 +1,21 @@
-//! One stream on its way through a device: what its frames are, what befalls them, and their account.
+//! `Transit`: one stream on its way through a device: the classes of its frames, what happens to them, and their
+//! account.
 
 use crate::record::{Stream, StreamRecord, Trial};
 use crate::tracking::Tracker;
 
 use super::faults::Faults;
-use super::outlet::Frame;
+use super::output_port::SentFrame;
 use super::path::Path;
 use super::server::Service;
 use super::{stamped, wire_ps};
 
-/// Frames of one size on one way, worked out once.
+/// Frames of one size between one pair of ports, computed once.
 pub struct Class {
     pub frame_bytes: u32,
-    /// On the tester's line.
+    /// Time that a frame needs on the tester's line.
     pub wire: Service,
-    /// At the device's output.
+    /// Time that a frame needs at the device's output.
     pub service: Service,
     pub latency_ps: u64,
     pub refused: bool,
@@ -34,22 +35,22 @@ impl Class {
     }
 }
 
-pub struct Lane {
+pub struct Transit {
     /// Index of the tester's port that sends.
     pub input: usize,
-    /// Index of the one that the stream is meant for.
+    /// Index of the tester's port that the stream is meant for.
     pub output: usize,
     /// Index of the pair of ports.
-    pub way: usize,
-    /// Index of the outlet.
-    pub outlet: usize,
-    /// Absent where nothing happens at random.
+    pub port_pair: usize,
+    /// Index of the output port.
+    pub output_port: usize,
+    /// Absent if nothing happens at random.
     pub faults: Option<Faults>,
     /// A frame that is held back until the next one has passed it, and its class.
-    pub held: Option<(Frame, u32)>,
-    /// When its frame before was sent.
+    pub held: Option<(SentFrame, u32)>,
+    /// When its previous frame was sent.
     pub sent_ps: u64,
-    /// Of consecutive frames, a cycle.
+    /// Classes of consecutive frames, a cycle.
     classes: Vec<u32>,
     place: usize,
     offered: u64,
@@ -60,22 +61,22 @@ pub struct Lane {
     tracker: Tracker,
 }
 
-impl Lane {
+impl Transit {
     pub fn new(
         trial: &Trial,
         number: usize,
         path: &Path,
-        way: usize,
-        outlet: usize,
+        port_pair: usize,
+        output_port: usize,
         classes: Vec<u32>,
     ) -> Self {
         let stream = &trial.streams[number];
         let faults = Faults::new(path, trial.seed, number);
-        Lane {
+        Transit {
             input: stream.transmit,
             output: stream.receive,
-            way,
-            outlet,
+            port_pair,
+            output_port,
             faults: faults.are_possible().then_some(faults),
             held: None,
             sent_ps: 0,
@@ -91,7 +92,7 @@ impl Lane {
         }
     }
 
-    /// The class of the stream's next frame but those that were asked for before.
+    /// The class of the stream's next frame, after those that were asked for before.
     #[inline]
     pub fn next_class(&mut self) -> u32 {
         let class = self.classes[self.place];
@@ -126,7 +127,7 @@ impl Lane {
 
     /// A frame reaches the receiver; true if it is intact.
     #[inline]
-    pub fn receive(&mut self, frame: &Frame, received_ps: u64) -> bool {
+    pub fn receive(&mut self, frame: &SentFrame, received_ps: u64) -> bool {
         if !self.is_intact(frame.sequence) {
             self.tracker.corrupt(frame.sequence);
             return false;

@@ -1,12 +1,12 @@
-//! Seeded randomness that belongs to a frame's sequence number, not to an order of calls.
+//! Random numbers from a seed that belong to a sequence number and not to the order of calls.
 //!
-//! Each concern has a stream of its own, so switching one on changes no other, and a frame
-//! meets the same fate whatever happened to the frames before it. Integers only: the same
-//! on every machine.
+//! Each concern has numbers of its own, so that enabling one concern changes no other, and what happens to a frame
+//! does not depend on the frames before it. All arithmetic is in integers, so that the results are the same on every
+//! machine.
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What a stream of numbers is for.
+/// What a random number decides.
 #[derive(Clone, Copy, Debug)]
 pub enum Concern {
     Loss = 1,
@@ -20,13 +20,13 @@ pub enum Concern {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Stream {
+pub struct Draws {
     seed: u64,
 }
 
-impl Stream {
+impl Draws {
     pub fn new(trial_seed: u64, concern: Concern) -> Self {
-        Stream {
+        Draws {
             seed: mix(mix(trial_seed).wrapping_add(concern as u64)),
         }
     }
@@ -41,8 +41,8 @@ impl Stream {
 /// An event that happens to a frame with a given probability.
 #[derive(Clone, Copy, Debug)]
 pub struct Chance {
-    stream: Stream,
-    /// Of 2^53, which a ratio's 53 bits meet exactly at 0 and 1.
+    draws: Draws,
+    /// The probability in units of 2^-53, in which ratios of 0 and 1 are exact.
     threshold: u64,
 }
 
@@ -51,7 +51,7 @@ impl Chance {
     pub fn new(ratio: f64, trial_seed: u64, concern: Concern) -> Self {
         let threshold = (ratio * (1u64 << 53) as f64) as u64;
         Chance {
-            stream: Stream::new(trial_seed, concern),
+            draws: Draws::new(trial_seed, concern),
             threshold,
         }
     }
@@ -62,21 +62,21 @@ impl Chance {
 
     #[inline]
     pub fn hits(&self, sequence: u64) -> bool {
-        self.is_possible() && self.stream.draw(sequence) >> 11 < self.threshold
+        self.is_possible() && self.draws.draw(sequence) >> 11 < self.threshold
     }
 }
 
 /// A uniform integer in `0..=width`, from one draw.
 #[inline]
-pub fn uniform(stream: &Stream, sequence: u64, width: u64) -> u64 {
-    ((u128::from(stream.draw(sequence)) * (u128::from(width) + 1)) >> 64) as u64
+pub fn uniform(draws: &Draws, sequence: u64, width: u64) -> u64 {
+    ((u128::from(draws.draw(sequence)) * (u128::from(width) + 1)) >> 64) as u64
 }
 
 /// A normal deviate of mean 0: twelve uniform 16-bit numbers have a standard deviation of 2^16.
 #[inline]
-pub fn normal(stream: &Stream, sequence: u64, deviation: u64) -> i64 {
+pub fn normal(draws: &Draws, sequence: u64, deviation: u64) -> i64 {
     let sum: u64 = (0..3)
-        .map(|part| lanes(stream.draw(3 * sequence + part)))
+        .map(|part| lanes(draws.draw(3 * sequence + part)))
         .sum();
     let centred = 2 * sum as i64 - 12 * 0xFFFF;
     ((i128::from(centred) * i128::from(deviation)) >> 17) as i64
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn concerns_and_seeds_do_not_share_a_stream() {
-        let at = |seed, concern| Stream::new(seed, concern).draw(5);
+        let at = |seed, concern| Draws::new(seed, concern).draw(5);
         assert_ne!(at(1, Concern::Loss), at(1, Concern::Jitter));
         assert_ne!(at(1, Concern::Loss), at(2, Concern::Loss));
         assert_ne!(at(0, Concern::Duplicate), at(1, Concern::Corrupt));
@@ -122,17 +122,17 @@ mod tests {
 
     #[test]
     fn deviates_have_the_spread_that_was_asked() {
-        let stream = Stream::new(3, Concern::Jitter);
+        let draws = Draws::new(3, Concern::Jitter);
         let values = |each: &dyn Fn(u64) -> f64| {
             let mean = (0..FRAMES).map(each).sum::<f64>() / FRAMES as f64;
             let square = (0..FRAMES).map(|k| (each(k) - mean).powi(2)).sum::<f64>();
             (mean, (square / FRAMES as f64).sqrt())
         };
-        let (mean, deviation) = values(&|k| normal(&stream, k, 10_000) as f64);
+        let (mean, deviation) = values(&|k| normal(&draws, k, 10_000) as f64);
         assert!(mean.abs() < 50.0 && (deviation - 10_000.0).abs() < 50.0);
-        let (mean, deviation) = values(&|k| uniform(&stream, k, 12_000) as f64);
+        let (mean, deviation) = values(&|k| uniform(&draws, k, 12_000) as f64);
         assert!((mean - 6_000.0).abs() < 20.0);
         assert!((deviation - 12_000.0 / 12f64.sqrt()).abs() < 20.0);
-        assert!((0..FRAMES).all(|k| uniform(&stream, k, 1) <= 1));
+        assert!((0..FRAMES).all(|k| uniform(&draws, k, 1) <= 1));
     }
 }

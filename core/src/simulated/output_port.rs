@@ -1,28 +1,28 @@
-//! A device's output port with everything that comes to it from any input, and the receiver behind it.
+//! An output port of a device with all frames that come to it from any input, and the receiver behind it.
 //!
-//! Frames wait here for their turn: they reach the port in order of ready time, which is not that of departure.
-//! It neither sends nor loses a frame by chance.
+//! Frames wait here for their turn: they reach the port in order of ready time, which differs from the order of
+//! departure. No frame is sent or lost at random here.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::lane::{Class, Lane};
 use super::outage::Outage;
 use super::shared_output::SharedOutput;
+use super::transit::{Class, Transit};
 
-pub struct Outlet {
+pub struct OutputPort {
     /// Index of the tester's port behind it.
     pub port: usize,
     pub last_received_ps: Option<u64>,
     /// Intact frames of streams that are meant for another port.
     pub misdirected: u64,
     output: SharedOutput,
-    /// No frame is ready sooner after it was sent.
+    /// No frame is ready sooner than this after it was sent.
     least_latency_ps: u64,
     queue: BinaryHeap<Reverse<Queued>>,
     /// Frames that leave so late that the trial may be over before, in order.
-    late: VecDeque<Arrival>,
-    /// How long after the last frame of all was sent frames are waited for.
+    late: VecDeque<LateFrame>,
+    /// How long after the last frame was sent the receiver waits for frames.
     drain_ps: u64,
     receive_clock: f64,
     outage: Option<Outage>,
@@ -33,25 +33,25 @@ pub struct Outlet {
 #[derive(Clone, Copy)]
 pub struct Queued {
     pub ready_ps: u64,
-    /// Decides between inputs whose frames are ready at once, then the order in which they came.
+    /// Decides the order of frames of several inputs that are ready at the same time, then of frames of one input.
     pub turn: u64,
-    pub frame: Frame,
+    pub frame: SentFrame,
     pub class: u32,
 }
 
 #[derive(Clone, Copy)]
-pub struct Frame {
+pub struct SentFrame {
     pub stream: u32,
     pub sequence: u64,
     pub sent_ps: u64,
 }
 
-struct Arrival {
+struct LateFrame {
     start_ps: u64,
-    frame: Frame,
+    frame: SentFrame,
 }
 
-impl Outlet {
+impl OutputPort {
     pub fn new(
         port: usize,
         output: SharedOutput,
@@ -60,7 +60,7 @@ impl Outlet {
         receive_clock_ppm: f64,
         outage: Option<Outage>,
     ) -> Self {
-        Outlet {
+        OutputPort {
             port,
             last_received_ps: None,
             misdirected: 0,
@@ -80,24 +80,24 @@ impl Outlet {
         self.queue.push(Reverse(queued));
     }
 
-    /// Serves what no frame that is sent at `now_ps` or later can come before.
+    /// Serves the frames that no frame sent at `now_ps` or later can precede.
     #[inline]
-    pub fn serve(&mut self, now_ps: u64, lanes: &mut [Lane], classes: &[Class]) {
-        self.deliver(now_ps, lanes);
+    pub fn serve(&mut self, now_ps: u64, transits: &mut [Transit], classes: &[Class]) {
+        self.deliver(now_ps, transits);
         while let Some(Reverse(first)) = self.queue.peek()
             && first.ready_ps < now_ps + self.least_latency_ps
         {
             let first = *first;
             self.queue.pop();
-            self.send(first, now_ps, lanes, classes);
+            self.send(first, now_ps, transits, classes);
         }
     }
 
-    /// Serves all that is left. The last frame of all was sent at `now_ps`.
-    pub fn finish(&mut self, now_ps: u64, lanes: &mut [Lane], classes: &[Class]) {
-        self.deliver(now_ps, lanes);
+    /// Serves all remaining frames. The last frame of the trial was sent at `now_ps`.
+    pub fn finish(&mut self, now_ps: u64, transits: &mut [Transit], classes: &[Class]) {
+        self.deliver(now_ps, transits);
         while let Some(Reverse(first)) = self.queue.pop() {
-            self.send(first, now_ps, lanes, classes);
+            self.send(first, now_ps, transits, classes);
         }
     }
 
@@ -107,9 +107,15 @@ impl Outlet {
         self.output.room_ps(queued.ready_ps, class.frame_bytes)
     }
 
-    /// Sends a frame that is ready, behind all that were before. Frames are sent from `now_ps` on.
+    /// Sends a frame that is ready, after all earlier ones. Frames are sent from `now_ps` on.
     #[inline]
-    pub fn send(&mut self, queued: Queued, now_ps: u64, lanes: &mut [Lane], classes: &[Class]) {
+    pub fn send(
+        &mut self,
+        queued: Queued,
+        now_ps: u64,
+        transits: &mut [Transit],
+        classes: &[Class],
+    ) {
         let Queued {
             ready_ps, frame, ..
         } = queued;
@@ -118,13 +124,13 @@ impl Outlet {
             if outage.destroys(frame.sent_ps, ready_ps) {
                 return;
             }
-            // Every frame from before was ready before the outage, so it has been served.
+            // Every frame sent before the outage was ready before it, so it has been served.
             if !self.has_restarted && outage.is_over(frame.sent_ps) {
                 self.output.empty();
                 self.has_restarted = true;
             }
         }
-        for _ in 0..lanes[frame.stream as usize].copies(frame.sequence) {
+        for _ in 0..transits[frame.stream as usize].copies(frame.sequence) {
             let Some(start_ps) = self.output.send(ready_ps, class.frame_bytes, class.service)
             else {
                 continue;
@@ -135,36 +141,36 @@ impl Outlet {
             {
                 continue;
             }
-            let arrival = Arrival { start_ps, frame };
+            let arrival = LateFrame { start_ps, frame };
             if start_ps > now_ps + self.drain_ps {
                 self.late.push_back(arrival);
             } else {
-                self.receive(&arrival, lanes);
+                self.receive(&arrival, transits);
             }
         }
     }
 
-    /// Those late frames that come in time after all, now that it is `now_ps`.
+    /// Receives the late frames that arrive in time, now that it is `now_ps`.
     #[inline]
-    fn deliver(&mut self, now_ps: u64, lanes: &mut [Lane]) {
+    fn deliver(&mut self, now_ps: u64, transits: &mut [Transit]) {
         while let Some(arrival) = self.late.front()
             && arrival.start_ps <= now_ps + self.drain_ps
         {
             let arrival = self.late.pop_front().expect("it is at the front");
-            self.receive(&arrival, lanes);
+            self.receive(&arrival, transits);
         }
     }
 
     #[inline]
-    fn receive(&mut self, arrival: &Arrival, lanes: &mut [Lane]) {
-        let Arrival { start_ps, frame } = arrival;
+    fn receive(&mut self, arrival: &LateFrame, transits: &mut [Transit]) {
+        let LateFrame { start_ps, frame } = arrival;
         let ahead_ps = (*start_ps as f64 * self.receive_clock) as i64;
         let received_ps = start_ps.saturating_add_signed(ahead_ps);
-        let lane = &mut lanes[frame.stream as usize];
-        if lane.output != self.port {
-            self.misdirected += u64::from(lane.is_intact(frame.sequence));
+        let transit = &mut transits[frame.stream as usize];
+        if transit.output != self.port {
+            self.misdirected += u64::from(transit.is_intact(frame.sequence));
             self.last_received_ps = Some(received_ps);
-        } else if lane.receive(frame, received_ps) {
+        } else if transit.receive(frame, received_ps) {
             self.last_received_ps = Some(received_ps);
         }
     }

@@ -1,22 +1,23 @@
-//! `Source`: UDP packets of a host beside the path, at a constant rate or as a Poisson process, from a seed.
+//! `TrafficSource`: UDP packets of a host beside the path, at a constant rate or as a Poisson process, from a seed.
 //!
-//! It says what is due and when; the engine sends. What is overdue by more than a moment is left out, so that a
-//! stalled host does not turn random arrivals into one burst; the truth counts what was really sent.
+//! It determines which packet is due when; the forwarder sends. Packets that are overdue by more than a moment are
+//! omitted, so that a host that was interrupted does not turn random arrivals into one burst. The counts are those of
+//! packets that were really sent.
 
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::chance::{Concern, Draws, uniform};
 use crate::pacing::{Pacing, Timetable};
-use crate::simulated::chance::{Concern, Stream, uniform};
 
 /// The IPv4 and the UDP header.
 const HEADERS_BYTES: usize = 28;
-/// RFC 863: discard.
+/// The discard service (RFC 863).
 const PORT: u16 = 9;
 const TIME_TO_LIVE: u8 = 64;
 const OVERDUE_NS: u64 = 2_000_000;
-/// More than any lab lives to send; a Poisson process of so many is one without an end.
+/// More packets than any lab ever sends: a Poisson process with so many packets is one without an end.
 const ENDLESS: u64 = 1 << 40;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -36,28 +37,28 @@ pub struct SourceTraits {
 
 /// What a source has really sent.
 #[derive(Clone, Copy, Debug, Default, Serialize, PartialEq, Eq)]
-pub struct Sent {
+pub struct SourceCounts {
     pub packets: u64,
     pub bytes: u64,
-    /// Due while the host stood still, and left out.
+    /// Packets that were omitted because they were due while the host was interrupted.
     pub skipped: u64,
 }
 
-pub struct Source {
+pub struct TrafficSource {
     pub port: usize,
-    pub sent: Sent,
+    pub sent: SourceCounts,
     pacing: Pacing,
     packets_per_second: f64,
     seed: u64,
-    /// None until it begins.
+    /// None before it begins.
     timetable: Option<Timetable>,
     sizes: Vec<usize>,
-    choice: Stream,
+    choice: Draws,
     number: u64,
     packet: Vec<u8>,
 }
 
-impl Source {
+impl TrafficSource {
     /// Its packets are due from `begin` on.
     pub fn new(traits: &SourceTraits) -> Result<Self, String> {
         let most = traits.sizes_bytes.iter().max().copied().unwrap_or_default();
@@ -75,21 +76,21 @@ impl Source {
         packet[16..20].copy_from_slice(&traits.to.octets());
         packet[20..22].copy_from_slice(&PORT.to_be_bytes());
         packet[22..24].copy_from_slice(&PORT.to_be_bytes());
-        Ok(Source {
+        Ok(TrafficSource {
             port: traits.port,
-            sent: Sent::default(),
+            sent: SourceCounts::default(),
             pacing: traits.pacing.clone(),
             packets_per_second: rate,
             seed: traits.seed,
             timetable: None,
             sizes: traits.sizes_bytes.clone(),
-            choice: Stream::new(traits.seed, Concern::Arbitration),
+            choice: Draws::new(traits.seed, Concern::Arbitration),
             number: 0,
             packet,
         })
     }
 
-    /// The first may be due at `start_ns`, in the engine's time.
+    /// The first may be due at `start_ns`, on the clock of the forwarder.
     pub fn begin(&mut self, start_ns: u64) {
         self.timetable = Some(Timetable::new(
             self.pacing.clone(),
@@ -105,7 +106,8 @@ impl Source {
         self.timetable.as_ref().map(Timetable::due_ns)
     }
 
-    /// The packet that is due at `now_ns`, None if it was left out. Only when one is due; `count` what was sent.
+    /// The packet that is due at `now_ns`; None if it was omitted. It must be called only when a packet is due, and
+    /// `count` after sending.
     pub fn take(&mut self, now_ns: u64) -> Option<&[u8]> {
         let timetable = self.timetable.as_mut()?;
         let overdue = now_ns - timetable.due_ns() > OVERDUE_NS;
@@ -129,15 +131,15 @@ impl Source {
     }
 }
 
-impl Sent {
-    /// A packet of so many bytes was sent.
+impl SourceCounts {
+    /// Counts a packet of `bytes` that was sent.
     pub fn count(&mut self, bytes: usize) {
         self.packets += 1;
         self.bytes += bytes as u64;
     }
 }
 
-/// RFC 1071 over an IPv4 header.
+/// The checksum of an IPv4 header (RFC 1071).
 fn header_checksum(header: &[u8]) -> u16 {
     let mut sum: u32 = header
         .chunks_exact(2)
@@ -153,7 +155,7 @@ fn header_checksum(header: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
-    fn source(pacing: Pacing) -> Source {
+    fn source(pacing: Pacing) -> TrafficSource {
         let traits = SourceTraits {
             port: 0,
             from: Ipv4Addr::new(198, 19, 0, 2),
@@ -163,7 +165,7 @@ mod tests {
             sizes_bytes: vec![40, 576, 1500],
             seed: 5,
         };
-        let mut source = Source::new(&traits).expect("the traits can be");
+        let mut source = TrafficSource::new(&traits).expect("the traits can be");
         assert_eq!(source.due_ns(), None);
         source.begin(0);
         source

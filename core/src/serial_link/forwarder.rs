@@ -1,8 +1,8 @@
-//! `Engine`: the one thread that carries the packets of all links of a bed, each at its time.
+//! `Forwarder`: the thread that carries the packets of all links of a bed, each at its time.
 //!
-//! It sleeps until shortly before something is due and spins only then, for two cores must also carry the tools
-//! that probe the bed. One thread for all links: what it writes the kernel forwards into the next link's device
-//! before the write returns, so that from the second hop on no packet waits for a thread to wake.
+//! It sleeps until shortly before a packet is due and spins only then, because two cores must also run the tools that
+//! probe the bed. There is one thread for all links: when it writes a packet, the kernel forwards it to the device of
+//! the next link before the write returns, so that after the first hop no packet waits for a thread to wake up.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -11,51 +11,51 @@ use super::bed::{Bed, Came, Truth};
 use super::carriage::{Carriage, Flight};
 use super::poll::{Poll, WOKEN};
 use super::rehearsal::Rehearsal;
-use super::source::Source;
+use super::traffic_source::TrafficSource;
 use super::tun::{MOST_BYTES, Tun};
 use crate::clock::monotonic_ns;
 
-/// How long before something is due the thread stops sleeping: a wake on a busy virtual machine takes about 35 µs.
+/// How long before a packet is due the thread stops sleeping: a wake-up on a busy virtual machine takes about 35 µs.
 const SPIN_NS: u64 = 60_000;
-/// So near to what is due nothing else is begun, not even a look for arrivals (about 0.5 µs).
+/// When a packet is due this soon, the thread begins nothing else, not even a check for arrivals (about 0.5 µs).
 const HOLD_NS: u64 = 1_000;
-/// From one device or source at a time, so that what is due elsewhere is not kept waiting.
+/// The most packets taken from one device or source at a time, so that packets due elsewhere are not delayed.
 const BATCH: usize = 8;
-/// A rehearsal takes about 2 µs; it must not make late what is due.
+/// A rehearsal takes about 2 µs and must not delay a packet that is due.
 const REHEARSAL_NS: u64 = 15_000;
 const CACHE_LINE: usize = 64;
-/// The longest without a look for arrivals.
+/// The longest time without a check for arrivals.
 const LOOK_NS: u64 = 20_000;
 
-pub struct Engine {
+pub struct Forwarder {
     origin_ns: u64,
     ports: Vec<Tun>,
-    /// The lane that leads on from each port.
+    /// The lane that starts at each port.
     lane_of: Vec<Option<usize>>,
     lanes: Vec<Carriage>,
-    sources: Vec<Source>,
+    sources: Vec<TrafficSource>,
     hosts: Vec<Came>,
     poll: Poll,
     /// Buffers of packets that have been delivered.
     spare: Vec<Vec<u8>>,
     buffer: Vec<u8>,
     rehearsal: Rehearsal,
-    /// It has slept since the kernel's way in was last taken.
+    /// True if the thread has slept since the kernel's path for packets was last used.
     cold: bool,
     /// When it last looked for arrivals.
     looked_ns: u64,
 }
 
-/// What another thread may ask of the engine.
-pub enum Request {
+/// What another thread may tell the forwarder.
+pub enum Command {
     /// The sources may send from now on.
     Begin,
     Truth(SyncSender<Truth>),
     End,
 }
 
-impl Engine {
-    /// `ports` are those of the bed, in order. Refuses a bed whose numbers or traits cannot be.
+impl Forwarder {
+    /// `ports` are those of the bed, in order. Refuses a bed with invalid numbers or traits.
     pub fn new(bed: &Bed, ports: Vec<Tun>, mut poll: Poll) -> io::Result<Self> {
         let refuse = |problem: String| io::Error::new(io::ErrorKind::InvalidInput, problem);
         let mut named = bed.lanes.iter().flat_map(|lane| [lane.from, lane.to]);
@@ -67,9 +67,9 @@ impl Engine {
             poll.watch(port.descriptor(), number as u64)?;
         }
         let lanes = bed.lanes.iter().map(Carriage::new);
-        let sources = bed.sources.iter().map(Source::new);
+        let sources = bed.sources.iter().map(TrafficSource::new);
         let leading = |port| bed.lanes.iter().position(|lane| lane.from == port);
-        Ok(Engine {
+        Ok(Forwarder {
             origin_ns: monotonic_ns(),
             hosts: vec![Came::default(); ports.len()],
             lane_of: (0..ports.len()).map(leading).collect(),
@@ -85,8 +85,8 @@ impl Engine {
         })
     }
 
-    /// Carries packets until it is asked to end.
-    pub fn run(&mut self, asked: &Receiver<Request>) {
+    /// Carries packets until it is told to end.
+    pub fn run(&mut self, asked: &Receiver<Command>) {
         loop {
             self.deliver();
             self.send();
@@ -96,7 +96,7 @@ impl Engine {
                 Some(left) if left < SPIN_NS => self.warm(left > REHEARSAL_NS),
                 _ => self.cold = true,
             }
-            // Under overload something is always due; arrivals and requests must get their turn.
+            // Under overload a packet is always due, but arrivals and commands must be served as well.
             if left.is_some_and(|left| left < HOLD_NS) && now_ns < self.looked_ns + LOOK_NS {
                 std::hint::spin_loop();
                 continue;
@@ -108,25 +108,25 @@ impl Engine {
                 if token != WOKEN {
                     self.receive(token as usize);
                     self.deliver();
-                } else if asked.try_iter().any(|request| !self.obey(request)) {
+                } else if asked.try_iter().any(|command| !self.obey(command)) {
                     return;
                 }
             }
         }
     }
 
-    /// False if it is to end.
-    fn obey(&mut self, request: Request) -> bool {
-        match request {
-            Request::Begin => {
+    /// Returns false if the thread must end.
+    fn obey(&mut self, command: Command) -> bool {
+        match command {
+            Command::Begin => {
                 let now_ns = self.now_ns();
                 for source in &mut self.sources {
                     source.begin(now_ns);
                 }
             }
-            // Fails if nobody waits for it any more.
-            Request::Truth(answer) => drop(answer.try_send(self.truth())),
-            Request::End => return false,
+            // Fails if the caller does not wait any more.
+            Command::Truth(answer) => drop(answer.try_send(self.truth())),
+            Command::End => return false,
         }
         true
     }
@@ -140,12 +140,12 @@ impl Engine {
         let flights = self.lanes.iter().filter_map(Carriage::next);
         let deliveries = flights.map(|flight| flight.at.div_ceil(1000));
         deliveries
-            .chain(self.sources.iter().filter_map(Source::due_ns))
+            .chain(self.sources.iter().filter_map(TrafficSource::due_ns))
             .min()
     }
 
-    /// Brings the next packets into the cache: those that waited long were copied more slowly, by 0.3 ns a byte; and
-    /// after a sleep, if there is `time`, the kernel's way in.
+    /// Loads the next packets into the cache: packets that waited long were copied more slowly, by 0.3 ns for each
+    /// byte. After a sleep, if there is `time`, it also exercises the kernel's path for packets.
     fn warm(&mut self, time: bool) {
         if self.cold && time {
             self.rehearsal.write();
@@ -184,7 +184,7 @@ impl Engine {
                     continue;
                 };
                 let bytes = packet.len();
-                // A device that is not up yet refuses; such a packet never entered the network.
+                // A device that is not up refuses the packet, which then never entered the network.
                 if self.ports[port].write(packet).is_ok() {
                     source.sent.count(bytes);
                 }
@@ -194,7 +194,7 @@ impl Engine {
 
     fn receive(&mut self, port: usize) {
         for _ in 0..BATCH {
-            // Before the read, whose length depends on the packet's.
+            // This is taken before the read, whose duration depends on the length of the packet.
             let now = self.now_ns() * 1000;
             let Ok(Some(bytes)) = self.ports[port].read(&mut self.buffer) else {
                 return;

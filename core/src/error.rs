@@ -1,0 +1,19 @@
+//! `EngineError`: why an engine, a port or a capture cannot do what was asked.
+
+use pyo3::PyErr;
+
+/// An error, as one sentence for the user. In Python it is `keisoku.errors.EngineError`.
+#[derive(Debug)]
+pub struct EngineError(pub String);
+
+pub type Result<T, E = EngineError> = std::result::Result<T, E>;
+
+mod raised {
+    pyo3::import_exception!(keisoku.errors, EngineError);
+}
+
+impl From<EngineError> for PyErr {
+    fn from(EngineError(message): EngineError) -> PyErr {
+        raised::EngineError::new_err(message)
+    }
+}
