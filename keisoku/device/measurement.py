@@ -14,9 +14,9 @@ from pathlib import Path
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.calibration.store import bias_for, keep
-from keisoku.device.engine.opening import open_engine
 from keisoku.device.engine.port_capture import next_free
 from keisoku.device.plan.plan import Plan
+from keisoku.device.plan_testbed import open_engine
 from keisoku.device.runner import Observer, run
 from keisoku.errors import KeisokuError
 from keisoku.host.context import host_context
