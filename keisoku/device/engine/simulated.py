@@ -12,8 +12,7 @@ from math import inf
 from typing import Literal
 
 from keisoku._core import Simulation
-from keisoku.device.engine.engine import FrameSink, Progress
-from keisoku.device.engine.stream_progress import progress_of
+from keisoku.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.device.engine.traffic import Addressing, Route, Traffic, local_mac
 from keisoku.device.plan.content import SHORT_NAMES, Content
 from keisoku.device.record.capabilities import Capabilities

@@ -17,9 +17,8 @@ from typing import Literal
 from pyroute2 import NetlinkError
 
 from keisoku._core import Wire
-from keisoku.device.engine.engine import FrameSink, Progress
+from keisoku.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.device.engine.port_capture import PortCapture
-from keisoku.device.engine.stream_progress import progress_of
 from keisoku.device.engine.traffic import Traffic
 from keisoku.device.engine.trial_thread import TrialThread
 from keisoku.device.engine.wired_port import STAMPS, WiredPort

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from keisoku.device.engine.fpga.engine import FpgaEngine
 from keisoku.device.engine.fpga.load import MOST_BYTES
 from keisoku.device.engine.fpga.port import PORTS, FpgaAddress
+from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.testbed.fpga_hosts import FpgaHosts
 from keisoku.device.testbed.testbed import Testbed
 from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
@@ -16,9 +16,6 @@ from keisoku.fpga.cable import bare_cable, free_running
 from keisoku.fpga.instrument import Instrument
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES
 from keisoku.simulated_device.device import SimulatedDevice, find_device
-
-if TYPE_CHECKING:
-    from keisoku.device.engine.port_capture import PortCapture
 
 _MODEL_DRAIN_NS = 100_000
 
@@ -59,9 +56,8 @@ class FpgaTestbed(Testbed):
         try:
             ports = [address.number for address in self._addresses]
             hosts = FpgaHosts(instrument, ports, self._wanted.addresses, self._wanted.gateways)
-            traffic, simulated = wanted.on(hosts.routes(wanted)), self._device is not None
-            context = self._context()
-            return FpgaEngine(instrument, ports, traffic, context, simulated, hosts.answer, wanted.frames_every)
+            traffic, answer, simulated = wanted.on(hosts.routes(wanted)), hosts.answer, self._device is not None
+            return FpgaEngine(instrument, ports, traffic, self._context(), simulated, answer, wanted.frames_every)
         except BaseException:
             instrument.close()
             raise
@@ -81,12 +77,11 @@ class FpgaTestbed(Testbed):
 
     def _context(self) -> dict[str, object]:
         device, wanted = self._device, self._wanted
-        between = f"{wanted.ports[0].name} to {wanted.ports[-1].name}"
-        if device is not None:
-            between = f"simulated {device.title} between the ports of the instrument's RTL"
-        context: dict[str, object] = {"device": between, "dut": wanted.device}
-        context |= {"address": wanted.addresses, "gateway": wanted.gateways}
-        return context if device is None else context | {"model": device.model_dump(mode="json", by_alias=True)}
+        known = {"dut": wanted.device, "address": wanted.addresses, "gateway": wanted.gateways}
+        if device is None:
+            return {"device": f"{wanted.ports[0].name} to {wanted.ports[-1].name}", **known}
+        between = f"simulated {device.title} between the ports of the instrument's RTL"
+        return {"device": between, **known, "model": device.model_dump(mode="json", by_alias=True)}
 
 
 def _addresses(wanted: WantedTestbed) -> list[FpgaAddress]:
@@ -111,8 +106,3 @@ def _device(wanted: WantedTestbed, simulated: bool) -> SimulatedDevice | None:
         return bare_cable(wanted.cable_m or 0.0)
     device = free_running(find_device(name))
     return device if wanted.cable_m is None else device.with_cable(wanted.cable_m)
-
-
-def open_testbed(wanted: WantedTestbed) -> Testbed:
-    """Raises PlanError for ports and settings that cannot be."""
-    return FpgaTestbed(wanted)

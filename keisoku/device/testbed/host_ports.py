@@ -8,7 +8,6 @@ from keisoku.device.engine.stamps import Wanted, choose
 from keisoku.device.engine.traffic import Route
 from keisoku.device.engine.wired_port import WiredPort
 from keisoku.device.testbed.host_port import HostPort, PortAddress, check, interface_ip
-from keisoku.device.testbed.testbed import Testbed
 from keisoku.device.testbed.tester_hosts import TesterHosts
 from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
 from keisoku.device.testbed.wired import WiredTestbed
@@ -16,7 +15,10 @@ from keisoku.errors import PlanError
 
 
 class HostPortsTestbed(WiredTestbed):
-    """Who resets the device is the operator."""
+    """Raises PlanError, naming the port's field, for ports that do not exist or cannot be used.
+
+    Who resets the device is the operator.
+    """
 
     resets = "by hand"
 
@@ -29,12 +31,8 @@ class HostPortsTestbed(WiredTestbed):
         wanted.check_apart(places, [interface for _, interface in places])
         asked = list(zip(wanted.ports, addresses, strict=True))
         self._found = [check(address, wanted.frame_bytes, wanted.force, port.field) for port, address in asked]
-        super().__init__(
-            [
-                wired_port(address, found, port.receives, wanted.stamps)
-                for (port, address), found in zip(asked, self._found, strict=True)
-            ]
-        )
+        opened = zip(asked, self._found, strict=True)
+        super().__init__([wired_port(each, found, port.receives, wanted.stamps) for (port, each), found in opened])
         self._wanted = wanted
         self._hosts = _KernelHosts(self, wanted.addresses, wanted.gateways)
         self.answer({port: [own] for port, own in enumerate(self._hosts.ranges)})
@@ -96,8 +94,3 @@ def wired_port(address: PortAddress, found: HostPort, receives: bool, stamps: Wa
     phc = found.stamps.phc_index if receives and choice.receive == "hardware" else None
     path = address.namespace_path
     return WiredPort(address.engine, found.name, path, found.mac, found.mtu, stamps=choice, phc=phc)
-
-
-def open_testbed(wanted: WantedTestbed) -> Testbed:
-    """Raises PlanError, naming the port's field, for ports that do not exist or cannot be used."""
-    return HostPortsTestbed(wanted)

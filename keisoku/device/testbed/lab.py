@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from typing import Literal
 
 from keisoku.device.engine.port_capture import PortCapture
@@ -12,13 +13,12 @@ from keisoku.device.engine.wired import WiredEngine
 from keisoku.device.engine.wired_port import WiredPort
 from keisoku.device.testbed.device_port import device_and_numbers
 from keisoku.device.testbed.host_port import set_interface
-from keisoku.device.testbed.testbed import Testbed
 from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
 from keisoku.device.testbed.wired import WiredTestbed
 from keisoku.errors import EngineError, PlanError
 from keisoku.lab.device.catalogue import find_device
-from keisoku.lab.device.device import LabDevice
 from keisoku.lab.device.lab import Lab
+from keisoku.lab.device.passage import Passage
 from keisoku.lab.device.port import LabPort
 
 _LINK_S = 3.0
@@ -59,24 +59,24 @@ class LabTestbed(WiredTestbed):
         """As the device forwards; frames that flows name themselves are sent whether it forwards them or not."""
 
         def addressing(transmit: int, receive: int) -> Addressing:
-            passage = self._lab.passage(self._numbers[transmit], self._numbers[receive])
+            passage = self._passage(transmit, receive)
             one, other = self._ends[transmit], self._ends[receive]
             ips = {"ipv4": (one.ipv4, other.ipv4), "ipv6": (one.ipv6, other.ipv6)}
             stacks = passage.sent if wanted.contents else {}
             device_ip = one.dut_ipv4 if self._lab.l3 else None
             return Addressing(one.mac, passage.next_hop_mac, other.mac, ips, stacks, device_ip)
 
-        def growth_bytes(transmit: int, receive: int) -> int:
-            return self._lab.passage(self._numbers[transmit], self._numbers[receive]).growth_bytes
-
         return [
-            Route(one, other, addressing(one, other), addressing(other, one), growth_bytes(one, other))
+            Route(one, other, addressing(one, other), addressing(other, one), self._passage(one, other).growth_bytes)
             for one, other in wanted.pairs
         ]
 
     def context(self) -> dict[str, object]:
         """The device, its programs and its namespaces."""
         return {"device": self._lab.device.title, "dut": self._dut, "lab": self._lab.context()}
+
+    def _passage(self, transmit: int, receive: int) -> Passage:
+        return self._lab.passage(self._numbers[transmit], self._numbers[receive])
 
     def close(self) -> None:
         """The lab goes last."""
@@ -94,23 +94,15 @@ def lab_port(end: LabPort, engine: Literal["xdp", "packet"], stamps: Wanted = "b
     return WiredPort(engine, end.interface, end.namespace_path, end.mac, end.mtu_bytes, peer, choice)
 
 
-def open_testbed(wanted: WantedTestbed) -> Testbed:
-    """Makes a lab. Raises PlanError for a device, port or filters that it does not have, EngineError if it fails."""
+def open_lab(wanted: WantedTestbed) -> LabTestbed:
+    """On a lab of its own. Raises PlanError for what no lab has, EngineError if making it fails."""
     name, numbers = device_and_numbers(wanted)
     device = find_device(name.partition(":")[2], "dut")
-    _check_filters(wanted.filters, device)
-    lab = Lab(device, ports=max(2, *numbers))
-    lab.__enter__()
-    try:
-        return LabTestbed(wanted, lab, own=True)
-    except BaseException:
-        lab.close()
-        raise
-
-
-def _check_filters(filters: int | None, device: LabDevice) -> None:
-    """Raises PlanError where the plan tells of filters that the lab's device does not have."""
     rules = getattr(device, "rules", 0)
-    if filters is not None and filters != rules:
-        remedy = f"use lab:firewall?rules={filters}" if filters else "leave it out"
-        raise PlanError("filters", f"{device.name} has {rules}, not {filters}", remedy)
+    if wanted.filters not in (None, rules):
+        remedy = f"use lab:firewall?rules={wanted.filters}" if wanted.filters else "leave it out"
+        raise PlanError("filters", f"{device.name} has {rules}, not {wanted.filters}", remedy)
+    with ExitStack() as stack:
+        testbed = LabTestbed(wanted, stack.enter_context(Lab(device, ports=max(2, *numbers))), own=True)
+        stack.pop_all()
+        return testbed

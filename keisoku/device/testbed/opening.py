@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from pkgutil import resolve_name
 
 from keisoku.device.testbed.testbed import Testbed
 from keisoku.device.testbed.wanted import WantedPort, WantedTestbed
 from keisoku.errors import PlanError
 
 VARIANTS = {
-    "sim": "keisoku.device.testbed.simulated",
-    "lab": "keisoku.device.testbed.lab",
-    "xdp": "keisoku.device.testbed.host_ports",
-    "packet": "keisoku.device.testbed.host_ports",
-    "fpga": "keisoku.device.testbed.fpga",
+    "sim": "keisoku.device.testbed.simulated:SimulatedTestbed",
+    "lab": "keisoku.device.testbed.lab:open_lab",
+    "xdp": "keisoku.device.testbed.host_ports:HostPortsTestbed",
+    "packet": "keisoku.device.testbed.host_ports:HostPortsTestbed",
+    "fpga": "keisoku.device.testbed.fpga:FpgaTestbed",
 }
-"""By scheme, the module whose `open_testbed(WantedTestbed)` opens such ports. It is loaded when it is needed first."""
+"""By scheme, what makes a `Testbed` of a `WantedTestbed`; its module is loaded when it is first needed."""
 
 
 def open_testbed(wanted: WantedTestbed) -> Testbed:
@@ -31,7 +31,7 @@ def open_testbed(wanted: WantedTestbed) -> Testbed:
         if VARIANTS[port.scheme] != variant:
             problem, remedy = "is not at the device of the first port", "use ports of one device, or of this host"
             raise PlanError(port.field, problem, remedy)
-    opened: Testbed = import_module(str(variant)).open_testbed(wanted)
+    opened: Testbed = resolve_name(str(variant))(wanted)
     return opened
 
 

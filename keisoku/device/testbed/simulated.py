@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.engine.simulated import MAX_FRAME_BYTES, SimulatedEngine, check_ports, routes_between
 from keisoku.device.testbed.device_port import device_and_numbers
 from keisoku.device.testbed.testbed import Testbed
@@ -11,9 +10,6 @@ from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
 from keisoku.errors import PlanError
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES
 from keisoku.simulated_device.device import find_device
-
-if TYPE_CHECKING:
-    from keisoku.device.engine.port_capture import PortCapture
 
 
 class SimulatedTestbed(Testbed):
@@ -45,8 +41,3 @@ class SimulatedTestbed(Testbed):
     def engine(self, wanted: WantedTraffic, capture: PortCapture | None = None) -> SimulatedEngine:
         """Time passes as fast as it is computed."""
         return SimulatedEngine(self._device, self._numbers, wanted.on(routes_between(wanted.pairs)))
-
-
-def open_testbed(wanted: WantedTestbed) -> Testbed:
-    """Raises PlanError for a device or port that does not exist."""
-    return SimulatedTestbed(wanted)

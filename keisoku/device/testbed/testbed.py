@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from keisoku.device.engine.engine import Engine
+from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.record.trial import NS_PER_S
 from keisoku.device.testbed.wanted import WantedTraffic
 from keisoku.errors import PlanError
-
-if TYPE_CHECKING:
-    from keisoku.device.engine.port_capture import PortCapture
-    from keisoku.frame.host_range import HostRange
+from keisoku.frame.host_range import HostRange
 
 
 class Testbed(ABC):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from keisoku.device.engine.stamps import Wanted as WantedStamps
 from keisoku.device.engine.traffic import Route, Traffic
 from keisoku.device.plan.content import Content
 from keisoku.errors import PlanError
 from keisoku.frame.modifying import Modifying
+
+if TYPE_CHECKING:
+    from keisoku.device.engine.stamps import Wanted as WantedStamps  # it asks the kernel, as few testbeds do
 
 _NAMED_BY_FLOWS = Content(headers="ethernet")
 """Stands for frames that flows name themselves; it is never sent."""

@@ -50,14 +50,15 @@ class WiredTestbed(Testbed):
     def engine(self, wanted: WantedTraffic, capture: PortCapture | None = None) -> WiredEngine:
         """Without a warm-up where flows name all frames: nothing is sent then but what a script asks for."""
         rates = [self.line_rate(port) for port in range(len(self.ports))]
-        known = [rate for rate in rates if rate is not None]
-        speed = min(known) if len(known) == len(rates) else None
+        speed = None if None in rates else min(rate for rate in rates if rate is not None)
         traffic, warm_up = wanted.on(self.routes(wanted)), bool(wanted.contents)
         return WiredEngine(self.ports, traffic, speed, self.context(), capture, self.resets, warm_up)
 
     def answer(self, hosts: Mapping[int, Sequence[HostRange]]) -> None:
         """By a socket of its own at each port that has a host."""
-        self.close_neighbours()
+        for neighbours in self._neighbours.values():
+            neighbours.close()
+        self._neighbours.clear()
         for port, ranges in hosts.items():
             plain = json.dumps([one.plain() for one in ranges])
             self._neighbours[port] = Neighbours(json.dumps(self.ports[port].place()), plain)
@@ -71,10 +72,4 @@ class WiredTestbed(Testbed):
 
     def close(self) -> None:
         """Nobody answers any more."""
-        self.close_neighbours()
-
-    def close_neighbours(self) -> None:
-        """Until hosts are answered for again."""
-        for neighbours in self._neighbours.values():
-            neighbours.close()
-        self._neighbours.clear()
+        self.answer({})
