@@ -11,12 +11,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from keisoku.device.engine.opening import on_lab
 from keisoku.device.plan.plan import parse
+from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.frames import ENTRY, FrameWriter
 from keisoku.device.record.trial import NS_PER_S, Phases, Trial
 from keisoku.errors import EngineError
-from keisoku.lab.device.lab import Lab
 
 FRAMES_PER_SECOND = 500_000.0
 
@@ -49,21 +48,17 @@ def measure(frames_per_second: float, seconds: float) -> list[str]:
         duration_ns=round(seconds * NS_PER_S),
         phases=Phases(learning_wait_ns=0, drain_ns=NS_PER_S // 10, rest_ns=0),
     )
-    with tempfile.TemporaryDirectory(prefix="keisoku-bench-") as folder, Lab("cable") as lab:
+    with tempfile.TemporaryDirectory(prefix="keisoku-bench-") as folder, open_engine(plan) as engine:
         path = Path(folder) / "0.parquet"
-        engine = on_lab(plan, lab)
-        try:
-            with FrameWriter(path) as writer:
-                watched = Watched(writer)
-                engine.start(trial, stream=1, seed=1, frames=watched)
-                try:
-                    facts, _ = engine.finish()
-                except EngineError as error:  # it says how many rows were dropped
-                    return [f"{frames_per_second / 1e6:g} M frames/s asked for {seconds:g} s: {error}"]
-                writer.finish(facts)
-            size_bytes = path.stat().st_size
-        finally:
-            engine.close()
+        with FrameWriter(path) as writer:
+            watched = Watched(writer)
+            engine.start(trial, stream=1, seed=1, frames=watched)
+            try:
+                facts, _ = engine.finish()
+            except EngineError as error:  # it says how many rows were dropped
+                return [f"{frames_per_second / 1e6:g} M frames/s asked for {seconds:g} s: {error}"]
+            writer.finish(facts)
+        size_bytes = path.stat().st_size
     sent, tracked = facts.sent, facts.tracked
     span_s = (sent.last_sent_ns - sent.first_sent_ns) / NS_PER_S
     return [

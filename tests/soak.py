@@ -17,9 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.lab_trials import on_lab
+
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.engine import Engine, FrameSink, Progress
-from keisoku.device.engine.opening import on_lab
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.record.trial import NS_PER_S, Facts, Trial

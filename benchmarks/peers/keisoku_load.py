@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from keisoku.device.engine.opening import open_engine
 from keisoku.device.plan.plan import Plan
+from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
 from peers.pair import End
 

@@ -60,7 +60,7 @@ def command(
 ) -> None:
     """Compares RUNS of the same measurement; or one run with an earlier one.
 
-    What was measured is only told apart where value ± uncertainty do not overlap. A regression is only called where a figure is
+    Figures are only told apart where value ± uncertainty do not overlap. A regression is only called where a figure is
     worse than before by more than the margin even after the uncertainty of the difference is taken off; then the exit
     code is 1, and 2 for runs that cannot be compared.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from keisoku.cli.columns import columns
-from keisoku.device.engine.port import Port, list_ports
+from keisoku.device.testbed.host_port import HostPort, list_ports
 
 
 @click.command("ports")
@@ -28,7 +28,7 @@ def command() -> None:
     click.echo(columns(("port", "driver", "MAC", "MTU", "Mb/s", "carrier", "XDP", "stamps", "remark"), rows))
 
 
-def _remark(port: Port) -> str:
+def _remark(port: HostPort) -> str:
     if port.default_route:
         return "carries the default route: refused without --force"
     return "" if port.up else "down"

@@ -13,9 +13,9 @@ import click
 from keisoku.cli.exit_code import FAILED, MEASURED
 from keisoku.cli.options import capture_options, fps
 from keisoku.device.capture.replay import replay
-from keisoku.device.engine.opening import open_ports
 from keisoku.device.engine.playback import Played, play
 from keisoku.device.engine.port_capture import PortCapture
+from keisoku.device.replay_ports import open_ports
 from keisoku.errors import PlanError
 
 _FCS_BYTES = 4

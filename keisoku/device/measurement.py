@@ -14,10 +14,10 @@ from pydantic import TypeAdapter
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.calibration.store import bias_for, keep
-from keisoku.device.engine.opening import open_engine
 from keisoku.device.engine.port_capture import next_free
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.tables import tables

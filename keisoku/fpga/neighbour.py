@@ -12,11 +12,10 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any, Protocol
 
 from keisoku.errors import EngineError
+from keisoku.frame.host_range import Address, HostRange
 
 if TYPE_CHECKING:
     from scapy.packet import Packet
-
-Address = IPv4Address | IPv6Address
 
 _BROADCAST = "ff:ff:ff:ff:ff:ff"
 _ALL_NODES, _ALL_NODES_MAC = "ff02::1", "33:33:00:00:00:01"
@@ -52,18 +51,6 @@ class Tell:
     """Here is somebody."""
 
     party: Party
-
-
-@dataclass(frozen=True, slots=True)
-class Hosts:
-    """Addresses `first` to `last`, both of one IP version, that answer with one MAC address."""
-
-    mac: str
-    first: Address
-    last: Address
-
-    def __contains__(self, ip: Address) -> bool:
-        return ip.version == self.first.version and int(self.first) <= int(ip) <= int(self.last)
 
 
 class Mailbox(Protocol):
@@ -105,7 +92,7 @@ def ask(asker: Party, target: Address) -> bytes:
     return _discovery(asker, to, str(group), body)
 
 
-def answer(frame: bytes, hosts: Iterable[Hosts]) -> bytes | None:
+def answer(frame: bytes, hosts: Iterable[HostRange]) -> bytes | None:
     """The frame by which the asked one of `hosts` answers; None if the frame is no question for one of them."""
     said = read(frame)
     if not isinstance(said, Ask):
@@ -114,7 +101,7 @@ def answer(frame: bytes, hosts: Iterable[Hosts]) -> bytes | None:
     return None if mac is None else _answer(Party(mac, said.target), said.asker)
 
 
-def step(mailbox: Mailbox, hosts: Sequence[Hosts]) -> list[Party]:
+def step(mailbox: Mailbox, hosts: Sequence[HostRange]) -> list[Party]:
     """Answers what has come in and returns who has told where he is, in that order.
 
     Takes at most 64 frames, so that a flood of others does not keep the caller.
@@ -136,7 +123,7 @@ def step(mailbox: Mailbox, hosts: Sequence[Hosts]) -> list[Party]:
 
 def resolve(
     mailbox: Mailbox,
-    hosts: Sequence[Hosts],
+    hosts: Sequence[HostRange],
     asker: Party,
     target: Address,
     timeout_ns: int,

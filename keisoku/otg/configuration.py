@@ -27,7 +27,7 @@ MOST_FLOWS = 1024
 
 
 @dataclass(frozen=True)
-class Port:
+class ConfiguredPort:
     """A port of the tester: `location` is a port URI of keisoku's."""
 
     name: str
@@ -39,7 +39,7 @@ class Port:
 class Configuration:
     """What a script wants."""
 
-    ports: tuple[Port, ...]
+    ports: tuple[ConfiguredPort, ...]
     interfaces: tuple[Interface, ...]
     flows: tuple[Flow, ...]
     captures: dict[int, CaptureWish]
@@ -64,9 +64,9 @@ def checked(document: Any, kind_name: str = "Config") -> Node:
     return Node(document, kind)
 
 
-def ports(document: Node) -> tuple[Port, ...]:
+def ports(document: Node) -> tuple[ConfiguredPort, ...]:
     """The ports of a configuration. Raises PlanError for one without a location, or for a name given twice."""
-    found: list[Port] = []
+    found: list[ConfiguredPort] = []
     for node in document.children("ports"):
         name, location = str(node.scalar("name")), node.scalar("location")
         if not location:
@@ -75,7 +75,7 @@ def ports(document: Node) -> tuple[Port, ...]:
             node.refuse(f"'{name}' is given twice", "use another name", "name")
         if any(location == other.location for other in found):
             node.refuse(f"'{location}' is given twice", "use another port", "location")
-        found.append(Port(name, str(location), node.path))
+        found.append(ConfiguredPort(name, str(location), node.path))
     return tuple(found)
 
 

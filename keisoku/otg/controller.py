@@ -17,11 +17,12 @@ from keisoku import __version__
 from keisoku.device.calibration.store import bias
 from keisoku.device.engine.engine import Engine
 from keisoku.device.record.validity import INTERRUPTED, reasons
+from keisoku.device.testbed.testbed import Testbed
+from keisoku.device.testbed.wanted import WantedTraffic
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.headers import Ends
 from keisoku.frame.variants import frames
 from keisoku.otg.access import Ownership
-from keisoku.otg.bench import Bench, open_bench
 from keisoku.otg.capture import TrafficCapture
 from keisoku.otg.config_change import appended, deleted, updated
 from keisoku.otg.configuration import Configuration, checked, configuration, ports
@@ -29,7 +30,8 @@ from keisoku.otg.flow import End, Flow
 from keisoku.otg.load import trial
 from keisoku.otg.metrics import TagWish, flow_metrics, port_metrics
 from keisoku.otg.node import Node
-from keisoku.otg.session import Session
+from keisoku.otg.session import TrafficSession
+from keisoku.otg.testbed import answer, next_hop, opened
 from keisoku.run.directory import RUNS
 from keisoku.service.document import RunStatus
 from keisoku.service.runs import Runs
@@ -55,8 +57,8 @@ class Controller:
     def __init__(self, seed: int = 0, runs: Path = RUNS) -> None:
         """`seed` is of what simulated devices draw, `runs` the folder of runs of methods."""
         self._lock = threading.RLock()
-        self._session = Session()
-        self._bench: Bench | None = None
+        self._session = TrafficSession()
+        self._testbed: Testbed | None = None
         self._locations: tuple[str, ...] = ()
         self._engine: Engine | None = None
         self._capture: TrafficCapture | None = None
@@ -105,19 +107,19 @@ class Controller:
                 self._runs.check_idle()
             locations = tuple(port.location for port in wanted)
             kept = locations == self._locations
-            bench = self._bench if kept else open_bench(wanted) if wanted else None
+            testbed = self._testbed if kept else opened(wanted) if wanted else None
             try:
-                found = _understood(node, document, bench)
+                found = _understood(node, document, testbed)
             except BaseException:
-                if bench is not None and not kept:
-                    bench.close()
+                if testbed is not None and not kept:
+                    testbed.close()
                 raise
             self._end_traffic()
             self._close_engine()
             self._drop_capture()
             if not kept:
                 self._leave()
-                self._bench, self._locations = bench, locations
+                self._testbed, self._locations = testbed, locations
             self._session.configured(_NOTHING)
             self._open_engine(found)
             self._session.configured(found)
@@ -263,18 +265,18 @@ class Controller:
         return bool(self._session.configuration.ports) or self._runs.active
 
     def _leave(self) -> None:
-        bench, self._bench, self._locations = self._bench, None, ()
-        if bench is not None:
-            bench.close()
+        testbed, self._testbed, self._locations = self._testbed, None, ()
+        if testbed is not None:
+            testbed.close()
 
     def _open_engine(self, found: Configuration) -> None:
         pairs = dict.fromkeys((one.port, other.port) for flow in found.flows for one, other in flow.ways)
-        if self._bench is None:
+        if self._testbed is None:
             return
-        self._bench.answer([])
+        answer(self._testbed, ())
         if not pairs:
             return
-        engine = self._bench.engine(list(pairs), self._capture)
+        engine = self._testbed.engine(WantedTraffic(tuple(pairs)), self._capture)
         largest = engine.capabilities.max_frame_bytes
         for flow in found.flows:
             if largest is not None and max(flow.frame_bytes) > largest:
@@ -307,11 +309,11 @@ class Controller:
         return self._start(flows)
 
     def _start(self, flows: Sequence[Flow]) -> list[str]:
-        engine, bench = self._engine, self._bench
-        assert engine is not None and bench is not None, "a configuration with flows has ports"
+        engine, testbed = self._engine, self._testbed
+        assert engine is not None and testbed is not None, "a configuration with flows has ports"
         switches = engine.capabilities.switches
         others = [flow for flow in self._session.configuration.flows if flow not in flows]
-        load = trial(flows, self._next_hop, others if switches else None, bench.drain_ns)
+        load = trial(flows, self._next_hop, others if switches else None, testbed.drain_ns)
         count = len(load.trial.flows)
         if self._stream + count > _STREAMS:
             self._stream = _FIRST_STREAM
@@ -353,10 +355,13 @@ class Controller:
         chosen = self._session.ports([str(name) for name in state.scalar("port_names") or []], "port.link.port_names")
         wanted = str(state.scalar("state"))
         whole.check_all_read()
-        if self._bench is None:
+        if self._testbed is None:
             raise PlanError("port.link", "there is no port", "set a configuration first")
         for port in chosen:
-            self._bench.set_link(port, wanted == "up")
+            try:
+                self._testbed.set_link(port, wanted == "up")
+            except PlanError as error:
+                raise PlanError("port.link.state", error.problem, error.remedy) from error
         return []
 
     def _set_capture(self, state: Node, whole: Node) -> list[str]:
@@ -406,13 +411,13 @@ class Controller:
         return [reason for reason in found if reason != INTERRUPTED]
 
     def _protocols(self, start: bool) -> list[str]:
-        if self._bench is not None:
-            self._bench.answer(self._session.configuration.interfaces if start else ())
+        if self._testbed is not None:
+            answer(self._testbed, self._session.configuration.interfaces if start else ())
         self._session.protocols = start
         return []
 
     def _neighbours(self, version: int, names: list[str]) -> list[Document]:
-        if self._bench is None or not self._session.protocols:
+        if self._testbed is None or not self._session.protocols:
             return []
         found: list[Document] = []
         for host in self._session.configuration.interfaces:
@@ -423,15 +428,15 @@ class Controller:
                     continue
                 entry: Document = {"ethernet_name": host.name, f"ipv{version}_address": address.gateway}
                 with suppress(EngineError):  # who does not answer has no address
-                    mac = self._bench.resolve(host, address)
+                    mac = next_hop(self._testbed, host, address)
                     if mac is not None:
                         entry["link_layer_address"] = mac
                 found.append(entry)
         return found
 
     def _next_hop(self, end: End) -> str | None:
-        assert self._bench is not None and end.interface is not None and end.address is not None
-        return self._bench.resolve(end.interface, end.address)
+        assert self._testbed is not None and end.interface is not None and end.address is not None
+        return next_hop(self._testbed, end.interface, end.address)
 
     def _look(self, seconds: float = _LOOK_S) -> None:
         """Takes over what the engine has to say; a script that polls without a pause waits a moment here."""
@@ -464,13 +469,13 @@ class Controller:
         self._session.ended(facts)
 
     def _links(self, chosen: Sequence[int]) -> dict[int, bool]:
-        bench = self._bench
-        return {} if bench is None else {port: bench.link_is_up(port) for port in chosen}
+        testbed = self._testbed
+        return {} if testbed is None else {port: testbed.link_is_up(port) for port in chosen}
 
     def _rates(self) -> list[float | None]:
-        bench = self._bench
+        testbed = self._testbed
         count = len(self._session.configuration.ports)
-        return [None if bench is None else bench.line_rate(port) for port in range(count)]
+        return [None if testbed is None else testbed.line_rate(port) for port in range(count)]
 
 
 def _tag_wish(node: Node) -> TagWish:
@@ -491,20 +496,20 @@ def _tag_wish(node: Node) -> TagWish:
     )
 
 
-def _understood(node: Node, document: Document, bench: Bench | None) -> Configuration:
+def _understood(node: Node, document: Document, testbed: Testbed | None) -> Configuration:
     """The configuration, with all that can be refused without opening a port."""
     found = configuration(
         node,
         document,
-        lambda port: None if bench is None else bench.line_rate(port),
-        lambda port: None if bench is None else bench.mtu_bytes(port),
+        lambda port: None if testbed is None else testbed.line_rate(port),
+        lambda port: None if testbed is None else testbed.mtu_bytes(port),
     )
-    if found.captures and bench is not None and not bench.captures:
+    if found.captures and testbed is not None and not testbed.captures:
         raise PlanError("captures", "frames of these ports do not pass this host", "leave them out")
-    if found.interfaces and bench is not None and not bench.hosts:
+    if found.interfaces and testbed is not None and not testbed.has_hosts:
         raise PlanError("devices", "an instrument's ports have no hosts", "have the flows name ports")
     for flow in found.flows:
-        if flow.timestamps and bench is not None and not bench.watches:
+        if flow.timestamps and testbed is not None and not testbed.counts_flows_live:
             path = f"{flow.path}.metrics.timestamps"
             raise PlanError(path, "the instrument keeps no times of first and last frames", "leave it out")
     for flow in found.flows:

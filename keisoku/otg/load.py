@@ -13,8 +13,6 @@ from keisoku.otg.header import Packet
 from keisoku.otg.rate import CONTINUOUS_NS
 from keisoku.otg.tag import TagClass, TagKey
 
-DRAIN_NS = NS_PER_S // 2
-"""How long frames may be under way after the last was sent, before a flow counts as stopped."""
 _LATE_NS = 10_000_000
 """How much later than its time, or 0.5 % of it, a flow of so many seconds may send what was held up."""
 
@@ -46,10 +44,8 @@ class _Part:
     duration_ns: int
 
 
-def trial(
-    flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | None = None, drain_ns: int = DRAIN_NS
-) -> Load:
-    """The flows as a trial. `waiting`: flows that may join; None if none can.
+def trial(flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | None, drain_ns: int) -> Load:
+    """The flows as a trial. `waiting`: flows that may join; None if none can. Frames may be under way for `drain_ns`.
 
     Flows whose gateway does not answer cannot join; raises EngineError if one of `flows` has no answer.
 

@@ -15,7 +15,7 @@ from keisoku.device.engine.engine import Progress
 from keisoku.device.record.trial import Facts, StreamFacts
 from keisoku.frame.rates import frame_time_ns
 from keisoku.otg.flow import Flow
-from keisoku.otg.session import Session
+from keisoku.otg.session import TrafficSession
 from keisoku.otg.tag import TagKey
 
 
@@ -40,7 +40,7 @@ class TagWish:
 
 
 def flow_metrics(
-    session: Session,
+    session: TrafficSession,
     flows: Sequence[Flow],
     wanted: Sequence[str],
     rates: Sequence[float | None],
@@ -59,7 +59,7 @@ def flow_metrics(
 
 
 def port_metrics(
-    session: Session,
+    session: TrafficSession,
     ports: Sequence[int],
     wanted: Sequence[str],
     rates: Sequence[float | None],
@@ -88,7 +88,7 @@ class _Part:
     """The whole account, once the traffic is over."""
 
 
-def _parts(session: Session, flow: Flow) -> list[_Part]:
+def _parts(session: TrafficSession, flow: Flow) -> list[_Part]:
     part = session.streams.get(flow.name)
     if part is None or session.trial is None:
         return []
@@ -104,7 +104,7 @@ def _parts(session: Session, flow: Flow) -> list[_Part]:
     ]
 
 
-def _flow(session: Session, flow: Flow, rates: Sequence[float | None]) -> dict[str, Any]:
+def _flow(session: TrafficSession, flow: Flow, rates: Sequence[float | None]) -> dict[str, Any]:
     names = [port.name for port in session.configuration.ports]
     transmit, receive = flow.ways[0]
     metric: dict[str, Any] = {
@@ -127,7 +127,7 @@ def _flow(session: Session, flow: Flow, rates: Sequence[float | None]) -> dict[s
     return metric
 
 
-def _tagged(session: Session, flow: Flow, rates: Sequence[float | None], wish: TagWish) -> list[dict[str, Any]]:
+def _tagged(session: TrafficSession, flow: Flow, rates: Sequence[float | None], wish: TagWish) -> list[dict[str, Any]]:
     """A metric of the frames of each combination of values, in the order in which they come."""
     parts = _parts(session, flow)
     keys = session.tags[session.streams[flow.name]] if flow.name in session.streams else ()
@@ -142,7 +142,9 @@ def _tagged(session: Session, flow: Flow, rates: Sequence[float | None], wish: T
     return found
 
 
-def _columns(session: Session, flow: Flow, rates: Sequence[float | None], parts: Sequence[_Part]) -> dict[str, Any]:
+def _columns(
+    session: TrafficSession, flow: Flow, rates: Sequence[float | None], parts: Sequence[_Part]
+) -> dict[str, Any]:
     """Counts of some of a flow's streams, and what the script wants to know besides."""
     sent = sum(part.offered for part in parts)
     found: dict[str, Any] = {
@@ -167,7 +169,7 @@ def _columns(session: Session, flow: Flow, rates: Sequence[float | None], parts:
     return found
 
 
-def _part_rates(session: Session, flow: Flow, wanted: Callable[[TagKey], object]) -> dict[str, float]:
+def _part_rates(session: TrafficSession, flow: Flow, wanted: Callable[[TagKey], object]) -> dict[str, float]:
     """Of a flow's streams with wanted tags while traffic runs: means of about a second."""
     now, before = session.progress, session.progress_before
     found = {"frames_tx_rate": 0.0, "frames_rx_rate": 0.0}
@@ -214,7 +216,7 @@ def _latency(flow: Flow, parts: Sequence[StreamFacts], rates: Sequence[float | N
     }
 
 
-def _port(session: Session, number: int, rate: float | None) -> dict[str, Any]:
+def _port(session: TrafficSession, number: int, rate: float | None) -> dict[str, Any]:
     port = session.configuration.ports[number]
     going = [flow for flow in session.configuration.flows if flow.name in session.transmitting]
     sending = {way[0].port for flow in going for way in flow.ways}
@@ -244,7 +246,7 @@ def _port(session: Session, number: int, rate: float | None) -> dict[str, Any]:
     return metric
 
 
-def _port_live(session: Session, number: int) -> dict[str, Any]:
+def _port_live(session: TrafficSession, number: int) -> dict[str, Any]:
     """Frames of all flows at a port while traffic runs; what is nobody's is counted at the end."""
     now, before = session.progress, session.progress_before
     assert now is not None and session.trial is not None
@@ -269,7 +271,7 @@ def _port_live(session: Session, number: int) -> dict[str, Any]:
     return found
 
 
-def _counted(session: Session, facts: Facts, number: int) -> dict[str, int]:
+def _counted(session: TrafficSession, facts: Facts, number: int) -> dict[str, int]:
     strangers = sum(each.foreign_frames + each.misdirected_frames for each in facts.receivers if each.port == number)
     parts = [
         (each, part)

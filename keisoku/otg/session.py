@@ -21,7 +21,7 @@ DRAIN_S = 0.5
 """How long counts of a flow that has ended must stay before it is stopped, where others go on."""
 
 
-class Session:
+class TrafficSession:
     """One configuration and its traffic.
 
     Idle → traffic → idle. A start while idle clears all counts, and a stop keeps them. While traffic runs, flows that

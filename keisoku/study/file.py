@@ -15,9 +15,8 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from keisoku.device.plan.plan import Plan
-from keisoku.run.settings import setting_error
-from keisoku.run.settings import Settings
 from keisoku.errors import PlanError
+from keisoku.run.settings import Settings, setting_error
 
 
 class Step(Settings):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from keisoku.device.calibration.store import bias_for
-from keisoku.device.engine.opening import open_engine
+from keisoku.device.plan_testbed import open_engine
 from keisoku.device.runner import Observer, run
 from keisoku.host.context import host_context
 from keisoku.report.csv import write_csv

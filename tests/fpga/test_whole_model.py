@@ -9,7 +9,8 @@ import pytest
 from support.fpga_bench import Bench, Told, device, frames_of, needs_model
 from support.fpga_truth import expected, spread
 
-from keisoku.device.engine.fpga.hosts import FpgaHosts
+from keisoku.device.testbed.fpga_hosts import FpgaHosts
+from keisoku.device.testbed.wanted import WantedTraffic
 from keisoku.errors import EngineError
 from keisoku.fpga.cable import bare_cable
 from keisoku.fpga.registers import REGISTERS
@@ -123,5 +124,5 @@ def test_the_host_answers_for_its_addresses_through_the_mailboxes(addresses: lis
             let_pass(ns - ns // 2)
 
         instrument.let_pass = answering  # type: ignore[method-assign]
-        (route,) = hosts.routes([(0, 1)])
-        assert route.way.next_hop_mac == "02:00:00:00:00:01"
+        (route,) = hosts.routes(WantedTraffic(((0, 1),)))
+        assert route.forward.next_hop_mac == "02:00:00:00:00:01"

@@ -25,7 +25,7 @@ from support.command_line import (
 from support.lab_frames import ALL_ETHERTYPES, identity
 
 from keisoku._core import Wire
-from keisoku.device.engine.port import list_ports
+from keisoku.device.testbed.host_port import list_ports
 from keisoku.host.namespace import FOLDER, within
 
 pytestmark = pytest.mark.lab

@@ -14,7 +14,7 @@ from scapy.layers.l2 import Ether
 from support.command_line import namespaces_of
 from support.lab_frames import counters, headers, signed
 
-from keisoku.device.engine.port import PortAddress, check, list_ports, resolve_mac
+from keisoku.device.testbed.host_port import PortAddress, check, list_ports, resolve_mac
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.namespace import within
 from keisoku.lab.device.catalogue import FAMILIES, find_device

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from scapy.utils import RawPcapReader
 from support.lab_frames import identity
-from support.lab_trials import patient_trial
+from support.lab_trials import on_lab, patient_trial
 
-from keisoku.device.engine.opening import on_lab
 from keisoku.device.plan.plan import parse
 from keisoku.lab.device.lab import Lab
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from support.command_line import keisoku, namespaces_of
-from support.lab_trials import plan_for, trial
+from support.lab_trials import on_lab, plan_for, trial
 
-from keisoku.device.engine.opening import on_lab
 from keisoku.device.record.trial import Facts
 from keisoku.lab.device.faults import Faults
 from keisoku.lab.device.lab import Lab

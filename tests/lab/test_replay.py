@@ -14,9 +14,9 @@ from scapy.utils import PcapWriter
 from support.command_line import keisoku
 
 from keisoku.device.capture.replay import Replay, replay
-from keisoku.device.engine.opening import lab_port
 from keisoku.device.engine.playback import Played, play
 from keisoku.device.engine.port_capture import PortCapture
+from keisoku.device.testbed.lab import lab_port
 from keisoku.errors import PlanError
 from keisoku.lab.device.lab import Lab
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.lab_trials import on_lab
 from support.trials import drive, incomplete
 
 from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.opening import on_lab
 from keisoku.device.method.table import begin
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.record.trial import TrialRecord

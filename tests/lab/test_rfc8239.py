@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from pyroute2 import IPRoute
+from support.lab_trials import on_lab
 from support.trials import Spoiled, drive, incomplete, later_than
 
 from keisoku.device.calibration.bias import Bias
-from keisoku.device.engine.opening import on_lab
 from keisoku.device.method.table import begin
 from keisoku.device.plan.plan import parse
 from keisoku.device.record.trial import Facts, Trial, TrialRecord

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 from soak import inexact, long_trial, soak_plan
+from support.lab_trials import on_lab
 
-from keisoku.device.engine.opening import on_lab
 from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY
 from keisoku.lab.device.lab import Lab
 

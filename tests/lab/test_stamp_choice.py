@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support.lab_trials import plan_for, trial
+from support.lab_trials import on_lab, plan_for, trial
 
-from keisoku.device.engine.opening import lab_port, on_lab
 from keisoku.device.engine.wired import WiredEngine
+from keisoku.device.testbed.lab import lab_port
 from keisoku.errors import EngineError
 from keisoku.lab.device.lab import Lab
 

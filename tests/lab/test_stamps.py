@@ -8,9 +8,9 @@ import struct
 import pytest
 
 from keisoku._core import Wire, clock_costs
-from keisoku.device.engine.port import list_ports
 from keisoku.device.engine.stamps import StampOffer, choose
 from keisoku.device.record.trial import Facts
+from keisoku.device.testbed.host_port import list_ports
 from keisoku.lab.device.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]

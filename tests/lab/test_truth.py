@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 from support.lab_frames import Tap, headers, signed
+from support.lab_trials import on_lab
 
-from keisoku.device.engine.opening import on_lab
 from keisoku.device.plan.plan import parse
 from keisoku.device.record.counts import Ranges
 from keisoku.device.record.trial import Facts, Phases, Trial

@@ -15,16 +15,17 @@ from support.fpga_tester import FakeTester, Fates
 from keisoku.cli.progress import Display
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.fpga.engine import FpgaEngine
-from keisoku.device.engine.fpga.hosts import FpgaHosts, mac
 from keisoku.device.engine.fpga.load import loads
 from keisoku.device.engine.simulated import routes_between
-from keisoku.device.engine.traffic import Traffic
+from keisoku.device.engine.traffic import Traffic, local_mac
 from keisoku.device.plan.content import Content
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, REORDERED
 from keisoku.device.record.trial import Bursts, Facts, Flow, Gaps, Phases, Poisson, Trial
 from keisoku.device.record.validity import reasons
 from keisoku.device.runner import run
+from keisoku.device.testbed.fpga_hosts import FpgaHosts
+from keisoku.device.testbed.wanted import WantedTraffic
 from keisoku.errors import EngineError, PlanError
 from keisoku.fpga.events import Event
 from keisoku.fpga.neighbour import Party, ask
@@ -352,11 +353,11 @@ def test_forward_pressure_runs_where_a_nic_is_refused(tmp_path: Path) -> None:
 def test_hosts_at_the_ports_answer_and_find_the_router() -> None:
     tester = FakeTester()
     router, own = Party("02:aa:00:00:00:01", ip_address("198.18.1.1")), "198.18.1.2"
-    tester.inbox.append((0, bytes.fromhex(f"{mac(0)}{router.mac}".replace(":", "")) + _told(router)))
+    tester.inbox.append((0, bytes.fromhex(f"{local_mac(0)}{router.mac}".replace(":", "")) + _told(router)))
     hosts = FpgaHosts(tester, [0, 1], (own, "198.19.1.2"), ("198.18.1.1",))
-    (route,) = hosts.routes([(0, 1)])
-    assert route.way.next_hop_mac == router.mac
-    assert route.way.ips["ipv4"] == (own, "198.19.1.2")
+    (route,) = hosts.routes(WantedTraffic(((0, 1),), (Content(),)))
+    assert route.forward.next_hop_mac == router.mac
+    assert route.forward.ips["ipv4"] == (own, "198.19.1.2")
     tester.sent.clear()
     tester.inbox.append((1, ask(router, ip_address("198.19.1.2"))))
     hosts.answer()

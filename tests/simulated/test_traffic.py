@@ -10,12 +10,12 @@ from statistics import mean, stdev
 
 import pytest
 
-from keisoku.device.engine.opening import open_engine
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import LEAST_FRAME_BYTES, Traffic
 from keisoku.device.plan.content import Content
 from keisoku.device.plan.pattern import Pattern, pairs
 from keisoku.device.plan.plan import parse
+from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.trial import Bursts, Facts, Gaps, Phases, Poisson, StreamFacts, Trial
 from keisoku.errors import PlanError
 from keisoku.frame.headers import Ends, Headers
@@ -313,7 +313,7 @@ def test_the_smallest_frames_of_short_names_are_what_scapy_builds(name: str) -> 
 
 def test_a_simulated_run_of_a_short_name_does_not_wait_for_scapy() -> None:
     program = (
-        "import sys\nfrom keisoku.device.engine.opening import open_engine\n"
+        "import sys\nfrom keisoku.device.plan_testbed import open_engine\n"
         "from keisoku.device.plan.plan import parse\n"
         "from keisoku.device.record.trial import Trial\n"
         "plan = parse({'methods': ['throughput'], 'dut': 'sim:gs908e', 'headers': 'ipv6', 'frame_bytes': [84]})\n"

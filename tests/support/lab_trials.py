@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from keisoku.device.engine.opening import on_lab
+from keisoku.device.engine.engine import Engine
 from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.plan_testbed import wanted_testbed, wanted_traffic
 from keisoku.device.record.frames import ENTRY
 from keisoku.device.record.trial import NS_PER_S, Facts, Flow, Phases, Trial
+from keisoku.device.testbed.lab import LabTestbed
 from keisoku.lab.device.lab import Lab
 from support.trials import Spoiled, carried, incomplete
 
@@ -37,6 +39,11 @@ class Rows:
 
 def plan_for(device: str, **source: Any) -> Plan:
     return parse({"methods": ["loss"], "dut": f"lab:{device}", **source})
+
+
+def on_lab(plan: Plan, lab: Lab) -> Engine:
+    """The plan's engine on a lab that is already there."""
+    return LabTestbed(wanted_testbed(plan), lab).engine(wanted_traffic(plan))
 
 
 def trial(plan: Plan, frames: int = FRAMES, frames_per_second: float = 4000.0) -> Trial:

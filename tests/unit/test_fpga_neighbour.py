@@ -13,13 +13,14 @@ from scapy.layers.l2 import ARP, Dot1Q, Ether
 
 from keisoku.errors import EngineError
 from keisoku.fpga.mailbox import PortMailbox
-from keisoku.fpga.neighbour import Ask, Hosts, Party, Tell, answer, ask, read, resolve, step
+from keisoku.fpga.neighbour import Ask, Party, Tell, answer, ask, read, resolve, step
 from keisoku.fpga.registers import REGISTERS
+from keisoku.frame.host_range import HostRange
 
 DUT, OURS = "02:00:00:00:00:aa", "02:00:00:00:00:01"
 HOSTS = [
-    Hosts(OURS, ip_address("198.18.1.2"), ip_address("198.18.1.99")),
-    Hosts(OURS, ip_address("2001:2:0:1::2"), ip_address("2001:2:0:1::99")),
+    HostRange(OURS, ip_address("198.18.1.2"), ip_address("198.18.1.99")),
+    HostRange(OURS, ip_address("2001:2:0:1::2"), ip_address("2001:2:0:1::99")),
 ]
 ROUTER = {4: Party(DUT, ip_address("198.18.1.1")), 6: Party(DUT, ip_address("2001:2:0:1::1"))}
 TARGET = {4: ip_address("198.18.1.50"), 6: ip_address("2001:2:0:1::50")}
@@ -28,7 +29,7 @@ TARGET = {4: ip_address("198.18.1.50"), 6: ip_address("2001:2:0:1::50")}
 class Box:
     """A mailbox whose other end answers as `peer` does."""
 
-    def __init__(self, *frames: bytes, peer: list[Hosts] | None = None) -> None:
+    def __init__(self, *frames: bytes, peer: list[HostRange] | None = None) -> None:
         self.frames, self.sent, self.peer = list(frames), [], peer or []
 
     def receive(self) -> bytes | None:
@@ -124,7 +125,7 @@ def test_random_bytes_are_read_without_an_error(frame):
 
 
 def test_a_step_answers_all_that_has_come_and_says_who_told():
-    told = answer(ask(Party(OURS, TARGET[4]), ROUTER[4].ip), [Hosts(DUT, ROUTER[4].ip, ROUTER[4].ip)])
+    told = answer(ask(Party(OURS, TARGET[4]), ROUTER[4].ip), [HostRange(DUT, ROUTER[4].ip, ROUTER[4].ip)])
     box = Box(ask(ROUTER[4], TARGET[4]), bytes(60), told, ask(ROUTER[6], TARGET[6]))
     assert step(box, HOSTS) == [ROUTER[4]]
     assert [read(frame) for frame in box.sent] == [Tell(Party(OURS, TARGET[version])) for version in (4, 6)]
@@ -134,7 +135,7 @@ def test_a_step_answers_all_that_has_come_and_says_who_told():
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_gateway_is_resolved_and_meanwhile_its_questions_answered(version):
     gateway = ROUTER[version].ip
-    box = Box(ask(ROUTER[version], TARGET[version]), peer=[Hosts(DUT, gateway, gateway)])
+    box = Box(ask(ROUTER[version], TARGET[version]), peer=[HostRange(DUT, gateway, gateway)])
     waits = []
     assert resolve(box, HOSTS, Party(OURS, TARGET[version]), gateway, 10**9, waits.append) == DUT
     assert len(box.sent) == 2 and len(waits) == 1

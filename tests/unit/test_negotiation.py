@@ -9,21 +9,21 @@ import pytest
 
 from keisoku.clock.relation import SAME_CLOCK, Reading
 from keisoku.device.calibration import store
-from keisoku.device.engine.opening import host_port
-from keisoku.device.engine.port import Port, PortAddress
 from keisoku.device.engine.port_capture import next_free
 from keisoku.device.engine.stamps import StampOffer
+from keisoku.device.testbed.host_port import HostPort, PortAddress
+from keisoku.device.testbed.host_ports import wired_port
 from keisoku.errors import PlanError
 
 HARDWARE = StampOffer(rx_hardware_socket=True, tx_hardware_socket=True, rx_software=True, phc_index=3)
 
 
-def found(offer: StampOffer) -> Port:
-    return Port("eth1", "igc", "02:00:00:00:00:01", 1500, 1000, True, True, False, (), {}, offer)
+def found(offer: StampOffer) -> HostPort:
+    return HostPort("eth1", "igc", "02:00:00:00:00:01", 1500, 1000, True, True, False, (), {}, offer)
 
 
 def opened(uri: str, offer: StampOffer, receives: bool = True, stamps: Any = "best") -> Any:
-    return host_port(PortAddress.parse(uri), found(offer), receives, stamps)
+    return wired_port(PortAddress.parse(uri), found(offer), receives, stamps)
 
 
 def test_a_packet_port_that_receives_uses_the_hardware_that_is_offered() -> None:

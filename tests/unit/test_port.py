@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from keisoku.device.engine import port
-from keisoku.device.engine.port import Port, PortAddress, check, list_ports, resolve_mac
+from keisoku.device.testbed import host_port
+from keisoku.device.testbed.host_port import HostPort, PortAddress, check, list_ports, resolve_mac
 from keisoku.errors import EngineError, PlanError
 
 
@@ -37,7 +37,7 @@ def test_other_texts_are_refused(text):
         PortAddress.parse(text, "--tx")
 
 
-def _port(**changes: object) -> Port:
+def _port(**changes: object) -> HostPort:
     plain = {
         "name": "eth1",
         "driver": "veth",
@@ -50,12 +50,12 @@ def _port(**changes: object) -> Port:
         "xdp": None,
         "offloads": {},
     }
-    return Port(**(plain | changes))
+    return HostPort(**(plain | changes))
 
 
-def _offer(monkeypatch, *ports: Port, missing: list[str] | None = None) -> None:
-    monkeypatch.setattr(port, "list_ports", lambda namespace: list(ports))
-    monkeypatch.setattr(port, "_missing", lambda address: missing or [])
+def _offer(monkeypatch, *ports: HostPort, missing: list[str] | None = None) -> None:
+    monkeypatch.setattr(host_port, "list_ports", lambda namespace: list(ports))
+    monkeypatch.setattr(host_port, "_missing", lambda address: missing or [])
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,13 @@ PORTS_MIN = 4
 SIGNIFICANCE = 1e-3
 """How often a device of one chip may be divided all the same."""
 
-Way = tuple[int, int]
+PortPair = tuple[int, int]
+"""Which sends, and which receives."""
 Division = tuple[int, ...]
 """The group of each port."""
 
 
-def port_groups(latencies_ns: Mapping[Way, float], error_ns: float) -> list[list[int]]:
+def port_groups(latencies_ns: Mapping[PortPair, float], error_ns: float) -> list[list[int]]:
     """Groups of ports, each ascending, by their first port; one group if no division is significant.
 
     `latencies_ns` has one latency for each (sending, receiving) port, all at the same sizes and loads; `error_ns` is
@@ -62,7 +63,7 @@ def port_groups(latencies_ns: Mapping[Way, float], error_ns: float) -> list[list
 class _Fit:
     """Least squares of constant, ports and steps; what is left of the latencies."""
 
-    def __init__(self, ways: Sequence[Way], values: NDArray[np.float64], division: Division) -> None:
+    def __init__(self, ways: Sequence[PortPair], values: NDArray[np.float64], division: Division) -> None:
         self.division = division
         ports, rows = len(division), np.arange(len(ways))
         senders, receivers = (np.asarray([way[end] for way in ways]) for end in (0, 1))
@@ -93,7 +94,7 @@ def _chance(coarse: _Fit, fine: _Fit, error_ns: float) -> tuple[float, float]:
     return float(f_distribution.logsf(ratio, more, left)), -ratio
 
 
-def _proposals(ways: Sequence[Way], residuals: NDArray[np.float64], ports: int) -> list[Division]:
+def _proposals(ways: Sequence[PortPair], residuals: NDArray[np.float64], ports: int) -> list[Division]:
     """A division for each number of groups: ports are near whose ways are quicker than the two ports explain."""
     total, count = np.zeros((ports, ports)), np.zeros((ports, ports))
     for (one, other), residual in zip(ways, residuals, strict=True):

@@ -13,8 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pyroute2 import IPRoute
-
 from keisoku._core import Capture as CoreCapture
 from keisoku._core import CaptureRing
 from keisoku.device.capture.port import CapturePort
@@ -103,6 +101,8 @@ def _refuse_xdp(port: CapturePort) -> None:
     """What such a program consumes or sends itself would be missing without a word."""
 
     def attached() -> bool:
+        from pyroute2 import IPRoute  # takes a while to load, and few runs are captured
+
         with IPRoute() as ip:
             indices = ip.link_lookup(ifname=port.interface)
             link = ip.get_links(indices[0])[0] if indices else None

@@ -30,6 +30,12 @@ class StreamProgress(_Model):
     forwarded_frames: int
 
 
+def progress_of(found: Sequence[tuple[str, int, int, int]]) -> tuple[StreamProgress, ...]:
+    """What the core says of streams: state, frames offered, received and forwarded of each."""
+    names = StreamProgress.model_fields
+    return tuple(StreamProgress.model_validate(dict(zip(names, one, strict=True))) for one in found)
+
+
 class Progress(_Model):
     """A look at the running trial."""
 

@@ -15,7 +15,7 @@ import numpy as np
 from keisoku._core import Wire
 from keisoku.device.capture.replay import Replay
 from keisoku.device.engine.port_capture import PortCapture
-from keisoku.device.engine.wired import Port
+from keisoku.device.engine.wired_port import WiredPort
 from keisoku.device.record.interference import PortCounters
 from keisoku.device.record.trial import NS_PER_S, Facts, Gaps, Phases, Receiver, Stream, Transmitter, Trial
 from keisoku.errors import PlanError
@@ -58,8 +58,8 @@ class Played:
 
 def play(
     recording: Replay,
-    transmit: Port,
-    receive: Port | None = None,
+    transmit: WiredPort,
+    receive: WiredPort | None = None,
     *,
     times: int = 1,
     between_ns: int | None = None,

@@ -12,9 +12,8 @@ from math import inf
 from typing import Literal
 
 from keisoku._core import Simulation
-from keisoku.device.engine.engine import FrameSink, Progress
-from keisoku.device.engine.stream_progress import progress_of
-from keisoku.device.engine.traffic import Route, Traffic, Way
+from keisoku.device.engine.engine import FrameSink, Progress, progress_of
+from keisoku.device.engine.traffic import Addressing, Route, Traffic, local_mac
 from keisoku.device.plan.content import SHORT_NAMES, Content
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import NS_PER_S, Facts, Trial
@@ -29,7 +28,20 @@ MAX_FRAME_BYTES = 16_384
 
 def routes_between(pairs: Iterable[tuple[int, int]]) -> list[Route]:
     """Routes of a simulated device, whose ends have locally administered addresses; `pairs` are of port indices."""
-    return [Route(one, other, _way(one, other), _way(other, one)) for one, other in pairs]
+
+    def addressing(one: int, other: int) -> Addressing:
+        return Addressing(local_mac(one), local_mac(other), local_mac(other))
+
+    return [Route(one, other, addressing(one, other), addressing(other, one)) for one, other in pairs]
+
+
+def check_ports(device: SimulatedDevice, ports: Sequence[int]) -> None:
+    """Raises PlanError for a number from 1 that the device does not have, or that is given twice."""
+    for place, port in enumerate(ports):
+        if not 1 <= port <= device.ports:
+            raise PlanError("ports", f"{device.name} has no port {port}", f"use 1 to {device.ports}")
+        if port in ports[:place]:
+            raise PlanError("ports", f"port {port} is given twice", "use another port")
 
 
 class SimulatedEngine:
@@ -47,11 +59,7 @@ class SimulatedEngine:
         traffic: Traffic | None = None,
         receive_clock_ppm: float = 0.0,
     ) -> None:
-        for place, port in enumerate(ports):
-            if not 1 <= port <= device.ports:
-                raise PlanError("ports", f"{device.name} has no port {port}", f"use 1 to {device.ports}")
-            if port in ports[:place]:
-                raise PlanError("ports", f"port {port} is given twice", "use another port")
+        check_ports(device, ports)
         self._device = device
         self._ports = list(ports)
         self._traffic = traffic or Traffic(routes_between([(0, 1)]), [Content()])
@@ -123,7 +131,7 @@ class SimulatedEngine:
         return json.dumps(
             {
                 "streams": [{"sources": sources, "destinations": destinations} for sources, destinations in found],
-                "known": [(int(_mac(port).replace(":", ""), 16), port) for port in learned],
+                "known": [(int(local_mac(port).replace(":", ""), 16), port) for port in learned],
             }
         )
 
@@ -186,11 +194,3 @@ def _phases_s(trial: Trial) -> float:
     phases = trial.phases
     learning_ns = phases.learning_wait_ns if phases.learning else 0
     return (learning_ns + phases.drain_ns + phases.rest_ns) / NS_PER_S
-
-
-def _way(one: int, other: int) -> Way:
-    return Way(_mac(one), _mac(other), _mac(other))
-
-
-def _mac(port: int) -> str:
-    return f"02:00:00:00:{port >> 8:02x}:{port & 0xFF:02x}"

@@ -31,8 +31,8 @@ LEAST_FRAME_BYTES = {"ethernet": 64, "ipv4": 64, "ipv6": 84}
 
 
 @dataclass(frozen=True)
-class Way:
-    """What leads a frame from one port to another."""
+class Addressing:
+    """The addresses and headers that lead a frame from one port to another."""
 
     source_mac: str
     next_hop_mac: str
@@ -60,15 +60,20 @@ class Way:
 
 @dataclass(frozen=True)
 class Route:
-    """The way of frames from one port of the tester to another; ports are indices."""
+    """From one port of the tester to another; ports are indices."""
 
     transmit: int
     receive: int
-    way: Way
-    back: Way
+    forward: Addressing
+    back: Addressing
     """For learning frames that the receiving port sends."""
     growth_bytes: int = 0
-    """How much longer the device makes a frame on this way."""
+    """How much longer the device makes a frame on this route."""
+
+
+def local_mac(port: int) -> str:
+    """A locally administered address for a port of the tester, by index."""
+    return f"02:00:00:00:{port >> 8:02x}:{port & 0xFF:02x}"
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,9 @@ class Traffic:
         self.routes, self.contents, self.seed = list(routes), list(contents), seed
         self._beside = [_beside(route, name) for route in self._first_routes() for name in modifiers]
         self._made: dict[tuple[int, int, int, Content, tuple[int, ...], int], list[Frames]] = {}
-        self.least_frame_bytes = max(_least(route.way, content) for route in self.routes for content in self.contents)
+        self.least_frame_bytes = max(
+            _least(route.forward, content) for route in self.routes for content in self.contents
+        )
 
     @cached_property
     def transmitting(self) -> list[int]:
@@ -221,8 +228,8 @@ class Traffic:
 
 def _beside(route: Route, name: Modifying) -> _Lot:
     """Frames that go beside the port's test frames. A query for a device without an address is refused."""
-    ips = route.way.ips
-    source, device = ips.get("ipv4", (None, None))[0] or _UNADDRESSED[0], route.way.device_ip
+    ips = route.forward.ips
+    source, device = ips.get("ipv4", (None, None))[0] or _UNADDRESSED[0], route.forward.device_ip
     if name == "management" and device is None and ips:
         problem = "the device has no address to be asked at"
         raise PlanError("modifiers", problem, "leave management out, or use a router (lab:router, or --gateway)")
@@ -241,9 +248,9 @@ def _tag(trial: Trial, lot: _Lot) -> int | None:
     return trial.tag if lot.flow is not None else round(trial.tag * lot.share)
 
 
-def _least(way: Way, content: Content) -> int:
-    headers = way.headers(content.headers)
-    return LEAST_FRAME_BYTES.get(headers) or Headers(parse(headers), way.ends(content)).least_frame_bytes
+def _least(addressing: Addressing, content: Content) -> int:
+    headers = addressing.headers(content.headers)
+    return LEAST_FRAME_BYTES.get(headers) or Headers(parse(headers), addressing.ends(content)).least_frame_bytes
 
 
 def _leads_elsewhere(content: Content) -> bool:
@@ -263,7 +270,7 @@ def _sizes(content: Content, frame_bytes: int) -> tuple[int, ...]:
 
 def _split(route: Route, content: Content, sizes: tuple[int, ...], seed: int, beside: int) -> list[Frames]:
     """The frames of each of a content's streams on a route."""
-    headers, count, ends = route.way.headers(content.headers), content.streams, route.way.ends(content)
+    headers, count, ends = route.forward.headers(content.headers), content.streams, route.forward.ends(content)
     if count == 1:
         return [frames(headers, sizes, ends, content.modify, seed, streams=beside)]
     layer = next((name for name in ("UDP", "TCP") if f"{name}(" in parse(headers).text), None)

@@ -12,25 +12,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Literal
 
 from pyroute2 import NetlinkError
 
 from keisoku._core import Wire
-from keisoku.device.capture.port import CapturePort
-from keisoku.device.engine.engine import FrameSink, Progress
+from keisoku.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.device.engine.port_capture import PortCapture
-from keisoku.device.engine.port_counters import read_counters
-from keisoku.device.engine.stamps import StampChoice
-from keisoku.device.engine.stream_progress import progress_of
 from keisoku.device.engine.traffic import Traffic
 from keisoku.device.engine.trial_thread import TrialThread
+from keisoku.device.engine.wired_port import STAMPS, WiredPort
 from keisoku.device.record.capabilities import Capabilities
-from keisoku.device.record.interference import PortCounters
 from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
 from keisoku.errors import EngineError, PlanError
-from keisoku.frame.rates import maximum_frames_per_second
+from keisoku.frame.rates import HEADER_AND_FCS_BYTES, maximum_frames_per_second
 
 WARM_UP_S = 0.2
 """Before the first trial the path carries all it can for so long: memory that was never used before makes
@@ -39,53 +34,6 @@ _WARM_UP_STREAM = 0
 _BEYOND_ANY_PORT_FPS = 100e6
 LEARNING_FRAMES = 10
 """In each direction: enough for a bridge to learn and for a router to resolve the next hop."""
-_STAMPS = {"xdp": "CLOCK_MONOTONIC in BPF", "packet": "CLOCK_MONOTONIC at the packet socket"}
-
-
-@dataclass(frozen=True)
-class Port:
-    """One end of the tester, ready to be opened."""
-
-    engine: Literal["xdp", "packet"]
-    interface: str
-    namespace: Path | None
-    mac: str
-    mtu_bytes: int
-    peer: tuple[str, Path] | None = None
-    """The lab device's end of the veth, and its namespace."""
-    stamps: StampChoice | None = None
-    """Who stamps its frames, and why; None: the engine's software."""
-    phc: int | None = None
-    """Number of the hardware clock that stamps what it receives, /dev/ptpN; None: software does."""
-
-    def counters(self) -> PortCounters:
-        """The kernel's counters of it. Raises EngineError if it is gone."""
-        return read_counters(self.engine, self.interface, self.namespace, self.peer)
-
-    def place(self, capture_bytes: int = 0) -> dict[str, object]:
-        """As `core/src/port/place.rs` reads it; `capture_bytes` of each frame are kept for a capture."""
-        namespace = None if self.namespace is None else str(self.namespace)
-        return {
-            "engine": self.engine,
-            "interface": self.interface,
-            "namespace": namespace,
-            "capture_bytes": capture_bytes,
-            "phc": self.phc,
-        }
-
-    @property
-    def receive_stamp(self) -> str:
-        """Which clock and which point; calibrations are told apart by it."""
-        if self.phc is None:
-            return _STAMPS[self.engine]
-        return f"hardware clock ptp{self.phc} at the port, brought to CLOCK_MONOTONIC"
-
-    def captured(self, transmits: bool, receives: bool) -> CapturePort:
-        """As it appears in a capture."""
-        duties = [duty for duty, has in (("transmits", transmits), ("receives", receives)) if has]
-        return CapturePort(self.interface, self.namespace, " and ".join(duties))
-
-
 _REFUSED = "hardware refused: "
 """How a receiver says so (`core/src/stamping/received.rs`)."""
 _TAKE_S = 0.05
@@ -100,7 +48,7 @@ class WiredEngine:
 
     def __init__(
         self,
-        ports: Sequence[Port],
+        ports: Sequence[WiredPort],
         traffic: Traffic,
         link_bits_per_second: float | None,
         context: dict[str, object],
@@ -129,9 +77,9 @@ class WiredEngine:
             engine="-".join(engines),
             link_bits_per_second=self._link_bits_per_second,
             min_frame_bytes=self._traffic.least_frame_bytes,
-            max_frame_bytes=min(port.mtu_bytes for port in self._ports) + 18,
+            max_frame_bytes=min(port.mtu_bytes for port in self._ports) + HEADER_AND_FCS_BYTES,
             simulated=False,
-            transmit_stamp=", ".join(_STAMPS[engine] for engine in dict.fromkeys(senders)),
+            transmit_stamp=", ".join(STAMPS[engine] for engine in dict.fromkeys(senders)),
             receive_stamp=", ".join(dict.fromkeys(port.receive_stamp for port in receivers)),
             switches=True,
             resets="on command" if callable(self._resets) else self._resets,
@@ -274,7 +222,7 @@ class _Running(TrialThread):
 
     def __init__(
         self,
-        ports: Sequence[Port],
+        ports: Sequence[WiredPort],
         wire: Wire,
         trial: Trial,
         load: _Load,

@@ -13,6 +13,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import combine, expanded
 from keisoku.device.analysis.definitions import latencies
 from keisoku.device.analysis.drift import Drift, cause, difference, drift
+from keisoku.device.analysis.port_groups import PortPair
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.search import RETRIES, search
 from keisoku.device.method.setting import Setting
@@ -27,8 +28,6 @@ AT_RATE = "throughput rate"
 DIFFERENT_PPM = 0.5
 """Between sizes a crystal may wander by as much within a run."""
 
-Way = tuple[int, int]
-
 
 def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """Rows of a size: case 'throughput rate', then the lowered rate ('99.4 %'), each for all ports and for each way.
@@ -39,7 +38,7 @@ def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """
     rows: list[Row] = []
     remarks: list[str] = []
-    found: dict[Way, dict[int, Drift]] = {}
+    found: dict[PortPair, dict[int, Drift]] = {}
     for size in setting.plan.frame_bytes:
         yield from _size(setting, size, rows, remarks, found)
     plan, settings = setting.plan, setting.plan.clock_mismatch
@@ -59,7 +58,7 @@ def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _size(
-    setting: Setting, size: int, rows: list[Row], remarks: list[str], found: dict[Way, dict[int, Drift]]
+    setting: Setting, size: int, rows: list[Row], remarks: list[str], found: dict[PortPair, dict[int, Drift]]
 ) -> Generator[Trial, TrialRecord, None]:
     settings = setting.plan.clock_mismatch
     rate = settings.rate_fps or _known_throughput(setting, size)
@@ -112,24 +111,24 @@ def _known_throughput(setting: Setting, size: int) -> float | None:
     return rows[0].figures["throughput"].value if rows else None
 
 
-def _ways(records: Sequence[TrialRecord]) -> list[Way]:
+def _ways(records: Sequence[TrialRecord]) -> list[PortPair]:
     streams = [stream for record in records[:1] for stream in record.facts.streams]
     return list(dict.fromkeys((stream.transmit, stream.receive) for stream in streams))
 
 
-def _of(record: TrialRecord, way: Way) -> Tracked:
+def _of(record: TrialRecord, way: PortPair) -> Tracked:
     own = [stream.tracked for stream in record.facts.streams if (stream.transmit, stream.receive) == way]
     return own[0] if len(own) == 1 else all_tracked(own, 0)
 
 
-def _drifts(records: Sequence[TrialRecord]) -> dict[Way, Drift | None]:
+def _drifts(records: Sequence[TrialRecord]) -> dict[PortPair, Drift | None]:
     return {
         way: drift([samples_of(record, _of(record, way)) for record in records if record.valid])
         for way in _ways(records)
     }
 
 
-def _proposed_percent(drifts: dict[Way, Drift | None]) -> float | None:
+def _proposed_percent(drifts: dict[PortPair, Drift | None]) -> float | None:
     """Just below the slowest port; None if latency does not grow anywhere."""
     growing = [one.ppm + 2 * one.ppm_error for one in drifts.values() if one and one.is_there and one.slope > 0]
     return 100 * (1 - (max(growing) + MARGIN_PPM) * 1e-6) if growing and max(growing) < 1e6 - MARGIN_PPM else None
@@ -144,7 +143,7 @@ def _below_line_ppm(setting: Setting, records: Sequence[TrialRecord], at_rate: D
     return (1 - served / line) * 1e6
 
 
-def _rows(setting: Setting, records: list[TrialRecord], case: str, drifts: dict[Way, Drift | None]) -> list[Row]:
+def _rows(setting: Setting, records: list[TrialRecord], case: str, drifts: dict[PortPair, Drift | None]) -> list[Row]:
     """All ports together, then each way if there are several."""
     known = [one for one in drifts.values() if one is not None]
     most = max(known, key=lambda one: abs(one.slope), default=None)
@@ -193,12 +192,12 @@ def _averaged(setting: Setting, size: int, fps: float, values_ns: list[float], s
     return found.model_copy(update={"uncertainty": expanded(combine(found.uncertainty / 2, scatter))})
 
 
-def _name(setting: Setting, way: Way) -> str:
+def _name(setting: Setting, way: PortPair) -> str:
     ports = [port for _, port in setting.plan.port_fields()]
     return f"{ports[way[0]]} to {ports[way[1]]}"
 
 
-def _sentence(setting: Setting, size: int, way: Way, at_rate: Drift, why: str, share: float | None) -> str:
+def _sentence(setting: Setting, size: int, way: PortPair, at_rate: Drift, why: str, share: float | None) -> str:
     grows = "grows" if at_rate.slope > 0 else "falls"
     said = (
         f"{size} byte, {_name(setting, way)}: latency {grows} by {abs(at_rate.slope):.4g} ± "
@@ -207,7 +206,7 @@ def _sentence(setting: Setting, size: int, way: Way, at_rate: Drift, why: str, s
     return said + (f"; compared with {share:.8g} % of the rate" if share is not None else "")
 
 
-def _between_sizes(setting: Setting, found: dict[Way, dict[int, Drift]]) -> list[str]:
+def _between_sizes(setting: Setting, found: dict[PortPair, dict[int, Drift]]) -> list[str]:
     """A clock's mismatch is the same for frames of any size."""
     said = []
     for way, drifts in found.items():

@@ -33,7 +33,7 @@ def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     ways inside a group), 'limit' (bytes of the largest frame without loss) and 'drop' (% lost one byte above it).
     """
     names = [text for _, text in setting.plan.port_fields()]
-    ways = [_Way(one, other) for one in range(len(names)) for other in range(len(names)) if one != other]
+    ways = [_PortPair(one, other) for one in range(len(names)) for other in range(len(names)) if one != other]
     tester = _Tester(setting, names)
     sizes = sorted(setting.plan.frame_bytes)
     for size in sizes:
@@ -61,7 +61,7 @@ def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 @dataclass(eq=False)
-class _Way:
+class _PortPair:
     """From one port to another, and what has been found of it."""
 
     transmit: int
@@ -81,7 +81,7 @@ class _Tester:
         self.setting, self.names = setting, names
         self.reachable_fps: dict[int, float] = {}
 
-    def measure(self, way: _Way, size: int, seconds: float) -> Steps:
+    def measure(self, way: _PortPair, size: int, seconds: float) -> Steps:
         """A trial at the smallest gap, or as near to it as the tester comes; again if the tester spoiled it."""
         setting = self.setting
         line, asked = setting.line_fps(size), setting.plan.port_map.rate_fps
@@ -110,7 +110,7 @@ def _passes(record: TrialRecord) -> bool:
 
 
 def _find_limit(
-    tester: _Tester, way: _Way, sizes: Sequence[int], guess: int | None
+    tester: _Tester, way: _PortPair, sizes: Sequence[int], guess: int | None
 ) -> Generator[Trial, TrialRecord, None]:
     """By bisection, unless `guess`, the limit of another way of its class, is its own too: two trials tell."""
     seconds = tester.setting.plan.port_map.limit_trial_s
@@ -142,7 +142,7 @@ def _find_limit(
 class _Compared:
     """The latencies of all ways at the same sizes, so that they can be compared."""
 
-    def __init__(self, setting: Setting, ways: Sequence[_Way], sizes: Sequence[int]) -> None:
+    def __init__(self, setting: Setting, ways: Sequence[_PortPair], sizes: Sequence[int]) -> None:
         self.ways = ways
         self.sizes = [size for size in sizes if all(_passes(way.records[size]) for way in ways)]
         by_size = {way: self._means(setting, way) for way in ways} if self.sizes else {}
@@ -164,11 +164,11 @@ class _Compared:
         inside = [ns for way, ns in self.latency_ns.items() if of_port[way.transmit] == of_port[way.receive]]
         self.inside_ns = statistics.fmean(inside) if inside else 0.0
 
-    def between(self, one: Sequence[int], other: Sequence[int]) -> list[_Way]:
+    def between(self, one: Sequence[int], other: Sequence[int]) -> list[_PortPair]:
         """Ways from one group to another, or inside one."""
         return [way for way in self.ways if way.transmit in one and way.receive in other]
 
-    def _means(self, setting: Setting, way: _Way) -> list[float]:
+    def _means(self, setting: Setting, way: _PortPair) -> list[float]:
         found = []
         for size in self.sizes:
             record = way.records[size]
@@ -176,7 +176,7 @@ class _Compared:
             found.append(statistics.fmean(samples(record)) - (correction.bias_ns if correction else 0.0))
         return found
 
-    def _scatter(self, way: _Way) -> Contribution:
+    def _scatter(self, way: _PortPair) -> Contribution:
         """Of the mean over all sizes, whose samples are independent of each other."""
         each = [
             contribution.uncertainty
@@ -187,7 +187,7 @@ class _Compared:
         return budget.normal("repeatability of the samples", standard)
 
 
-def _typical(by_size: dict[_Way, list[float]]) -> dict[_Way, float]:
+def _typical(by_size: dict[_PortPair, list[float]]) -> dict[_PortPair, float]:
     """How much longer each way is than all on average: the median over the sizes.
 
     One trial that something disturbed, among those of other sizes, then makes no group.
@@ -231,7 +231,7 @@ def _class_rows(compared: _Compared, groups: Sequence[Sequence[int]], names: Seq
     return rows
 
 
-def _limit_figures(ways: Sequence[_Way]) -> dict[str, Quantity]:
+def _limit_figures(ways: Sequence[_PortPair]) -> dict[str, Quantity]:
     """The least limit of the ways, and what is lost one byte above it."""
     known = [(way.limit, way) for way in ways if way.limit is not None]
     if not known:
@@ -246,7 +246,7 @@ def _limit_figures(ways: Sequence[_Way]) -> dict[str, Quantity]:
     }
 
 
-def _way_row(setting: Setting, compared: _Compared, way: _Way, names: Sequence[str]) -> Row:
+def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Sequence[str]) -> Row:
     size = compared.sizes[0] if compared.sizes else min(way.records)
     record = way.records[size]
     figures: dict[str, Quantity] = {}
@@ -275,7 +275,7 @@ def _way_row(setting: Setting, compared: _Compared, way: _Way, names: Sequence[s
     )
 
 
-def _line(setting: Setting, way: _Way) -> Line | None:
+def _line(setting: Setting, way: _PortPair) -> Line | None:
     """Through the sizes of the plan that pass: trials that look for the limit are shorter, and not for latency."""
     points, corrections = [], []
     for size in sorted(set(setting.plan.frame_bytes)):
@@ -292,7 +292,7 @@ def _line(setting: Setting, way: _Way) -> Line | None:
 
 
 def _remarks(
-    compared: _Compared, groups: Sequence[Sequence[int]], names: Sequence[str], ways: Sequence[_Way]
+    compared: _Compared, groups: Sequence[Sequence[int]], names: Sequence[str], ways: Sequence[_PortPair]
 ) -> list[str]:
     if not compared.latency_ns:
         said = ["no size passed on every way in a valid trial: latencies cannot be compared, and no groups told"]

@@ -133,7 +133,7 @@ PROCEDURES: dict[str, Procedure] = {
             "pdv",
             DelayVariationSettings,
             "PDV and IPDV over all frames, medians of 20 trials.",
-            "keisoku delay-variation --dut lab:bridge --size 64 --rate 50kpps --repetitions 3 --duration 2s --waits 0.1s",
+            "keisoku delay-variation --dut lab:bridge --size 64 --rate 50kpps --repetitions 3 --duration 2s",
             sizes="rfc8219",
             searches=True,
         ),

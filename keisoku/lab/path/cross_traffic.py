@@ -9,7 +9,7 @@ from keisoku.errors import PlanError
 
 CrossKind = Literal["constant", "poisson", "tcp"]
 MOST_PACKETS_PER_SECOND = 100_000
-Way = Literal["forward", "reverse"]
+CrossDirection = Literal["forward", "reverse"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class CrossTraffic:
     hop: int
     kind: CrossKind = "poisson"
     share: float = 0.5
-    way: Way = "forward"
+    way: CrossDirection = "forward"
     sizes_bytes: tuple[int, ...] = (1000,)
     seed: int = 1
 

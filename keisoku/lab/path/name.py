@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar, get_args
 
 from keisoku.errors import PlanError
-from keisoku.lab.path.cross_traffic import CrossKind, CrossTraffic, Way
+from keisoku.lab.path.cross_traffic import CrossDirection, CrossKind, CrossTraffic
 from keisoku.lab.path.hop import MOST, Discipline, Hop
 from keisoku.lab.path.lab import PathLab
 from keisoku.lab.path.node import Answer, Icmp
@@ -104,7 +104,7 @@ def _cross(text: str) -> CrossTraffic:
     parts = text.split(":")
     if not 3 <= len(parts) <= 5:
         raise PlanError("cross", f"'{text}' is no cross traffic", "write HOP:KIND:SHARE, such as 2:poisson:0.5:reverse")
-    way = _choice("cross", parts[3] if len(parts) > 3 else "forward", get_args(Way))
+    way = _choice("cross", parts[3] if len(parts) > 3 else "forward", get_args(CrossDirection))
     sizes = tuple(_whole("cross", part) for part in parts[4].split("-")) if len(parts) > 4 else (1000,)
     kind = _choice("cross", parts[1], get_args(CrossKind))
     share = quantity("cross", parts[2], {"": 1.0, "%": 0.01})

@@ -8,7 +8,6 @@ from typing import Self
 
 from keisoku.errors import PlanError
 
-PREFIX = "fpga:"
 SIMULATED = "sim"
 PORTS = 2
 _URI = re.compile(r"fpga:(?P<target>[^\s#]+)#(?P<number>\d+)")
@@ -38,8 +37,3 @@ class FpgaAddress:
     def simulated(self) -> bool:
         """Whether this is a port of the Verilated model."""
         return self.target == SIMULATED
-
-
-def is_fpga(port: str | None) -> bool:
-    """Whether a plan's port is one of an instrument."""
-    return port is not None and port.startswith(PREFIX)

@@ -1,7 +1,7 @@
-"""Tester ports: their URIs, what the host has, and whether one may be used as a plan wants.
+"""Ports of this host: their URIs, what the host has, and whether one may be used as a plan wants.
 
-It reads and never sets: no interface is changed here, and no frame is sent but the kernel's own ARP or
-neighbour solicitation in `resolve_mac`.
+It only reads, except for `set_interface`, and no frame is sent but the kernel's own ARP or neighbour solicitation
+in `resolve_mac`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal, Self, cast
 
@@ -18,12 +19,10 @@ from pyroute2 import IPRoute
 
 from keisoku.device.engine.stamps import StampOffer, offered
 from keisoku.errors import EngineError, PlanError
+from keisoku.frame.rates import HEADER_AND_FCS_BYTES
 from keisoku.host import ethtool
 from keisoku.host.namespace import FOLDER, named, within
 from keisoku.host.xdp_features import xdp_features
-
-HEADER_AND_FCS_BYTES = 18
-"""A frame of `frame_bytes` needs an MTU of so much less (Ethernet header 14, FCS 4)."""
 
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21, "CAP_BPF": 39}
 _NEEDS = {"packet": ("CAP_NET_RAW", "CAP_NET_ADMIN"), "xdp": ("CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF")}
@@ -61,7 +60,7 @@ class PortAddress:
 
 
 @dataclass(frozen=True)
-class Port:
+class HostPort:
     """What the kernel tells of an interface. `speed_mbps` and `xdp` are None where it tells nothing."""
 
     name: str
@@ -77,12 +76,12 @@ class Port:
     stamps: StampOffer = field(default_factory=StampOffer)
 
 
-def list_ports(namespace: Path | None = None) -> list[Port]:
+def list_ports(namespace: Path | None = None) -> list[HostPort]:
     """All interfaces with an Ethernet address but loopback, by name."""
     return within(namespace, _read_ports)
 
 
-def check(address: PortAddress, frame_sizes: Iterable[int], force: bool = False, field: str = "port") -> Port:
+def check(address: PortAddress, frame_sizes: Iterable[int], force: bool = False, field: str = "port") -> HostPort:
     """Return the port if frames of these sizes (bytes with FCS) may be sent and received there.
 
     Raises PlanError naming `field` if it does not exist, carries the default route (unless `force`), is
@@ -124,7 +123,43 @@ def resolve_mac(interface: str, namespace: Path | None, ip: str) -> str:
     return within(namespace, lambda: _resolve(interface, ip))
 
 
-def _read_ports() -> list[Port]:
+def has_carrier(interface: str, namespace: Path | None) -> bool:
+    """Whether a link is up now; false if there is no such interface."""
+
+    def read() -> bool:
+        with IPRoute() as ip:
+            indices = ip.link_lookup(ifname=interface)
+            return bool(indices) and bool(ip.get_links(indices[0])[0].get("carrier"))
+
+    return within(namespace, read)
+
+
+def set_interface(interface: str, namespace: Path | None, up: bool) -> None:
+    """Puts an interface up or down: of a lab only, as one of this host would lose addresses and routes for good."""
+
+    def change() -> None:
+        with IPRoute() as ip:
+            indices = ip.link_lookup(ifname=interface)
+            if not indices:
+                raise EngineError(f"{interface} is gone")
+            ip.link("set", index=indices[0], state="up" if up else "down")
+
+    within(namespace, change)
+
+
+def interface_ip(interface: str, namespace: Path | None, version: int) -> str | None:
+    """The first address of a version (4, 6) that an interface has, of those that a router could deliver to."""
+
+    def read() -> str | None:
+        with IPRoute() as ip:
+            index = ip.link_lookup(ifname=interface)[0]
+            found = [ip_address(str(entry.get("address"))) for entry in ip.get_addr(index=index)]
+        return next((str(one) for one in found if one.version == version and not one.is_link_local), None)
+
+    return within(namespace, read)
+
+
+def _read_ports() -> list[HostPort]:
     with IPRoute() as ip:
         routed = _default_routes(ip)
         ports = []
@@ -136,7 +171,7 @@ def _read_ports() -> list[Port]:
             name, index = str(link.get("ifname")), int(link["index"])
             features = xdp_features(index)
             ports.append(
-                Port(
+                HostPort(
                     name=name,
                     driver=ethtool.driver(name),
                     mac=mac,

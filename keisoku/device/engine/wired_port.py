@@ -1,0 +1,59 @@
+"""One end of the tester at an interface of this host. Opens nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from keisoku.device.capture.port import CapturePort
+from keisoku.device.engine.port_counters import read_counters
+from keisoku.device.engine.stamps import StampChoice
+from keisoku.device.record.interference import PortCounters
+
+STAMPS = {"xdp": "CLOCK_MONOTONIC in BPF", "packet": "CLOCK_MONOTONIC at the packet socket"}
+"""Which clock stamps by software, and at which point."""
+
+
+@dataclass(frozen=True)
+class WiredPort:
+    """A port, ready to be opened."""
+
+    engine: Literal["xdp", "packet"]
+    interface: str
+    namespace: Path | None
+    mac: str
+    mtu_bytes: int
+    peer: tuple[str, Path] | None = None
+    """The lab device's end of the veth, and its namespace."""
+    stamps: StampChoice | None = None
+    """Who stamps its frames, and why; None: the engine's software."""
+    phc: int | None = None
+    """Number of the hardware clock that stamps what it receives, /dev/ptpN; None: software does."""
+
+    def counters(self) -> PortCounters:
+        """The kernel's counters of it. Raises EngineError if it is gone."""
+        return read_counters(self.engine, self.interface, self.namespace, self.peer)
+
+    def place(self, capture_bytes: int = 0) -> dict[str, object]:
+        """As `core/src/port/open.rs` reads it; `capture_bytes` of each frame are kept for a capture."""
+        namespace = None if self.namespace is None else str(self.namespace)
+        return {
+            "engine": self.engine,
+            "interface": self.interface,
+            "namespace": namespace,
+            "capture_bytes": capture_bytes,
+            "phc": self.phc,
+        }
+
+    @property
+    def receive_stamp(self) -> str:
+        """Which clock and which point; calibrations are told apart by it."""
+        if self.phc is None:
+            return STAMPS[self.engine]
+        return f"hardware clock ptp{self.phc} at the port, brought to CLOCK_MONOTONIC"
+
+    def captured(self, transmits: bool, receives: bool) -> CapturePort:
+        """As it appears in a capture."""
+        duties = [duty for duty, has in (("transmits", transmits), ("receives", receives)) if has]
+        return CapturePort(self.interface, self.namespace, " and ".join(duties))

@@ -1,0 +1,58 @@
+"""A plan as what it wants of a testbed, and the engine that carries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+
+from keisoku.device.engine.engine import Engine
+from keisoku.device.engine.port_capture import PortCapture, Tell
+from keisoku.device.plan.plan import Plan
+from keisoku.device.testbed.opening import open_testbed, port_named
+from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
+from keisoku.errors import PlanError
+
+
+@contextmanager
+def open_engine(plan: Plan, tell: Tell = lambda line: None) -> Iterator[Engine]:
+    """The engine for the plan's ports, closed on every exit; `tell` is given what the user must know at its end.
+
+    Raises PlanError for a DUT or port that does not exist or cannot be used, EngineError if opening fails.
+    """
+    with ExitStack() as stack:
+        testbed = stack.enter_context(closing(open_testbed(wanted_testbed(plan))))
+        capture = None
+        if plan.capture is not None:
+            if not testbed.captures:
+                raise PlanError("capture", "no frame of these ports passes this host", "leave it out")
+            capture = PortCapture(plan.capture, plan.snap_bytes, tell)
+            stack.callback(capture.close)  # the engine closes it before its ports; this is for want of an engine
+        engine = stack.enter_context(closing(testbed.engine(wanted_traffic(plan), capture)))
+        plan.check(engine.capabilities)
+        yield engine
+
+
+def wanted_testbed(plan: Plan) -> WantedTestbed:
+    """Raises PlanError for what names no port or device."""
+    receiving = {receive for _, receive in plan.pairs()}
+    fields = enumerate(plan.port_fields())
+    return WantedTestbed(
+        tuple(port_named(text, field, plan.dut, place in receiving) for place, (field, text) in fields),
+        plan.dut,
+        plan.engine,
+        tuple(plan.all_frame_bytes),
+        plan.force,
+        plan.stamps,
+        plan.address,
+        plan.gateway,
+        plan.filters,
+        plan.calibrate.length_m,
+        plan.seed,
+    )
+
+
+def wanted_traffic(plan: Plan) -> WantedTraffic:
+    """The plan's streams on its pattern of ports."""
+    return WantedTraffic(
+        tuple(plan.pairs()), plan.contents(), plan.seed, plan.modifiers, plan.networks, plan.frames_every
+    )

@@ -1,0 +1,47 @@
+"""Ports of this host or of a lab by which a recording is sent and received. Sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Literal
+
+from keisoku.device.engine.wired_port import WiredPort
+from keisoku.device.testbed.opening import open_testbed, port_named
+from keisoku.device.testbed.wanted import WantedTestbed
+from keisoku.device.testbed.wired import WiredTestbed
+from keisoku.errors import PlanError
+from keisoku.frame.rates import HEADER_AND_FCS_BYTES
+
+
+@contextmanager
+def open_ports(
+    dut: str | None,
+    tx: str | None,
+    rx: str | None,
+    engine: Literal["xdp", "packet"] | None,
+    frame_bytes: list[int],
+    force: bool = False,
+) -> Iterator[tuple[WiredPort, WiredPort | None]]:
+    """A port to send by, and one to receive by if there is to be one; of a lab its first two if none are named.
+
+    Raises PlanError for ports that do not exist or cannot send frames of these sizes (bytes with FCS).
+    """
+    if dut is None and engine is not None:
+        raise PlanError("engine", "ports name their own engine", "leave it out: write --tx xdp:eth1")
+    if dut is None and tx is None:
+        raise PlanError("tx", "no port to send by is given", "give --tx xdp:eth1, or --dut lab:bridge")
+    if tx is not None and rx == tx:
+        raise PlanError("rx", "is the sending port", "use another one, or leave it out")
+    if dut is not None and not dut.startswith("lab:"):
+        raise PlanError("dut", f"'{dut}' is no lab", "use lab:bridge, or ports of this host with --tx")
+    named = [("tx", tx or "1")] + [("rx", rx or "2")] * (rx is not None or dut is not None)
+    ports = tuple(port_named(text, field, dut, field == named[-1][0]) for field, text in named)
+    with closing(open_testbed(WantedTestbed(ports, dut, engine, tuple(frame_bytes), force))) as testbed:
+        if not isinstance(testbed, WiredTestbed):
+            raise PlanError("tx", f"{ports[0].name} sends no recording", "use lab:bridge, or ports of this host")
+        largest = min(port.mtu_bytes for port in testbed.ports) + HEADER_AND_FCS_BYTES
+        if max(frame_bytes) > largest:
+            problem = f"a frame has {max(frame_bytes)} bytes, and the MTU of the ports allows {largest}"
+            raise PlanError("frame size", problem, "replay on ports of this host with a larger MTU")
+        yield testbed.ports[0], testbed.ports[1] if len(testbed.ports) > 1 else None

@@ -1,0 +1,62 @@
+"""The tester's hosts at an instrument's ports.
+
+ARP and neighbour discovery are spoken by this program through the ports' mailboxes, between and during trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keisoku.device.engine.fpga.tester import Tester
+from keisoku.device.engine.traffic import local_mac
+from keisoku.device.testbed.tester_hosts import TesterHosts
+from keisoku.errors import PlanError
+from keisoku.fpga.neighbour import Party, resolve, step
+
+_RESOLVE_NS = 3_000_000_000
+_SIMULATED_RESOLVE_NS = 5_000_000
+
+
+@dataclass(frozen=True)
+class _Mailbox:
+    """Of one port."""
+
+    tester: Tester
+    port: int
+
+    def receive(self) -> bytes | None:
+        return self.tester.receive(self.port)
+
+    def send(self, frame: bytes) -> None:
+        self.tester.send(self.port, frame)
+
+
+class FpgaHosts(TesterHosts):
+    """At `ports` of an instrument, in the order of the testbed, which have no addresses but those given."""
+
+    def __init__(self, tester: Tester, ports: Sequence[int], addresses: Sequence[str], gateways: Sequence[str]) -> None:
+        super().__init__([local_mac(place) for place in range(len(ports))], addresses, gateways)
+        if gateways and not addresses:
+            problem = "a router delivers to addresses, and the ports have none"
+            raise PlanError("gateway", problem, "give one for each port with --address")
+        self._tester = tester
+        self._mailboxes = [_Mailbox(tester, port) for port in ports]
+
+    def answer(self) -> None:
+        """Answers what has come in at all ports."""
+        for mailbox, own in zip(self._mailboxes, self.ranges, strict=False):
+            step(mailbox, [own])
+
+    def gateway_mac(self, port: int) -> str:
+        """Asked for from the port's first address."""
+        own, gateway = self.ranges[port], self.gateways[port]
+        if own.first.version != gateway.version:
+            raise PlanError("gateway", f"{gateway} is of another IP version", "give one of the address's")
+        patience_ns = _SIMULATED_RESOLVE_NS if self._tester.simulated else _RESOLVE_NS
+        asker = Party(own.mac, own.first)
+        return resolve(self._mailboxes[port], [own], asker, gateway, patience_ns, self._tester.let_pass)
+
+    def own_ip(self, port: int, version: int) -> str | None:
+        """None."""
+        return None

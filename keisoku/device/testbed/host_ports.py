@@ -1,0 +1,96 @@
+"""Ports of this host and of its namespaces, with any device between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from keisoku.device.engine.stamps import Wanted, choose
+from keisoku.device.engine.traffic import Route
+from keisoku.device.engine.wired_port import WiredPort
+from keisoku.device.testbed.host_port import HostPort, PortAddress, check, interface_ip
+from keisoku.device.testbed.tester_hosts import TesterHosts
+from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
+from keisoku.device.testbed.wired import WiredTestbed
+from keisoku.errors import PlanError
+
+
+class HostPortsTestbed(WiredTestbed):
+    """Raises PlanError, naming the port's field, for ports that do not exist or cannot be used.
+
+    Who resets the device is the operator.
+    """
+
+    resets = "by hand"
+
+    def __init__(self, wanted: WantedTestbed) -> None:
+        if wanted.device is not None:
+            remedy = "leave it out, or give the numbers of its ports"
+            raise PlanError("dut", f"'{wanted.device}' cannot be between ports of this host", remedy)
+        addresses = [PortAddress.parse(port.name, port.field) for port in wanted.ports]
+        places = [(address.namespace_path, address.interface) for address in addresses]
+        wanted.check_apart(places, [interface for _, interface in places])
+        asked = list(zip(wanted.ports, addresses, strict=True))
+        self._found = [check(address, wanted.frame_bytes, wanted.force, port.field) for port, address in asked]
+        opened = zip(asked, self._found, strict=True)
+        super().__init__([wired_port(each, found, port.receives, wanted.stamps) for (port, each), found in opened])
+        self._wanted = wanted
+        self._hosts = _KernelHosts(self, wanted.addresses, wanted.gateways)
+        self.answer({port: [own] for port, own in enumerate(self._hosts.ranges)})
+
+    def line_rate(self, port: int) -> float | None:
+        """As the driver says it. A veth says 10 Gb/s, but that is no rate of anything."""
+        found = self._found[port]
+        return found.speed_mbps * 1e6 if found.speed_mbps and found.driver != "veth" else None
+
+    def set_link(self, port: int, up: bool) -> None:
+        """Never: an interface would lose addresses and routes for good."""
+        problem = "keisoku does not change the interfaces of this host"
+        raise PlanError("link", problem, "use a lab, or have the device's own port go down")
+
+    def routes(self, wanted: WantedTraffic) -> list[Route]:
+        """By the gateways, or straight to the other port."""
+        return self._hosts.routes(wanted)
+
+    def context(self) -> dict[str, object]:
+        """The ports as they were found."""
+        return {
+            "device": " to ".join(port.name for port in self._wanted.ports),
+            "drivers": [port.driver for port in self._found],
+            "offloads": [port.offloads for port in self._found],
+            "stamps_offered": [port.stamps.text() for port in self._found],
+            "address": self._wanted.addresses,
+            "gateway": self._wanted.gateways,
+        }
+
+
+class _KernelHosts(TesterHosts):
+    """Where a plan gives no address, the kernel has one and answers for it."""
+
+    def __init__(self, testbed: WiredTestbed, addresses: Sequence[str], gateways: Sequence[str]) -> None:
+        super().__init__([port.mac for port in testbed.ports], addresses, gateways)
+        self._testbed = testbed
+
+    def gateway_mac(self, port: int) -> str:
+        return self._testbed.resolve(port, self.ranges[port] if self.ranges else None, str(self.gateways[port]))
+
+    def own_ip(self, port: int, version: int) -> str | None:
+        own = self._testbed.ports[port]
+        found = interface_ip(own.interface, own.namespace, version)
+        if found is None and self.gateways:
+            raise PlanError(
+                "gateway",
+                f"{own.interface} has no IPv{version} address, so no router can deliver to it",
+                f"give one for each port with --address, or with `ip address add ADDRESS dev {own.interface}`",
+            )
+        return found
+
+
+def wired_port(address: PortAddress, found: HostPort, receives: bool, stamps: Wanted = "best") -> WiredPort:
+    """A port of this host, as `check` found it, as an engine opens it; `stamps` are those of what it receives.
+
+    Raises PlanError for stamps that it cannot take.
+    """
+    choice = choose(found.stamps, address.engine, stamps if receives else "best")
+    phc = found.stamps.phc_index if receives and choice.receive == "hardware" else None
+    path = address.namespace_path
+    return WiredPort(address.engine, found.name, path, found.mac, found.mtu, stamps=choice, phc=phc)

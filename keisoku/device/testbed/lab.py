@@ -1,0 +1,108 @@
+"""Ports of a device that keisoku makes in network namespaces."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import Literal
+
+from keisoku.device.engine.port_capture import PortCapture
+from keisoku.device.engine.stamps import StampOffer, Wanted, choose
+from keisoku.device.engine.traffic import Addressing, Route
+from keisoku.device.engine.wired import WiredEngine
+from keisoku.device.engine.wired_port import WiredPort
+from keisoku.device.testbed.device_port import device_and_numbers
+from keisoku.device.testbed.host_port import set_interface
+from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
+from keisoku.device.testbed.wired import WiredTestbed
+from keisoku.errors import EngineError, PlanError
+from keisoku.lab.device.catalogue import find_device
+from keisoku.lab.device.lab import Lab
+from keisoku.lab.device.passage import Passage
+from keisoku.lab.device.port import LabPort
+
+_LINK_S = 3.0
+_LINK_LOOK_S = 0.02
+
+
+class LabTestbed(WiredTestbed):
+    """On a lab that is already there; `close` removes it if it is the testbed's `own`."""
+
+    def __init__(self, wanted: WantedTestbed, lab: Lab, own: bool = False) -> None:
+        self._dut, self._numbers = device_and_numbers(wanted)
+        self._lab, self._own = lab, own
+        self._ends = [lab.ports[number - 1] for number in self._numbers]
+        super().__init__([lab_port(end, wanted.engine or "xdp", wanted.stamps) for end in self._ends])
+        self.resets = lab.reset if lab.device.resets else None
+
+    def line_rate(self, port: int) -> float | None:
+        """A veth has none."""
+        return None
+
+    def set_link(self, port: int, up: bool) -> None:
+        """By the state of its interface."""
+        own = self.ports[port]
+        set_interface(own.interface, own.namespace, up)
+        deadline = time.monotonic() + _LINK_S
+        while up and not self.link_is_up(port):
+            if time.monotonic() > deadline:
+                raise EngineError(f"{own.interface} has no carrier {_LINK_S:g} s after it was put up")
+            time.sleep(_LINK_LOOK_S)
+
+    def engine(self, wanted: WantedTraffic, capture: PortCapture | None = None) -> WiredEngine:
+        """After the device has its routes to destination networks."""
+        if wanted.networks > 1 and self._lab.l3:
+            self._lab.lead_networks(self._numbers[wanted.pairs[0][1]], wanted.networks)
+        return super().engine(wanted, capture)
+
+    def routes(self, wanted: WantedTraffic) -> list[Route]:
+        """As the device forwards; frames that flows name themselves are sent whether it forwards them or not."""
+
+        def addressing(transmit: int, receive: int) -> Addressing:
+            passage = self._passage(transmit, receive)
+            one, other = self._ends[transmit], self._ends[receive]
+            ips = {"ipv4": (one.ipv4, other.ipv4), "ipv6": (one.ipv6, other.ipv6)}
+            stacks = passage.sent if wanted.contents else {}
+            device_ip = one.dut_ipv4 if self._lab.l3 else None
+            return Addressing(one.mac, passage.next_hop_mac, other.mac, ips, stacks, device_ip)
+
+        return [
+            Route(one, other, addressing(one, other), addressing(other, one), self._passage(one, other).growth_bytes)
+            for one, other in wanted.pairs
+        ]
+
+    def context(self) -> dict[str, object]:
+        """The device, its programs and its namespaces."""
+        return {"device": self._lab.device.title, "dut": self._dut, "lab": self._lab.context()}
+
+    def _passage(self, transmit: int, receive: int) -> Passage:
+        return self._lab.passage(self._numbers[transmit], self._numbers[receive])
+
+    def close(self) -> None:
+        """The lab goes last."""
+        super().close()
+        if self._own:
+            self._lab.close()
+
+
+def lab_port(end: LabPort, engine: Literal["xdp", "packet"], stamps: Wanted = "best") -> WiredPort:
+    """A lab's port as an engine opens it. A veth has no hardware: raises PlanError where its stamps are wanted."""
+    choice = choose(StampOffer(), engine, stamps)
+    peer = None
+    if end.dut_interface is not None and end.dut_namespace_path is not None:
+        peer = end.dut_interface, end.dut_namespace_path
+    return WiredPort(engine, end.interface, end.namespace_path, end.mac, end.mtu_bytes, peer, choice)
+
+
+def open_lab(wanted: WantedTestbed) -> LabTestbed:
+    """On a lab of its own. Raises PlanError for what no lab has, EngineError if making it fails."""
+    name, numbers = device_and_numbers(wanted)
+    device = find_device(name.partition(":")[2], "dut")
+    rules = getattr(device, "rules", 0)
+    if wanted.filters not in (None, rules):
+        remedy = f"use lab:firewall?rules={wanted.filters}" if wanted.filters else "leave it out"
+        raise PlanError("filters", f"{device.name} has {rules}, not {wanted.filters}", remedy)
+    with ExitStack() as stack:
+        testbed = LabTestbed(wanted, stack.enter_context(Lab(device, ports=max(2, *numbers))), own=True)
+        stack.pop_all()
+        return testbed

@@ -1,0 +1,68 @@
+"""The tester's hosts as a plan gives them: which IP addresses are its own at each port, and where the DUT's are.
+
+An address that an interface has is the kernel's to answer for; for those that a plan gives, the tester answers ARP and
+neighbour discovery itself. Nothing is set on an interface.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cache
+
+from keisoku.device.engine.traffic import Addressing, Route
+from keisoku.device.testbed.wanted import WantedTraffic
+from keisoku.errors import PlanError
+from keisoku.frame.headers import DESTINATION_IPV4, DESTINATION_IPV6, SOURCE_IPV4, SOURCE_IPV6
+from keisoku.frame.host_range import HostRange, address
+
+_UNADDRESSED = {4: (SOURCE_IPV4, DESTINATION_IPV4), 6: (SOURCE_IPV6, DESTINATION_IPV6)}
+"""RFC 2544's and RFC 5180's, for a first and for every other port; nobody answers for them."""
+
+
+class TesterHosts(ABC):
+    """At ports with these MAC addresses.
+
+    `addresses`: one a port, or none; 'FIRST-LAST' answers for all of a range and sends from its first. `gateways`: the
+    DUT's, of the first ports in order. Raises PlanError for texts that are no such addresses.
+    """
+
+    def __init__(self, macs: Sequence[str], addresses: Sequence[str], gateways: Sequence[str]) -> None:
+        if addresses and len(addresses) != len(macs):
+            problem = f"{len(addresses)} are given for {len(macs)} ports"
+            raise PlanError("address", problem, "give one for each port, or none")
+        if len(gateways) > len(macs):
+            raise PlanError("gateway", f"{len(gateways)} are given for {len(macs)} ports", "give one for each port")
+        self._macs = list(macs)
+        self.ranges = [HostRange.parse(mac, text, "address") for mac, text in zip(macs, addresses, strict=False)]
+        self.gateways = [address(text, "gateway") for text in gateways]
+
+    def routes(self, wanted: WantedTraffic) -> list[Route]:
+        """Routes between the ports. Raises EngineError if a gateway does not answer, PlanError if a router is to
+        deliver to a port without an address."""
+        versions = {content.ip_version for content in wanted.contents} - {None}
+        gateway_mac = cache(self.gateway_mac)
+
+        def addressing(one: int, other: int, back: bool = False) -> Addressing:
+            ips = {str(name): (self._ip(one, str(name)), self._ip(other, str(name))) for name in versions}
+            behind = one < len(self.gateways)
+            next_hop = gateway_mac(one) if behind and not back else self._macs[other]
+            device_ip = str(self.gateways[one]) if behind else None
+            return Addressing(self._macs[one], next_hop, self._macs[other], ips, device_ip=device_ip)
+
+        return [Route(one, other, addressing(one, other), addressing(other, one, True)) for one, other in wanted.pairs]
+
+    @abstractmethod
+    def gateway_mac(self, port: int) -> str:
+        """MAC address of the port's gateway. Raises EngineError if it does not answer."""
+
+    @abstractmethod
+    def own_ip(self, port: int, version: int) -> str | None:
+        """The address that a port has of itself; None if a plan must give one."""
+
+    def _ip(self, port: int, name: str) -> str:
+        """The address of a version ('ipv4', 'ipv6') that a port sends from and is sent to."""
+        version = int(name[-1])
+        if port < len(self.ranges) and self.ranges[port].first.version == version:
+            return str(self.ranges[port].first)
+        return self.own_ip(port, version) or _UNADDRESSED[version][min(port, 1)]

@@ -1,0 +1,45 @@
+"""Addresses of the tester's own hosts, as a user writes them and as neighbours are answered for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Self
+
+from keisoku.errors import PlanError
+
+Address = IPv4Address | IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class HostRange:
+    """Addresses `first` to `last`, both of one IP version, that answer with one MAC address."""
+
+    mac: str
+    first: Address
+    last: Address
+
+    @classmethod
+    def parse(cls, mac: str, text: str, field: str) -> Self:
+        """'ADDRESS' or 'FIRST-LAST'. Raises PlanError naming `field` if `text` is neither."""
+        begin, _, end = text.partition("-")
+        first = address(begin, field)
+        last = address(end, field) if end else first
+        if first.version != last.version or int(last) < int(first):
+            raise PlanError(field, f"'{text}' is no range", "write FIRST-LAST, such as 198.18.1.2-198.18.1.99")
+        return cls(mac, first, last)
+
+    def __contains__(self, ip: Address) -> bool:
+        return ip.version == self.first.version and int(self.first) <= int(ip) <= int(self.last)
+
+    def plain(self) -> dict[str, str]:
+        """As `core/src/neighbour.rs` reads it."""
+        return {"mac": self.mac, "first": str(self.first), "last": str(self.last)}
+
+
+def address(text: str, field: str) -> Address:
+    """An IP address. Raises PlanError naming `field` if `text` is none."""
+    try:
+        return ip_address(text.strip())
+    except ValueError:
+        raise PlanError(field, f"'{text}' is no IP address", "write it as 198.18.1.1 or 2001:2::1") from None
