@@ -74,7 +74,8 @@ class Setting:
             return click.argument(
                 self.name, metavar=self.known_as + ("..." if many else ""), nargs=-1 if many else 1, required=True
             )(command)
-        return click.option(self.option, self.name, **self._form())(command)
+        declared = f"{self.option}/--no-{self.option[2:]}" if self.kind is bool and self.field.default else self.option
+        return click.option(declared, self.name, **self._form())(command)
 
     def value(self, given: Any) -> Any:
         """What was typed, as the settings take it; numbers without a unit are left for them to read."""
@@ -95,9 +96,7 @@ class Setting:
         if default not in (None, PydanticUndefined, (), {}, "") and not isinstance(default, bool):
             help_ += f" (default: {self._shown(default)})"
         if self.kind is bool:
-            if default is False:
-                return {"is_flag": True, "default": None, "help": help_}
-            return {"default": None, "help": help_, "is_flag": True, "secondary_opts": [f"--no-{self.option[2:]}"]}
+            return {"is_flag": True, "default": None, "help": help_}
         if get_origin(self.kind) is Literal:
             return {"type": click.Choice(get_args(self.kind)), "help": help_}
         metavar = self.unit.metavar if self.unit else "NUMBER" if self.kind in (int, float) else self.option[2:].upper()
