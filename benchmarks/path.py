@@ -86,7 +86,7 @@ def off(core: int | None) -> Iterator[None]:
 
 def keisoku(lab: PathLab, budget_s: float) -> Reading:
     """keisoku's answer."""
-    settings = OnePacketSettings(host=lab.target_address, budget_s=budget_s, repeats=REPEATS, port=PORT)
+    settings = OnePacketSettings(host=lab.target_address, budget_s=budget_s, repetitions=REPEATS, port=PORT)
     began = time.monotonic()
     kept: list[HopProbe] = []
     with HopSockets(Place(lab.target_address, lab.tester_namespace), PORT) as wire:

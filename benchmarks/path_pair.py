@@ -97,7 +97,7 @@ def once(case: Case) -> tuple[Result, float]:
 
 def value(found: Result, figure: str) -> float:
     """bit/s, forward."""
-    row = next(row for row in found.rows if row.name == "forward")
+    row = next(row for row in found.rows if row.case == "forward")
     return row.figures[figure].value if figure in row.figures else float("nan")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import cleandoc
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin
 
@@ -17,6 +18,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from keisoku.cli.bar import Bar
 from keisoku.cli.outcome import output_options, show, told
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
@@ -60,12 +62,13 @@ class Setting:
         self.name, self.field = name, field
         self.kind = _kind(field.annotation)
         self.unit = next((unit for unit in _UNITS if name.endswith(unit.suffix)), None)
-        stem = name.removesuffix(self.unit.suffix) if self.unit else name
-        self.option = f"--{stem.replace('_', '-')}"
+        self.stem = name.removesuffix(self.unit.suffix) if self.unit else name
+        """Without the unit; what the errors of a measurement call it."""
+        self.option = f"--{self.stem.replace('_', '-')}"
         extra = field.json_schema_extra
         self.is_argument = isinstance(extra, dict) and bool(extra.get("argument"))
         self.is_hidden = isinstance(extra, dict) and bool(extra.get("hidden"))
-        self.known_as = stem.upper() if self.is_argument else self.option
+        self.known_as = self.stem.upper() if self.is_argument else self.option
 
     def decorated(self, command: Callable[..., Any]) -> Callable[..., Any]:
         """The command with this setting."""
@@ -153,14 +156,18 @@ def command(name: str) -> click.Command:
     """The command of a measurement that has one of its own, by its full name: 'path packet-pair'."""
     measurement: Measurement[Any] = find(name)
     settings = settings_of(measurement.settings)
-    known_as = {setting.name: setting.known_as for setting in settings}
+    known_as = {name: setting.known_as for setting in settings for name in (setting.name, setting.stem)}
 
     def run(out: Any, as_json: bool, **given: Any) -> None:
-        asked = parsed(measurement.settings, values_of(settings, given), lambda field: known_as.get(field, field))
-        outcome = carry_out(measurement, asked, out, tell=told)
+        try:
+            asked = parsed(measurement.settings, values_of(settings, given), lambda field: known_as.get(field, field))
+            with Bar() as bar:
+                outcome = carry_out(measurement, asked, out, tell=told, came_to=bar.came_to)
+        except PlanError as error:
+            raise PlanError(known_as.get(error.field, error.field), error.problem, error.remedy) from error
         sys.exit(show(outcome, as_json))
 
-    run.__doc__ = f"{measurement.summary}\n\n{measurement.help}".rstrip()
+    run.__doc__ = f"{measurement.summary}\n\n{cleandoc(measurement.help)}".rstrip()
     decorated: Callable[..., Any] = run
     for option in reversed(output_options()):
         decorated = option(decorated)

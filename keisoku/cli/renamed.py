@@ -13,4 +13,5 @@ RENAMED = {
     "--time": "--duration",
     "--for": "--duration",
     "--per-second": "--rate",
+    "--resume": "'keisoku run --resume DIRECTORY'",
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from keisoku.cli.bar import Bar
 from keisoku.cli.outcome import output_options, show, told
 from keisoku.cli.progress import watching
 from keisoku.errors import PlanError
@@ -45,13 +46,13 @@ def command(plan_file: Path | None, resume: Path | None, duration: str | None, o
         if duration is not None:
             raise PlanError("--duration", "it is for --resume", "write the duration into the plan")
         measurement, settings = read(plan_file)
-        with watching() as observer:
-            outcome = carry_out(measurement, settings, out, tell=told, observer=observer)
+        with watching() as observer, Bar() as bar:
+            outcome = carry_out(measurement, settings, out, tell=told, observer=observer, came_to=bar.came_to)
     else:
         assert resume is not None
         if out is not None:
             raise PlanError("--out", "a run is continued in its own directory", "leave it out")
         changes = {} if duration is None else {"duration_s": duration_ns("--duration", duration) / 1e9}
-        with watching() as observer:
-            outcome = go_on(resume, changes, tell=told, observer=observer)
+        with watching() as observer, Bar() as bar:
+            outcome = go_on(resume, changes, tell=told, observer=observer, came_to=bar.came_to)
     sys.exit(show(outcome, as_json))

@@ -1,6 +1,6 @@
 """The rate of the clock in figures that are intervals, or come from intervals: of paths, mostly.
 
-Pure. A rate that is wrong by a share makes every time and every bandwidth wrong by that share, so one rule serves all.
+A rate that is wrong by a share makes every time and every bandwidth wrong by that share, so one rule serves all.
 """
 
 from __future__ import annotations

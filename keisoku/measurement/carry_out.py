@@ -50,15 +50,17 @@ def carry_out(
     tell: Callable[[str], None] = lambda line: None,
     observer: Any = None,
     begun: Callable[[RunDirectory], None] = lambda directory: None,
+    came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
 ) -> Outcome:
     """Measures into the directory `out` (default: a new one in `runs`), or goes on with `resume`.
 
-    `tell` is given what the user must know meanwhile, `observer` sees the details, and `begun` is given the directory
-    as soon as there is one. Raises PlanError for what cannot be measured as it is asked, EngineError if a port or a
+    `tell` is given what the user must know meanwhile, `came_to` how far the measurement has come (how much is done, of
+    how much, and the same in words), `observer` sees the details, and `begun` is given the directory as soon as there
+    is one. Raises PlanError for what cannot be measured as it is asked, EngineError if a port or a
     far end fails, and KeisokuError when interrupted, saying what is kept and how to go on.
     """
     measurement.criteria(settings.plain())  # what cannot be required is told before measuring
-    work = Work(measurement, settings, out, resume, tell, observer, begun)
+    work = Work(measurement, settings, out, resume, tell, observer, begun, came_to)
     try:
         measurement.measure(work)
     except (EngineError, KeyboardInterrupt) as error:

@@ -47,10 +47,13 @@ class Work(Generic[Settings_]):
         tell: Callable[[str], None] = lambda line: None,
         observer: Any = None,
         begun: Callable[[RunDirectory], None] = lambda directory: None,
+        came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
     ) -> None:
         self.measurement, self.settings = measurement, settings
         self.tell = tell
         """Is given a line for the user."""
+        self.came_to = came_to
+        """Is given how far the measurement has come: how much is done, of how much, and the same in words."""
         self.observer = observer
         """Sees what happens in detail; what it is depends on the measurement."""
         self.resumed = resumed

@@ -1,4 +1,4 @@
-"""What a run does not hold that was stopped before its end, in one sentence. Pure."""
+"""What a run does not hold that was stopped before its end, in one sentence."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from keisoku.cli.stamp_key import key_option, read_key
 from keisoku.host.place import Place
+from keisoku.path.stamp.key import read_key
 from keisoku.path.stamp.packet import PORT
 from keisoku.path.stamp.reflector import Reflector
 
@@ -16,7 +16,12 @@ from keisoku.path.stamp.reflector import Reflector
 @click.command("reflect")
 @click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address; all of IPv4 by default")
 @click.option("--port", default=PORT, type=click.IntRange(0, 65535), show_default=True, help="UDP port")
-@key_option
+@click.option(
+    "--key-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="file whose bytes, but for a line end, are the key of the authenticated mode (RFC 8762 §4.4)",
+)
 def command(at: str, port: int, key_file: Path | None) -> None:
     """Reflects STAMP packets (RFC 8762) until it is interrupted."""
     reflector = Reflector(Place.parse(at), port, read_key(key_file))

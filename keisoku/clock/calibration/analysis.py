@@ -1,12 +1,8 @@
-"""Calibrating the counter: readings against a reference while the kernel's clocks are watched, and what they say.
-
-`measure` reads and computes nothing; `observation` computes from what was kept and reads nothing.
-"""
+"""The counter's frequency by readings against a reference, while the kernel's clocks were watched."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keisoku.analysis import budget
@@ -17,12 +13,10 @@ from keisoku.clock.frequency import Fit, Frequency
 from keisoku.clock.host_changes import changes
 from keisoku.clock.host_clocks import HostClocks
 from keisoku.clock.reading import Reading
-from keisoku.clock.reference.kinds import Reference
 from keisoku.errors import EngineError
 from keisoku.run.result import Flag, Result, Row
 
-KIND = "clock-calibration"
-LOOK_EVERY_S = 1.0
+NAME = "clock calibrate"
 SPOILING = frozenset({"clock-source-switched", "suspended", "time-stepped", "not-one-rate"})
 """Flags after which a frequency is not kept for later runs."""
 
@@ -36,31 +30,7 @@ class Measured:
     kernel: tuple[Reading, ...]
 
 
-def measure(
-    reference: Reference,
-    duration_s: float,
-    look: Callable[[], HostClocks],
-    kernel: Callable[[], list[Reading]],
-    now_s: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Measured:
-    """Reads for `duration_s`, at least twice. Raises EngineError if the reference stops answering."""
-    readings: list[Reading] = []
-    looks, of_kernel = [look()], list(kernel())
-    begun_s = looked_s = now_s()
-    while True:
-        readings += reference.read()
-        elapsed_s = now_s() - begun_s
-        if now_s() - looked_s >= LOOK_EVERY_S:
-            looks.append(look())
-            looked_s = now_s()
-        if elapsed_s >= duration_s and len(readings) >= 2:
-            break
-        sleep(min(reference.pause_s, max(0.0, duration_s - elapsed_s)))
-    return Measured(tuple(readings), (*looks, look()), (*of_kernel, *kernel()))
-
-
-def observation(measured: Measured, counter: str, described: str, said: Sequence[Flag], *, real: bool) -> Result:
+def analyse(measured: Measured, counter: str, described: str, said: Sequence[Flag], *, real: bool) -> Result:
     """Frequency by every estimator, its bounds, the kernel's own figure beside it, and what happened meanwhile.
 
     Raises EngineError if readings are too few or one of the clocks went back.
@@ -90,13 +60,7 @@ def observation(measured: Measured, counter: str, described: str, said: Sequence
     ]
     if real:
         remarks.append("the reference's own rate is not part of the uncertainty: nothing here tells it")
-    return Result(
-        kind=KIND,
-        title=f"{counter} against {described}",
-        rows=tuple(rows),
-        flags=tuple(flags),
-        remarks=tuple(remarks),
-    )
+    return Result(measurement=NAME, title=f"{counter} against {described}", rows=rows, flags=flags, remarks=remarks)
 
 
 def best_frequency(measured: Measured) -> Frequency:
@@ -154,10 +118,14 @@ def _bounds_row(bounds: tuple[float, float]) -> Row:
         case="hard bounds",
         group="Frequency by",
         figures={
-            "frequency": Quantity(value=middle, unit="Hz", uncertainty=(bounds[1] - bounds[0]) / 2),
+            "frequency": Quantity(
+                value=middle,
+                unit="Hz",
+                uncertainty=(bounds[1] - bounds[0]) / 2,
+                interval=Interval(lower=bounds[0], upper=bounds[1], confidence=1.0),
+            ),
             "relative_uncertainty": _in_words((bounds[1] - bounds[0]) / 2 / middle * 1e9),
         },
-        intervals={"frequency": Interval(lower=bounds[0], upper=bounds[1], confidence=1.0)},
         remark="any line through all brackets; nothing is assumed of where in them a clock was read",
     )
 

@@ -15,7 +15,7 @@ READINGS, KERNEL, LOOKS = "readings", "kernel", "looks"
 
 
 def keep(directory: RunDirectory, measured: Measured) -> None:
-    """Appends all rows."""
+    """Appends rows; returns when they are on the disk."""
     directory.append(READINGS, _readings(measured.readings))
     directory.append(KERNEL, _readings(measured.kernel))
     directory.append(LOOKS, _looks(measured.looks))

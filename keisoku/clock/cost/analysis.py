@@ -1,6 +1,6 @@
 """What reading each time source costs and resolves, from the core's record of single reads, steps, cores and stalls.
 
-Pure: a record is measured by the core (`core/src/clock/python.rs`) and can be analysed again at any time.
+A record is measured by the core (`core/src/clock/python.rs`) and can be analysed again at any time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from keisoku.clock.cost.resolution import Resolution, common_step, resolution
 from keisoku.clock.rate import stated
 from keisoku.run.result import Flag, Result, Row
 
-KIND = "clock-cost"
+NAME = "clock cost"
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
 DISTURBED_SHARE = 0.01
 """Of time lost in stalls: above it the tail says more of the host than of the sources."""
@@ -85,7 +85,7 @@ class CostRecord(_Model):
         return ticks / self.ticks_per_s * 1e9
 
 
-def observation(record: CostRecord) -> Result:
+def analyse(record: CostRecord) -> Result:
     """Tables of costs, resolutions, cores and stalls, and what is wrong with a source."""
     step_ns = record.ns(_counter_step(record))
     flags = [*_backward(record), *_cores_apart(record), *_disturbed(record)]
@@ -102,7 +102,7 @@ def observation(record: CostRecord) -> Result:
     ]
     if len(record.cross_core) == 0:
         remarks.append("between cores: nothing to compare, or never two that ran side by side")
-    return Result(kind=KIND, title="Cost of time sources", rows=tuple(rows), flags=tuple(flags), remarks=tuple(remarks))
+    return Result(measurement=NAME, title="cost of time sources", rows=rows, flags=flags, remarks=remarks)
 
 
 def source_resolution(source: SourceCost) -> Resolution:
@@ -134,17 +134,16 @@ def _cost(record: CostRecord, source: SourceCost, step_ns: float) -> Row:
         ),
         "min": figure(source.single[0][0]),
     }
-    intervals = {}
     for name, share in QUANTILES.items():
         figures[name] = figure(tally.quantile(source.single, share))
-        low, high = tally.quantile_range(source.single, share)
-        if low < high:
-            ends = figure(low), figure(high)
-            intervals[name] = Interval(
-                lower=ends[0].value - (ends[0].uncertainty or 0.0), upper=ends[1].value + (ends[1].uncertainty or 0.0)
+        low, high = (figure(end) for end in tally.quantile_range(source.single, share))
+        if low.value < high.value:
+            interval = Interval(
+                lower=low.value - (low.uncertainty or 0.0), upper=high.value + (high.uncertainty or 0.0)
             )
+            figures[name] = figures[name].model_copy(update={"interval": interval})
     figures["max"] = figure(source.single[-1][0])
-    return Row(case=source.name, figures=figures, intervals=intervals, group="Time source")
+    return Row(case=source.name, figures=figures, group="Time source")
 
 
 def _resolution(record: CostRecord, source: SourceCost) -> Row:

@@ -31,14 +31,14 @@ class DateServer:
         """Raises PlanError for what is no URL."""
         parts = urlsplit(url if "//" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise PlanError("--reference", f"{url!r} is no URL of a web server", "write http://HOST/ or https://HOST/")
+            raise PlanError("reference", f"{url!r} is no URL of a web server", "write http://HOST/ or https://HOST/")
         self.url = parts.geturl()
         self._path = parts.path or "/"
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         try:
             self._connection = kind(parts.hostname, parts.port, timeout=PATIENCE_S)
         except ValueError as error:
-            raise PlanError("--reference", f"{url!r} has no such port", "write http://HOST:PORT/") from error
+            raise PlanError("reference", f"{url!r} has no such port", "write http://HOST:PORT/") from error
         self.contradictions = 0
 
     def close(self) -> None:

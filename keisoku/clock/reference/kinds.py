@@ -52,7 +52,7 @@ class Reference:
 
 
 def parse(text: str) -> Chosen:
-    """`--reference`. Raises PlanError for anything else."""
+    """A reference as the user writes it. Raises PlanError for anything else."""
     kind, _, target = text.strip().partition(":")
     kind = kind.lower()
     if kind == "https":
@@ -61,21 +61,21 @@ def parse(text: str) -> Chosen:
         target = f"http:{target}"
     if kind == "auto" or kind in KERNEL:
         if target:
-            raise PlanError("--reference", f"{kind} takes nothing after a colon, got {text!r}", f"use {FORMS}")
+            raise PlanError("reference", f"{kind} takes nothing after a colon, got {text!r}", f"use {FORMS}")
         return Chosen(kind)
     if kind in ("phc", "pps"):
         target = target or "0"
         if not target.isdigit():
-            raise PlanError("--reference", f"{text!r} names no device", f"give its number: {kind}:0 is /dev/{kind}0")
+            raise PlanError("reference", f"{text!r} names no device", f"give its number: {kind}:0 is /dev/{kind}0")
         return Chosen(kind, target)
     if kind == "ptp":
         ptp_target.target(target)
         return Chosen(kind, target)
     if kind in ("ntp", "http"):
         if not target:
-            raise PlanError("--reference", f"{kind} needs a server", f"give one: {kind}:HOST")
+            raise PlanError("reference", f"{kind} needs a server", f"give one: {kind}:HOST")
         return Chosen(kind, target)
-    raise PlanError("--reference", f"there is no reference {text!r}", f"use auto, {FORMS}")
+    raise PlanError("reference", f"there is no reference {text!r}", f"use auto, {FORMS}")
 
 
 def automatic(host: HostClocks, kept_time: bool, devices: Path = Path("/dev")) -> Chosen:
@@ -92,7 +92,7 @@ def automatic(host: HostClocks, kept_time: bool, devices: Path = Path("/dev")) -
     if not kept_time:
         return Chosen("raw")
     raise PlanError(
-        "--reference",
+        "reference",
         "this machine has no hardware clock (/dev/ptp*) and no pulse (/dev/pps*), and its kernel keeps time by the"
         f" counter itself (clock source {host.clock_source}, not disciplined)",
         "give ptp:HOST, ntp:HOST or http:URL; 'raw' compares the counter with itself and shows read noise only",

@@ -1,4 +1,4 @@
-"""Opens the reference that `--reference` names. The one place that knows all kinds."""
+"""Opens a reference by its name. The one place that knows all kinds."""
 
 from __future__ import annotations
 
@@ -40,4 +40,4 @@ def open_reference(chosen: Chosen, host: HostClocks, pause_s: float, tries: int 
         return ntp_server(chosen, pause_s)
     if chosen.kind == "http":
         return date_server(chosen)
-    raise KeisokuError(f"--reference: {chosen.name} cannot be opened")
+    raise KeisokuError(f"reference: {chosen.name} cannot be opened")

@@ -1,7 +1,6 @@
-"""How stable a clock was over a log: deviations with their intervals, MTIE, drift; as an observation.
+"""How stable a clock was over a log: deviations with their intervals, MTIE, drift.
 
 No averaging time with fewer than three windows that share nothing; kinds of noise are identified, never assumed.
-Pure: the same log gives the same observation.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from keisoku.clock.stability.power_law import NAMES, Floats
 from keisoku.clock.stability.trend import trend
 from keisoku.run.result import Flag, Result, Row
 
-KIND = "clock-stability"
+NAME = "clock stability"
 TAU_GROUP, CLOCK_GROUP, STRETCH_GROUP = "Averaging time", "Clock", "Stretch from"
 _DAY_S = 86_400.0
 _STATISTICS = (ADEV, MDEV, HDEV)
@@ -45,11 +44,11 @@ def stability(log: PhaseLog, clock: Clock, flags: Sequence[Flag] = (), remarks: 
     rows = [_tau_row(log, m, spread, noises) for m, spread in _spreads(log)]
     present = [row for row in rows if row.figures]
     return Result(
-        kind=KIND,
+        measurement=NAME,
         title=f"{clock.name} against {clock.reference}",
-        rows=(_clock_row(log, clock), *present, *_stretch_rows(log)),
-        flags=(*flags, *log_flags(log, noises[False])),
-        remarks=(*log_remarks(log, noises[False]), *remarks),
+        rows=[_clock_row(log, clock), *present, *_stretch_rows(log)],
+        flags=[*flags, *log_flags(log, noises[False])],
+        remarks=[*log_remarks(log, noises[False]), *remarks],
     )
 
 
@@ -86,7 +85,6 @@ def _noises(log: PhaseLog, averaged: bool) -> dict[int, int]:
 def _tau_row(log: PhaseLog, m: int, spread: float, noises: dict[bool, dict[int, int]]) -> Row:
     tau = m * log.tau0_s
     figures: dict[str, Quantity] = {}
-    intervals: dict[str, Interval] = {}
     for statistic in _STATISTICS:
         value, bounds = _estimate(log, statistic, m, noises[statistic.modified].get(m))
         if not math.isfinite(value):
@@ -95,9 +93,12 @@ def _tau_row(log: PhaseLog, m: int, spread: float, noises: dict[bool, dict[int, 
         if statistic is MDEV:
             names.append(("tdev", "ns", tau / math.sqrt(3.0) * 1e9))
         for name, unit, scale in names:
-            figures[name] = Quantity(value=value * scale, unit=unit, uncertainty=_wider(value, bounds, scale))
-            if bounds:
-                intervals[name] = Interval(lower=value * bounds[0] * scale, upper=value * bounds[1] * scale)
+            figures[name] = Quantity(
+                value=value * scale,
+                unit=unit,
+                uncertainty=_wider(value, bounds, scale),
+                interval=bounds and Interval(lower=value * bounds[0] * scale, upper=value * bounds[1] * scale),
+            )
     if math.isfinite(spread) and _windows(log, m + 1) >= WINDOWS_MIN:
         figures["mtie"] = Quantity(value=spread * 1e9, unit="ns")
     frequencies = _frequencies(log, m)
@@ -110,7 +111,6 @@ def _tau_row(log: PhaseLog, m: int, spread: float, noises: dict[bool, dict[int, 
         group=TAU_GROUP,
         at=Quantity(value=tau, unit="s", uncertainty=0.0),
         figures={name: figures[name] for name in order},
-        intervals=intervals,
         remark=NAMES[alpha] if alpha is not None else "",
     )
 

@@ -11,7 +11,7 @@ from keisoku.clock.stability.power_law import Floats
 from keisoku.errors import PlanError
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-"""Names of `--unit`, in s."""
+"""Names of units, in s."""
 
 
 def read_phase(path: Path, unit: str = "s") -> Floats:
@@ -20,19 +20,19 @@ def read_phase(path: Path, unit: str = "s") -> Floats:
     Columns are separated by blanks, or by commas. Raises PlanError if the file holds something else.
     """
     if unit not in UNITS:
-        raise PlanError("--unit", f"there is no unit {unit!r}", f"use one of {', '.join(UNITS)}")
+        raise PlanError("unit", f"there is no unit {unit!r}", f"use one of {', '.join(UNITS)}")
     try:
         values = np.load(path, allow_pickle=False) if path.suffix == ".npy" else _numbers(path)
         phase = np.asarray(values, np.float64)
     except OSError as error:
-        raise PlanError("--phase", f"cannot read {path}: {error.strerror}", "give a readable file") from error
+        raise PlanError("file", f"cannot read {path}: {error.strerror}", "give a readable file") from error
     except ValueError as error:
         reason = str(error).partition("\n")[0].rstrip(".")
-        raise PlanError("--phase", f"{path} is no list of numbers: {reason}", "give one phase a line") from error
+        raise PlanError("file", f"{path} is no list of numbers: {reason}", "give one phase a line") from error
     if phase.ndim != 1:
-        raise PlanError("--phase", f"{path} holds no single column of numbers", "give one phase a line")
+        raise PlanError("file", f"{path} holds no single column of numbers", "give one phase a line")
     if np.isinf(phase).any():
-        raise PlanError("--phase", f"{path} holds infinite phases", "write nan for what is missing")
+        raise PlanError("file", f"{path} holds infinite phases", "write nan for what is missing")
     return phase * UNITS[unit]
 
 

@@ -1,6 +1,6 @@
 """Allan plot and cumulated drift of a clock's log.
 
-Draws what the observation and the log hold; computes no deviation.
+Draws what the result and the log hold; computes no deviation.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _PPB, _NS = 1e-9, 1e-9
 _SLOPES = {-1.0: "τ⁻¹", -0.5: "τ⁻¹ᐟ²", 0.5: "τ¹ᐟ²"}
 
 
-def stability_plots(observation: Result, log: PhaseLog, nominal_rate: float | None) -> list[Plot]:
+def stability_plots(result: Result, log: PhaseLog, nominal_rate: float | None) -> list[Plot]:
     """Frequency deviations, time deviations and phase; those for which the log is too short are left out."""
-    rows = [row for row in observation.rows if row.group == TAU_GROUP and row.at is not None]
+    rows = [row for row in result.rows if row.group == TAU_GROUP and row.at is not None]
     allan = _deviations(
         rows,
         "allan",
@@ -85,13 +85,8 @@ def _decades(values: Sequence[float]) -> list[float]:
 def _curve(number: int, figure: str, rows: Sequence[Row], scale: float) -> Trace:
     name, colour = figure.upper(), device_colour(number)
     values = [row.figures[figure].value for row in rows]
-    bounds = [row.intervals.get(figure) for row in rows]
-    texts = []
-    for row, bound in zip(rows, bounds, strict=True):
-        shown = row.figures[figure]
-        said = digits.interval(shown, bound.lower, bound.upper) if bound else (digits.digits(shown), "")
-        value = f"{said[1]} {said[0].unit}" if bound else digits.text(shown)
-        texts.append(hover(f"{name} at {row.name}", value, row.remark))
+    bounds = [row.figures[figure].interval for row in rows]
+    texts = [hover(f"{name} at {row.case}", digits.text(row.figures[figure]), row.remark) for row in rows]
     trace: Trace = {
         "x": [row.at.value for row in rows if row.at is not None],
         "y": [value * scale for value in values],

@@ -1,4 +1,4 @@
-"""The answer of a one-packet measurement: bandwidth and latency of each hop, from its raw probes alone. Pure.
+"""The answer of a one-packet measurement: bandwidth and latency of each hop, from its raw probes alone.
 
 It sends nothing and formats no figure; `keisoku/path/one_packet/probing.py` probes, `report` shows.
 """
@@ -21,7 +21,7 @@ from keisoku.path.one_packet.segment import BITS, Segment, Span, rate
 from keisoku.path.one_packet.verdict import PathVerdict
 from keisoku.run.result import Result, Row
 
-KIND = "path-one-packet"
+NAME = "path one-packet"
 STEERED = 500e-6
 """CLOCK_REALTIME may be slewed by so much (adjtimex(2)); every interval of kernel stamps may be off by it."""
 WIDE = 0.3
@@ -43,17 +43,16 @@ def analyse(
     ]
     routers = [_router_row(samples, path.quoting[samples.hop], _limit(probes, samples.hop)) for samples in path.hops]
     return Result(
-        kind=KIND,
+        measurement=NAME,
         title=f"one-packet bandwidth of the hops to {host}",
-        rows=(*rows, *routers),
-        flags=tuple(flags_of(path, reached)),
-        remarks=tuple(remarks_of(path, probes, stamp_noise_ns)),
+        rows=[*rows, *routers],
+        flags=list(flags_of(path, reached)),
+        remarks=list(remarks_of(path, probes, stamp_noise_ns)),
     )
 
 
 def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: float | None) -> Row:
     figures: dict[str, Quantity] = {}
-    intervals: dict[str, Interval] = {}
     said = []
     for name, span, gain, words in (
         ("forward", segment.forward, segment.forward_gain, "forward"),
@@ -69,9 +68,7 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
             said.append(_unresolved(words, span))
             continue
         ways = 2.0 if name == "if_symmetric" else 1.0
-        figures[name], interval = _rate_figure(span, ways, gain, noise)
-        if interval is not None:
-            intervals[name] = interval
+        figures[name] = _rate_figure(span, ways, gain, noise)
     if segment.both is not None:
         said.append("forward and reverse cannot be told apart, as all replies grow: the figure holds if they are equal")
     figures["latency"] = _quantity(segment.fixed, "ns", noise)
@@ -83,7 +80,7 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
     if verdict.kind == "not-checked" and verdict.why:
         said.append(f"hidden stages not checked: {verdict.why}")
     number = f"{segment.first_hop}–{segment.last_hop}" if segment.joined else f"{segment.last_hop}"
-    return Row(case=f"{number} {segment.far}", figures=figures, intervals=intervals, group=HOP, remark="; ".join(said))
+    return Row(case=f"{number} {segment.far}", figures=figures, group=HOP, remark="; ".join(said))
 
 
 def _unresolved(words: str, span: Span) -> str:
@@ -94,8 +91,8 @@ def _unresolved(words: str, span: Span) -> str:
     return f"{words}: no serialisation seen, above {BITS / span.upper / 1e6:.0f} Mb/s or a token bucket"
 
 
-def _rate_figure(span: Span, ways: float, gain: float, noise: float | None) -> tuple[Quantity, Interval | None]:
-    """A rate with its budget; the interval too where it is not symmetrical. `ways` counts how often a byte is sent."""
+def _rate_figure(span: Span, ways: float, gain: float, noise: float | None) -> Quantity:
+    """A rate with its budget, and its interval where that is not symmetrical. `ways`: how often a byte is sent."""
     value = ways * BITS / span.value
     sensitivity = value / span.value
     parts: list[Contribution] = [
@@ -106,8 +103,9 @@ def _rate_figure(span: Span, ways: float, gain: float, noise: float | None) -> t
         parts.append(budget.normal("noise of the stamps", noise * gain, kind="A", sensitivity=sensitivity))
     quantity = budget.figure(value, "bit/s", parts)
     if span.half_width < WIDE * span.value:
-        return quantity, None
-    return quantity, Interval(lower=ways * BITS / span.upper, upper=ways * BITS / span.lower)
+        return quantity
+    interval = Interval(lower=ways * BITS / span.upper, upper=ways * BITS / span.lower)
+    return quantity.model_copy(update={"interval": interval})
 
 
 def _quantity(span: Span, unit: str, noise: float | None) -> Quantity:

@@ -1,4 +1,4 @@
-"""What is to be said of a measured path beside its figures: flags and remarks. Pure; it computes no figure."""
+"""What is to be said of a measured path beside its figures: flags and remarks. It computes no figure."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from keisoku.path.one_packet.fit import PathFit
@@ -13,7 +11,7 @@ from keisoku.report.plot import Plot, device_colour, hover, label
 _MARKS = {True: "circle", False: "x"}
 
 
-def hop_plots(path: PathFit) -> Sequence[Plot]:
+def hop_plots(path: PathFit) -> list[Plot]:
     """One plot of all hops, and their residuals; none if no hop was fitted."""
     if not path.fits:
         return []

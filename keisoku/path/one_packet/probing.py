@@ -70,9 +70,11 @@ class HopProbing:
         keep: Callable[[Sequence[HopProbe]], None],
         progress: Callable[[str], None],
         seed: int = 0,
+        found: Callable[[KnownPath], None] = lambda path: None,
     ) -> None:
-        """`keep` is given each round's probes as soon as it is over; `progress` a line for people."""
+        """`keep` is given each round's probes as soon as it is over; `progress` a line for people; `found` the path."""
         self._wire, self._settings, self._keep, self._progress = wire, settings, keep, progress
+        self._found = found
         self._random = random.Random(seed)
         self._fresh: list[HopProbe] = []
         self._path: PathFit | None = None
@@ -80,7 +82,8 @@ class HopProbing:
 
     def run(self) -> KnownPath:
         """Finds the hops, probes them until done or out of time, and sends the trains. Raises EngineError."""
-        path = discover(self._wire, self._settings.hops, round(self._settings.timeout_s * NS_PER_S))
+        path = discover(self._wire, self._settings.max_hops, round(self._settings.timeout_s * NS_PER_S))
+        self._found(path)
         began = self._wire.now_ns()
         end = began + round(self._settings.budget_s * NS_PER_S)
         # Silent hops are in the raw rows too, or nobody could say later that they were asked.
@@ -88,11 +91,11 @@ class HopProbing:
         sizes = probe_sizes(path.mtu_bytes)
         self._progress(f"{len(path.repliers)} of {max(path.repliers)} hops answer, path MTU {path.mtu_bytes} byte")
         hops = [_Hop(ttl, replier) for ttl, replier in sorted(path.repliers.items())]
-        active, target = hops, self._settings.repeats
+        active, target = hops, self._settings.repetitions
         while active and self._wire.now_ns() < end:
             self._repeat(active, sizes, target, end)
             self._flush()
-            active = self._unfinished(hops, target < REVERSE_REPEATS * self._settings.repeats)
+            active = self._unfinished(hops, target < REVERSE_REPEATS * self._settings.repetitions)
             self._progress(self._state(target, active, began))
             target += max(1, target // 4)  # the fits of a long measurement would cost more than its probes
         if self._settings.trains:
@@ -151,7 +154,7 @@ class HopProbing:
         ends = [segment.last_hop for segment in self._path.segments]
         wanted = set()
         for place, last in enumerate(ends):
-            if found[last] > self._settings.precision:
+            if 100 * found[last] > self._settings.precision_percent:
                 wanted |= {last, *ends[max(0, place - 1) : place]}
         return [hop for hop in hops if hop.ttl in wanted and not hop.gone]
 

@@ -1,4 +1,4 @@
-"""E2's question for the one-packet method: the same probes by each source of time, repetition by repetition. Pure.
+"""E2's question for the one-packet method: the same probes by each source of time, repetition by repetition.
 
 Every probe has all stamps, so sources differ in nothing but themselves. A repetition is some of the repeats of every
 size; the variance of its rate is what E2 tabulates. The clock's part is predicted from each source's noise on loopback.
@@ -60,7 +60,7 @@ def source_rows(probes: Sequence[HopProbe], noise_ns: Mapping[str, float]) -> li
         for hop, found in sorted(rates.items()):
             if len(found) >= LEAST_REPETITIONS:
                 rows.append(_row(f"hop {hop}, {source}", np.array(found), gains[hop], noise_ns.get(source)))
-    return sorted(rows, key=lambda row: row.name.partition(",")[0])
+    return sorted(rows, key=lambda row: row.case.partition(",")[0])
 
 
 def _row(name: str, rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]], gain: float, noise: float | None) -> Row:

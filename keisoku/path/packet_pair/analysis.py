@@ -1,4 +1,4 @@
-"""The answer of a packet-pair measurement, from all its trains alone. Pure; `analyse RUN` calls it again.
+"""The answer of a packet-pair measurement, from all its trains alone.
 
 It sends nothing and formats no figure.
 """

@@ -28,4 +28,4 @@ class PacketPairSettings(RunSettings):
     stamps: Source = "kernel"
     """Source of the stamps that count; the rows keep all."""
     one_packet_bps: float | None = Field(None, gt=0)
-    """Rate of the same narrow link by 'path one-packet', by which stages of layer 2 are found."""
+    """Rate of the same narrow link by 'keisoku path one-packet', by which stages of layer 2 are found."""

@@ -1,6 +1,6 @@
 """E2's question: the same packets by different sources of time, repetition by repetition, and the clock's part in it.
 
-Pure. Every packet has all stamps, so sources differ in nothing but themselves. σ²_observed = σ²_true + 2·σ²_t: the part
+Every packet has all stamps, so sources differ in nothing but themselves. σ²_observed = σ²_true + 2·σ²_t: the part
 of a source is predicted from its noise on this host's loopback, and observed as the scatter of its dispersions about
 those of the best stamps there are.
 """
@@ -11,42 +11,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.host.two_ended.control import PORT
 from keisoku.path.packet_pair.minimum_sum import capacity
 from keisoku.path.packet_pair.serialisation import serialisation
+from keisoku.path.sources.settings import SourceComparisonSettings
 from keisoku.path.time_source import SOURCES, Source
 from keisoku.path.train.dispersion import dispersions
 from keisoku.path.train.log import Train, TrainLog
-from keisoku.path.train.probe import Direction
 from keisoku.path.unfinished import unfinished
 from keisoku.run.result import Flag, Result, Row
 
-KIND = "path-clocks"
+NAME = "path clocks"
 PAIR, LONE = "pair", "lone"
 """Stages of a repetition, whose number follows: 'pair 3'."""
 PAIRS, ONE_PACKET = "Packet pairs", "One packet"
 _PER_QUARTILE_RANGE = 1.349
-
-
-class SourceComparisonSettings(BaseModel):
-    """Of one comparison."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    host: str
-    """Name or address of the other end, where 'keisoku path serve' runs."""
-    port: int = Field(PORT, ge=1, le=65535)
-    """Its TCP port."""
-    repetitions: int = Field(10, ge=2, le=1000)
-    """E2's ten."""
-    pairs: int = Field(50, ge=10, le=2000)
-    """Of each repetition."""
-    ip_bytes: int = Field(0, ge=0, le=65_535)
-    """Of each packet of a pair; 0: the path's MTU."""
-    direction: Direction = "forward"
 
 
 def analyse(
@@ -67,18 +47,18 @@ def analyse(
         if lone:
             rows.append(_row(ONE_PACKET, source, [8e9 / grown.ns_per_byte for grown in lone], {}))
     return Result(
-        kind=KIND,
+        measurement=NAME,
         title=f"sources of time on the path to {settings.host}",
-        rows=tuple(sorted(rows, key=lambda row: row.group, reverse=True)),
-        flags=() if ended else (_unfinished(by_source["kernel"], settings),),
-        remarks=(
+        rows=sorted(rows, key=lambda row: row.group, reverse=True),
+        flags=[] if ended else [_unfinished(by_source["kernel"], settings)],
+        remarks=[
             f"{settings.repetitions} repetitions of {settings.pairs} pairs; capacity by the lowest delay sums of each",
             "one packet: least one-way delay against size; on a path of several links it is that of all in a row",
             f"the clock's part: predicted (at least) from each source's noise on loopback;"
             f" observed against {best} stamps",
             "rates are of IP packets with their headers; variances are of repetitions",
             "user stamps are of a receiver that sleeps until a packet comes, as E2's programs did",
-        ),
+        ],
     )
 
 

@@ -1,4 +1,4 @@
-"""One-way and two-way delay from the rows of a STAMP session. Pure.
+"""One-way and two-way delay from the rows of a STAMP session.
 
 Two-way delay is free of the clocks' difference; one-way delay is not. Where the clocks are not both synchronised, all
 that is sure is that no delay is below zero: the least one-way delay lies between 0 and the least two-way delay.
@@ -13,11 +13,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.path.stamp.sender import KIND, DelaySettings
+from keisoku.path.stamp.settings import DelaySettings
 from keisoku.path.train.skew import skew
 from keisoku.path.unfinished import unfinished
 from keisoku.run.result import Flag, Result, Row
 
+NAME = "path delay"
 QUANTILES = {"median": 0.5, "p99": 0.99}
 
 
@@ -90,15 +91,15 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
     if answered and not (rows["t1_ns"].to_numpy() > 0).all():
         flags.append(Flag(name="stamps-missing", text="the kernel gave no stamp of some packets; they are left out"))
     return Result(
-        kind=KIND,
+        measurement=NAME,
         title=f"delay to {settings.host} (STAMP)",
-        rows=tuple(table),
-        flags=tuple(flags),
-        remarks=(
-            "framing of RFC 8762" + (", authenticated" if settings.authenticated else ""),
+        rows=table,
+        flags=flags,
+        remarks=[
+            "framing of RFC 8762" + (", authenticated" if settings.key_file else ""),
             "near end: kernel stamps; far end: as the reflector took them, its time of leaving written before it left",
             "a stateless reflector cannot tell on which way a packet was lost",
-        ),
+        ],
     )
 
 

@@ -1,6 +1,6 @@
-"""`keisoku path delay`: a STAMP session-sender (RFC 8762 §4.2) with the kernel's stamps at this end.
+"""A STAMP session-sender (RFC 8762 §4.2) with the kernel's stamps at this end.
 
-It sends at a steady pace and hands on a row for each packet, part by part; figures are `delay_analysis`'s matter.
+It sends at a steady pace and hands on a row for each packet, part by part; figures are the matter of `analysis`.
 """
 
 from __future__ import annotations
@@ -10,51 +10,28 @@ import time
 from collections.abc import Callable
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field
 
 from keisoku._core import StampedSocket
 from keisoku.errors import EngineError
 from keisoku.host.place import Place
 from keisoku.path.stamp.clock_state import error_estimate
-from keisoku.path.stamp.packet import AUTHENTICATED_BYTES, BASE_BYTES, PORT, SenderPacket, padding
+from keisoku.path.stamp.packet import AUTHENTICATED_BYTES, BASE_BYTES, SenderPacket, padding
 from keisoku.path.stamp.reflector import TTL
 from keisoku.path.stamp.rows import DelayRows
+from keisoku.path.stamp.settings import DelaySettings
 from keisoku.path.train.session import local_address
 
-KIND = "path-delay"
 PART_S = 1.0
 """From part to part of the rows: what a run loses at most that is killed, beside what it waits for."""
 _HEADERS_BYTES = 28
 _IPV6_MORE_BYTES = 20
 
 
-class DelaySettings(BaseModel):
-    """Of one measurement; kept as the run's settings.toml. A key is never kept."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    host: str
-    """Name or address of the reflector."""
-    port: int = Field(PORT, ge=1, le=65535)
-    """Its UDP port."""
-    packets: int = Field(100, ge=1, le=10_000_000)
-    """That are sent."""
-    interval_s: float = Field(0.01, gt=0, le=3600)
-    """From one to the next."""
-    ip_bytes: int = Field(0, ge=0, le=65_535)
-    """Of each packet; 0: as short as STAMP allows. Longer ones have an Extra Padding TLV (RFC 8972 §4.1)."""
-    wait_s: float = Field(1.0, gt=0, le=60)
-    """For an answer; what comes later counts as lost."""
-    ssid: int = Field(0, ge=0, le=65_535)
-    """Session identifier (RFC 8972 §3); 0: none, as a reflector of RFC 8762 expects."""
-    authenticated: bool = False
-
-
 class DelaySender:
     """Sends and listens. Raises EngineError if there is no socket, or nobody answers."""
 
     def __init__(self, place: Place, settings: DelaySettings, key: bytes | None = None) -> None:
-        self._settings, self._key = settings, key
+        self._settings, self._key, self._host = settings, key, place.host
         self._peer = (place.resolve(), settings.port)
         self._socket = StampedSocket("udp", (local_address(place, self._peer[0]), 0), namespace=place.path)
         self._of_ipv6 = ":" in self._peer[0]
@@ -133,10 +110,10 @@ class DelaySender:
     def _tlvs(self) -> bytes:
         base = AUTHENTICATED_BYTES if self._key else BASE_BYTES
         headers = _HEADERS_BYTES + (_IPV6_MORE_BYTES if self._of_ipv6 else 0)
-        return padding(self._settings.ip_bytes - headers - base)
+        return padding(self._settings.size_bytes - headers - base)
 
     def _silence(self, refusals: list[str], errors: list[str]) -> str:
-        where = f"{self._settings.host} UDP port {self._settings.port}"
+        where = f"{self._host} UDP port {self._settings.port}"
         if refusals:
             return f"{where} refuses: {refusals[0]}; start 'keisoku path reflect' or another STAMP reflector there"
         if errors:

@@ -14,7 +14,7 @@ from keisoku.run.directory import RunDirectory
 
 TABLE = "packets"
 ENDED = "ended"
-"""Of the facts: whether the measurement came to its end. Runs of versions that wrote at the end only have none."""
+"""Of the facts: whether the measurement came to its end."""
 
 
 class TrainRun:

@@ -30,7 +30,7 @@ def target(text: str) -> PtpTarget:
     """What follows `ptp:`. Raises PlanError for anything else."""
     host, *options = (part.strip() for part in text.split(","))
     if not host:
-        raise PlanError("--reference", "ptp needs a master", f"give one: {FORM}")
+        raise PlanError("reference", "ptp needs a master", f"give one: {FORM}")
     domain, multicast = 0, False
     for option in options:
         name, _, value = option.partition("=")
@@ -40,5 +40,5 @@ def target(text: str) -> PtpTarget:
             multicast = True
         else:
             remedy = f"use {FORM}, where N is from 0 to {_DOMAIN_MOST}"
-            raise PlanError("--reference", f"ptp:{text}: {option!r} is not understood", remedy)
+            raise PlanError("reference", f"ptp:{text}: {option!r} is not understood", remedy)
     return PtpTarget(host, domain, multicast)

@@ -1,7 +1,4 @@
-"""A comparison of sources of time: what is sent for it, and the answer from its run on disk.
-
-Figures are `source_comparison`'s matter.
-"""
+"""What is sent for a comparison of sources of time. It keeps nothing itself and gives no answer."""
 
 from __future__ import annotations
 
@@ -9,15 +6,11 @@ from collections.abc import Callable
 
 from keisoku.errors import EngineError
 from keisoku.path.packet_pair.stages import MTU_SIZES, SMALL_SIZES, Know, larger_noise
-from keisoku.path.sources.analysis import LONE, PAIR, SourceComparisonSettings
-from keisoku.path.sources.analysis import analyse as analyse_log
+from keisoku.path.sources.analysis import LONE, PAIR
+from keisoku.path.sources.settings import SourceComparisonSettings
 from keisoku.path.stamp_noise import stamp_noise
 from keisoku.path.train.probe import TrainPlan
-from keisoku.path.train.run import ENDED, read_trains
 from keisoku.path.train.session import TrainSession
-from keisoku.report.plot import Plot
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result
 
 _LONE_PACKETS = 10
 """Of each size in a repetition."""
@@ -33,15 +26,15 @@ def measure(
 ) -> dict[str, object]:
     """All repetitions; the trains are in `session.log`. Returns facts. Raises EngineError if nothing passes."""
     told("the path's MTU")
-    mtu = session.path_mtu(sorted({*MTU_SIZES, *([settings.ip_bytes] if settings.ip_bytes else [])}))
-    if mtu == 0 or settings.ip_bytes > mtu:
-        problem = f"packets of {settings.ip_bytes or MTU_SIZES[0]} byte do not pass to {settings.host} and back"
+    mtu = session.path_mtu(sorted({*MTU_SIZES, *([settings.size_bytes] if settings.size_bytes else [])}))
+    if mtu == 0 or settings.size_bytes > mtu:
+        problem = f"packets of {settings.size_bytes or MTU_SIZES[0]} byte do not pass to {settings.host} and back"
         raise EngineError(f"{problem}; choose shorter ones")
     told("the stamps' own noise")
     noise = larger_noise(stamp_noise(session.local, session.place.path), session.remote_noise())
     facts: dict[str, object] = {"path_mtu_bytes": mtu, "stamp_noise_ns": noise, "stamps": list(session.stamps)}
     know(facts)
-    ip_bytes = settings.ip_bytes or mtu
+    ip_bytes = settings.size_bytes or mtu
     sizes = sorted({*(size for size in SMALL_SIZES if size < ip_bytes), ip_bytes // 2 + 40, ip_bytes})
     gap_s = _gap_s(session, settings, ip_bytes)
     for number in range(settings.repetitions):
@@ -60,10 +53,3 @@ def _gap_s(session: TrainSession, settings: SourceComparisonSettings, ip_bytes: 
     came = train.received_ns[train.received_ns > 0]
     packet_s = float(came[-1] - came[0]) / 1e9 / (len(came) - 1) if len(came) > 1 else 0.0
     return min(max(8 * packet_s, _LEAST_GAP_S), _MOST_GAP_S)
-
-
-def analyse(directory: RunDirectory) -> tuple[Result, list[Plot]]:
-    """From a run's files alone, finished or not. Raises PlanError if they hold nothing."""
-    settings = SourceComparisonSettings.model_validate(directory.plan)
-    log, facts = read_trains(directory)
-    return analyse_log(log, settings, facts["stamp_noise_ns"], bool(facts.get(ENDED, True))), []

@@ -1,0 +1,86 @@
+"""`path one-packet` as an entry of the table of measurements: what is probed, and the answer from the raw probes."""
+
+from __future__ import annotations
+
+from keisoku.clock import rated
+from keisoku.errors import PlanError
+from keisoku.host.place import Place
+from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.path.one_packet.analysis import NAME
+from keisoku.path.one_packet.analysis import analyse as analyse_probes
+from keisoku.path.one_packet.discovery import KnownPath
+from keisoku.path.one_packet.fit import fit_path
+from keisoku.path.one_packet.plot import hop_plots
+from keisoku.path.one_packet.probing import HopProbing
+from keisoku.path.one_packet.settings import OnePacketSettings
+from keisoku.path.one_packet.sockets import HopSockets
+from keisoku.path.one_packet.sources import source_rows
+from keisoku.path.one_packet.table import append, probes_of
+from keisoku.path.stamp_noise import stamp_noise
+from keisoku.run.directory import RunDirectory
+
+REFUSAL = "refusal"
+"""Of the facts: who refused the probes, and why."""
+
+
+def measure(work: Work[OnePacketSettings]) -> None:
+    """Finds the hops and probes them until enough is known. Raises EngineError if nobody on the way answers."""
+    settings = work.settings
+    place = Place.parse(settings.host)
+    with HopSockets(place, settings.port) as wire:
+        directory = work.begin(
+            {
+                "stamp_noise_ns": stamp_noise(wire.destination, place.path),
+                "address": wire.destination,
+                "interface_mtu_bytes": wire.mtu_bytes,
+                **rated.context(),
+            }
+        )
+
+        def found(path: KnownPath) -> None:
+            if path.refusal:
+                directory.know(**{REFUSAL: path.refusal})
+
+        HopProbing(wire, settings, lambda probes: append(directory, probes), work.tell, found=found).run()
+
+
+def analyse(directory: RunDirectory) -> Findings:
+    """From the probes alone. Raises PlanError if there are too few for a fit of any hop.
+
+    That the host itself was not reached is the result's failure.
+    """
+    probes, context, host = probes_of(directory), directory.context, str(directory.plan["host"])
+    noise: dict[str, float] = context["stamp_noise_ns"]
+    fitted = fit_path(probes)
+    if not fitted.fits:
+        problem = f"in {directory.path} no hop answered enough sizes of probe for a fit"
+        raise PlanError("run", problem, "measure again with a longer --budget")
+    reached = any(probe.replier == context["address"] for probe in probes)
+    kernel = noise.get("kernel")
+    result = analyse_probes(host, fitted, probes, None if kernel is None else kernel * 2**0.5, reached)
+    why = directory.facts.get(REFUSAL, "it never answered, nor did anybody behind the last hop shown")
+    result = result.model_copy(
+        update={
+            "rows": [*result.rows, *source_rows(probes, noise)],
+            "failure": "" if reached else f"{host.partition('@')[0]}: not measured as far as the host: {why}",
+        }
+    )
+    return Findings([rated.with_rate_of(directory, result)], hop_plots(fitted))
+
+
+MEASUREMENT = Measurement(
+    name=NAME,
+    title="Bandwidth of the hops from single packets",
+    settings=OnePacketSettings,
+    measure=measure,
+    analyse=analyse,
+    figure="forward",
+    summary="Measures bandwidth, forward and reverse, and latency of every hop to HOST by single packets.",
+    help="""One probe is under way at a time. Routers that limit their replies are probed as slowly as they want it:
+    with Linux's default of one reply a second this takes four to five minutes. The exit code is 2 if the host itself
+    was not reached; what was measured of the hops before it is shown then, too.
+
+    \b
+    keisoku path one-packet 192.0.2.7
+    keisoku path one-packet 198.18.4.2@keisoku-1234-tester    # from a network namespace""",
+)

@@ -1,0 +1,26 @@
+"""What a comparison of sources of time is told, with its limits."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from keisoku.host.two_ended.control import PORT
+from keisoku.path.train.probe import Direction
+from keisoku.run.settings import RunSettings, argument
+
+
+class SourceComparisonSettings(RunSettings):
+    """Of one comparison."""
+
+    host: str = argument()
+    """Name or address of the other end, where 'keisoku path serve' runs; HOST@NAMESPACE measures from a namespace."""
+    port: int = Field(PORT, ge=1, le=65535)
+    """TCP port of the other end."""
+    repetitions: int = Field(10, ge=2, le=1000)
+    """Repetitions of the measurement, whose variance is compared."""
+    pairs: int = Field(50, ge=10, le=2000)
+    """Packet pairs of each repetition."""
+    size_bytes: int = Field(0, ge=0, le=65_535)
+    """Length of each IP packet of a pair; 0: the path's MTU."""
+    direction: Direction = "forward"
+    """Direction in which the packets are sent."""

@@ -1,0 +1,20 @@
+"""The key of STAMP's authenticated mode (RFC 8762 §4.4), in a file. The key itself is never shown or kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from keisoku.errors import PlanError
+
+
+def read_key(path: Path | str | None) -> bytes | None:
+    """The bytes of the file but for a line end; None if no file is named. Raises PlanError if there is no key in it."""
+    if path is None:
+        return None
+    try:
+        key = Path(path).read_bytes().rstrip(b"\r\n")
+    except OSError as error:
+        raise PlanError("key_file", f"cannot read {path}: {error.strerror}", "give a readable file") from error
+    if not key:
+        raise PlanError("key_file", f"{path} is empty", "put the key there")
+    return key
