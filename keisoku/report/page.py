@@ -163,7 +163,7 @@ def render(
         coverage=[COVERAGE, *(note for part in parts for note in part.notes)],
         context=_context(runs),
         plans=[(run.name, tomlkit.dumps(run.plan)) for run in runs],
-        plotly=get_plotlyjs().replace("</script", "<\\/script"),
+        plotly=get_plotlyjs().replace("</script", "<\\/script") if plots else "",
     )
 
 

@@ -134,6 +134,8 @@ COLUMNS = {
 """Figures in the order of a table, and their heads; a figure not named here comes last, by its name."""
 
 
+STATISTICS = frozenset({"min", "mean", "max", "p50", "p90", "p99", "p99.9", "p99.99"})
+"""Names that mean the same of anything."""
 ABBREVIATIONS = frozenset({"adev", "mdev", "tdev", "hdev", "mtie", "rtt", "icmp", "tsc", "ttl", "adr", "pdv"})
 """Words of a figure's name that are written in capitals."""
 SPAN_MAX = 300.0
@@ -172,15 +174,19 @@ def tables(result: Result) -> list[Table]:
     return made
 
 
-def head(name: str) -> str:
-    """The head of a figure's column: 'forward_rate' is 'Forward rate'."""
+def head(name: str, of_frames: bool = True) -> str:
+    """The head of a figure's column: 'forward_rate' is 'Forward rate'.
+
+    What `COLUMNS` says of names such as 'latency' and 'lost' is true of frames only.
+    """
     words = " ".join(word.upper() if word in ABBREVIATIONS else word for word in name.split("_"))
-    return COLUMNS.get(name, words[:1].upper() + words[1:])
+    known = COLUMNS if of_frames or name in STATISTICS else {}
+    return known.get(name, words[:1].upper() + words[1:])
 
 
 def flag_text(flag: Flag) -> str:
     """The flag's sentence with its figures."""
-    figures = ", ".join(f"{head(name)} {digits.text(figure)}" for name, figure in flag.figures.items())
+    figures = ", ".join(f"{head(name, of_frames=False)} {digits.text(figure)}" for name, figure in flag.figures.items())
     return f"{flag.text} ({figures})" if figures else flag.text
 
 
@@ -209,22 +215,24 @@ def _of_frames(rows: Sequence[Row]) -> Table:
     if any(row.case for row in rows):
         heads.append(Head("Case", ""))
         columns.append([row.case for row in rows])
-    return _table(heads, columns, rows, sorted({name for row in rows for name in row.figures}, key=_order), math.inf)
+    return _table(
+        heads, columns, rows, sorted({name for row in rows for name in row.figures}, key=_order), of_frames=True
+    )
 
 
 def _of_cases(group: str, rows: Sequence[Row]) -> Table:
     """In the order of the rows; a column whose figures are too far apart has a unit in each cell."""
     names = list(dict.fromkeys(name for row in rows for name in row.figures))
-    return _table([Head(group or "Case", "")], [[row.case for row in rows]], rows, names, SPAN_MAX)
+    return _table([Head(group or "Case", "")], [[row.case for row in rows]], rows, names, of_frames=False)
 
 
 def _table(
-    heads: list[Head], columns: list[list[str]], rows: Sequence[Row], names: Sequence[str], span_max: float
+    heads: list[Head], columns: list[list[str]], rows: Sequence[Row], names: Sequence[str], *, of_frames: bool
 ) -> Table:
     marks: set[str] = set()
     for name in names:
-        unit, cells = _column([row.figures.get(name) for row in rows], span_max)
-        heads.append(Head(head(name), unit))
+        unit, cells = _column([row.figures.get(name) for row in rows], math.inf if of_frames else SPAN_MAX)
+        heads.append(Head(head(name, of_frames), unit))
         columns.append([text for text, _ in cells])
         marks |= {mark for _, mark in cells if mark}
     if any(row.remark for row in rows):

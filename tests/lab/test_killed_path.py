@@ -50,9 +50,9 @@ def test_what_was_measured_before_a_kill_is_kept(
         finally:
             server.stop()
             thread.join()
-    done = keisoku("path", "analyse", "run", "--json", cwd=tmp_path)
+    done = keisoku("analyse", "run", "--json", cwd=tmp_path)
     assert done.code == 0, done.stderr
-    found = json.loads(done.stdout)
+    (found,) = json.loads(done.stdout)["results"]
     assert {row["group"] for row in found["rows"]} >= groups
     (flag,) = (flag for flag in found["flags"] if flag["name"] == "unfinished")
     assert flag["text"].startswith("the measurement was stopped before its end: nothing was measured of ")

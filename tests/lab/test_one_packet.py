@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command_line import Ended, start
@@ -25,12 +26,30 @@ def keisoku(cwd: Path, *words: str) -> Ended:
 
 def one_packet(lab: PathLab, out: Path, *words: str, budget: str = "10s") -> Ended:
     host = f"{lab.target_address}@{lab.tester_namespace}"
-    usual = ["--json", "--repeats", "4", "--trains", "1", "--timeout", "300ms", "--budget", budget, "--out", str(out)]
+    usual = [
+        "--json",
+        "--repetitions",
+        "4",
+        "--trains",
+        "1",
+        "--timeout",
+        "300ms",
+        "--budget",
+        budget,
+        "--out",
+        str(out),
+    ]
     return keisoku(out.parent, "one-packet", host, *usual, *words)
 
 
 def near(quantity: dict[str, float], truth: float) -> bool:
     return abs(quantity["value"] / M - truth) <= 0.1 * truth + 3 * (quantity["uncertainty"] or truth * M) / M
+
+
+def _rows(done: Ended) -> list[dict[str, Any]]:
+    (result,) = json.loads(done.stdout)["results"]
+    found: list[dict[str, Any]] = result["rows"]
+    return found
 
 
 def test_hops_are_measured_both_ways_and_again_from_the_raw_probes(tmp_path: Path) -> None:
@@ -39,9 +58,9 @@ def test_hops_are_measured_both_ways_and_again_from_the_raw_probes(tmp_path: Pat
         done = one_packet(lab, out, "--precision", "10")
         addresses = lab.hop_addresses
     assert done.code == 0, done.stderr
-    answer = json.loads(done.stdout)
+    (answer,) = json.loads(done.stdout)["results"]
     hops = [row for row in answer["rows"] if row["group"] == "Hop"]
-    assert [row["name"] for row in hops] == [f"{number} {address}" for number, address in enumerate(addresses, 1)]
+    assert [row["case"] for row in hops] == [f"{number} {address}" for number, address in enumerate(addresses, 1)]
     for row, hop in zip(hops, HOPS, strict=True):
         forward, reverse = (rate / M for rate in hop.rates_bps)
         assert near(row["figures"]["forward"], forward), row
@@ -53,22 +72,22 @@ def test_hops_are_measured_both_ways_and_again_from_the_raw_probes(tmp_path: Pat
 
     probes = RunDirectory.open(out).rows("probes")
     assert max(probes["size_bytes"].to_pylist()) == 1500
-    again = keisoku(tmp_path, "analyse", str(out), "--json")
+    again = Ended(start("analyse", str(out), "--json", cwd=tmp_path))
     assert again.code == 0, again.stderr
-    assert json.loads(again.stdout)["rows"] == answer["rows"]
+    assert _rows(again) == answer["rows"]
 
 
 def test_silent_router_is_joined_and_host_that_drops_is_said(tmp_path: Path) -> None:
     with PathLab(HOPS, icmp="unlimited", silent=[2]) as lab:
         done = one_packet(lab, tmp_path / "silent", "--precision", "20")
         assert done.code == 0, done.stderr
-        hops = [row for row in json.loads(done.stdout)["rows"] if row["group"] == "Hop"]
-        assert [row["name"].split()[0] for row in hops] == ["1", "2–3"]
+        hops = [row for row in _rows(done) if row["group"] == "Hop"]
+        assert [row["case"].split()[0] for row in hops] == ["1", "2–3"]
     with PathLab(HOPS[:2], icmp="unlimited", target="drops") as lab:
         done = one_packet(lab, tmp_path / "drops", "--precision", "20")
         assert done.code == 2
         assert "not measured as far as the host: it never answered" in done.stderr
-        assert [row["name"][0] for row in json.loads(done.stdout)["rows"] if row["group"] == "Hop"] == ["1"]
+        assert [row["case"][0] for row in _rows(done) if row["group"] == "Hop"] == ["1"]
 
 
 def test_host_that_refuses_and_path_that_drops_everything_are_one_sentence(tmp_path: Path) -> None:

@@ -24,10 +24,12 @@ from keisoku.path.packet_pair.analysis import analyse
 from keisoku.path.packet_pair.flags import COARSE
 from keisoku.path.packet_pair.settings import PacketPairSettings
 from keisoku.path.packet_pair.stages import measure
-from keisoku.path.sources.analysis import PAIRS, SourceComparisonSettings
+from keisoku.path.sources.analysis import PAIRS
 from keisoku.path.sources.analysis import analyse as compare
-from keisoku.path.sources.run import measure as measure_sources
-from keisoku.path.stamp.sender import DelaySender, DelaySettings
+from keisoku.path.sources.settings import SourceComparisonSettings
+from keisoku.path.sources.stages import measure as measure_sources
+from keisoku.path.stamp.sender import DelaySender
+from keisoku.path.stamp.settings import DelaySettings
 from keisoku.path.time_source import Source
 from keisoku.path.train.serve import Server
 from keisoku.path.train.session import TrainSession
@@ -78,11 +80,11 @@ def test_a_loaded_narrow_link_is_measured_both_ways() -> None:
     with PathLab(hops, cross_traffic=[CrossTraffic(2, share=0.4)]) as lab, _served(lab) as (place, port):
 
         def right(found: Result) -> bool:
-            rates = {row.name: row.figures["capacity"].value for row in found.rows if row.group == "Direction"}
+            rates = {row.case: row.figures["capacity"].value for row in found.rows if row.group == "Direction"}
             return rates == {"forward": pytest.approx(FAST, rel=0.03), "reverse": pytest.approx(FAST / 2, rel=0.03)}
 
         found = _until(place, port, right)
-        sizes = [row.at.value for row in found.rows if row.at and row.name.endswith("forward")]
+        sizes = [row.at.value for row in found.rows if row.at and row.case.endswith("forward")]
         assert sizes == [200, 400, 600, 800, 1000, 1250, 1500]
         assert not found.flagged("token-bucket")
 
@@ -137,7 +139,7 @@ def test_sources_of_time_are_compared_on_the_same_packets() -> None:
             noise = facts["stamp_noise_ns"]
             assert isinstance(noise, dict)
             found = compare(session.log, settings, noise)
-    names = [row.name for row in found.rows if row.group == PAIRS]
+    names = [row.case for row in found.rows if row.group == PAIRS]
     assert names == ["user-gettimeofday", "user-tsc", "kernel"]
     for row in found.rows:
         assert row.figures["variance"].value >= 0

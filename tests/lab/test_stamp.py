@@ -17,7 +17,8 @@ from keisoku.errors import EngineError
 from keisoku.host.place import Place
 from keisoku.path.stamp.analysis import analyse
 from keisoku.path.stamp.reflector import Reflector
-from keisoku.path.stamp.sender import DelaySender, DelaySettings
+from keisoku.path.stamp.sender import DelaySender
+from keisoku.path.stamp.settings import DelaySettings
 
 pytestmark = pytest.mark.lab
 
@@ -48,19 +49,19 @@ def _sender(pair: VethPair, port: int, key: bytes | None = None, **more: object)
 
 
 @pytest.mark.parametrize("key", [None, b"shared"])
-@pytest.mark.parametrize("ip_bytes", [0, 1000])
-def test_every_packet_is_answered_and_time_runs_forward(pair: VethPair, key: bytes | None, ip_bytes: int) -> None:
+@pytest.mark.parametrize("size_bytes", [0, 1000])
+def test_every_packet_is_answered_and_time_runs_forward(pair: VethPair, key: bytes | None, size_bytes: int) -> None:
     with _reflecting(pair, key) as reflector:
-        sender = _sender(pair, reflector.port, key, ip_bytes=ip_bytes)
+        sender = _sender(pair, reflector.port, key, size_bytes=size_bytes)
         rows = sender.measure()
-    assert sender.ip_bytes == (ip_bytes or (140 if key else 72))
+    assert sender.ip_bytes == (size_bytes or (140 if key else 72))
     columns = {name: rows[name].to_pylist() for name in rows.column_names}
     assert columns["answers"] == [1] * 30
     assert set(columns["ttl_there"]) == {255} == set(columns["ttl_here"])
     for t1, t2, t3, t4 in zip(*(columns[f"t{number}_ns"] for number in (1, 2, 3, 4)), strict=True):
         assert t1 <= t2 + 1 and t2 <= t3 + 1 and t1 < t4  # NTP's fraction rounds to a ns
     found = analyse(rows, DelaySettings(host=pair.far_address))
-    assert {row.name for row in found.rows} == {"packets", "two-way", "forward", "reverse"}
+    assert {row.case for row in found.rows} == {"packets", "two-way", "forward", "reverse"}
 
 
 def test_packets_of_another_key_are_not_answered(pair: VethPair) -> None:

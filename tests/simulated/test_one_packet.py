@@ -123,7 +123,7 @@ def test_limit_of_linux_is_learnt_and_the_campaign_ends() -> None:
 
 def test_silent_router_is_joined_with_the_next_hop() -> None:
     run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M, silent=True), VirtualHop(25 * M))
-    names = [row.name for row in run.answer.rows if row.group == HOP]
+    names = [row.case for row in run.answer.rows if row.group == HOP]
     assert names == ["1 10.0.1.1", "2–3 10.0.3.1"]
     assert run.rates()[1] == pytest.approx(1 / (1 / 50 + 1 / 25), rel=0.02)
     assert any("never answered: hop 2" in remark for remark in run.answer.remarks)

@@ -9,6 +9,7 @@ import numpy as np
 
 from keisoku.clock.host_clocks import HostClocks, Steering
 from keisoku.clock.reading import Reading
+from keisoku.clock.stability.analysis import NAME
 from keisoku.clock.stability.log import Logger, place
 from keisoku.errors import EngineError
 from keisoku.run.directory import RunDirectory
@@ -54,7 +55,7 @@ class Host:
 
 def created(path: Path, **settings: object) -> RunDirectory:
     given = {"clock": "counter", "reference": "raw", "every_s": EVERY_S, **settings}
-    return RunDirectory.create(path, "clock-stability", given, {"clock": "TSC", "said": []})
+    return RunDirectory.create(path, NAME, given, {"clock": "TSC", "said": []})
 
 
 def logger(directory: RunDirectory, host: Host, boot: str = "first") -> Logger:

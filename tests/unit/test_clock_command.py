@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from click.testing import Result as Invoked
 from support.ntp_responder import NtpResponder
 
 from keisoku import _core
@@ -24,7 +25,6 @@ from keisoku.clock.host_clocks import host_clocks
 from keisoku.clock.reference.http import DateServer
 from keisoku.errors import EngineError, KeisokuError, PlanError
 from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result
 
 HOST = host_clocks()
 COUNTER = _core.clock_counter(HOST.clock_source)
@@ -38,21 +38,22 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interval_clock, "calibration_folder", lambda: tmp_path / "state")
 
 
-def run(*arguments: str) -> Result:
+def run(*arguments: str) -> Invoked:
     """Errors a user can cause are raised, as the entry point would catch them."""
     return CliRunner().invoke(keisoku, ["clock", *arguments], standalone_mode=False)
 
 
-def found(result: Result) -> dict[str, Any]:
-    if result.exception is not None:
+def found(result: Invoked) -> dict[str, Any]:
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    output: dict[str, Any] = json.loads(result.stdout)
+    (output,) = json.loads(result.stdout)["results"]
+    assert isinstance(output, dict)
     return output
 
 
 def figures(output: dict[str, Any], group: str, name: str) -> dict[str, Any]:
     figures: dict[str, Any] = next(
-        row["figures"] for row in output["rows"] if row["group"] == group and row["name"] == name
+        row["figures"] for row in output["rows"] if row["group"] == group and row["case"] == name
     )
     return figures
 
@@ -65,7 +66,7 @@ def test_cost_measures_every_source_and_keeps_what_it_read(tmp_path: Path) -> No
     out = tmp_path / "run"
     shown = run("cost", "--reads", "500", "--rounds", "50", "--stall-scan", "10ms", "--out", str(out), "--json")
     output = found(shown)
-    sources = [row["name"] for row in output["rows"] if row["group"] == "Time source"]
+    sources = [row["case"] for row in output["rows"] if row["group"] == "Time source"]
     assert "gettimeofday" in sources and "CLOCK_MONOTONIC by a real system call" in sources
     for name in sources:
         cost = figures(output, "Time source", name)
@@ -73,7 +74,9 @@ def test_cost_measures_every_source_and_keeps_what_it_read(tmp_path: Path) -> No
     assert figures(output, "Resolution of", "gettimeofday")["common_step"]["value"] % 1000 == 0
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "CLOCK_BOOTTIME" in page and "Single reads of each time source" in page
-    assert Observation.model_validate_json((out / "result.json").read_bytes()).kind == "clock-cost"
+    (result,) = RunDirectory.open(out, "clock cost").results()
+    assert result.model_dump(mode="json") == output
+    assert found(CliRunner().invoke(keisoku, ["analyse", str(out), "--json"], standalone_mode=False)) == output
     with pytest.raises(PlanError, match="already holds a run"):
         found(run("cost", "--reads", "100", "--out", str(out)))
 
@@ -113,12 +116,12 @@ def test_a_real_ntp_exchange_finds_the_servers_rate_and_it_enters_later_budgets(
             *("--out", str(out), "--json"),
         )
     output = found(result)
-    kept = readings_table.kept(RunDirectory.open(out, calibration.KIND))
+    kept = readings_table.kept(RunDirectory.open(out, calibration.NAME))
     assert len(kept.readings) >= 2
     context = json.loads((out / "context.json").read_bytes())
     assert context["reference_facts"]["kernel_stamps"] and context["reference_facts"]["stratum"] == 1
     fast = figures(output, "Clock", "CLOCK_MONOTONIC_RAW")["runs_fast_by"]
-    bounds = [row for row in output["rows"] if row["name"] == "hard bounds"]
+    bounds = [row for row in output["rows"] if row["case"] == "hard bounds"]
     assert bounds, "one rate goes through all brackets of one server"
     frequency = figures(output, "Frequency by", "hard bounds")["frequency"]
     own = _ticks_per_second()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.clock.cost import tally
-from keisoku.clock.cost.analysis import CostRecord, CrossCore, SourceCost, Stalls, Steps, observation
+from keisoku.clock.cost.analysis import CostRecord, CrossCore, SourceCost, Stalls, Steps, analyse
 from keisoku.clock.cost.plot import cost_plot
 from keisoku.clock.cost.resolution import common_step, resolution
 from keisoku.run.result import Row
@@ -41,8 +41,8 @@ def record(**more: object) -> CostRecord:
 
 
 def row(name: str, group: str, source: CostRecord | None = None) -> Row:
-    found = observation(source or record())
-    return next(row for row in found.rows if row.name == name and row.group == group)
+    found = analyse(source or record())
+    return next(row for row in found.rows if row.case == name and row.group == group)
 
 
 def test_single_reads_are_shown_without_the_empty_bracket_and_no_finer_than_the_counter_steps() -> None:
@@ -52,9 +52,10 @@ def test_single_reads_are_shown_without_the_empty_bracket_and_no_finer_than_the_
     assert cost.figures["bulk"].value == 9.6
     # Two brackets of two readings each, rounded to 10 ns: 2·√2·10/√6.
     assert cost.figures["p50"].uncertainty == pytest.approx(2 * 2**0.5 * 10 / 6**0.5, rel=1e-3)
-    interval = cost.intervals["p99.99"]
+    interval = cost.figures["p99.99"].interval
+    assert interval is not None
     assert interval.lower < 40 and interval.upper > 9e6  # one read in 10 000 is no figure to rely on
-    assert "p50" not in cost.intervals
+    assert cost.figures["p50"].interval is None
 
 
 def test_resolution_is_measured_and_a_few_odd_steps_do_not_hide_it() -> None:
@@ -71,13 +72,13 @@ def test_two_cores_have_bounds_and_no_midpoint() -> None:
     cores = row("1 against 0", "Counter of core")
     assert (cores.figures["lower_bound"].value, cores.figures["upper_bound"].value) == (-250, 240)
     assert cores.remark == "not more than 250 ns apart; no difference is proven"
-    assert not observation(record()).flags
+    assert not analyse(record()).flags
 
 
 @pytest.mark.parametrize(("low", "high"), [(3000, 5000), (-5000, -3000), (500, -500)])
 def test_counters_that_are_apart_are_flagged(low: int, high: int) -> None:
     core = CrossCore(reference=0, core=1, low=low, high=high, rounds=9, round_trip=2000)
-    assert observation(record(cross_core=[core])).flagged("cores-apart")
+    assert analyse(record(cross_core=[core])).flagged("cores-apart")
 
 
 def test_a_source_that_goes_back_and_a_host_that_stalls_are_flagged() -> None:
@@ -87,14 +88,14 @@ def test_a_source_that_goes_back_and_a_host_that_stalls_are_flagged() -> None:
         .model_copy(update={"steps": Steps(reads=100, zero=3, ahead=[(26, 95)], back=2, back_max=2600)})
     )
     stalls = Stalls(elapsed=1000, over=(1, 0, 0), max=200, lost=200)
-    found = observation(record(sources=[broken], stalls=stalls))
+    found = analyse(record(sources=[broken], stalls=stalls))
     assert found.flagged("not-monotonic") and found.flagged("disturbed")
     assert next(flag for flag in found.flags if flag.name == "not-monotonic").figures["most"].value == 1000
 
 
 def test_without_a_second_core_or_a_step_it_says_so() -> None:
     still = record().sources[0].model_copy(update={"steps": Steps(reads=5, zero=5, ahead=[], back=0, back_max=0)})
-    found = observation(record(sources=[still], cross_core=[]))
+    found = analyse(record(sources=[still], cross_core=[]))
     assert any("nothing to compare" in remark for remark in found.remarks)
     assert next(row for row in found.rows if row.group == "Resolution of").remark == "never seen to step"
 

@@ -41,7 +41,7 @@ def test_references_are_named_by_kind_and_target(text: str, kind: str, target: s
 
 @pytest.mark.parametrize("text", ["", "gps", "raw:1", "ntp:", "ntp", "phc:eth0", "pps:-1"])
 def test_what_is_no_reference_is_refused_in_one_sentence(text: str) -> None:
-    with pytest.raises(PlanError, match="^reference: "):
+    with pytest.raises(PlanError, match=r"^reference: "):
         parse(text)
 
 

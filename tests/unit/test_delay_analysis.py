@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from keisoku.path.stamp.analysis import analyse, delays_of
-from keisoku.path.stamp.sender import DelaySettings
+from keisoku.path.stamp.settings import DelaySettings
 
 SETTINGS = DelaySettings(host="far")
 _EPOCH_NS = 1_795_000_000_000_000_000
@@ -39,7 +39,7 @@ def _rows(
 @pytest.mark.parametrize("offset_ns", [0, 7_000_000_000, -40_000])
 def test_two_way_delay_is_free_of_the_clocks_and_one_way_says_what_they_leave_open(offset_ns: int) -> None:
     found = analyse(_rows(offset_ns), SETTINGS)
-    rows = {row.name: row.figures for row in found.rows}
+    rows = {row.case: row.figures for row in found.rows}
     assert rows["two-way"]["least"].value == pytest.approx(400_000, abs=2_000)
     assert found.flagged("clocks-not-synchronised")
     for way, truth in (("forward", 100_000), ("reverse", 300_000)):
@@ -52,14 +52,14 @@ def test_clocks_that_run_apart_do_not_make_delays_grow() -> None:
     rows = _rows(1_000_000, 30e-6)
     delays = delays_of(rows)
     assert delays and delays.skew == pytest.approx(30e-6, abs=1e-6)
-    observed = {row.name: row.figures for row in analyse(rows, SETTINGS).rows}
+    observed = {row.case: row.figures for row in analyse(rows, SETTINGS).rows}
     assert observed["forward"]["variation_p99"].value < 150_000
 
 
 def test_synchronised_clocks_are_taken_at_their_word() -> None:
     found = analyse(_rows(synchronised=True), SETTINGS)
-    least = next(row for row in found.rows if row.name == "forward").figures["least"]
-    assert found.flags == () and least.value == pytest.approx(100_000, abs=100)
+    least = next(row for row in found.rows if row.case == "forward").figures["least"]
+    assert found.flags == [] and least.value == pytest.approx(100_000, abs=100)
     assert least.uncertainty == pytest.approx(2 * 10_000 / 3**0.5)
     wrong = analyse(_rows(-500_000, synchronised=True), SETTINGS)
     assert wrong.flagged("clocks-disagree")
@@ -69,4 +69,4 @@ def test_lost_packets_are_counted_and_left_out() -> None:
     packets = analyse(_rows(lost=100), SETTINGS).rows[0].figures
     assert (packets["sent"].value, packets["answered"].value, packets["lost"].value) == (400, 300, 25)
     nothing = analyse(_rows(lost=400), SETTINGS)
-    assert [row.name for row in nothing.rows] == ["packets"]
+    assert [row.case for row in nothing.rows] == ["packets"]

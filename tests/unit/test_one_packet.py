@@ -261,7 +261,7 @@ def test_sources_of_time_differ_by_their_noise() -> None:
             kernel, user = round(true + generator.normal(0, 20.0)), round(true + generator.normal(0, 2000.0))
             probes.append(hop(1, int(size), kernel)._replace(rtt_tsc_ns=user))
     assert [len(one) for one in repetitions(probes)] == [4 * SIZES.size] * 10
-    rows = {row.name: row for row in source_rows(probes, {"kernel": 20 / 2**0.5, "user-tsc": 2000 / 2**0.5})}
+    rows = {row.case: row for row in source_rows(probes, {"kernel": 20 / 2**0.5, "user-tsc": 2000 / 2**0.5})}
     kernel_row, user_row = rows["hop 1, kernel"].figures, rows["hop 1, user-tsc"].figures
     assert kernel_row["mean"].value == pytest.approx(100, rel=1e-3)
     assert user_row["variance"].value > 1000 * kernel_row["variance"].value

@@ -175,10 +175,10 @@ def test_a_quiet_path_has_no_flag_and_every_size_its_interval() -> None:
         for size in (1000, 1250, 1500):
             path.send("sweep", size, 2, 1)
     observed = _observed(path)
-    assert observed.flags == ()
+    assert observed.flags == []
     assert [row.at.value for row in observed.rows if row.at] == [1000, 1250, 1500]
     for row in observed.rows:
-        if "capacity" in row.intervals:
+        if "capacity" in row.figures and row.figures["capacity"].interval:
             assert row.figures["capacity"].value == pytest.approx(FAST, rel=0.001)
 
 
@@ -193,7 +193,7 @@ def test_lost_packets_leave_trains_out_and_break_nothing() -> None:
     assert found.rows[0].figures["capacity"].value == pytest.approx(FAST, rel=0.03)
     for train in path.trains:
         train.received_ns[:] = 0
-    assert _observed(path).rows == ()
+    assert _observed(path).rows == []
 
 
 def _observed(path: SyntheticPath, given: PacketPairSettings = SETTINGS, noise_ns: float = 10.0) -> Result:
@@ -213,7 +213,7 @@ def test_a_run_that_was_stopped_says_what_it_can_and_what_is_missing() -> None:
         pair_plots([way for one in DIRECTIONS if (way := way_of(one, trains, 10.0))])
         flag = found.flags[0]
         assert flag.name == "unfinished" and flag.text.startswith("the measurement was stopped before its end: ")
-        named = [row.name for row in found.rows if row.group == "Direction"]
+        named = [row.case for row in found.rows if row.group == "Direction"]
         assert named == ["forward", "reverse"][: (end >= 2) + (end >= 88)]
     assert "nothing" not in flag.text and flag.text.endswith("packet sizes reverse may be cut short")
     some = analyse(path.trains[:20], SETTINGS, {"kernel": 10.0}, {"ended": False}).flags[0].text

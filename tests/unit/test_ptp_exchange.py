@@ -175,5 +175,5 @@ def test_masters_are_named_by_host_and_domain(text: str, found: PtpTarget) -> No
     "text", ["", ",domain=1", "h,domain=240", "h,domain=", "h,domain=-1", "h,port=3", "h,domain=²"]
 )
 def test_what_names_no_master_is_refused_in_one_sentence(text: str) -> None:
-    with pytest.raises(PlanError, match="^reference: "):
+    with pytest.raises(PlanError, match=r"^reference: "):
         parse(f"ptp:{text}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keisoku.path.sources.analysis import PAIRS, SourceComparisonSettings, analyse
+from keisoku.path.sources.analysis import PAIRS, analyse
+from keisoku.path.sources.settings import SourceComparisonSettings
 from keisoku.path.train.log import TrainLog
 from keisoku.path.train.probe import ROW, TrainPlan
 
@@ -31,7 +32,7 @@ def _log(repetitions: int, pairs: int) -> TrainLog:
 def test_the_clocks_share_is_predicted_and_observed_alike() -> None:
     settings = SourceComparisonSettings(host="far", repetitions=10, pairs=200)
     noise = {"kernel": 0.0, "user-tsc": _USER_NS, "user-gettimeofday": float(np.hypot(_USER_NS, 1000 / 12**0.5))}
-    found = {row.name: row.figures for row in analyse(_log(10, 200), settings, noise).rows if row.group == PAIRS}
+    found = {row.case: row.figures for row in analyse(_log(10, 200), settings, noise).rows if row.group == PAIRS}
     assert list(found) == ["user-gettimeofday", "user-tsc", "kernel"]
     user, kernel = found["user-tsc"], found["kernel"]
     assert kernel["mean"].value == pytest.approx(100, rel=0.002)
@@ -53,4 +54,4 @@ def test_a_run_that_was_stopped_has_no_variance_of_one_repetition_and_says_what_
     assert flag.name == "unfinished"
     assert "nothing was measured of 9 of 10 repetitions, and what there is of repetition 1 may be" in flag.text
     nothing = analyse(_log(1, 0), settings, {}, ended=False)
-    assert nothing.rows == () and nothing.flags[0].text.endswith("nothing was measured of 10 of 10 repetitions")
+    assert nothing.rows == [] and nothing.flags[0].text.endswith("nothing was measured of 10 of 10 repetitions")

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from keisoku.report.observation import render_observation
-from keisoku.report.observation_table import print_observation
 from rich.console import Console
 from support.power_law_clocks import power_law_phase
 
 from keisoku.clock.stability.analysis import CLOCK_GROUP, TAU_GROUP, Clock, stability
 from keisoku.clock.stability.phase_log import PhaseLog, from_phase
 from keisoku.clock.stability.plot import LOGGED, POINTS_MAX, STEADY, drift_plot, stability_plots
+from keisoku.measurement.carry_out import page
+from keisoku.measurement.entry import Findings
+from keisoku.report.text import print_results
+from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result, Row
 
 CLOCK = Clock("crystal", "caesium", 1.0)
@@ -49,13 +52,16 @@ def test_every_deviation_has_an_interval_and_the_noise_that_gave_it() -> None:
     for row in rows:
         assert row.remark in ("white FM", "flicker FM", "random-walk FM")
         for figure in {"adev", "mdev", "tdev", "hdev"} & set(row.figures):
-            interval, value = row.intervals[figure], row.figures[figure]
-            assert interval.lower < value.value < interval.upper
+            value = row.figures[figure]
+            interval = value.interval
+            assert interval is not None and interval.lower < value.value < interval.upper
             assert value.uncertainty is not None
         assert row.figures["mtie"].uncertainty is None
     assert at(found, 64).figures["adev"].value == pytest.approx(1 / 8, rel=0.2)
     assert at(found, 64).figures["frequency_std"].value == pytest.approx(1 / 8, rel=0.3)
-    widths = [row.intervals["adev"].upper / row.figures["adev"].value for row in rows if "adev" in row.figures]
+    figures = [row.figures["adev"] for row in rows if "adev" in row.figures]
+    widths = [figure.interval.upper / figure.value for figure in figures if figure.interval]
+    assert len(widths) == len(figures)
     assert widths == sorted(widths)
 
 
@@ -135,9 +141,10 @@ def test_intervals_hold_what_they_promise_where_readings_are_missing(what: str) 
         else:
             phase[125:] += 1e6
         row = at(stability(from_phase(phase, 1.0), CLOCK), 8.0)
-        found.append((row.figures["adev"].value, row.intervals["adev"]))
-    true = math.sqrt(sum(value**2 for value, _ in found) / len(found))
-    assert sum(interval.lower <= true <= interval.upper for _, interval in found) >= 88
+        found.append(row.figures["adev"])
+    true = math.sqrt(sum(figure.value**2 for figure in found) / len(found))
+    intervals = [figure.interval for figure in found if figure.interval]
+    assert sum(interval.lower <= true <= interval.upper for interval in intervals) >= 88
 
 
 def test_a_log_that_only_shows_how_well_the_clock_is_read_says_so() -> None:
@@ -160,21 +167,22 @@ def test_any_phase_gives_finite_figures_or_a_sentence(values: list[float], tau0_
     except Exception as error:
         assert type(error).__name__ == "PlanError"
         return
-    assert Observation.model_validate(json.loads(found.model_dump_json())) == found
+    assert Result.model_validate(json.loads(found.model_dump_json())) == found
     assert all(plot.json() for plot in stability_plots(found, log, 1.0))
 
 
-def test_the_page_and_the_terminal_show_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_and_the_terminal_show_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = log_of(0)
     found = stability(log, CLOCK)
     plots = stability_plots(found, log, 1.0)
     assert [plot.name for plot in plots] == ["allan", "time-deviation", "drift"]
     curves = [trace for trace in plots[0].traces if trace["name"] in ("ADEV", "MDEV", "HDEV")]
     assert all(min(trace["error_y"]["arrayminus"]) > 0 for trace in curves)
-    page = render_observation(found, {"clock": "crystal"}, {}, plots)
+    directory = RunDirectory.create(tmp_path / "run", "clock stability", {"clock": "crystal"}, {})
+    html = page([(directory, Findings([found], plots))])
     for said in ("crystal against caesium", "Averaging time", "ADEV", "white FM", "plot-drift"):
-        assert said in page
-    print_observation(found, Console(width=400))
+        assert said in html
+    print_results([found], Console(width=400))
     assert re.search(r"\n64 s +[\d.]+ \([\d.]+ … [\d.]+\)", capsys.readouterr().out)
 
 

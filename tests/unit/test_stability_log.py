@@ -9,11 +9,14 @@ import subprocess
 import sys
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import click
 import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from support.command_line import Ended, start
 from support.logging_host import EVERY_S, HZ, Host, created, logger, ran
 from support.ntp_responder import NtpResponder
 from support.power_law_clocks import power_law_phase
@@ -23,8 +26,10 @@ from keisoku.cli.main import keisoku
 from keisoku.clock.host_clocks import clock_source
 from keisoku.clock.reading import Reading
 from keisoku.clock.stability.log import TABLE, Logger, host_flags, logged, place
-from keisoku.clock.stability.run import observed
-from keisoku.errors import EngineError, PlanError
+from keisoku.clock.stability.measurement import MEASUREMENT, analyse
+from keisoku.clock.stability.settings import StabilitySettings
+from keisoku.errors import EngineError, KeisokuError, PlanError
+from keisoku.measurement import carry_out
 from keisoku.run.directory import RunDirectory
 
 
@@ -89,7 +94,8 @@ def test_after_a_reboot_phase_begins_anew(tmp_path: Path) -> None:
     log = logged(directory, EVERY_S)
     assert "reboot" in [one.reason for one in log.breaks]
     assert len(log.stretches) == 2
-    found, plots = observed(directory)
+    findings = analyse(directory)
+    (found,), plots = findings.results, findings.plots
     assert found.flagged("reboot")
     assert len(found.groups()["Stretch from"]) == 2
     assert plots[-1].name == "drift"
@@ -114,7 +120,7 @@ def test_steering_and_setting_of_the_time_are_said(tmp_path: Path) -> None:
         if at == 100:
             host.offset += 2_000_000
     assert [flag.name for flag in host_flags(directory)] == ["steered", "time-stepped"]
-    found, _ = observed(directory)
+    (found,) = analyse(directory).results
     assert {"steered", "time-stepped", "step"} <= {flag.name for flag in found.flags}
 
 
@@ -131,7 +137,7 @@ def test_a_kernels_clock_is_brought_to_the_moment_of_the_reference(tmp_path: Pat
             EVERY_S, 300, place(directory, EVERY_S)
         )
     )
-    found, _ = observed(directory)
+    (found,) = analyse(directory).results
     (row,) = found.groups()["Clock"]
     assert row.figures["offset"].value == pytest.approx(2000.0, abs=1.0)
     assert row.figures["cumulated_drift"].value == pytest.approx(599_000, abs=200)
@@ -153,19 +159,19 @@ for at, _ in enumerate(logging.run(EVERY_S, 1e6, place(directory, EVERY_S))):
     tests = Path(__file__).parent.parent
     done = subprocess.run([sys.executable, "-c", code, tmp_path, tests], check=False, timeout=120)
     assert done.returncode == -signal.SIGKILL
-    directory, host = RunDirectory.open(tmp_path, "clock-stability"), Host()
+    directory, host = RunDirectory.open(tmp_path, "clock stability"), Host()
     assert 333 - 11 <= directory.rows(TABLE).num_rows <= 334
     host.ns += 200_000_000_000
     ran(directory, host, 300.0)
     assert [one.reason for one in logged(directory, EVERY_S).breaks] == ["gap"]
-    assert observed(directory)[0] == observed(directory)[0]
+    assert analyse(directory).results == analyse(directory).results
 
 
 def test_a_run_that_lacks_columns_is_one_sentence(tmp_path: Path) -> None:
     directory = created(tmp_path)
     directory.append(TABLE, pa.table({"reference_ns": pa.array(range(10))}))
     with pytest.raises(PlanError, match="lacks after, before, boot"):
-        observed(directory)
+        analyse(directory)
 
 
 def test_a_log_keeps_no_more_in_memory_than_a_part(tmp_path: Path) -> None:
@@ -177,80 +183,129 @@ def test_a_log_keeps_no_more_in_memory_than_a_part(tmp_path: Path) -> None:
     assert most <= 21
 
 
-def invoked(*arguments: str) -> tuple[int, str, Exception | None]:
-    result = CliRunner().invoke(keisoku, ["clock", *arguments])
-    return result.exit_code, result.output, result.exception
+def invoked(*arguments: str) -> tuple[int, Any]:
+    """Exit code, and the result; errors a user can cause are raised, as the entry point would catch them."""
+    done = CliRunner().invoke(keisoku, [*arguments, "--json"], standalone_mode=False)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    (found,) = json.loads(done.stdout)["results"]
+    return done.exit_code, found
 
 
 def test_a_file_of_phase_is_analysed_and_its_run_again(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    np.savetxt(tmp_path / "tic.txt", power_law_phase(0, 2000, rng) * 3.0)
-    run = str(tmp_path / "run")
-    code, output, _ = invoked(
-        "analyse", "--phase", str(tmp_path / "tic.txt"), "--unit", "ns", "--tau0", "2s", "--out", run, "--json"
-    )
-    assert code == 0
-    found = json.loads(output)
-    at_2s = next(row for row in found["rows"] if row["name"] == "2 s")
-    assert at_2s["figures"]["adev"]["value"] == pytest.approx(1.5, rel=0.1)
-    assert at_2s["intervals"]["adev"]["lower"] < 1.5 < at_2s["intervals"]["adev"]["upper"]
+    file, run = tmp_path / "tic.txt", str(tmp_path / "run")
+    np.savetxt(file, power_law_phase(0, 2000, rng) * 3.0)
+    code, found = invoked("clock", "phase", str(file), "--unit", "ns", "--tau0", "2s", "--out", run)
+    assert (code, found["measurement"], found["title"]) == (0, "clock phase", "tic.txt against its reference")
+    at_2s = next(row for row in found["rows"] if row["case"] == "2 s")
+    adev = at_2s["figures"]["adev"]
+    assert adev["value"] == pytest.approx(1.5, rel=0.1)
+    assert adev["interval"]["lower"] < 1.5 < adev["interval"]["upper"]
     assert at_2s["remark"] == "white FM"
-    code, again, _ = invoked("analyse", run, "--json")
-    assert (code, json.loads(again)) == (0, found)
+    file.unlink()
+    assert invoked("analyse", run) == (0, found)
     assert "plot-allan" in (Path(run) / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["analyse"], "what to analyse is not said"),
-        (["analyse", "."], "holds no measurement"),
-        (["analyse", "--phase", "none.txt"], "give --tau0"),
-        (["analyse", "--phase", "none.txt", "--tau0", "1s"], "cannot read none.txt"),
-        (["stability", "--clock", "sundial"], "there is no clock 'sundial'"),
-        (["stability", "--every", "1us"], "too often"),
-        (["stability", "--duration", "5s", "--every", "1s"], "fewer than 8 readings"),
-        (["stability", "--duration", "3d", "--every", "1ms"], "more than can be analysed"),
-        (["stability", "--clock", "raw", "--reference", "raw", "--duration", "20s"], "against itself"),
-        (["stability", "--resume"], "not said which log"),
-        (["stability", "--resume", "--out", "none"], "holds no measurement"),
-        (["stability", "--reference", "sun", "--duration", "10s"], "no reference 'sun'"),
+        (["analyse", "."], "holds no run"),
+        (["clock", "phase", "none.txt"], "--tau0: it is not given; give it a value"),
+        (["clock", "phase", "none.txt", "--tau0", "1s"], "FILE: cannot read none.txt"),
+        (["clock", "phase", "none.txt", "--tau0", "1s", "--unit", "day"], "'day' is not one of 's'"),
+        (["clock", "stability", "--clock", "sundial"], "'sundial' is not one of 'counter', 'realtime'"),
+        (["clock", "stability", "--every", "1us"], "--every: 1e-06 s is too often"),
+        (["clock", "stability", "--duration", "5s", "--every", "1s"], "--duration: 5 s hold fewer than 8 readings"),
+        (["clock", "stability", "--duration", "3d", "--every", "1ms"], "more than can be analysed"),
+        (["clock", "stability", "--clock", "raw", "--reference", "raw", "--duration", "20s"], "against itself"),
+        (["run", "--resume", "none"], "holds no run"),
+        (["clock", "stability", "--reference", "sun", "--duration", "10s"], "--reference: there is no reference 'sun'"),
     ],
 )
 def test_what_a_user_can_do_wrong_is_one_sentence(
     arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, _, error = invoked(*arguments)
-    assert code != 0
-    assert said in str(error)
-    assert "\n" not in str(error)
+    with pytest.raises((KeisokuError, click.UsageError)) as error:
+        invoked(*arguments)
+    sentence = error.value.format_message() if isinstance(error.value, click.UsageError) else str(error.value)
+    assert said in sentence
+    assert "\n" not in sentence
+    assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(_core.clock_counter(clock_source()) is None, reason="this processor's counter promises no rate")
+def test_what_was_asked_before_is_called_by_its_new_name(tmp_path: Path) -> None:
+    for old, new in (("--resume", "'keisoku run --resume DIRECTORY'"), ("--time", "--duration")):
+        Ended(start("clock", "stability", old, cwd=tmp_path)).refused(f"{old} is called {new} now")
+
+
+calibrates = pytest.mark.skipif(
+    _core.clock_counter(clock_source()) is None, reason="this processor's counter promises no rate"
+)
+
+
+@calibrates
 def test_this_machines_counter_is_logged_and_called_circular_where_it_is(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    arguments = ["--duration", "0.8s", "--every", "5ms", "--reference", "raw", "--out", str(run), "--json"]
-    code, output, error = invoked("stability", *arguments)
-    assert code == 0, error
-    found = json.loads(output)
-    circular = _core.clock_counter(clock_source())[1]
-    assert ("circular" in [flag["name"] for flag in found["flags"]]) == circular
-    assert found["rows"][0]["figures"]["readings"]["value"] >= 8
-    code, output, _ = invoked("stability", "--duration", "1s", "--resume", "--out", str(run), "--json")
+    arguments = ["--duration", "0.8s", "--every", "5ms", "--reference", "raw", "--out", str(run)]
+    code, found = invoked("clock", "stability", *arguments, "--require", "readings > 7")
     assert code == 0
-    assert json.loads(output)["rows"][0]["figures"]["duration"]["value"] >= 0.9
+    counter = _core.clock_counter(clock_source())
+    assert ("circular" in [flag["name"] for flag in found["flags"]]) == counter[1]
+    assert found["rows"][0]["figures"]["readings"]["value"] >= 8
+    assert invoked("analyse", str(run)) == (0, found)
+    code, longer = invoked("run", "--resume", str(run), "--duration", "1s")
+    assert code == 0
+    assert longer["rows"][0]["figures"]["duration"]["value"] >= 0.9
     with pytest.raises(PlanError, match="already holds a run"):
-        RunDirectory.create(run, "clock-stability", {}, {})
+        RunDirectory.create(run, "clock stability", {}, {})
 
 
-@pytest.mark.skipif(_core.clock_counter(clock_source()) is None, reason="this processor's counter promises no rate")
+@calibrates
+def test_a_criterion_that_is_missed_is_exit_code_1_and_one_that_cannot_be_is_told_before(
+    tmp_path: Path,
+) -> None:
+    arguments = ("clock", "stability", "--duration", "0.1s", "--every", "5ms", "--reference", "raw", "--out")
+    code, _ = invoked(*arguments, str(tmp_path / "run"), "--require", "adev[0.005 s] < 0 ppb")
+    assert code == 1
+    with pytest.raises(PlanError, match="'capacity of' is not measured"):
+        invoked(*arguments, str(tmp_path / "other"), "--require", "capacity of.adev < 1 ppm")
+    assert not (tmp_path / "other").exists()
+
+
+@calibrates
+def test_a_log_that_the_user_interrupts_says_how_to_go_on_and_goes_on(tmp_path: Path) -> None:
+    """Interrupted after 20 readings; the rest is logged by resuming."""
+    said: list[float] = []
+
+    def came_to(done: float, whole: float, text: str) -> None:
+        said.append(done)
+        if len(said) == 20:
+            raise KeyboardInterrupt
+
+    settings = StabilitySettings(duration_s=0.3, every_s=0.005, reference="raw")
+    run = tmp_path / "run"
+    with pytest.raises(KeisokuError, match=rf"interrupted; .*'keisoku analyse {run}'.*'keisoku run --resume {run}'"):
+        carry_out.carry_out(MEASUREMENT, settings, run, came_to=came_to)
+    directory = RunDirectory.open(run)
+    kept = directory.rows(TABLE).num_rows
+    assert 10 <= kept <= 20
+    (before,) = carry_out.analyse(directory).results
+    assert before.rows[0].figures["readings"].value <= kept
+    (after,) = carry_out.resume(run).results
+    rows = directory.rows(TABLE)
+    assert rows.num_rows > kept and set(rows["session"].to_pylist()) == {0, 1}
+    assert after.rows[0].figures["duration"].value >= 0.29
+
+
+@calibrates
 def test_a_log_against_a_server_is_of_real_exchanges(tmp_path: Path) -> None:
-    arguments = ["--duration", "0.6s", "--every", "20ms", "--out", str(tmp_path / "run"), "--json"]
+    arguments = ["--duration", "0.6s", "--every", "20ms", "--out", str(tmp_path / "run")]
     with NtpResponder(ahead_ns=10**12) as server:
-        code, output, error = invoked("stability", "--reference", f"ntp:{server.target}", *arguments)
-    assert code == 0, error
-    found = json.loads(output)
+        code, found = invoked("clock", "stability", "--reference", f"ntp:{server.target}", *arguments)
+    assert code == 0
     assert found["title"].endswith(f"ntp:{server.target}")
     assert "circular" not in [flag["name"] for flag in found["flags"]]
     assert found["rows"][0]["figures"]["rate"]["value"] > 1e6

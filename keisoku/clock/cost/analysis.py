@@ -102,7 +102,7 @@ def analyse(record: CostRecord) -> Result:
     ]
     if len(record.cross_core) == 0:
         remarks.append("between cores: nothing to compare, or never two that ran side by side")
-    return Result(measurement=NAME, title="cost of time sources", rows=rows, flags=flags, remarks=remarks)
+    return Result(measurement=NAME, title="Cost of time sources", rows=rows, flags=flags, remarks=remarks)
 
 
 def source_resolution(source: SourceCost) -> Resolution:

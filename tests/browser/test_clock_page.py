@@ -11,24 +11,27 @@ from selenium.webdriver.support.ui import Select
 from support.chromium import drawn, opened
 from support.power_law_clocks import power_law_phase
 
-from keisoku.clock.stability.analysis import TAU_GROUP, Clock, stability
+from keisoku.clock.stability.analysis import NAME, TAU_GROUP, Clock, stability
 from keisoku.clock.stability.phase_log import from_phase
 from keisoku.clock.stability.plot import LOGGED, stability_plots
-from keisoku.report.observation import render_observation
+from keisoku.measurement.carry_out import page
+from keisoku.measurement.entry import Findings
+from keisoku.run.directory import RunDirectory
 
 
-def page() -> tuple[str, int]:
+def page_of_a_clock(folder: Path) -> tuple[str, int]:
     """A clock that stepped, and how many averaging times have an ADEV."""
     phase = 1e-9 * power_law_phase(0, 20_000, np.random.default_rng(1)) + 1e-8 * np.arange(20_000)
     phase[12_000:] += 1e-5
     log = from_phase(phase, 1.0)
     found = stability(log, Clock("crystal", "caesium", 1.0))
-    html = render_observation(found, {"every_s": 1.0}, {"host": "here"}, stability_plots(found, log, 1.0))
+    directory = RunDirectory.create(folder / "run", NAME, {"every_s": 1.0}, {"host": "here"})
+    html = page([(directory, Findings([found], stability_plots(found, log, 1.0)))])
     return html, sum("adev" in row.figures for row in found.groups()[TAU_GROUP])
 
 
 def test_a_clocks_page_is_drawn_without_errors_and_requests(browser: Any, tmp_path: Path) -> None:
-    html, taus = page()
+    html, taus = page_of_a_clock(tmp_path)
     path = tmp_path / "report.html"
     requests = opened(browser, path, html)
     assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
