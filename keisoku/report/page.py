@@ -6,8 +6,9 @@ Decides no figure and no rounding. A content security policy in the page forbids
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -134,14 +135,12 @@ def render(
     """One self-contained page; opens offline.
 
     `verdicts` are shown first, `findings` come next. The title names the runs if none is given. Raises ValueError for
-    no runs, or if two plots have one name.
+    no runs, or if two plots of a section have one name.
     """
     runs = [run for part in parts for run in part.runs]
     if not runs:
         raise ValueError("a page needs at least one run")
-    plots = [plot.name for part in parts for section in part.sections for plot in section.plots]
-    if len(set(plots)) < len(plots):
-        raise ValueError("plots of a page need different names")
+    sections = _with_own_names([section for part in parts for section in part.sections])
     groups = {row.group for run in runs for result in run.results for row in result.rows}
     templates = environment()
     templates.tests["words"] = lambda heading: is_words(heading, groups)
@@ -155,7 +154,7 @@ def render(
         verdicts=[(verdict, verdict_text(verdict)) for verdict in verdicts],
         findings=findings,
         flags=[(flag, flag_text(flag)) for run in runs for result in run.results for flag in result.flags],
-        sections=[section for part in parts for section in part.sections],
+        sections=sections,
         extras=[extra for part in parts for extra in part.extras],
         conclusions=[part.conclusion for part in parts if part.conclusion],
         deviations=_said(parts, "deviations"),
@@ -163,8 +162,25 @@ def render(
         coverage=[COVERAGE, *(note for part in parts for note in part.notes)],
         context=_context(runs),
         plans=[(run.name, tomlkit.dumps(run.plan)) for run in runs],
-        plotly=get_plotlyjs().replace("</script", "<\\/script") if plots else "",
+        plotly=get_plotlyjs().replace("</script", "<\\/script") if any(each.plots for each in sections) else "",
     )
+
+
+def _with_own_names(sections: Sequence[Section]) -> list[Section]:
+    """The sections; a plot whose name occurs in several of them is named after its section too."""
+    if any(len({plot.name for plot in section.plots}) < len(section.plots) for section in sections):
+        raise ValueError("plots of a section need different names")
+    often = Counter(plot.name for section in sections for plot in section.plots)
+    return [
+        replace(
+            section,
+            plots=[
+                replace(plot, name=f"{section.anchor}-{plot.name}") if often[plot.name] > 1 else plot
+                for plot in section.plots
+            ],
+        )
+        for section in sections
+    ]
 
 
 def verdict_text(verdict: Verdict) -> str:

@@ -47,6 +47,15 @@ def test_the_page_holds_all_and_loads_nothing(tmp_path: Path) -> None:
     assert "plotly.js v" in html and "plotly.js v" not in shown(tmp_path, [])
 
 
+def test_plots_of_runs_side_by_side_have_a_name_each(tmp_path: Path) -> None:
+    runs = [
+        (RunDirectory.create(tmp_path / name, RESULT.measurement, {"host": name}, {}), Findings([RESULT], [plot]))
+        for name, plot in (("one", Plot("rate", "Rate", {})), ("other", Plot("rate", "Rate", {})))
+    ]
+    named = re.findall(r'id="(plot-[^"]*)"', page(runs))
+    assert len(named) == len(set(named)) == 2
+
+
 def test_a_page_needs_a_run() -> None:
     with pytest.raises(ValueError, match="at least one run"):
         render([])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ def test_delay_meets_a_criterion_or_misses_it_and_is_analysed_again(tmp_path: Pa
         usual = ("path", "delay", "127.0.0.1", "--port", port, "--packets", "20", "--interval", "1ms", "--out")
         code, output = invoked(*usual, run, "--require", "least[two-way] < 10 s", "--require", "answered == 20")
         assert code == 0, output["criteria"]
-        missed, other = invoked(*usual, str(tmp_path / "missed"), "--require", "path delay[two-way].least < 1 ns")
+        missed, other = invoked(*usual, str(tmp_path / "missed"), "--require", "path delay[packets].answered > 20")
     assert (missed, other["criteria"][0]["met"]) == (1, False)
     (result,) = output["results"]
     assert result["measurement"] == "path delay"
@@ -127,3 +128,18 @@ def test_what_cannot_be_measured_is_one_sentence_and_leaves_nothing(
         invoked("path", *arguments)
     assert str(error.value).startswith(said) and "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_of_a_path_are_compared_queried_and_reported_as_any_others(tmp_path: Path) -> None:
+    with serving(Reflector(HERE, 0)) as port:
+        for name in ("one", "other"):
+            usual = ("--port", port, "--packets", "20", "--interval", "1ms", "--out", str(tmp_path / name))
+            assert invoked("path", "delay", "127.0.0.1", *usual)[0] == 0
+    one, other = str(tmp_path / "one"), str(tmp_path / "other")
+    compared = CliRunner().invoke(keisoku, ["compare", one, other], standalone_mode=False)
+    assert "two-way" in compared.stdout, compared.exception
+    counted = CliRunner().invoke(keisoku, ["query", one, "SELECT count(*) AS n FROM packets"], standalone_mode=False)
+    assert "20" in counted.stdout.split(), counted.exception
+    page = tmp_path / "page.html"
+    CliRunner().invoke(keisoku, ["report", one, other, "--out", str(page)], standalone_mode=False)
+    assert len(set(re.findall(r'id="(plot-[^"]*)"', page.read_text(encoding="utf-8")))) == 2

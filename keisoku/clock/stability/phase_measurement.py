@@ -38,7 +38,7 @@ def analyse(directory: RunDirectory) -> Findings:
 
 MEASUREMENT = Measurement(
     name=NAME,
-    title="Stability of a clock",
+    title="Stability of a clock by a log of its phase",
     settings=PhaseSettings,
     measure=measure,
     analyse=analyse,
