@@ -11,8 +11,8 @@ from support.simulated_trials import carry_out, plan
 
 from keisoku.cli.main import keisoku
 from keisoku.device.calibration.cable_series import LIGHT_M_PER_S, cable_series
-from keisoku.errors import PlanError
 from keisoku.device.record.run import DeviceRun
+from keisoku.errors import PlanError
 from keisoku.simulated_device.device import find_device
 
 LENGTHS_M = (0.20, 1.04, 5.05, 10.04, 15.09, 25.25)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from keisoku.report.html import render_html
 from support.simulated_trials import carry_out, device, plan
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import Facts, Trial
 from keisoku.device.report.device import devices
 from keisoku.device.report.port_map_plot import port_map_plot
-from keisoku.report.html import render_html
 from keisoku.run.result import Result, Row
-from keisoku.device.record.run import DeviceRun
 from keisoku.simulated_device.device import find_device
 
 TABLE_4_3 = [  # way, slope, constant, largest frame, % dropped above it; E1

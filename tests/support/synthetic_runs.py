@@ -11,10 +11,10 @@ from keisoku.analysis.line import fit_line
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis.percentile import latency_percentile, packet_delay_variation
 from keisoku.device.record.counts import Buckets, Gap, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
+from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.frame.rates import maximum_frames_per_second
 from keisoku.run.result import Line, Result, Row
-from keisoku.device.record.run import DeviceRun
 from support.one_stream import facts_of
 
 SIZES = [64, 128, 256, 512, 1024, 1280, 1518]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from keisoku.report.html import render_html
 from support.simulated_trials import carry_out, device, plan
 
 from keisoku.analysis import budget
@@ -17,12 +18,11 @@ from keisoku.clock.relation import Relation
 from keisoku.device.calibration.bias import CABLE, CABLE_NS_PER_M, Bias, Calibration, Point
 from keisoku.device.method.table import begin
 from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import TrialRecord
 from keisoku.report.budget import budget_tables, entries
 from keisoku.report.csv import write_csv
-from keisoku.report.html import render_html
 from keisoku.run.result import Result
-from keisoku.device.record.run import DeviceRun
 from keisoku.simulated_device.device import find_device
 
 NOISY = "forwarding = { constant_ns = 800 }\njitter = { distribution = 'normal', spread_ns = 50 }\n"

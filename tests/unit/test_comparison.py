@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from keisoku.run.comparable import check_traffic, check_valid, common_methods, result_of
 from support.synthetic_runs import host_run, router_run, sweep_run
 
 from keisoku.analysis.difference import Better, Margin, change, difference, ranked, verdict
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.record.run import DeviceRun
 from keisoku.errors import PlanError
 from keisoku.report.comparison import figure_name, ranking_text, side_by_side
-from keisoku.run.comparable import check_traffic, check_valid, common_methods, result_of
 from keisoku.run.comparison import Key, better, compare, figures_by_key, judge, regressions
 from keisoku.run.result import Result, Row
-from keisoku.device.record.run import DeviceRun
 
 
 def ns(value: float, uncertainty: float | None = 0.0) -> Quantity:

@@ -11,11 +11,14 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from keisoku.report.html import render_html
+from keisoku.report.statement import plan_toml
 from rich.console import Console
 from support.one_stream import facts_of
 from support.synthetic_runs import SIZES, host_run, router_run, sweep_run
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.record.run import DeviceRun
 from keisoku.device.report.accounting import account
 from keisoku.device.report.device import Device, devices
 from keisoku.device.report.histogram_plot import histogram_plot
@@ -24,13 +27,10 @@ from keisoku.device.report.loss_plot import loss_plot
 from keisoku.device.report.size_plots import latency_plot, throughput_plot
 from keisoku.device.report.time_plot import time_plot
 from keisoku.report.csv import write_csv
-from keisoku.report.html import render_html
 from keisoku.report.plot import Plot, hover
-from keisoku.report.statement import plan_toml
 from keisoku.report.table import method_table
 from keisoku.report.text import print_results
 from keisoku.run.result import Result, Row
-from keisoku.device.record.run import DeviceRun
 
 
 class Page(HTMLParser):
