@@ -96,9 +96,9 @@ def read_system(path: Path) -> Timetable:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise PlanError("--system", f"cannot read {path}", "give the path of a readable TOML file") from error
+        raise PlanError("system", f"cannot read {path}", "give the path of a readable TOML file") from error
     except tomllib.TOMLDecodeError as error:
-        raise PlanError("--system", f"{path} is not valid TOML: {error}", "correct that line") from error
+        raise PlanError("system", f"{path} is not valid TOML: {error}", "correct that line") from error
     file = _part(_File, "system", content)
     clients = tuple(_part(ClientModel, f"client {number}", each) for number, each in enumerate(file.client, 1))
     model = SystemModel(_part(ServerModel, "server", file.server), clients)
