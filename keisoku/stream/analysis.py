@@ -205,12 +205,11 @@ def _ceiling_rows(settings: StreamSettings, outcomes: Sequence[CellOutcome], cei
     rows = []
     for one in outcomes:
         if one.path == "bare" and one.values:
-            figure, interval = bit_rate(one.values)
             rows.append(
                 Row(
                     case=_name(settings, one.cell),
-                    figures={"throughput": figure, "runs": _count(len(one.values))},
-                                at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
+                    figures={"throughput": bit_rate(one.values), "runs": _count(len(one.values))},
+                    at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
                     group="Own ceiling",
                     remark="the machine's own limit" if ceiling and ceiling.best == one.cell else "",
                 )

@@ -99,4 +99,3 @@ def _same(rows: Sequence[Row], cell: Cell) -> Sequence[Row]:
             f" measured {cell.message_bytes} byte; continue it with the version that began it"
         )
     return rows
-

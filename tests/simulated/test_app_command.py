@@ -6,12 +6,12 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from keisoku.system.search.run import again
 
 from keisoku.cli.main import keisoku
 from keisoku.errors import KeisokuError
 from keisoku.run.directory import RunDirectory
 from keisoku.system.interval_log import kept_intervals
-from keisoku.system.search.run import again
 from keisoku.system.settings import LimitSettings
 
 E4 = ["--system", "sim:e4", "--objective", "sum_requests", "--floor", "100M"]

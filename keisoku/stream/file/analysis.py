@@ -65,4 +65,3 @@ def _remarks(settings: FileSettings, same: list[bool], digests: set[str]) -> lis
         if bps
     ]
     return [*remarks, f"held back: {', '.join(held)}"] if held else remarks
-

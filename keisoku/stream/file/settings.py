@@ -14,7 +14,7 @@ from keisoku.stream.session import PORT
 Over = Literal["keisoku", "ftp"]
 SOURCE, NETWORK, SINK, WHOLE = "source disk", "network", "destination disk", "together"
 STAGES = (SOURCE, NETWORK, SINK)
-PASSWORD = "KEISOKU_FTP_PASSWORD"  # noqa: S105
+PASSWORD = "KEISOKU_FTP_PASSWORD"
 """Variable of the environment that holds the password, if the settings hold none."""
 
 
