@@ -112,7 +112,7 @@ def _datagrams(one: CellOutcome) -> dict[str, Quantity]:
     return {
         "offered": _count(one.offered),
         "received": _count(one.arrived),
-        "lost": _count(one.lost),
+        "lost_datagrams": _count(one.lost),
         "of_those_in_network": Quantity(value=network, unit="", uncertainty=exact),
         "in_host": Quantity(value=one.host_lost, unit="", uncertainty=exact if one.host_drops else 0.0),
         "in_socket": Quantity(value=one.dropped, unit="", uncertainty=exact if one.dropped else 0.0),

@@ -136,7 +136,7 @@ def test_losses_of_the_socket_are_told_from_those_of_the_network() -> None:
     found = _observed([_udp(10_000, 1000, 400, 9000, 1)] * 1, _settings(protocol="udp"))
     figures = next(row for row in found.rows if row.group == "Message").figures
     assert figures["of_those_in_network"].value == 600 and figures["of_those_in_network"].uncertainty == 0
-    assert figures["offered"].value == figures["received"].value + figures["lost"].value
+    assert figures["offered"].value == figures["received"].value + figures["lost_datagrams"].value
     assert figures["reordered"].value == 3
 
 

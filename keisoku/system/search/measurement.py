@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from keisoku.errors import PlanError
 from keisoku.measurement.entry import Findings, Measurement, Work
@@ -59,10 +59,11 @@ def _look(system: System, settings: LimitSettings, log: IntervalLog, times: int)
     asked = Evaluation(None, LOOK)
     if settings.settle_s:
         log.add(_interval(system, settings.settle_s, asked, used=False))
-    shown: Sequence[KeptInterval] = [_interval(system, settings.interval_s, asked, used=True) for _ in range(times)]
-    for kept in shown:
-        log.add(kept)
-    return list(shown)
+    shown = []
+    for _ in range(times):
+        shown.append(_interval(system, settings.interval_s, asked, used=True))
+        log.add(shown[-1])
+    return shown
 
 
 def _interval(system: System, seconds: float, asked: Evaluation, used: bool) -> KeptInterval:
