@@ -49,6 +49,7 @@ def stream_measurement(
         measure=measure,
         analyse=analyse,
         figure="throughput",
+        same=("streams", "direction", "duration_s"),
         summary=summary,
         help=help_,
         resumes=True,

@@ -14,7 +14,7 @@ MEASUREMENT = stream_measurement(
     help_="""\b
     keisoku stream tcp 192.0.2.7
     keisoku stream tcp 192.0.2.7 --size 65536 --factor congestion=cubic,bbr --factor mtu=1500,9000
-    keisoku stream tcp 192.0.2.7 --require 'throughput > 900 Mb/s'
+    keisoku stream tcp 192.0.2.7 --require 'throughput[best] > 900 Mb/s'
 
     This machine's own limit is measured first, on a bare path of this host. A result within 5 % of it is marked.""",
 )

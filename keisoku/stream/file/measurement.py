@@ -56,6 +56,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="throughput",
+    same=("bytes", "over", "direct"),
     summary="Transfers SOURCE to HOST, where 'keisoku stream serve --files DIRECTORY' runs, and verifies what came.",
     help="""\b
     keisoku stream file image.iso 192.0.2.7

@@ -69,6 +69,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="duration",
+    same=("objective", "weight", "p99_s", "keep_bps", "interval_s"),
     summary="Keeps a whole system at its best by the limit of a port, changing and observing only the network.",
     help="""\b
     keisoku app govern --system sim:e4-steps --objective sum_requests --duration 30min

@@ -117,6 +117,7 @@ MEASUREMENT = Measurement(
     analyse=analyse,
     figure="requests",
     figures=_figures,
+    same=("with_", "rate_rps", "keep_alive", "requests", "each_file"),
     summary="Measures requests/s, bytes/s and latencies of clients that load web servers, or bit/s of TCP in bulk.",
     help="""TARGET is a system of the lab, or one URL for each client, from the namespace named or a host over ssh.
 

@@ -92,6 +92,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="gain_over_no_limit",
+    same=("objective", "weight", "p99_s", "keep_bps", "interval_s"),
     summary="Finds the limit of a port that is best for the whole system, changing and observing only the network.",
     help="""\b
     keisoku app limit --system sim:e4 --objective sum_requests
