@@ -133,7 +133,7 @@ def _find(result: Result, row: TableRow, column: Column) -> Quantity | None:
 
 
 def _figure(result: Result, row: TableRow, column: Column, name: str) -> Quantity | None:
-    if name.startswith(("line.", "largest")):
+    if name.startswith("line.") or name in ("largest", "largest_received"):
         return _overall(result).get(name)
     case = column.case if column.case is not None else row.case
     fitting = [
