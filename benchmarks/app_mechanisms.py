@@ -29,12 +29,14 @@ import numpy as np
 
 from keisoku.lab.available import available
 from keisoku.run.directory import RunDirectory
-from keisoku.system.interval_log import IntervalLog
+from keisoku.system.interval_log import IntervalLog, kept_intervals
 from keisoku.system.objective import Goal, Objective
 from keisoku.system.observation import Observation
 from keisoku.system.opening import open_system
-from keisoku.system.search.candidate import Limit
-from keisoku.system.search.run import KIND, carry_out, limit_text
+from keisoku.system.search.analysis import NAME
+from keisoku.system.search.asking import again
+from keisoku.system.search.candidate import Limit, limit_text
+from keisoku.system.search.measurement import carry_out
 from keisoku.system.search.search import LimitFound
 from keisoku.system.settings import LimitSettings
 from keisoku.system.system import System
@@ -146,17 +148,18 @@ def search(system: System, name: str, mechanism: Mechanism, seconds: float) -> s
     """What the search advises, in words."""
     settings = LimitSettings(
         system=mechanism.system,
-        ports=(mechanism.port,),
+        client=(mechanism.port,),
         line_bps=system.ports[mechanism.port],
         floor_bps=mechanism.floor_mbps * MEGA,
-        goal=mechanism.goal,
+        objective=mechanism.goal,
         interval_s=seconds,
         settle_s=mechanism.settle_s,
     )
     with tempfile.TemporaryDirectory(prefix=f"keisoku-{name}-") as folder:
-        directory = RunDirectory.create(Path(folder) / "run", KIND, settings.model_dump(mode="json"), {})
+        directory = RunDirectory.create(Path(folder) / "run", NAME, settings.plain(), {})
         with IntervalLog(directory) as log:
-            found = carry_out(system, settings, log, lambda text: print(f"  {text}", file=sys.stderr))
+            carry_out(system, settings, log, lambda text: print(f"  {text}", file=sys.stderr))
+        found = again(settings, kept_intervals(directory))
     assert isinstance(found, LimitFound)
     gain = (
         ""

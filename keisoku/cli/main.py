@@ -138,6 +138,8 @@ def main() -> None:
         sys.exit(FAILED)
     except click.NoSuchOption as error:
         new = RENAMED.get(error.option_name)
+        if error.ctx is None or not any(new in parameter.opts for parameter in error.ctx.command.params):
+            new = None  # this command never had the old one
         said = f"{error.option_name} is called {new} now" if new else error.format_message()
         click.echo(f"keisoku: {said}; see 'keisoku --help'", err=True)
         sys.exit(FAILED)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import cleandoc
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import click
 from pydantic import BaseModel
@@ -25,7 +25,7 @@ from keisoku.measurement.carry_out import carry_out
 from keisoku.measurement.entry import Measurement
 from keisoku.measurement.table import MODULES, find
 from keisoku.run.settings import parsed
-from keisoku.units import bit_rate, duration_ns, length_m, rate
+from keisoku.units import REQUEST_RATE_UNITS, bit_rate, duration_ns, length_m, quantity, rate
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ _UNITS = (
     _Unit("_s", "TIME", _time_s),
     _Unit("_bps", "RATE", bit_rate),
     _Unit("_fps", "RATE", rate),
+    _Unit("_rps", "RATE", lambda option, text: quantity(option, text, REQUEST_RATE_UNITS)),
     _Unit("_percent", "PERCENT", _percent),
     _Unit("_bytes", "BYTES", lambda option, text: text),
     _Unit("_m", "LENGTH", length_m),
@@ -62,7 +63,8 @@ class Setting:
         self.name, self.field = name, field
         self.kind = _kind(field.annotation)
         self.unit = next((unit for unit in _UNITS if name.endswith(unit.suffix)), None)
-        self.stem = name.removesuffix(self.unit.suffix) if self.unit else name
+        # A trailing underscore keeps Python's keywords apart (PEP 8): 'with_' is --with.
+        self.stem = (name.removesuffix(self.unit.suffix) if self.unit else name).rstrip("_")
         """Without the unit; what the errors of a measurement call it."""
         self.option = f"--{self.stem.replace('_', '-')}"
         extra = field.json_schema_extra
@@ -85,7 +87,10 @@ class Setting:
         if isinstance(given, bool) or get_origin(self.kind) is Literal:
             return given
         if get_origin(self.kind) is dict:
-            return dict(self._pair(text) for text in given)
+            pairs = [self._pair(text) for text in given]
+            if twice := [name for name, _ in pairs if [one for one, _ in pairs].count(name) > 1]:
+                raise PlanError(self.known_as, f"{twice[0]} is given twice", "give each name once")
+            return dict(pairs)
         if get_origin(self.kind) is tuple:
             parts = given if isinstance(given, tuple) else given.split(",")
             return [self._read(part.strip()) for part in parts]
@@ -104,17 +109,24 @@ class Setting:
             return {"type": click.Choice(get_args(self.kind)), "help": help_}
         metavar = self.unit.metavar if self.unit else "NUMBER" if self.kind in (int, float) else self.option[2:].upper()
         if get_origin(self.kind) is dict:
-            return {"multiple": True, "metavar": f"NAME={metavar}", "help": help_}
+            return {"multiple": True, "metavar": f"NAME={self._value_metavar()}", "help": help_}
         if self.name == "require":
             return {"multiple": True, "metavar": "CRITERION", "help": help_}
         if get_origin(self.kind) is tuple:
             metavar += ",…"
         return {"metavar": metavar, "help": help_}
 
+    def _value_metavar(self) -> str:
+        """Of what stands behind the name of a pair."""
+        values = get_args(self.kind)[1]
+        if get_origin(values) in (tuple, list):
+            return "VALUE,…"
+        return self.unit.metavar if self.unit else "VALUE" if values is str else "NUMBER"
+
     def _shown(self, default: object) -> str:
         if isinstance(default, tuple):
             return ",".join(str(each) for each in default)
-        suffix = {"_s": " s", "_percent": " %", "_bps": " bit/s", "_bytes": " byte"}.get(
+        suffix = {"_s": " s", "_rps": " requests/s", "_percent": " %", "_bps": " bit/s", "_bytes": " byte"}.get(
             self.unit.suffix if self.unit else "", ""
         )
         return f"{default:g}{suffix}" if isinstance(default, float) else f"{default}{suffix}"
@@ -178,6 +190,6 @@ def command(name: str) -> click.Command:
 
 def _kind(annotation: Any) -> Any:
     """The type of a setting that may be absent."""
-    if get_origin(annotation) is UnionType:
+    if get_origin(annotation) in (UnionType, Union):
         return next(part for part in get_args(annotation) if part is not type(None))
     return annotation

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -16,8 +15,9 @@ from rich.console import Console
 from keisoku.cli.columns import columns
 from keisoku.cli.progress import Display
 from keisoku.errors import KeisokuError, PlanError
+from keisoku.measurement.carry_out import findings_of, page
 from keisoku.report.finding import print_findings
-from keisoku.report.html import render_html
+from keisoku.run.directory import free_path
 from keisoku.study.file import find_studies, shipped
 from keisoku.study.report import study_findings, study_json, write_study_csv
 from keisoku.study.run import Outcome, carry_out
@@ -43,7 +43,7 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
         click.echo(columns(("study", "about", "published by"), rows))
         return
     studies = find_studies(name)
-    directory = out or _default_directory(Path(name).stem)
+    directory = out or free_path(f"study {Path(name).stem}")
     if (directory / "study.json").exists():
         raise PlanError("--out", f"{directory} already holds a study", "choose another directory")
     with Display() as display:
@@ -54,14 +54,15 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
     findings = [finding for outcome in outcomes for finding in study_findings(outcome)]
     notes = [note for outcome in outcomes for note in outcome.notes]
     title = f"Study {name}: {', '.join(study.title for study in studies)}"
-    runs = [run for outcome in outcomes for run in outcome.runs]
+    runs = [run.directory for outcome in outcomes for run in outcome.runs]
     # Steps on a path have a page of their own in their directories.
     report = directory / "study.html" if runs else directory
     answer = study_json(outcomes) | {"report": str(report)}
     try:
         if runs:
-            page = render_html(runs, findings=[*findings[:-1], findings[-1].with_notes(notes)], title=title)
-            report.write_text(page, encoding="utf-8")
+            measured = [(run, findings_of(run)) for run in runs]
+            noted = [*findings[:-1], findings[-1].with_notes(notes)]
+            report.write_text(page(measured, findings=noted, title=title), encoding="utf-8")
         write_study_csv(outcomes, directory / "study.csv")
         (directory / "study.json").write_text(json.dumps(answer, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
@@ -79,12 +80,3 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
 def _code(outcomes: list[Outcome]) -> int:
     open_ = ("unexplained", "not found")
     return int(any(cell.agreement in open_ for outcome in outcomes for cell in outcome.cells))
-
-
-def _default_directory(name: str) -> Path:
-    stem = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-study-{name}"
-    path, number = Path("runs") / stem, 1
-    while path.exists():
-        number += 1
-        path = Path("runs") / f"{stem}-{number}"
-    return path

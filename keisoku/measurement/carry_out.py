@@ -116,13 +116,19 @@ def load(path: Path) -> Outcome:
 
 
 def page(
-    runs: Sequence[tuple[RunDirectory, Findings]], verdicts: Sequence[Verdict] = (), findings: Sequence[Finding] = ()
+    runs: Sequence[tuple[RunDirectory, Findings]],
+    verdicts: Sequence[Verdict] = (),
+    findings: Sequence[Finding] = (),
+    title: str = "",
 ) -> str:
-    """One page of one or several runs, whatever they measured; runs of one measurement stand side by side."""
+    """One page of one or several runs, whatever they measured; runs of one measurement stand side by side.
+
+    The title names the runs if none is given.
+    """
     by_name: dict[str, list[tuple[RunDirectory, Findings]]] = {}
     for directory, found in runs:
         by_name.setdefault(directory.measurement, []).append((directory, found))
-    return render([find(name).part_of(alike) for name, alike in by_name.items()], verdicts, findings)
+    return render([find(name).part_of(alike) for name, alike in by_name.items()], verdicts, findings, title)
 
 
 def _judged(directory: RunDirectory, results: list[Result]) -> Outcome:

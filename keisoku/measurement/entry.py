@@ -103,7 +103,7 @@ class Measurement(Generic[Settings_]):
     part: Callable[[Sequence[tuple[RunDirectory, Findings]]], Part] | None = None
     """What runs give to the page, where that is more than results and plots."""
     figures: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
-    """What `figure` is for each result of a run, by its plan, where it has several."""
+    """What `figure` is for each result of a run, by its plan, where it has several or depends on the plan."""
     tables: Callable[[RunDirectory], Mapping[str, Callable[[], Any] | str]] = lambda directory: {}
     """Tables of a run besides its raw ones, by name: what makes each as an Arrow table, or the SELECT of a view."""
     same: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class Measurement(Generic[Settings_]):
         if self.part is not None:
             return self.part(runs)
         found = [(directory, findings.results, findings.plots) for directory, findings in runs]
-        return plain_part(found, self.title, self.name, self.figure)
+        return plain_part(found, self.title, self.name, self.figure_of(self.name, runs[0][0].plan))
 
     def criteria(self, plan: Mapping[str, Any]) -> list[Criterion]:
         """Those that a plan requires. Raises PlanError for one that cannot be."""

@@ -115,7 +115,7 @@ COLUMNS = {
     "learning_rate": "Learning rate",
     "forwarded": "Forwarded",
     "offset": "Offset",
-    "limit": "Largest frame",
+    "largest_frame": "Largest frame",
     "constant": "Constant",
     "burst_min": "Shortest of all",
     "burst_max": "Longest of all",

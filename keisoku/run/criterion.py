@@ -52,7 +52,7 @@ class Criterion:
     text: str
     measurement: str
     row: str
-    """A frame size in bytes, or the case of a row; empty: every row."""
+    """A frame size in bytes, the case of a row, or the group of rows; empty: every row."""
     figure: str
     comparison: str
     limit: str
@@ -78,7 +78,8 @@ class Criterion:
         return [row.figures[self.figure] for row in rows if self.figure in row.figures]
 
     def _is_meant(self, row: Row) -> bool:
-        return self.row in ("", str(row.frame_bytes)) or self.row.lower() == row.case.lower()
+        meant = self.row.lower()
+        return meant in ("", str(row.frame_bytes), row.case.lower(), row.group.lower())
 
 
 def parse(text: str, figures: Mapping[str, str]) -> Criterion:

@@ -1,7 +1,4 @@
-"""What the trials of a campaign say: figures of each cell, the set of the best, effects of factors, the own ceiling.
-
-Pure.
-"""
+"""What the trials of a campaign say: figures of each cell, the set of the best, effects of factors, the own ceiling."""
 
 from __future__ import annotations
 
@@ -21,6 +18,7 @@ from keisoku.stream.confidence import half_width
 from keisoku.stream.factor import named
 from keisoku.stream.factorial import effects, interactions
 from keisoku.stream.outcome import CellOutcome
+from keisoku.stream.run import ENDED
 from keisoku.stream.schedule import Cell
 from keisoku.stream.settings import StreamSettings
 
@@ -50,27 +48,28 @@ def analyse(
     rows += _effect_rows(settings, measured)
     rows += _ceiling_rows(settings, outcomes, ceiling)
     rows += _iperf3_rows(facts.get("iperf3") or [], measured)
-    observation = Result(
-        kind=f"stream-{settings.protocol}",
-        title=f"{settings.protocol.upper()} streams to {settings.host}",
-        rows=tuple(rows),
-        flags=tuple(_flags(settings, measured, outcomes, best, ceiling, facts)),
-        remarks=tuple(_remarks(settings, ceiling, facts)),
+    result = Result(
+        measurement=f"stream {settings.protocol}",
+        title=f"{settings.protocol.upper()} streams to {settings.address}",
+        rows=rows,
+        flags=_flags(settings, measured, outcomes, best, ceiling, facts),
+        remarks=_remarks(settings, ceiling, facts),
     )
-    return observation, Found(tuple(best), ceiling)
+    return result, Found(tuple(best), ceiling)
 
 
-def bit_rate(values: Sequence[float]) -> tuple[Quantity, Interval | None]:
+def bit_rate(values: Sequence[float]) -> Quantity:
     """Mean in bit/s with its interval by Student's t."""
     return _mean(values, "bit/s")
 
 
-def _mean(values: Sequence[float], unit: str) -> tuple[Quantity, Interval | None]:
+def _mean(values: Sequence[float], unit: str) -> Quantity:
     mean = float(np.mean(values))
     reach = half_width(values, CONFIDENCE)
     if not math.isfinite(reach):
-        return Quantity(value=mean, unit=unit), None
-    return Quantity(value=mean, unit=unit, uncertainty=reach), Interval(lower=mean - reach, upper=mean + reach)
+        return Quantity(value=mean, unit=unit)
+    interval = Interval(lower=mean - reach, upper=mean + reach, confidence=CONFIDENCE)
+    return Quantity(value=mean, unit=unit, uncertainty=reach, interval=interval)
 
 
 def _name(settings: StreamSettings, cell: Cell) -> str:
@@ -80,13 +79,10 @@ def _name(settings: StreamSettings, cell: Cell) -> str:
 
 def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None) -> Row:
     figures: dict[str, Quantity] = {}
-    intervals: dict[str, Interval] = {}
 
     def put(name: str, values: Sequence[float], unit: str, scale: float = 1.0) -> None:
         if values:
-            figures[name], interval = _mean([value * scale for value in values], unit)
-            if interval:
-                intervals[name] = interval
+            figures[name] = _mean([value * scale for value in values], unit)
 
     put("throughput", one.values, "bit/s")
     for direction in ("forward", "reverse"):
@@ -104,7 +100,6 @@ def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Cei
     return Row(
         case=_name(settings, one.cell),
         figures=figures,
-        intervals=intervals,
         at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
         group="Message",
         remark="; ".join(_said(settings, one, is_best, ceiling)),
@@ -117,7 +112,7 @@ def _datagrams(one: CellOutcome) -> dict[str, Quantity]:
     return {
         "offered": _count(one.offered),
         "received": _count(one.arrived),
-        "lost": _count(one.lost),
+        "lost_datagrams": _count(one.lost),
         "of_those_in_network": Quantity(value=network, unit="", uncertainty=exact),
         "in_host": Quantity(value=one.host_lost, unit="", uncertainty=exact if one.host_drops else 0.0),
         "in_socket": Quantity(value=one.dropped, unit="", uncertainty=exact if one.dropped else 0.0),
@@ -143,16 +138,15 @@ def _said(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ce
 def _best_row(
     settings: StreamSettings, measured: Mapping[Cell, CellOutcome], best: Sequence[Cell], ceiling: Ceiling | None
 ) -> Row:
-    figure, interval = bit_rate(measured[best[0]].values)
+    figure = bit_rate(measured[best[0]].values)
     names = ", ".join(_name(settings, cell) for cell in sorted(best))
     limited = ceiling is not None and ceiling.limits(best[0], figure.value, NEAR)
     figures = {"throughput": figure, "cells": _count(len(best))}
     if ceiling is not None:
-        figures["own_ceiling"] = bit_rate(ceiling.values(ceiling.best))[0]
+        figures["own_ceiling"] = bit_rate(ceiling.values(ceiling.best))
     return Row(
         case=_name(settings, best[0]),
         figures=figures,
-        intervals={"throughput": interval} if interval else {},
         group="Best",
         remark="; ".join([f"can't be told from it: {names}"] * (len(best) > 1) + [LIMITED] * limited),
     )
@@ -160,7 +154,7 @@ def _best_row(
 
 def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome]) -> list[Row]:
     """Over the message sizes of which every set-up was measured."""
-    if not settings.factors or len(settings.setups()) < 2:
+    if not settings.factor or len(settings.setups()) < 2:
         return []
     setups = settings.setups()
     shared = [
@@ -179,12 +173,16 @@ def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome])
     for effect in effects(cells):
         if effect.factor == "size":
             continue
-        ratio = Quantity(value=effect.ratio, unit="", uncertainty=(effect.upper - effect.lower) / 2)
+        ratio = Quantity(
+            value=effect.ratio,
+            unit="",
+            uncertainty=(effect.upper - effect.lower) / 2,
+            interval=Interval(lower=effect.lower, upper=effect.upper),
+        )
         rows.append(
             Row(
                 case=f"{effect.factor} {effect.level} against {effect.reference}",
                 figures={"ratio_of_throughput": ratio},
-                intervals={"ratio_of_throughput": Interval(lower=effect.lower, upper=effect.upper)},
                 group="Factor",
                 remark="" if effect.told else "can't be told apart",
             )
@@ -207,12 +205,10 @@ def _ceiling_rows(settings: StreamSettings, outcomes: Sequence[CellOutcome], cei
     rows = []
     for one in outcomes:
         if one.path == "bare" and one.values:
-            figure, interval = bit_rate(one.values)
             rows.append(
                 Row(
                     case=_name(settings, one.cell),
-                    figures={"throughput": figure, "runs": _count(len(one.values))},
-                    intervals={"throughput": interval} if interval else {},
+                    figures={"throughput": bit_rate(one.values), "runs": _count(len(one.values))},
                     at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
                     group="Own ceiling",
                     remark="the machine's own limit" if ceiling and ceiling.best == one.cell else "",
@@ -225,19 +221,16 @@ def _iperf3_rows(checks: Sequence[Mapping[str, Any]], measured: Mapping[Cell, Ce
     if not checks:
         return []
     cell = Cell(int(checks[0]["setup"]), int(checks[0]["message_bytes"]))
-    theirs, their_interval = bit_rate([float(check["bps"]) for check in checks])
+    theirs = bit_rate([float(check["bps"]) for check in checks])
     ours = measured[cell].values if cell in measured else []
-    figures, intervals = {"iperf3": theirs}, {"iperf3": their_interval} if their_interval else {}
+    figures = {"iperf3": theirs}
     if ours:
-        figures["keisoku"], interval = bit_rate(ours)
-        if interval:
-            intervals["keisoku"] = interval
+        figures["keisoku"] = bit_rate(ours)
         figures["ratio"] = Quantity(value=figures["keisoku"].value / theirs.value, unit="")
     return [
         Row(
             case=f"{cell.message_bytes} byte",
             figures=figures,
-            intervals=intervals,
             group="Cross-check",
             remark=f"iperf3 {checks[0].get('version', '')}, {len(checks)} runs".replace("  ", " "),
         )
@@ -262,7 +255,7 @@ def _flags(
         flags.append(Flag(name="no-ceiling", text=f"the machine's own limit is not known: {missing}"))
     unsettled = [cell for cell, one in measured.items() if not settings.rule.met(one.values)]
     if unsettled:
-        text = f"{len(unsettled)} of {len(measured)} cells did not meet the rule within {settings.most_runs} runs"
+        text = f"{len(unsettled)} of {len(measured)} cells did not meet the rule within {settings.rule.most} runs"
         flags.append(Flag(name="not-settled", text=text))
     if _shifted(measured):
         flags.append(Flag(name="shift", text="throughput of all cells changed together during the run: the host did"))
@@ -270,7 +263,7 @@ def _flags(
     if broken:
         reasons = "; ".join(sorted({error for one in outcomes for error in one.errors})[:3])
         flags.append(Flag(name="broken-trials", text=f"{broken} trials broke off and do not count: {reasons}"))
-    if facts.get("ended") is False:
+    if facts.get(ENDED) is False:
         flags.append(Flag(name="unfinished", text="the run was stopped before its end"))
     return flags
 
@@ -311,7 +304,7 @@ def _remarks(settings: StreamSettings, ceiling: Ceiling | None, facts: Mapping[s
         remarks.append(f"the kernels' own settings: {context}")
     if settings.protocol == "udp":
         remarks.append("what the receiving host dropped before its sockets is a count of all its traffic")
-    if settings.protocol == "udp" and settings.factors.get("offload"):
+    if settings.protocol == "udp" and settings.factor.get("offload"):
         remarks.append("with offload a socket counts dropped buffers, each taken for as many datagrams as came in one")
     return remarks
 

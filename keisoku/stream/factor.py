@@ -20,7 +20,7 @@ _OF_TRIAL: dict[str, tuple[str, Callable[[str], Any]]] = {
     "streams": ("streams", int),
     "direction": ("direction", str),
     "offload": ("segments", {"on": MOST_SEGMENTS, "off": 1}.__getitem__),
-    "rate": ("bps", lambda text: bit_rate("--factor rate", text)),
+    "rate": ("bps", lambda text: bit_rate("factor rate", text)),
 }
 OF_INTERFACE = ("mtu", "tso", "gso", "gro")
 """Set on the interfaces at both ends and set back afterwards."""
@@ -35,22 +35,17 @@ ONLY = {
 NAMES = (*_OF_TRIAL, *OF_INTERFACE, HOST)
 
 
-def parse_factors(texts: Sequence[str], protocol: str) -> dict[str, list[str]]:
-    """'congestion=cubic,bbr' and so on. Raises PlanError for a factor or level that there is not."""
-    found: dict[str, list[str]] = {}
-    for text in texts:
-        name, _, levels = text.partition("=")
-        values = [level.strip() for level in levels.split(",") if level.strip()]
+def check_factors(factors: Mapping[str, Sequence[str]], protocol: str) -> None:
+    """Raises PlanError for a factor or level that there is not."""
+    for name, levels in factors.items():
         if name not in NAMES:
-            raise PlanError("--factor", f"there is no factor '{name}'", f"use {', '.join(NAMES)}")
-        if name in found or len(set(values)) < max(len(values), 1):
-            raise PlanError("--factor", f"'{text}' names nothing, or something twice", "write congestion=cubic,bbr")
+            raise PlanError("factor", f"there is no factor '{name}'", f"use {', '.join(NAMES)}")
+        if not levels or not all(levels) or len(set(levels)) < len(levels):
+            raise PlanError("factor", f"{name} names no level, or one twice", "write congestion=cubic,bbr")
         if ONLY.get(name, protocol) != protocol:
-            raise PlanError("--factor", f"{protocol} has no {name}", "leave it out")
-        for level in values:
+            raise PlanError("factor", f"{protocol} has no {name}", "leave it out")
+        for level in levels:
             _check(name, level)
-        found[name] = values
-    return found
 
 
 def apply(trial: StreamTrial, setup: Mapping[str, str]) -> StreamTrial:
@@ -82,4 +77,4 @@ def _check(name: str, level: str) -> None:
         elif name != HOST:
             apply(StreamTrial(protocol="tcp", message_bytes=1), {name: level})
     except (ValidationError, ValueError, KeyError) as error:
-        raise PlanError("--factor", f"{name} cannot be '{level}'", "docs/stream.md lists the levels of each") from error
+        raise PlanError("factor", f"{name} cannot be '{level}'", "docs/stream.md lists the levels of each") from error

@@ -22,13 +22,15 @@ from keisoku.stream.flow.report import Row
 from keisoku.stream.interface_setting import InterfaceSetting
 from keisoku.stream.iperf3 import client
 from keisoku.stream.outcome import cell_outcomes
-from keisoku.stream.run import StreamRun, cells_of, trial_of
+from keisoku.stream.run import ENDED, StreamRun
 from keisoku.stream.schedule import Cell, CellSchedule
 from keisoku.stream.serve import StreamServer
 from keisoku.stream.session import StreamSession
 from keisoku.stream.settings import MEASURED, StreamSettings
 
 CHECKS = 5
+_CEILING = {"ceiling_path", "ceiling_missing"}
+"""Facts of a ceiling that was measured, or cannot be."""
 
 Told = Callable[[str], None]
 
@@ -61,7 +63,8 @@ class Path:
         setup = self.setups[cell.setup]
         session = self.session(setup)
         self._set_interfaces(session, setup)
-        return session.measure(trial_of(self._settings, cell, limited))
+        trial = self._settings.trial(self.setups[cell.setup], cell.message_bytes)
+        return session.measure(trial if limited else trial.model_copy(update={"bps": None}))
 
     def _leave(self, host: str) -> None:
         if near := self._near.pop(host, None):
@@ -80,20 +83,23 @@ class Path:
         self._set[host] = wanted
 
 
-def measure(settings: StreamSettings, place: Place, run: StreamRun, told: Told = lambda _: None) -> None:
+def greet(settings: StreamSettings) -> None:
+    """Raises EngineError if a server is not there: nobody waits minutes for the ceiling to hear that."""
+    with ExitStack() as stack:
+        path = Path(settings, settings.place, settings.port, stack)
+        for setup in path.setups:
+            path.session(setup)
+
+
+def measure_streams(settings: StreamSettings, run: StreamRun, told: Told = lambda _: None) -> None:
     """All that the settings ask for. Raises EngineError or PlanError; what was measured before is in the run."""
-    run.know(ended=False)
+    run.know(**{ENDED: False})
+    if settings.ceiling == MEASURED and not _CEILING & set(run.facts):
+        _measure_ceiling(settings, run, told)
     setups = settings.setups()
     with ExitStack() as stack:
-        # Nobody waits minutes for the ceiling to hear then that no server is there.
-        path = Path(settings, place, settings.port, stack)
-        for setup in setups:
-            path.session(setup)
-    if settings.ceiling == MEASURED:
-        _measure_ceiling(settings, run, told)
-    with ExitStack() as stack:
-        path = Path(settings, place, settings.port, stack)
-        campaign = CellSchedule(cells_of(settings, setups), settings.rule, settings.seed, settings.refinements)
+        path = Path(settings, settings.place, settings.port, stack)
+        campaign = CellSchedule(_cells(settings), settings.rule, settings.seed, settings.refine or 0)
         run.campaign("dut", campaign, path.measure, told)
         session = path.session(setups[next(iter(campaign.values)).setup])
         run.know(options=session.facts, far=session.server)
@@ -101,7 +107,12 @@ def measure(settings: StreamSettings, place: Place, run: StreamRun, told: Told =
             best = best_set(campaign.values)[0]
             told("cross-check by iperf3")
             run.know(iperf3=_check(settings, path.session(setups[best.setup]), best))
-    run.know(ended=True)
+    run.know(**{ENDED: True})
+
+
+def _cells(settings: StreamSettings) -> list[Cell]:
+    """Every set-up with every size."""
+    return [Cell(place, size) for place in range(len(settings.setups())) for size in settings.size_bytes]
 
 
 def _measure_ceiling(settings: StreamSettings, run: StreamRun, told: Told) -> None:
@@ -113,8 +124,8 @@ def _measure_ceiling(settings: StreamSettings, run: StreamRun, told: Told) -> No
         for place, setup in enumerate(settings.setups())
         if all(_is_first(settings, *level) for level in setup.items())
     ]
-    cells = [cell for cell in cells_of(settings, settings.setups()) if cell.setup in plain]
-    mtu = max((int(level) for level in settings.factors.get("mtu", ())), default=1500)
+    cells = [cell for cell in _cells(settings) if cell.setup in plain]
+    mtu = max((int(level) for level in settings.factor.get("mtu", ())), default=1500)
     with bare_server(mtu) as (lab, server), ExitStack() as stack:
         place = Place(TARGET_ADDRESS, lab.tester_namespace)
         path = Path(settings, place, server.port, stack)
@@ -126,7 +137,7 @@ def _measure_ceiling(settings: StreamSettings, run: StreamRun, told: Told) -> No
 
 def _is_first(settings: StreamSettings, name: str, level: str) -> bool:
     """Of hosts one is enough, as none of them is on the bare path."""
-    return name != HOST or level == settings.factors[name][0]
+    return name != HOST or level == settings.factor[name][0]
 
 
 @contextmanager
@@ -145,7 +156,7 @@ def bare_server(mtu: int = 1500) -> Iterator[tuple[BarePath, StreamServer]]:
 
 def _check(settings: StreamSettings, session: StreamSession, best: Cell) -> list[dict[str, Any]]:
     """iperf3 at the best cell, some times."""
-    trial = trial_of(settings, Cell(best.setup, best.message_bytes))
+    trial = settings.trial(settings.setups()[best.setup], best.message_bytes)
     found = []
     for _ in range(CHECKS):
         port = session.start_iperf3()
@@ -161,7 +172,7 @@ def earlier_ceiling(settings: StreamSettings, rows: Sequence[dict[str, Any]], ru
     """The ceiling from an earlier run whose path was bare (E5: a crossed cable), as `Ceiling.of` takes it."""
     outcomes = [one for one in cell_outcomes(rows) if one.path == "dut" and one.values]
     if not outcomes:
-        raise PlanError("--ceiling", f"{run} holds no throughput", "give the directory of a finished run")
+        raise PlanError("ceiling", f"{run} holds no throughput", "give the directory of a finished run")
     best = max(outcomes, key=lambda one: float(np.mean(one.values)))
     mine = [one for one in outcomes if one.cell.setup == best.cell.setup]
     values = [[place, one.cell.message_bytes, *one.values] for one in mine for place in range(len(settings.setups()))]

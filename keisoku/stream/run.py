@@ -1,31 +1,22 @@
-"""Carries out a campaign of streams and keeps its rows; and the answer of a run, computed again from its files.
+"""Rows of a campaign of streams on their way to the run's directory, each trial kept at once, and its facts.
 
-Rows are kept every few seconds, so that little is lost if the process is killed.
+A run that is continued replays the trials that it holds: the schedule is a function of what it was told.
 """
 
 from __future__ import annotations
 
-import json
-import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from keisoku.errors import EngineError, PlanError
-from keisoku.report.plot import Plot
+from keisoku.errors import EngineError, KeisokuError
 from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result
-from keisoku.stream.analysis import analyse as analyse_rows
 from keisoku.stream.flow.report import Row, table
-from keisoku.stream.outcome import cell_outcomes
-from keisoku.stream.plot import stream_plots
 from keisoku.stream.schedule import Cell, CellSchedule
-from keisoku.stream.settings import StreamSettings
-from keisoku.stream.trial import StreamTrial
 
 TABLE = "streams"
-FACTS = "facts.json"
-KINDS = {"tcp": "stream-tcp", "udp": "stream-udp"}
-KEEP_S = 5.0
+ENDED = "ended"
+"""Of the facts: whether the measurement came to its end."""
 _FAILURES = 3
 
 Measure = Callable[[Cell], Sequence[Row]]
@@ -33,58 +24,56 @@ Measure = Callable[[Cell], Sequence[Row]]
 
 
 class StreamRun:
-    """Rows of a run on their way to its directory."""
+    """Writes a run; trials that its directory holds already are not measured again."""
 
     def __init__(self, directory: RunDirectory) -> None:
         self._directory = directory
-        self._waiting: list[Row] = []
-        self._kept_s = time.monotonic()
+        self._held: dict[str, deque[list[Row]]] = {}
         self._number = 0
-        self.facts: dict[str, Any] = {}
+        for rows in _trials(directory):
+            self._held.setdefault(str(rows[0]["path"]), deque()).append(rows)
+            self._number = int(rows[0]["number"]) + 1
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is known so far besides the rows."""
+        return self._directory.facts
+
+    def know(self, **facts: Any) -> None:
+        """Keeps what is no row."""
+        self._directory.know(**facts)
 
     def campaign(
         self, path: str, campaign: CellSchedule, measure: Measure, told: Callable[[str], None] = lambda _: None
     ) -> None:
         """Measures until nothing is left; a first trial, which finds caches cold, is kept and does not count.
 
-        Raises EngineError after three trials in a row in which a stream broke.
+        Raises EngineError after three trials in a row in which a stream broke, and KeisokuError if trials that the
+        directory holds are not those of this campaign.
         """
+        held = self._held.pop(path, deque())
         first = next(iter(campaign.values))
-        self._keep(path, first, measure(first), warm_up=True)
+        if held:
+            _same(held.popleft(), first)
+        else:
+            self._keep(path, first, measure(first), warm_up=True)
         failures = 0
         while (cell := campaign.next()) is not None:
-            rows = self._keep(path, cell, measure(cell))
+            is_held = bool(held)
+            rows = _same(held.popleft(), cell) if is_held else self._keep(path, cell, measure(cell))
             errors = [str(row["error"]) for row in rows if row["error"]]
-            if errors:
-                failures += 1
-                if failures >= _FAILURES:
-                    raise EngineError(
-                        f"three trials in a row broke off ({errors[0]}); see to both hosts and measure again"
-                    )
-            else:
-                failures = 0
+            failures = failures + 1 if errors and not is_held else 0
+            if failures >= _FAILURES:
+                raise EngineError(f"three trials in a row broke off ({errors[0]}); see to both hosts and measure again")
+            if not errors:
                 campaign.tell(cell, total_bps(rows))
-                told(f"{path}: at least {campaign.left()} trials are left")
-        self.flush()
-
-    def know(self, **facts: Any) -> None:
-        """Keeps what is no row."""
-        self.facts |= facts
-        self._directory.write_text(FACTS, json.dumps(self.facts, indent=1, default=str) + "\n")
-
-    def flush(self) -> None:
-        """Keeps what waits."""
-        if self._waiting:
-            self._directory.append(TABLE, table(self._waiting))
-            self._waiting.clear()
-        self._kept_s = time.monotonic()
+                if not is_held:
+                    told(f"{path}: at least {campaign.left()} trials are left")
 
     def _keep(self, path: str, cell: Cell, rows: Sequence[Row], warm_up: bool = False) -> Sequence[Row]:
         place = {"number": self._number, "path": path, "setup": cell.setup, "warm_up": warm_up}
         self._number += 1
-        self._waiting += [{**row, **place} for row in rows]
-        if time.monotonic() - self._kept_s > KEEP_S:
-            self.flush()
+        self._directory.append(TABLE, table([{**row, **place} for row in rows]))
         return rows
 
 
@@ -93,27 +82,20 @@ def total_bps(rows: Sequence[Row]) -> float:
     return float(sum(8e9 * row["settled_bytes"] / row["settled_ns"] for row in rows if row["settled_ns"] > 0))
 
 
-def cells_of(settings: StreamSettings, setups: Sequence[dict[str, str]]) -> list[Cell]:
-    """Every set-up with every size."""
-    return [Cell(place, size) for place in range(len(setups)) for size in settings.sizes]
+def _trials(directory: RunDirectory) -> list[list[Row]]:
+    """Rows of each trial that is kept, in the order in which they were measured."""
+    found: dict[int, list[Row]] = {}
+    for part in directory.batches(TABLE):
+        for row in part.to_pylist():
+            found.setdefault(row["number"], []).append(row)
+    return list(found.values())
 
 
-def trial_of(settings: StreamSettings, cell: Cell, limited: bool = True) -> StreamTrial:
-    """Of a cell; without its rate if not `limited`. Raises PlanError for what cannot be."""
-    try:
-        trial = settings.trial(settings.setups()[cell.setup], cell.message_bytes)
-    except ValueError as error:
-        raise PlanError("streams", f"a trial cannot be: {error}", "see docs/stream.md for the limits") from error
-    return trial if limited else trial.model_copy(update={"bps": None})
-
-
-def analyse(directory: RunDirectory) -> tuple[Result, list[Plot]]:
-    """From a run's files alone, finished or not. Raises PlanError if they hold nothing."""
-    settings = StreamSettings.model_validate(directory.plan)
-    try:
-        facts = json.loads((directory.path / FACTS).read_bytes())
-    except (OSError, ValueError):
-        facts = {}
-    outcomes = cell_outcomes(directory.rows(TABLE).to_pylist())
-    observation, found = analyse_rows(settings, outcomes, facts)
-    return observation, stream_plots(settings, outcomes, found)
+def _same(rows: Sequence[Row], cell: Cell) -> Sequence[Row]:
+    """The rows, if they are of that cell."""
+    if (rows[0]["setup"], rows[0]["message_bytes"]) != (cell.setup, cell.message_bytes):
+        raise KeisokuError(
+            f"run: trial {rows[0]['number']} was of {rows[0]['message_bytes']} byte, and this version would have"
+            f" measured {cell.message_bytes} byte; continue it with the version that began it"
+        )
+    return rows

@@ -1,75 +1,135 @@
-"""What a measurement of streams is told, with its limits. It is kept as the run's settings.toml."""
+"""What a measurement of streams is told, with its limits. It is kept as the run's plan."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Annotated, ClassVar, Literal
 
+from pydantic import AfterValidator, Field, model_validator
+
+from keisoku.errors import PlanError
+from keisoku.host.place import Place
+from keisoku.run.settings import RunSettings, argument
 from keisoku.stream.confidence import Confidence
-from keisoku.stream.factor import apply
+from keisoku.stream.factor import apply, check_factors
 from keisoku.stream.factorial import setups
 from keisoku.stream.session import PORT
-from keisoku.stream.trial import Directions, Protocol, StreamTrial
+from keisoku.stream.trial import MOST_MESSAGE_BYTES, MOST_S, MOST_STREAMS, Directions, Protocol, StreamTrial
 
-CEILING_RUNS = 5
+CEILING_REPETITIONS = 5
 """Of each cell on the bare path at most: it is a limit to be told, not a result."""
 MEASURED, NONE = "measured", "none"
+REFINE = 2
+_WARM_UP_S, _WARM_UP_SHARE = 0.2, 0.25
+
+MessageBytes = Annotated[int, Field(ge=1, le=MOST_MESSAGE_BYTES)]
 
 
-class StreamSettings(BaseModel):
+def _ascending(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(set(sizes)))
+
+
+class StreamSettings(RunSettings):
     """Of one measurement between two ends."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    protocol: ClassVar[Protocol]
+    sweep_factor: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """What a sweep compares if nothing else is asked for."""
 
-    protocol: Protocol
-    host: str
-    """Name or address of the other end, where 'keisoku stream serve' runs."""
+    host: str = argument()
+    """Name or address of the other end, where 'keisoku stream serve' runs; HOST@NAMESPACE measures from a namespace."""
     port: int = Field(PORT, ge=1, le=65535)
-    sizes: tuple[int, ...] = Field(min_length=1)
-    """Bytes of a message."""
-    refinements: int = Field(2, ge=0, le=5)
-    """How often sizes around the best ones are added."""
-    streams: int = Field(1, ge=1)
+    """TCP port of the server."""
+    size_bytes: Annotated[tuple[MessageBytes, ...], AfterValidator(_ascending)] = ()
+    """Sizes of the messages (default: a sweep)."""
+    refine: int | None = Field(None, ge=0, le=5)
+    """How many times sizes around the best ones are added (default: 2 for a sweep, 0 for sizes that are given)."""
+    streams: int = Field(1, ge=1, le=MOST_STREAMS)
+    """Number of streams in each direction."""
     direction: Directions = "forward"
-    duration_s: float = Field(1.0, gt=0)
-    warm_up_s: float = Field(0.2, ge=0)
-    bps: float | None = Field(None, gt=0)
-    """Of each stream."""
-    factors: dict[str, list[str]] = Field(default_factory=dict)
-    """Levels by name; every combination is measured."""
-    level: float = Field(0.99, gt=0, lt=1)
-    half_width: float = Field(0.025, gt=0)
-    least_runs: int = Field(3, ge=2)
-    most_runs: int = Field(30, ge=2)
+    """Direction of the streams; forward is to the server."""
+    rate_bps: float | None = Field(None, gt=0)
+    """Rate of each stream, such as 500Mb/s (default: as fast as possible)."""
+    duration_s: float = Field(1.0, gt=0, le=MOST_S)
+    """Length of each trial."""
+    factor: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Levels to compare, such as congestion=cubic,bbr; every combination of all factors is measured."""
+    confidence_percent: float = Field(99.0, gt=0, lt=100)
+    """Confidence of the interval by which it is decided how often a cell is measured."""
+    precision_percent: float = Field(2.5, gt=0)
+    """Half the width of that interval, in percent of the mean, at which a cell was measured often enough."""
+    repetitions: int = Field(3, ge=2, le=1000)
+    """Least number of trials of each cell."""
+    most_repetitions: int = Field(30, ge=2, le=1000)
+    """Greatest number of trials of each cell."""
     seed: int = 1
+    """Seed of the random order of trials."""
     ceiling: str = MEASURED
-    """'measured' on a bare path before, 'none', or the directory of an earlier run on a bare path."""
-    cross_check: bool = False
-    """By iperf3 at the best size."""
+    """This machine's own limit: 'measured' on a bare path before, 'none', or the directory of an earlier run."""
+    cross_check: Literal["iperf3"] | None = None
+    """Program by which the best cell is measured as well."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> StreamSettings:
+        check_factors(self.factor, self.protocol)
+        if "rate" in self.factor and self.rate_bps:
+            raise PlanError("rate", "the factor rate sets it already", "leave one of them out")
+        for size in self.size_bytes:
+            for setup in self.setups():
+                self.trial(setup, size)
+        return self
+
+    @property
+    def place(self) -> Place:
+        """Where the other end is, and the namespace from which it is reached."""
+        return Place.parse(self.host)
+
+    @property
+    def address(self) -> str:
+        """The other end without the namespace."""
+        return self.host.partition("@")[0]
 
     @property
     def rule(self) -> Confidence:
         """When a cell was measured often enough."""
-        return Confidence(self.level, self.half_width, self.least_runs, max(self.most_runs, self.least_runs))
+        return self._rule(max(self.most_repetitions, self.repetitions))
 
     @property
     def ceiling_rule(self) -> Confidence:
         """The same on the bare path."""
-        most = max(min(self.most_runs, CEILING_RUNS), self.least_runs)
-        return Confidence(self.level, self.half_width, self.least_runs, most)
+        return self._rule(max(min(self.most_repetitions, CEILING_REPETITIONS), self.repetitions))
 
     def setups(self) -> list[dict[str, str]]:
         """Every combination of levels; rows name them by their place here."""
-        return setups(self.factors)
+        return setups(self.factor)
 
     def trial(self, setup: dict[str, str], message_bytes: int) -> StreamTrial:
-        """Of one cell."""
+        """Of one cell. Raises PlanError for what cannot be."""
         plain = StreamTrial(
             protocol=self.protocol,
             message_bytes=message_bytes,
             streams=self.streams,
             direction=self.direction,
             duration_s=self.duration_s,
-            warm_up_s=self.warm_up_s,
-            bps=self.bps,
+            warm_up_s=min(_WARM_UP_S, _WARM_UP_SHARE * self.duration_s),
+            bps=self.rate_bps,
         )
-        return apply(plain, setup)
+        try:
+            return apply(plain, setup)
+        except ValueError as error:
+            raise PlanError("factor", f"a trial cannot be: {error}", "see docs/stream.md for the limits") from error
+
+    def _rule(self, most: int) -> Confidence:
+        return Confidence(self.confidence_percent / 100, self.precision_percent / 100, self.repetitions, most)
+
+
+class TcpSettings(StreamSettings):
+    """Of 'stream tcp'."""
+
+    protocol: ClassVar[Protocol] = "tcp"
+
+
+class UdpSettings(StreamSettings):
+    """Of 'stream udp'."""
+
+    protocol: ClassVar[Protocol] = "udp"
+    sweep_factor: ClassVar[dict[str, tuple[str, ...]]] = {"offload": ("off", "on")}

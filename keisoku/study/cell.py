@@ -1,6 +1,6 @@
 """A published figure and ours: the difference in standard errors, and whether anything explains it.
 
-Pure. Standard errors here are k = 1, as the literature prints them.
+Standard errors here are k = 1, as the literature prints them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from keisoku.run.comparison import overall_figures
 from keisoku.run.result import Result, Row
 from keisoku.study.file import Column, Study, Table, TableRow
 
-_FACTOR = {("ns", "µs"): 1e-3, ("ns", "ms"): 1e-6, ("frames/s", "kframes/s"): 1e-3}
+_FACTOR = {("ns", "µs"): 1e-3, ("ns", "ms"): 1e-6, ("frames/s", "kframes/s"): 1e-3, ("bit/s", "Mb/s"): 1e-6}
 _ROUNDING = 1e-11
 """Relative: what the arithmetic leaves of a difference that is none."""
 
@@ -133,11 +133,14 @@ def _find(result: Result, row: TableRow, column: Column) -> Quantity | None:
 
 
 def _figure(result: Result, row: TableRow, column: Column, name: str) -> Quantity | None:
-    if name.startswith(("line.", "largest")):
+    if name.startswith("line.") or name in ("largest", "largest_received"):
         return _overall(result).get(name)
     case = column.case if column.case is not None else row.case
     fitting = [
-        one for one in result.rows if row.frame_bytes in (None, one.frame_bytes) and fnmatchcase(one.case, case or "*")
+        one
+        for one in result.rows
+        if row.frame_bytes in (None, one.frame_bytes)
+        and fnmatchcase(f"{one.group}: {one.case}" if one.group else one.case, case or "*")
     ]
     return _only(fitting, row).figures.get(name) if fitting else None
 

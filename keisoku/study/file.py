@@ -60,7 +60,7 @@ class StreamStep(Settings):
     mtu: int = Field(default=1500, ge=576, le=9100)
     sizes: tuple[int, ...] = Field(min_length=1)
     """Bytes of a message."""
-    most_runs: int = Field(default=10, ge=3)
+    most_repetitions: int = Field(default=10, ge=3)
     duration_s: float = Field(default=1.0, gt=0)
 
 

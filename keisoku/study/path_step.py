@@ -1,4 +1,4 @@
-"""A step of a study that compares sources of time over a link of the lab; its answer in the form of a result.
+"""A step of a study that compares sources of time over a link of the lab, kept as a run of 'path clocks'.
 
 The link tells what it did, so every rate is set beside its truth: real packets on real clocks, but no network card.
 """
@@ -8,24 +8,17 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.host.context import host_context
 from keisoku.host.place import Place
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
 from keisoku.lab.path.truth import DirectionTruth
-from keisoku.path.sources.analysis import KIND, SourceComparisonSettings
-from keisoku.path.sources.run import analyse, measure
-from keisoku.path.train.run import TrainRun
 from keisoku.path.train.serve import Server
-from keisoku.path.train.session import TrainSession
-from keisoku.report.observation import render_observation
-from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result, Row
+from keisoku.run.result import Result
 from keisoku.study.file import PathStep
+from keisoku.study.step import run_step
+from keisoku.study.truth import with_share
 
 _QUEUE_BYTES = 600_000
 LATE_MOST = 0.1
@@ -34,7 +27,7 @@ TRIES = 3
 
 
 def measure_path(step: PathStep, path: Path) -> Result:
-    """Measures and keeps the step as a run of 'path clocks', again if the link itself says that it came late.
+    """Measures and keeps the step, again if the link itself says that it came late.
 
     The last of `TRIES` counts, however late. Raises PlanError where there can be no lab.
     """
@@ -52,39 +45,19 @@ def _measure_once(step: PathStep, path: Path) -> tuple[Result, DirectionTruth]:
         thread = threading.Thread(target=server.serve)
         thread.start()
         try:
-            settings = SourceComparisonSettings(
-                host=lab.target_address,
+            outcome = run_step(
+                "path clocks",
+                path,
+                host=f"{lab.target_address}@{lab.tester_namespace}",
                 port=server.port,
                 repetitions=step.repetitions,
                 pairs=step.pairs,
-                ip_bytes=step.ip_bytes,
+                size_bytes=step.ip_bytes,
             )
-            context = {**host_context(), **lab.context(), "started_at": datetime.now(UTC).isoformat(timespec="seconds")}
-            with TrainSession(Place(lab.target_address, lab.tester_namespace), server.port) as session:
-                directory = RunDirectory.create(path, KIND, settings.model_dump(), context)
-                run = TrainRun(directory)
-                session.keep = run.append
-                run.end(measure(session, settings, know=run.know))
             truth = lab.truth().hops[0].forward
             assert isinstance(truth, DirectionTruth)
         finally:
             server.stop()
             thread.join()
-    directory.write_text("truth.json", json.dumps(asdict(truth), indent=1) + "\n")
-    observation, plots = analyse(directory)
-    directory.finish(observation)
-    directory.write_text("report.html", render_observation(observation, directory.plan, directory.context, plots))
-    return as_result(observation, step.ip_bytes or step.mtu, 8e3 * truth.in_bytes / truth.busy_ns), truth
-
-
-def as_result(observation: Result, ip_bytes: int, true_mbps: float) -> Result:
-    """Rows whose case is 'group: name'; `of_truth` is their median in percent of what the link did, in Mb/s."""
-    rows = []
-    for row in observation.rows:
-        figures = dict(row.figures)
-        if median := figures.get("median"):
-            scale = 100 / true_mbps
-            error = None if median.uncertainty is None else median.uncertainty * scale
-            figures["of_truth"] = Quantity(value=median.value * scale, unit="%", uncertainty=error)
-        rows.append(Row(frame_bytes=ip_bytes, case=f"{row.group}: {row.name}", figures=figures))
-    return Result(method=observation.kind, rows=rows, remarks=list(observation.remarks))
+    outcome.directory.write_text("truth.json", json.dumps(asdict(truth), indent=1) + "\n")
+    return with_share(outcome.results[0], "median", 8e9 * truth.in_bytes / truth.busy_ns), truth

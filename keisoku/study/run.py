@@ -6,18 +6,14 @@ Prints nothing; the command does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from keisoku.device.calibration.store import bias_for
-from keisoku.device.plan_testbed import open_engine
-from keisoku.device.runner import Observer, run
-from keisoku.host.context import host_context
-from keisoku.report.csv import write_csv
-from keisoku.run.directory import RunDirectory
-from keisoku.run.run import Run
+from keisoku.device.runner import Observer
+from keisoku.measurement.carry_out import Outcome as RunOutcome
+from keisoku.measurement.carry_out import carry_out as carry_out_run
+from keisoku.measurement.table import DEVICE, find
 from keisoku.study.cell import Cell, cells
-from keisoku.study.file import Step, Study
+from keisoku.study.file import Study
 from keisoku.study.path_step import measure_path
 from keisoku.study.stream_step import measure_stream
 from keisoku.study.transfer_step import measure_transfer
@@ -29,14 +25,19 @@ class Outcome:
 
     study: Study
     cells: list[Cell]
-    runs: list[Run]
+    runs: list[RunOutcome]
+    """Of the steps on devices."""
     notes: list[str]
     """What was done in another way than in the experiment."""
 
 
 def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
     """Measures every step below `directory`. Raises PlanError or EngineError like any run."""
-    runs = [_measure(step, directory / f"{study.name}-{step.name}", observer) for step in study.step]
+    device = find(DEVICE)
+    runs = [
+        carry_out_run(device, step.plan, directory / f"{study.name}-{step.name}", observer=observer)
+        for step in study.step
+    ]
     results = {step.name: run.results[-1] for step, run in zip(study.step, runs, strict=True)}
     results |= {step.name: measure_path(step, directory / f"{study.name}-{step.name}") for step in study.path}
     results |= {step.name: measure_stream(step, directory / f"{study.name}-{step.name}") for step in study.stream}
@@ -50,22 +51,6 @@ def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
 
         results |= {one.name: measure_system(one, directory / f"{study.name}-{one.name}") for one in study.system}
     return Outcome(study, cells(study, results), runs, [*study.note, *_differences(study)])
-
-
-def _measure(step: Step, path: Path, observer: Observer) -> Run:
-    plan = step.plan
-    with open_engine(plan) as engine:
-        context = host_context() | engine.context()
-        context |= {
-            "calibration": None,
-            "seed": plan.seed,
-            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        directory = RunDirectory.create(path, plan, context)
-        run(plan, engine, bias_for(plan, engine), directory, observer)
-    finished = directory.run()
-    write_csv(finished, path)
-    return finished
 
 
 def _differences(study: Study) -> list[str]:

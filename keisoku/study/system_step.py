@@ -8,28 +8,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.host.context import host_context
-from keisoku.report.observation import render_observation
-from keisoku.run.directory import RunDirectory
+from keisoku.measurement.carry_out import Outcome
 from keisoku.run.result import Result, Row
 from keisoku.study.file import SystemStep
-from keisoku.system.interval_log import IntervalLog, kept_intervals
+from keisoku.study.step import run_step
+from keisoku.system.interval_log import kept_intervals
 from keisoku.system.objective import Goal
-from keisoku.system.search import analysis as limit_observation
+from keisoku.system.search.analysis import NAME
+from keisoku.system.search.asking import again
 from keisoku.system.search.limit_curve import CurvePoint, curve
-from keisoku.system.search.run import KIND, Answer, carry_out
 from keisoku.system.search.search import LimitFound
 from keisoku.system.settings import LimitSettings
-from keisoku.system.simulated.file import Timetable
+from keisoku.system.simulated.file import Timetable, write_system
 from keisoku.system.simulated.model import SystemModel, e4
-from keisoku.system.simulated.virtual import VirtualSystem
 
+_SYSTEM = "system.toml"
 LEAST_GAIN = 1.0
 """Percent over no limit below which a curve counts as having no inner maximum."""
 _CHANCE = 4.0
@@ -41,12 +39,15 @@ def measure_system(step: SystemStep, path: Path) -> Result:
     """Sweeps and searches, each kept as a run of its own; the figures of both in one row."""
     system = model(step)
     steady = replace(system, server=replace(system.server, unsteady=0.0))
-    sweep = _settings(step, sweep=step.limits, repetitions=1, interval_s=_INTERVAL_S, settle_s=_SETTLE_S)
-    directory, _ = _limit(step, steady, sweep, path)
-    points = curve(kept_intervals(directory), sweep.objective, sweep.ports)
-    _, found = _limit(step, system, _settings(step), path.with_name(f"{path.name}-search"))
+    swept = _limit(
+        step, steady, path, sweep=step.limits, repetitions=1, interval_s=_INTERVAL_S, settle_s=_SETTLE_S
+    ).directory
+    settings = LimitSettings.model_validate(swept.plan)
+    points = curve(kept_intervals(swept), settings.weighted_objective, settings.client)
+    search = _limit(step, system, path.with_name(f"{path.name}-search")).directory
+    found = again(LimitSettings.model_validate(search.plan), kept_intervals(search))
     assert isinstance(found, LimitFound)
-    return Result(method=KIND, rows=[Row(frame_bytes=step.file_bytes, figures=figures(points, found))])
+    return Result(measurement=NAME, rows=[Row(frame_bytes=step.file_bytes, figures=figures(points, found))])
 
 
 def model(step: SystemStep) -> SystemModel:
@@ -90,31 +91,20 @@ def _columns(points: list[CurvePoint]) -> tuple[list[list[float]], list[list[flo
     return [point.requests for point in points], [point.governed for point in points]
 
 
-def _settings(step: SystemStep, **more: object) -> LimitSettings:
-    return LimitSettings.model_validate(
-        {
-            "system": "E4's, simulated",
-            "ports": ("fast",),
-            "line_bps": 10e9,
-            "floor_bps": step.floor_bps,
-            "goal": Goal.SUM_REQUESTS,
-            **more,
-        }
+def _limit(step: SystemStep, system: SystemModel, path: Path, **settings: object) -> Outcome:
+    """One run of 'app limit' on this system, whose description is kept beside its rows."""
+    path.mkdir(parents=True, exist_ok=True)
+    described = path / _SYSTEM
+    write_system(described, Timetable(f"E4's, {step.name}", system))
+    return run_step(
+        NAME,
+        path,
+        system=f"sim:{described}",
+        client=["fast"],
+        floor_bps=step.floor_bps,
+        objective=Goal.SUM_REQUESTS,
+        **settings,
     )
-
-
-def _limit(step: SystemStep, system: SystemModel, settings: LimitSettings, path: Path) -> tuple[RunDirectory, Answer]:
-    """One run of 'app limit' with its page."""
-    started = {"started_at": datetime.now(UTC).isoformat(timespec="seconds")}
-    with VirtualSystem(step.name, Timetable(f"E4's, {step.name}", system), settings.seed) as virtual:
-        context = {**host_context(), **virtual.facts(), **started}
-        directory = RunDirectory.create(path, KIND, settings.model_dump(mode="json"), context)
-        with IntervalLog(directory) as log:
-            answer = carry_out(virtual, settings, log, lambda _: None)
-    observation, plots = limit_observation.analyse(directory)
-    directory.finish(observation)
-    directory.write_text("report.html", render_observation(observation, directory.plan, directory.context, plots))
-    return directory, answer
 
 
 def _simulated(value: float, unit: str) -> Quantity:

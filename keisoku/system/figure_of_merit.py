@@ -38,7 +38,7 @@ class FigureOfMerit:
 
 
 FIGURES = {
-    Goal.SUM_REQUESTS: FigureOfMerit("requests", "1/s", 1.0),
+    Goal.SUM_REQUESTS: FigureOfMerit("requests", "requests/s", 1.0),
     Goal.SUM_BYTES: FigureOfMerit("total_rate", "bit/s", 1.0),
     Goal.SUM_LOGS: FigureOfMerit("geometric_mean_rate", "bit/s", 1.0),
     Goal.WORST_P99: FigureOfMerit("worst_99_%", "ns", 1e9, less_is_better=True),

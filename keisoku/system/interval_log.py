@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from keisoku.run.directory import RunDirectory
-from keisoku.system.observation import ClientView, Result
+from keisoku.system.observation import ClientView, Observation
 from keisoku.system.search.candidate import Limit
 from keisoku.system.state import State
 
@@ -47,7 +47,7 @@ class KeptInterval:
     """The limit of the governed ports; None: none."""
     used: bool
     """False while things settled after a change of the limit: nothing was learnt from it."""
-    observation: Result
+    observation: Observation
     truth: State | None
     """Of the whole system, where somebody knew it; for scoring only."""
 
@@ -57,7 +57,9 @@ class IntervalLog:
 
     def __init__(self, directory: RunDirectory) -> None:
         self.directory = directory
-        self.intervals = 0
+        self.held = kept_intervals(directory)
+        """Intervals of the run that is continued; none in a new one."""
+        self.intervals = len(self.held)
         self._rows: list[dict[str, Any]] = []
         self._pending, self._since_s = 0, time.monotonic()
 
@@ -117,6 +119,6 @@ def _interval(rows: list[dict[str, Any]]) -> KeptInterval:
         first["why"],
         first["commanded_bps"],
         first["used"],
-        Result(first["seconds"], views, first["server_line_bps"]),
+        Observation(first["seconds"], views, first["server_line_bps"]),
         None if first["truth"] is None else State(first["truth"]),
     )

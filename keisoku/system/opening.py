@@ -17,7 +17,7 @@ def open_system(name: str, seed: int = 1) -> System:
     """The system, not yet entered. `seed` is for what is random in it. Raises PlanError for an unknown one."""
     kind, colon, rest = name.partition(":")
     if not colon or kind not in KINDS or not rest:
-        raise PlanError("--system", f"there is no system '{name}'", f"use {' or '.join(names())}")
+        raise PlanError("system", f"there is no system '{name}'", f"use {' or '.join(names())}")
     open_one: Callable[[str, int], System] = import_module(KINDS[kind]).open_system
     return open_one(rest, seed)
 

@@ -1,75 +1,125 @@
-"""What `keisoku app limit` and `keisoku app govern` are told, with its limits; kept as a run's settings.toml.
+"""What `keisoku app limit` and `keisoku app govern` are told, with its limits; kept as a run's plan.
 
-Holds no default that depends on a system: the command fills in what the system says.
+Holds no default that depends on a system: `set_up` fills in what the system says.
 """
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import TypeVar
 
+from pydantic import Field, model_validator
+
+from keisoku.errors import PlanError
+from keisoku.run.settings import RunSettings, not_an_option
 from keisoku.system.govern.governor import GovernorSettings
 from keisoku.system.objective import Goal, Objective
 from keisoku.system.search.candidate import Candidates
 from keisoku.system.search.search import SearchSettings
+from keisoku.system.system import System
+
+FLOOR = 100
+"""Part of line rate that is the lowest limit, if nothing is said."""
+BLOCKS, SWEEP_REPETITIONS = 5, 3
+_Settings = TypeVar("_Settings", bound="SystemSettings")
 
 
-class RunSettings(BaseModel):
+class SystemSettings(RunSettings):
     """Of any run on a system."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     system: str
-    ports: tuple[str, ...] = Field(min_length=1)
-    """By the client behind; the same limit is set at each."""
-    line_bps: float = Field(gt=0)
-    """Of the slowest of these ports."""
-    floor_bps: float = Field(gt=0)
-    """No limit below it is ever set."""
-    goal: Goal = Goal.SUM_LOGS
-    weights: dict[str, float] = {}
+    """The system, such as sim:e4, sim:FILE.toml or lab:system?clients=2&load=100,1000."""
+    client: tuple[str, ...] = ()
+    """Client behind the port that is limited (default: the fastest); several get the same limit."""
+    line_bps: float | None = not_an_option(None, gt=0)
+    """Line rate of the slowest of these ports."""
+    objective: Goal = Goal.SUM_LOGS
+    """What to optimise: sum_bytes, sum_requests, sum_logs or worst_p99."""
+    weight: dict[str, float] = Field(default_factory=dict)
+    """Weight of a client in the objective (default: 1)."""
     p99_s: float | None = Field(None, gt=0)
-    floors: dict[str, float] = {}
+    """Time that no client's 99th percentile should exceed."""
+    keep_bps: dict[str, float] = Field(default_factory=dict)
+    """Rate that a client should get at least."""
+    floor_bps: float | None = Field(None, gt=0)
+    """Lowest limit that is tried (default: a hundredth of the line rate)."""
     interval_s: float = Field(1.0, gt=0, le=3600)
+    """Length of one observation interval."""
     settle_s: float = Field(1.0, ge=0, le=3600)
-    """After each change of the limit, in which nothing is learnt."""
+    """Time left out after each change of the limit, until things have settled."""
     seed: int = 1
+    """Seed of every random choice."""
 
     @property
-    def objective(self) -> Objective:
-        """What is to be best. Raises PlanError for weights or floors that cannot be."""
-        return Objective(self.goal, self.weights, self.p99_s, self.floors)
+    def weighted_objective(self) -> Objective:
+        """What is optimised, with weights and constraints. Raises PlanError for weights or rates that cannot be."""
+        return Objective(self.objective, self.weight, self.p99_s, self.keep_bps)
+
+    @property
+    def line_rate_bps(self) -> float:
+        """Of the slowest of the limited ports, once it is filled in."""
+        if self.line_bps is None:
+            raise ValueError("the system has not been asked for its line rate")
+        return self.line_bps
 
     @property
     def candidates(self) -> Candidates:
         """The limits that may be set. Raises PlanError if there are none."""
-        return Candidates(self.floor_bps, self.line_bps)
+        return self.candidates_of(Candidates.count)
+
+    def candidates_of(self, count: int) -> Candidates:
+        """So many limits from the floor to line rate. Raises PlanError if there are none."""
+        return Candidates(self.floor_bps or self.line_rate_bps / FLOOR, self.line_rate_bps, count)
 
 
-class LimitSettings(RunSettings):
+class LimitSettings(SystemSettings):
     """Of a search, or of a sweep."""
 
     budget: int = Field(24, ge=5, le=1000)
-    """Evaluations, at most, before the confirmation."""
-    blocks: int = Field(5, ge=2, le=100)
-    """Of four evaluations each, to confirm."""
+    """Greatest number of evaluations of the search, before the confirmation."""
     sweep: int = Field(0, ge=0, le=1000)
-    """Limits of a sweep; 0: search."""
-    repetitions: int = Field(3, ge=1, le=1000)
-    """Of each limit of a sweep."""
+    """Number of limits that are evaluated in place of a search."""
+    repetitions: int | None = Field(None, ge=1, le=1000)
+    """Blocks of four evaluations that confirm a limit (default: 5), or evaluations of each limit of a sweep (3)."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> LimitSettings:
+        if self.repetitions == 1 and not self.sweep:
+            raise PlanError("repetitions", "one block cannot confirm a gain", "give two or more")
+        return self
+
+    @property
+    def times(self) -> int:
+        """Repetitions, with what holds if nothing is said."""
+        return self.repetitions or (SWEEP_REPETITIONS if self.sweep else BLOCKS)
 
     @property
     def search(self) -> SearchSettings:
         """For the search."""
-        return SearchSettings(budget=self.budget, blocks=self.blocks, seed=self.seed)
+        return SearchSettings(budget=self.budget, blocks=self.times, seed=self.seed)
 
 
-class GovernSettings(RunSettings):
+class GovernSettings(SystemSettings):
     """Of a governor."""
 
-    for_s: float | None = Field(None, gt=0)
-    """How long it governs; None: until it is stopped."""
+    duration_s: float | None = Field(None, gt=0)
+    """How long it governs (default: until it is interrupted)."""
 
     @property
     def governor(self) -> GovernorSettings:
         """In intervals: whatever the settling takes, a whole number of them."""
         return GovernorSettings(settle=-int(-self.settle_s // self.interval_s))
+
+
+def filled_in(settings: _Settings, system: System) -> _Settings:
+    """With what the system says. Raises PlanError for clients that it does not have, and for limits that cannot be."""
+    ports = system.ports
+    clients = tuple(dict.fromkeys(settings.client)) or (max(ports, key=lambda name: ports[name]),)
+    for field, names in (("client", clients), ("weight", settings.weight), ("keep_bps", settings.keep_bps)):
+        if unknown := [name for name in names if name not in ports]:
+            raise PlanError(field, f"no port leads to '{unknown[0]}'", f"use {', '.join(ports)}")
+    line_bps = settings.line_bps or min(ports[name] for name in clients)
+    floor_bps = settings.floor_bps or line_bps / FLOOR
+    filled = settings.model_copy(update={"client": clients, "line_bps": line_bps, "floor_bps": floor_bps})
+    # What these refuse is refused before anything is set.
+    filled.weighted_objective, filled.candidates  # noqa: B018
+    return filled

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.alone]
 PATIENCE_S = 60
 RESTORED_S = 5
 SYSTEM = "lab:system?rates=none,20M&file=10k&load=2,2"
-SEARCH = ["--port", "client1", "--objective", "sum_bytes", "--floor", "5M", "--interval", "0.2s", "--settle", "0.1s"]
+SEARCH = ["--client", "client1", "--objective", "sum_bytes", "--floor", "5M", "--interval", "0.2s", "--settle", "0.1s"]
 
 
 def limited(child: Child) -> str:

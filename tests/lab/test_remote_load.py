@@ -24,7 +24,7 @@ from keisoku.host.program import Program
 from keisoku.lab.system.lab import SystemLab
 from keisoku.lab.system.shape import ServedFile, SystemShape
 from keisoku.run.directory import RunDirectory
-from keisoku.system.load.run import RUNS
+from keisoku.system.load.rows import RUNS
 
 SSHD = Program("sshd", "openssh-server")
 SSH = Program("ssh", "openssh-client")
@@ -145,8 +145,8 @@ def test_hosts_load_together_and_tell(hosts: Hosts, client: str, tmp_path: Path)
         hosts.start(f"--with={client}", "--requests=200", "--repetitions=1", "--timeout=60s", "--json", folder=tmp_path)
     )
     assert ended.code == 0, ended.stderr
-    told = json.loads(ended.stdout)
-    assert [row["name"] for row in told["rows"]] == [
+    (told,) = json.loads(ended.stdout)["results"]
+    assert [row["case"] for row in told["rows"]] == [
         f"{who} connections" for who in ("client1, 10", "client2, 10", "all, 20")
     ]
     assert not [flag for flag in told["flags"] if flag["name"] == "failed-requests"]

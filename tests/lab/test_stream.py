@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from support.command_line import journal_of, keisoku
 
-from keisoku.errors import EngineError
+from keisoku.errors import EngineError, KeisokuError
 from keisoku.host.namespace import Namespace
 from keisoku.host.place import Place
 from keisoku.host.two_ended.control import ControlError
@@ -27,17 +27,19 @@ from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
 from keisoku.lab.system import ftp_server
 from keisoku.lab.system.ftp_server import FtpServer
+from keisoku.measurement.carry_out import carry_out, resume
+from keisoku.measurement.table import find
 from keisoku.path.train.serve import Server
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
-from keisoku.stream.file.run import KIND, analyse
 from keisoku.stream.file.settings import FileSettings
-from keisoku.stream.file.transfer import FileTransfer, transfer
 from keisoku.stream.interface_setting import InterfaceSetting
 from keisoku.stream.iperf3 import client
 from keisoku.stream.measure import bare_server
+from keisoku.stream.run import TABLE
 from keisoku.stream.serve import StreamServer
 from keisoku.stream.session import StreamSession
+from keisoku.stream.settings import NONE, TcpSettings
 from keisoku.stream.trial import StreamTrial
 
 pytestmark = pytest.mark.lab
@@ -181,20 +183,60 @@ def test_servers_of_another_kind_are_told_apart() -> None:
 def test_the_command_measures_its_ceiling_first_and_analyses_again(tmp_path: Path) -> None:
     with bare_server() as (lab, server):
         host = f"{TARGET_ADDRESS}@{lab.tester_namespace}"
-        common = ("--sizes", "4096,65536", "--time", "0.1s", "--most-runs", "3", "--out", "run", "--json")
+        common = ("--size", "4096,65536", "--duration", "0.1s", "--most-repetitions", "3", "--out", "run", "--json")
         done = keisoku("stream", "tcp", host, "--port", str(server.port), *common, cwd=tmp_path)
-    found = json.loads(done.stdout)
+    (found,) = json.loads(done.stdout)["results"]
     groups = [row["group"] for row in found["rows"]]
     assert groups.count("Message") == groups.count("Own ceiling") == 2 and "Best" in groups
-    again = keisoku("stream", "analyse", "run", "--json", cwd=tmp_path)
-    assert json.loads(again.stdout)["rows"] == found["rows"]
+    again = keisoku("analyse", "run", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["results"] == [found]
     assert "Own ceiling" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_a_criterion_on_the_best_size_decides_the_exit_code(tmp_path: Path) -> None:
+    with bare_server() as (lab, server):
+        host = f"{TARGET_ADDRESS}@{lab.tester_namespace}"
+        quick = ("--port", str(server.port), "--size", "65536", "--duration", "0.1s", "--most-repetitions", "3")
+        for number, criterion in enumerate(("throughput[best] > 1 kb/s", "throughput[best] > 1000000 Gb/s")):
+            more = ("--ceiling", "none", "--require", criterion, "--out", str(number))
+            done = keisoku("stream", "tcp", host, *quick, *more, cwd=tmp_path)
+            assert done.code == number, done.stderr
+    assert "MISSED" in done.stdout and keisoku("analyse", "1", cwd=tmp_path).code == 1
+
+
+def test_every_trial_is_kept_at_once_and_an_interrupted_campaign_is_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, measure = [], StreamSession.measure
+
+    def interrupted(self: StreamSession, trial: StreamTrial) -> list[dict[str, Any]]:
+        if len(done) == 4:
+            raise KeyboardInterrupt
+        done.append(trial.message_bytes)
+        return measure(self, trial)
+
+    with bare_server() as (lab, server):
+        values = {"host": f"{TARGET_ADDRESS}@{lab.tester_namespace}", "port": server.port, "size_bytes": (4096, 65536)}
+        settings = TcpSettings.model_validate(
+            {**values, "duration_s": SHORT_S, "repetitions": 3, "most_repetitions": 3, "ceiling": NONE}
+        )
+        with monkeypatch.context() as patched, pytest.raises(KeisokuError, match=r"interrupted; .*--resume"):
+            patched.setattr(StreamSession, "measure", interrupted)
+            carry_out(find("stream tcp"), settings, tmp_path / "run")
+        kept = RunDirectory.open(tmp_path / "run").rows(TABLE).to_pylist()
+        assert [row["message_bytes"] for row in kept] == done and len(done) == 4
+        (found,) = resume(tmp_path / "run").results
+    rows = RunDirectory.open(tmp_path / "run").rows(TABLE).to_pylist()
+    # A trial to warm up, then three of each of two sizes; what was kept is as it was.
+    assert rows[:4] == kept and [row["number"] for row in rows] == list(range(7))
+    assert not found.flagged("unfinished")
+    assert [row.figures["runs"].value for row in found.rows if row.group == "Message"] == [3, 3]
 
 
 def test_a_server_that_is_not_there_is_told_before_the_ceiling_is_measured(tmp_path: Path) -> None:
     with BarePath() as lab:
         place = f"{TARGET_ADDRESS}@{lab.tester_namespace}"
-        ended = keisoku("stream", "tcp", place, "--sizes", "8192", "--out", "run", cwd=tmp_path)
+        ended = keisoku("stream", "tcp", place, "--size", "8192", "--out", "run", cwd=tmp_path)
     assert ended.code and "keisoku stream serve" in ended.stderr and "bare:" not in ended.stderr
 
 
@@ -245,27 +287,24 @@ def _transfer(tmp_path: Path, source: Path, *, narrow: bool = False, ftp: bool =
             near, far, address = lab.tester_namespace, lab.target_namespace, TARGET_ADDRESS
         server = StreamServer(Place(address, far), 0, files=files)
         stack.enter_context(_serving(server))
-        values |= {"host": address, "source": str(source), "name": "came.bin", "bytes": FILE_BYTES}
+        values |= {"host": f"{address}@{near}", "port": server.port, "source": str(source), "name": "came.bin"}
         if ftp:
             stack.enter_context(FtpServer(Namespace(far), files))
             values |= {"over": "ftp", "ftp_directory": "files"}
-        settings = FileSettings.model_validate(values)
-        directory = RunDirectory.create(tmp_path / "run", KIND, settings.model_dump(), {})
-        session = stack.enter_context(StreamSession(Place(address, near), server.port))
-        transfer(FileTransfer(session, settings, ""), settings, directory)
+        outcome = carry_out(find("stream file"), FileSettings.model_validate(values), tmp_path / "run")
     # What was not kept goes when the server notices that the client is gone, before it ends.
     came = hashlib.sha256((files / "came.bin").read_bytes()).digest()
     assert came == hashlib.sha256(source.read_bytes()).digest()
-    return analyse(directory)[0]
+    return outcome.results[0]
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize(
     ("values", "narrow", "stage"),
     [
-        ({"source_bps": SLOW_BPS}, False, "source"),
+        ({"limit_source_bps": SLOW_BPS}, False, "source"),
         ({}, True, "network"),
-        ({"sink_bps": SLOW_BPS}, False, "destination"),
+        ({"limit_sink_bps": SLOW_BPS}, False, "destination"),
     ],
 )
 def test_the_stage_that_is_throttled_is_the_bottleneck(
@@ -277,7 +316,7 @@ def test_the_stage_that_is_throttled_is_the_bottleneck(
 
 @pytest.mark.skipif(not ftp_server.installed(), reason="there is no vsftpd here")
 def test_a_real_ftp_server_carries_a_file_bit_for_bit(tmp_path: Path, source: Path) -> None:
-    found = _transfer(tmp_path, source, ftp=True, least_runs=2, most_runs=2)
+    found = _transfer(tmp_path, source, ftp=True, repetitions=2, most_repetitions=2)
     assert "agree in 2 of 2 transfers" in str(found.remarks)
 
 

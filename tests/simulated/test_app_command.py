@@ -1,4 +1,4 @@
-"""`keisoku app` on simulated systems: what is found, kept, computed again, and refused in a sentence."""
+"""`keisoku app` on simulated systems: what is found, kept, computed again, continued, and refused in a sentence."""
 
 import json
 import subprocess
@@ -9,27 +9,39 @@ from click.testing import CliRunner
 
 from keisoku.cli.main import keisoku
 from keisoku.errors import KeisokuError
+from keisoku.measurement.carry_out import carry_out, resume
+from keisoku.measurement.table import find
 from keisoku.run.directory import RunDirectory
 from keisoku.system.interval_log import kept_intervals
-from keisoku.system.search.run import again
-from keisoku.system.settings import LimitSettings
+from keisoku.system.search.asking import again, evaluations
+from keisoku.system.settings import GovernSettings, LimitSettings
+from keisoku.system.simulated.virtual import VirtualSystem
 
 E4 = ["--system", "sim:e4", "--objective", "sum_requests", "--floor", "100M"]
 
 
+def command(*words):
+    return CliRunner().invoke(keisoku, list(map(str, words)), catch_exceptions=False)
+
+
 def run(*words):
-    return CliRunner().invoke(keisoku, ["app", *map(str, words)], catch_exceptions=False)
+    return command("app", *words)
 
 
-def rows(observation, group):
-    return {row["name"]: row for row in observation["rows"] if row["group"] == group}
+def result(done):
+    (found,) = json.loads(done.stdout)["results"]
+    return found
+
+
+def rows(found, group):
+    return {row["case"]: row for row in found["rows"] if row["group"] == group}
 
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory):
     out = tmp_path_factory.mktemp("app") / "run"
-    found = run("limit", *E4, "--budget", 14, "--blocks", 2, "--seed", 3, "--json", "--out", out)
-    return out, json.loads(found.stdout)
+    found = run("limit", *E4, "--budget", 14, "--repetitions", 2, "--seed", 3, "--json", "--out", out)
+    return out, result(found)
 
 
 def test_limit_of_e4_is_found_confirmed_and_shown(searched):
@@ -46,15 +58,61 @@ def test_limit_of_e4_is_found_confirmed_and_shown(searched):
 
 def test_analysis_again_gives_the_same(searched):
     out, found = searched
-    assert json.loads(run("analyse", out, "--json").stdout) == found
+    assert result(command("analyse", out, "--json")) == found
+
+
+def test_a_criterion_on_the_gain_decides_the_exit_code(searched, tmp_path):
+    words = ["limit", *E4, "--budget", 14, "--repetitions", 2, "--seed", 3]
+    done = run(*words, "--require", "gain_over_no_limit[advised] >= 5 %", "--out", tmp_path / "met")
+    assert done.exit_code == 0 and "met     gain_over_no_limit[advised] >= 5 %" in done.stdout
+    done = run(*words, "--require", "requests[no limit] > 1000000 requests/s", "--out", tmp_path / "missed")
+    assert done.exit_code == 1 and "MISSED" in done.stdout
+    # Made again from its rows, a run is judged again.
+    assert command("analyse", tmp_path / "missed").exit_code == 1
+
+
+def interrupted(monkeypatch, kind, after, *asked):
+    """Carries out a measurement that is interrupted before the observation number `after`."""
+    observe, seen = VirtualSystem.observe, []
+
+    def observed(self, seconds):
+        seen.append(seconds)
+        if len(seen) > after:
+            raise KeyboardInterrupt
+        return observe(self, seconds)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(VirtualSystem, "observe", observed)
+        return carry_out(find(kind), *asked)
+
+
+@pytest.mark.parametrize("after", [2, 30])
+def test_an_interrupted_search_is_continued_with_what_it_kept(after, monkeypatch, tmp_path):
+    settings = LimitSettings(
+        system="sim:e4", objective="sum_requests", floor_bps=100e6, budget=14, repetitions=2, seed=3
+    )
+    with pytest.raises(KeisokuError, match=r"interrupted; what was measured is kept.*--resume"):
+        interrupted(monkeypatch, "app limit", after, settings, tmp_path / "run")
+    kept = kept_intervals(RunDirectory.open(tmp_path / "run"))
+    assert len(kept) == after
+    (found,) = resume(tmp_path / "run").results
+    intervals = kept_intervals(RunDirectory.open(tmp_path / "run"))
+    assert intervals[:after] == kept and found.flagged("limit")
+    assert len(evaluations(intervals)) >= 14 and sum(one.purpose == "look" and one.used for one in intervals) == 3
+
+
+def test_a_governor_without_a_duration_ends_when_it_is_interrupted(monkeypatch, tmp_path):
+    settings = GovernSettings(system="sim:e4", objective="sum_requests", floor_bps=100e6)
+    (found,) = interrupted(monkeypatch, "app govern", 20, settings, tmp_path / "run").results
+    assert found.flagged("searching")
 
 
 def test_interrupted_run_says_so_and_shows_what_it_has(searched, tmp_path):
     out, _ = searched
     before = RunDirectory.open(out)
-    cut = RunDirectory.create(tmp_path / "cut", before.kind, before.settings, before.context)
+    cut = RunDirectory.create(tmp_path / "cut", before.measurement, before.plan, before.context)
     cut.append("intervals", before.rows("intervals").slice(0, 50))
-    found = json.loads(run("analyse", cut.path, "--json").stdout)
+    found = result(command("analyse", cut.path, "--json"))
     assert [flag["name"] for flag in found["flags"]] == ["interrupted"]
     assert rows(found, "Limit") and not rows(found, "Answer")
 
@@ -69,7 +127,7 @@ def test_run_of_other_settings_is_not_taken_for_this_one(searched):
 
 def test_sweep_shows_the_curve_and_names_the_limits_that_are_alike(tmp_path):
     words = ["--sweep", 17, "--repetitions", 2, "--settle", "500ms", "--json", "--out", tmp_path / "sweep"]
-    found = json.loads(run("limit", *E4, *words).stdout)
+    found = result(run("limit", *E4, *words))
     limits = rows(found, "Limit")
     assert len(limits) == 18 and list(limits)[-1] == "no limit"
     assert all(row["figures"]["evaluations"]["value"] == 2 for row in limits.values())
@@ -78,9 +136,9 @@ def test_sweep_shows_the_curve_and_names_the_limits_that_are_alike(tmp_path):
 
 
 def test_governor_finds_and_holds_and_says_why(tmp_path):
-    words = ["--for", "90s", "--json", "--out", tmp_path / "governed"]
+    words = ["--duration", "90s", "--json", "--out", tmp_path / "governed"]
     done = run("govern", *E4, *words)
-    found = json.loads(done.stdout)
+    found = result(done)
     assert "look: no limit: nothing is known" in done.stderr and "hold: " in done.stderr
     assert [flag["name"] for flag in found["flags"]] == ["held"]
     held = next(iter(rows(found, "Held from").values()))
@@ -88,17 +146,18 @@ def test_governor_finds_and_holds_and_says_why(tmp_path):
     assert set(rows(found, "Client")) == {"fast", "slow1", "slow2", "slow3", "slow4"}
     states = rows(found, "State")
     assert sum(row["figures"]["believed_for"]["value"] for row in states.values()) == pytest.approx(90e9)
-    assert json.loads(run("analyse", tmp_path / "governed", "--json").stdout) == found
+    assert result(command("analyse", tmp_path / "governed", "--json")) == found
 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
         (["--system", "sim:e5"], "no simulated system 'e5'"),
-        (["--port", "faster"], "no port leads to 'faster'"),
-        (["--objective", "luck"], "--objective: 'luck'"),
-        (["--weight", "fast"], "names no client"),
-        (["--weight", "fast=much"], "not a number"),
+        (["--client", "faster"], "no port leads to 'faster'"),
+        (["--objective", "luck"], "--objective: .*luck"),
+        (["--weight", "fast"], "'fast' has no value"),
+        (["--weight", "faster=2"], "no port leads to 'faster'"),
+        (["--weight", "fast=much"], "valid number"),
         (["--weight", "fast=-1"], "a weight is negative"),
         (["--keep", "fast=soon"], "--keep"),
         (["--floor", "20G"], "not between zero and line rate"),

@@ -65,7 +65,7 @@ def test_lsw4_has_two_chips_and_every_cell_of_table_4_3() -> None:
         ("{5–8} to {1–4}", 7_000),
         ("inside {5–8}", 13_514),
     ):
-        assert row(result, case).figures["limit"] == Quantity(value=limit, unit="byte", uncertainty=0)
+        assert row(result, case).figures["largest_frame"] == Quantity(value=limit, unit="byte", uncertainty=0)
     offset = row(result, "{1–4} to {5–8}").figures["offset"]
     # "Crossing costs about 300 ns": port 8 against port 2 is 271 ns, against port 4 is 328 ns.
     assert 271 < offset.value < 328 and covers(offset, 2067.42 - 1796.28)
@@ -73,7 +73,7 @@ def test_lsw4_has_two_chips_and_every_cell_of_table_4_3() -> None:
         figures = row(result, case).figures
         assert figures["slope"].value == pytest.approx(slope, abs=1e-5)
         assert figures["constant"].value == pytest.approx(constant, abs=0.01)
-        assert figures["limit"].value == limit
+        assert figures["largest_frame"].value == limit
         assert figures["drop"].value == pytest.approx(dropped, abs=4)
     # A bisection for each class of ways, two trials and the largest frame for every other.
     assert trials < 56 * 4 + 4 * 16 + 52 * 3 + 1
@@ -85,7 +85,7 @@ def test_noise_hides_neither_chips_nor_their_offset() -> None:
     result, _ = port_map(model, 6, trial_s=0.005, rate_fps=20_000, limits=False)
     assert result.remarks[0] == "2 groups of ports, each likely a chip of its own: {1, 3, 5}, {2, 4, 6}"
     assert covers(row(result, "{1, 3, 5} to {2, 4, 6}").figures["offset"], 300)
-    assert "limit" not in row(result, "1 to 2").figures
+    assert "largest_frame" not in row(result, "1 to 2").figures
 
 
 def test_three_chips_are_three() -> None:
@@ -98,7 +98,7 @@ def test_three_chips_are_three() -> None:
 def test_one_chip_is_one_group(jitter: str) -> None:
     result, _ = port_map("ports = 5\nmax_frame_bytes = 2000\n" + LINE + jitter, 5, rate_fps=20_000)
     assert result.remarks[0].startswith("ports {1–5} form one group")
-    assert {one.figures["limit"].value for one in result.rows} == {2000}
+    assert {one.figures["largest_frame"].value for one in result.rows} == {2000}
     assert len(result.rows) == 20
 
 
@@ -106,14 +106,14 @@ def test_a_slow_port_is_no_chip_and_a_direction_may_differ() -> None:
     slow = "[[pair]]\nfrom_ports = [1, 2, 3, 4]\nto_ports = [5]\nextra_latency_ns = 400\nmax_frame_bytes = 1600\n"
     result, _ = port_map("ports = 5\nmax_frame_bytes = 3000\n" + LINE + slow, 5)
     assert result.remarks[0].startswith("ports {1–5} form one group")
-    limits = {one.case: one.figures["limit"].value for one in result.rows}
+    limits = {one.case: one.figures["largest_frame"].value for one in result.rows}
     assert limits["2 to 5"] == 1600 and limits["5 to 2"] == 3000
 
 
 def test_ways_with_limits_of_their_own_in_one_class_are_found() -> None:
     own = "[[pair]]\nfrom_ports = [2]\nto_ports = [1]\nmax_frame_bytes = 2222\n"
     result, _ = port_map("ports = 4\nmax_frame_bytes = 9000\n" + LINE + own, 4)
-    limits = {one.case: one.figures["limit"].value for one in result.rows}
+    limits = {one.case: one.figures["largest_frame"].value for one in result.rows}
     assert limits.pop("2 to 1") == 2222
     assert set(limits.values()) == {9000}
 

@@ -69,7 +69,7 @@ def test_each_file_is_a_series_of_its_own() -> None:
         for at, trial in enumerate(trials)
         for one in trial.loads
     ]
-    groups_ = [row.group for row in load_analysis.observed(rows, {}, bulk=True)]
+    groups_ = [row.group for row in load_analysis.rows_of(rows, {}, bulk=True)]
     assert list(dict.fromkeys(groups_)) == [f"{who}, {file}" for who in ("Alone", "Together") for file in files]
 
 
@@ -106,7 +106,7 @@ def test_streams_together_are_set_beside_what_each_does_alone() -> None:
             bulk_row(3 * repetition + 2, "together", "fast", 7520 + more, 1.0),
         )
     ]
-    found = {(row.group, row.name): row.figures for row in load_analysis.observed(rows, {}, bulk=True)}
+    found = {(row.group, row.case): row.figures for row in load_analysis.rows_of(rows, {}, bulk=True)}
     assert list(found)[:2] == [("Alone", "fast, 1 stream"), ("Alone", "client1, 1 stream")]
     # Each over its own time: who ends later does not make the others slower, but that is said.
     assert found["Together", "all, 2 streams"]["received"].value == pytest.approx(8462e6)
@@ -119,7 +119,7 @@ def test_streams_together_are_set_beside_what_each_does_alone() -> None:
     assert 0 < share.uncertainty < 0.1
     assert "of_alone" not in found["Alone", "fast, 1 stream"]
     assert "of_alone" not in found["Together", "all, 2 streams"]
-    (plot,) = bulk_plots(load_analysis.observed(rows, {}, bulk=True))
+    (plot,) = bulk_plots(load_analysis.rows_of(rows, {}, bulk=True))
     assert [trace["name"] for trace in plot.traces] == ["Alone", "Together"]
     assert plot.traces[1]["x"] == ["fast", "client1", "all"]
 
@@ -147,12 +147,12 @@ def test_rates_of_all_clients_are_of_the_time_that_all_took() -> None:
         for number, client in enumerate(("client1", "client2"), 1)
     ]
     latencies = {(0, "client1"): [(0, 10, 1)], (1, "client2"): [(10, 20, 3)]}
-    found = {row.name: row.figures for row in load_analysis.observed(rows, latencies)}
+    found = {row.case: row.figures for row in load_analysis.rows_of(rows, latencies)}
     assert found["client1, 10 connections"]["requests"].value == 1000
     assert found["client2, 10 connections"]["requests"].value == 1000
     assert found["all, 20 connections"]["requests"].value == 1500
     assert found["all, 20 connections"]["received"].value == pytest.approx(1.5e6)
-    assert found["all, 20 connections"]["p50"].value == pytest.approx(15e-9)
+    assert found["all, 20 connections"]["p50"].value == pytest.approx(15)
     raised = {flag.name: flag.text for flag in load_analysis.flags(rows)}
     assert set(raised) == {"failed-requests", "unsent-requests", "client-limited"}
     assert "12 timed out" in raised["failed-requests"]

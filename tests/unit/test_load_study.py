@@ -8,27 +8,28 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
 from keisoku.run.result import Result, Row
 from keisoku.study.cell import cells
-from keisoku.study.file import find_studies, parse_study
-from keisoku.study.load_step import with_truth
+from keisoku.study.file import LoadStep, find_studies, parse_study
+from keisoku.study.load_step import with_lines
 
 
-def result(case: str, mbps: float, of_alone: float | None = None) -> Row:
-    figures = {"received": Quantity(value=mbps, unit="Mb/s", uncertainty=2.0)}
+def result(group: str, case: str, mbps: float, of_alone: float | None = None) -> Row:
+    figures = {"received": Quantity(value=1e6 * mbps, unit="bit/s", uncertainty=2e6)}
     if of_alone is not None:
         figures["of_alone"] = Quantity(value=of_alone, unit="%", uncertainty=1.0)
-    return Row(frame_bytes=1500, case=case, figures=figures)
+    return Row(group=group, case=case, figures=figures)
 
 
 def measured(slow_mbps: float, at_once: float) -> Result:
     slow = "client1+client2+client3+client4"
     rows = [
-        result("Alone: client1, 1 stream", slow_mbps),
-        result("Alone: client5, 1 stream", 3000),
-        result(f"{slow}: client1, 1 stream", slow_mbps * at_once, 100 * at_once),
-        result("Together: client1, 1 stream", slow_mbps * at_once, 100 * at_once),
-        result("Together: client5, 1 stream", 2400, 80),
+        result("Alone", "client1, 1 stream", slow_mbps),
+        result("Alone", "client5, 1 stream", 3000),
+        result(slow, "client1, 1 stream", slow_mbps * at_once, 100 * at_once),
+        result("Together", "client1, 1 stream", slow_mbps * at_once, 100 * at_once),
+        result("Together", "client5, 1 stream", 2400, 80),
     ]
-    return with_truth(Result(method="app-load", rows=rows), slow_mbps * 1e6, slow, "client5")
+    step = LoadStep(name="x", slow_bps=round(slow_mbps * 1e6 * 1514 / 1448))
+    return with_lines(Result(measurement="app load", rows=rows), step)
 
 
 def test_e4s_cells_are_found_in_what_was_measured() -> None:

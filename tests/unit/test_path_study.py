@@ -10,9 +10,9 @@ from keisoku.path.sources.analysis import ONE_PACKET, PAIRS
 from keisoku.run.result import Result, Row
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import Column, Table, TableRow, find_studies, parse_study
-from keisoku.study.path_step import as_result
 from keisoku.study.report import study_findings
 from keisoku.study.run import Outcome
+from keisoku.study.truth import with_share
 
 
 def _e2(off: float = 1.0) -> list[Cell]:
@@ -27,13 +27,12 @@ def _e2(off: float = 1.0) -> list[Cell]:
             "variance": Quantity(value=true**2 * 1e-4, unit="(Mb/s)²"),
             "coefficient_of_variation": Quantity(value=0.01, unit=""),
         }
-        rows = tuple(
+        rows = [
             Row(case=source, group=group, figures=figures)
             for group in (PAIRS, ONE_PACKET)
             for source in ("user-gettimeofday", "user-tsc", "kernel")
-        )
-        observation = Result(kind="path-clocks", title="x", rows=rows)
-        results[step.name] = as_result(observation, 1500, true)
+        ]
+        results[step.name] = with_share(Result(measurement="path clocks", rows=rows), "median", step.rate_bps)
     return cells(study, results)
 
 

@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisoku.errors import PlanError
+from keisoku.measurement.carry_out import findings_of
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 from keisoku.stream.analysis import analyse
-from keisoku.stream.factor import apply, named, of_interface, parse_factors
+from keisoku.stream.factor import apply, named, of_interface
+from keisoku.stream.file.analysis import analyse as analyse_stages
 from keisoku.stream.file.bottleneck import find_bottleneck, hindrance
-from keisoku.stream.file.run import observe
 from keisoku.stream.file.settings import NETWORK, SINK, SOURCE, WHOLE, FileSettings
 from keisoku.stream.flow.report import SCHEMA, join, table
 from keisoku.stream.outcome import cell_outcomes
-from keisoku.stream.run import KINDS, StreamRun
-from keisoku.stream.run import analyse as analyse_run
+from keisoku.stream.run import StreamRun
 from keisoku.stream.schedule import Cell
-from keisoku.stream.settings import StreamSettings
+from keisoku.stream.settings import StreamSettings, TcpSettings, UdpSettings
 from keisoku.stream.trial import StreamTrial
 
 SECOND = 1_000_000_000
@@ -32,7 +32,8 @@ GIGABIT = 1e9
 
 
 def _settings(**values: Any) -> StreamSettings:
-    return StreamSettings.model_validate({"protocol": "tcp", "host": "h", "sizes": (1000,), **values})
+    kind = UdpSettings if values.pop("protocol", "tcp") == "udp" else TcpSettings
+    return kind.model_validate({"host": "h", "size_bytes": (1000,), **values})
 
 
 def _row(number: int, bps: float, path: str = "dut", size: int = 1000, **values: Any) -> dict[str, Any]:
@@ -79,12 +80,12 @@ def test_throughput_and_cost_are_of_what_was_moved() -> None:
 def test_a_path_as_fast_as_the_machine_is_marked_and_a_slower_one_is_not() -> None:
     rows = _runs(GIGABIT, "bare", 1000, 0) + _runs(5 * GIGABIT, "bare", 64_000, 10)
     near = _runs(0.97 * GIGABIT, "dut", 1000, 20) + _runs(2 * GIGABIT, "dut", 64_000, 30)
-    found = _observed(rows + near, _settings(sizes=(1000, 64_000)))
-    said = {row.name: row.remark for row in found.rows if row.group == "Message"}
+    found = _observed(rows + near, _settings(size_bytes=(1000, 64_000)))
+    said = {row.case: row.remark for row in found.rows if row.group == "Message"}
     assert "limited by the tester" in said["1000 byte"] and "limited by the tester" not in said["64000 byte"]
     assert not found.flagged("tester-limited")
     limit = next(row for row in found.rows if row.group == "Own ceiling" and row.remark)
-    assert limit.name == "64000 byte"
+    assert limit.case == "64000 byte"
     assert _observed(rows + _runs(4.9 * GIGABIT, "dut", 64_000, 20), _settings()).flagged("tester-limited")
 
 
@@ -135,7 +136,7 @@ def test_losses_of_the_socket_are_told_from_those_of_the_network() -> None:
     found = _observed([_udp(10_000, 1000, 400, 9000, 1)] * 1, _settings(protocol="udp"))
     figures = next(row for row in found.rows if row.group == "Message").figures
     assert figures["of_those_in_network"].value == 600 and figures["of_those_in_network"].uncertainty == 0
-    assert figures["offered"].value == figures["received"].value + figures["lost"].value
+    assert figures["offered"].value == figures["received"].value + figures["lost_datagrams"].value
     assert figures["reordered"].value == 3
 
 
@@ -158,24 +159,25 @@ def test_reports_of_both_ends_make_a_row_for_each_stream() -> None:
     assert table([{**row, **place} for row in rows]).num_rows == 4
 
 
-def test_factors_are_parsed_applied_and_refused() -> None:
-    factors = parse_factors(["congestion=cubic,bbr", "mtu=1500,9000", "buffer=65536"], "tcp")
-    assert len(_settings(factors=factors).setups()) == 4
+def test_factors_are_applied_and_refused() -> None:
+    factors = {"congestion": ("cubic", "bbr"), "mtu": ("1500", "9000"), "buffer": ("65536",)}
+    assert len(_settings(factor=factors).setups()) == 4
     setup = {"congestion": "bbr", "mtu": "9000", "gro": "off", "nodelay": "on"}
     trial = apply(StreamTrial(protocol="tcp", message_bytes=1), setup)
     assert trial.congestion == "bbr" and trial.no_delay and of_interface(setup) == {"mtu": 9000, "gro": False}
     assert named(setup) == "congestion bbr, mtu 9000, gro off, nodelay on"
     for wrong in ("speed=1", "mtu=", "mtu=1500,1500", "mtu=x", "nodelay=perhaps", "offload=on", "streams=0", "mtu=7"):
-        with pytest.raises(PlanError):
-            parse_factors([wrong], "tcp")
+        name, _, levels = wrong.partition("=")
+        with pytest.raises(PlanError, match="factor"):
+            _settings(factor={name: levels.split(",")})
 
 
 def test_effects_of_factors_are_rows() -> None:
-    settings = _settings(factors={"congestion": ["cubic", "bbr"]})
+    settings = _settings(factor={"congestion": ["cubic", "bbr"]})
     rows = _runs(GIGABIT, "dut", 1000, 0) + [{**row, "setup": 1} for row in _runs(2 * GIGABIT, "dut", 1000, 10, seed=9)]
     found = _observed(rows, settings)
     (effect,) = (row for row in found.rows if row.group == "Factor")
-    assert effect.name == "congestion bbr against cubic"
+    assert effect.case == "congestion bbr against cubic"
     assert effect.figures["ratio_of_throughput"].value == pytest.approx(2, rel=0.02)
 
 
@@ -183,16 +185,16 @@ def test_a_run_is_computed_again_from_its_files_and_broken_trials_end_it(tmp_pat
     from keisoku.errors import EngineError
     from keisoku.stream.schedule import CellSchedule
 
-    settings = _settings(most_runs=4)
-    directory = RunDirectory.create(tmp_path / "run", KINDS["tcp"], settings.model_dump(), {})
+    settings = _settings(most_repetitions=4)
+    directory = RunDirectory.create(tmp_path / "run", "stream tcp", settings.plain(), {})
     run = StreamRun(directory)
     run.know(ended=False)
     values = iter([9.0, 1.0, 1.01, 0.99, 1.0, 1.0])
     run.campaign("dut", CellSchedule([Cell(0, 1000)], settings.rule, 1), lambda _: [_row(0, next(values) * GIGABIT)])
     run.know(ended=True)
-    observation, plots = analyse_run(RunDirectory.open(tmp_path / "run", KINDS["tcp"]))
-    best = next(row for row in observation.rows if row.group == "Best")
-    assert best.figures["throughput"].value == pytest.approx(GIGABIT, rel=0.01) and plots
+    found = findings_of(RunDirectory.open(tmp_path / "run", "stream tcp"))
+    best = next(row for row in found.results[0].rows if row.group == "Best")
+    assert best.figures["throughput"].value == pytest.approx(GIGABIT, rel=0.01) and found.plots
     with pytest.raises(EngineError, match="three trials in a row"):
         run.campaign("dut", CellSchedule([Cell(0, 1000)], settings.rule, 1), lambda _: [_row(0, 1.0, error="reset")])
 
@@ -209,7 +211,7 @@ def test_the_slowest_stage_is_the_bottleneck(slow: str) -> None:
     bps = _stages(*rates.values(), 0.95)
     assert find_bottleneck({stage: bps[stage] for stage in rates}).named == slow
     settings = FileSettings(host="h", source="s", name="n", bytes=1)
-    found = observe(settings, bps, [True] * 4, {"0"})
+    found = analyse_stages(settings, bps, [True] * 4, {"0"})
     assert found.flagged(f"bottleneck-{slow.split()[0]}") and not found.flagged("stages-hinder")
 
 
@@ -218,7 +220,7 @@ def test_stages_that_are_alike_are_not_named_and_hindrance_is_told() -> None:
     found = find_bottleneck({stage: bps[stage] for stage in (SOURCE, NETWORK, SINK)})
     assert found.named is None and set(found.stages) == {SOURCE, NETWORK}
     assert hindrance(bps[WHOLE], bps[SOURCE]) < 0.5
-    told = observe(FileSettings(host="h", source="s", name="n", bytes=1), bps, [True, False], {"0", "1"})
+    told = analyse_stages(FileSettings(host="h", source="s", name="n", bytes=1), bps, [True, False], {"0", "1"})
     assert told.flagged("bottleneck-not-told") and told.flagged("stages-hinder") and told.flagged("differs")
     with pytest.raises(ValueError):
         find_bottleneck({SOURCE: [1.0], NETWORK: []})

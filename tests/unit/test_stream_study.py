@@ -8,15 +8,15 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.run.result import Flag, Result, Row
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import find_studies
-from keisoku.study.stream_step import as_result, most_bps
-from keisoku.study.transfer_step import named_result
+from keisoku.study.transfer_step import with_named
+from keisoku.study.truth import most_bps, with_share
 
 
-def _rates(group: str, **bps: float) -> tuple[Row, ...]:
-    return tuple(
+def _rates(group: str, **bps: float) -> list[Row]:
+    return [
         Row(case=name, group=group, figures={"throughput": Quantity(value=value, unit="bit/s")})
         for name, value in bps.items()
-    )
+    ]
 
 
 def _e5(off: float = 1.0, named: str = "") -> list[Cell]:
@@ -26,15 +26,15 @@ def _e5(off: float = 1.0, named: str = "") -> list[Cell]:
     for step in study.stream:
         most = most_bps(step.rate_bps or 2e10, step.mtu)
         rows = _rates("Message", **{f"{size} byte": off * most for size in step.sizes})
-        observation = Result(kind="stream-tcp", title="x", rows=rows)
-        results[step.name] = as_result(observation, step.mtu, most if step.rate_bps else None)
+        result = Result(measurement="stream tcp", rows=rows)
+        results[step.name] = with_share(result, "throughput", most) if step.rate_bps else result
     for transfer in study.transfer:
         limits = {"source disk": transfer.source_bps, "destination disk": transfer.sink_bps, "network": None}
         stages = {stage: limit or 2e9 for stage, limit in limits.items()}
         slowest = named or min(stages, key=lambda stage: stages[stage])
         flag = Flag(name=f"bottleneck-{slowest.split()[0]}", text="x")
         rows = _rates("Stage", **stages, together=0.95 * min(stages.values()))
-        results[transfer.name] = named_result(Result(kind="stream-file", title="x", rows=rows, flags=(flag,)))
+        results[transfer.name] = with_named(Result(measurement="stream file", rows=rows, flags=[flag]))
     return cells(study, results)
 
 

@@ -6,9 +6,7 @@ import click
 
 from keisoku.cli.lazy_group import LazyGroup
 
-NAMES = ("tcp", "udp", "file", "serve", "analyse")
 
-
-@click.group("stream", cls=LazyGroup, modules={name: f"keisoku.cli.stream.{name}" for name in NAMES})
+@click.group("stream", cls=LazyGroup, measurements="stream", modules={"serve": "keisoku.cli.stream.serve"})
 def command() -> None:
     """Measures TCP and UDP streams and file transfers between two ends, and says what limits them."""

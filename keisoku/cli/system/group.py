@@ -6,9 +6,7 @@ import click
 
 from keisoku.cli.lazy_group import LazyGroup
 
-NAMES = ("load", "limit", "govern", "analyse", "client")
 
-
-@click.group("app", cls=LazyGroup, modules={name: f"keisoku.cli.system.{name}" for name in NAMES})
+@click.group("app", cls=LazyGroup, measurements="app", modules={"client": "keisoku.cli.system.client"})
 def command() -> None:
     """Measures whole systems of servers and clients, and finds the limit in the network that serves them best."""

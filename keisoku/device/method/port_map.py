@@ -241,7 +241,7 @@ def _limit_figures(ways: Sequence[_PortPair]) -> dict[str, Quantity]:
     lost = sum(record.facts.sent.offered_frames - record.facts.tracked.forwarded_frames for record in above)
     offered = sum(record.facts.sent.offered_frames for record in above)
     return {
-        "limit": Quantity(value=limit, unit="byte", uncertainty=0.0),
+        "largest_frame": Quantity(value=limit, unit="byte", uncertainty=0.0),
         "drop": Quantity(value=100 * lost / offered, unit="%", uncertainty=0.0),
     }
 

@@ -10,7 +10,7 @@ from keisoku.report import digits
 from keisoku.report.plot import Plot, hover, label
 from keisoku.run.result import Row
 
-FIGURES = {"offset": "offset", "limit": "largest frame", "latency": "latency"}
+FIGURES = {"offset": "offset", "largest_frame": "largest frame", "latency": "latency"}
 """A matrix each, as the reader may choose."""
 _CELL_PX, _MARGIN_PX = 36, 150
 

@@ -136,6 +136,6 @@ def _port_map(device: Device) -> str:
     for row in result.rows:
         if row.trial is None and "offset" in row.figures:
             said += f" From {row.case} a frame takes {digits.value_text(row.figures['offset'])} longer"
-            limit = row.figures.get("limit")
+            limit = row.figures.get("largest_frame")
             said += f", and has {digits.value_text(limit)} at most." if limit else "."
     return said

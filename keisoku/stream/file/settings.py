@@ -1,40 +1,73 @@
-"""What the transfer of a file is told, with its limits. It is kept as the run's settings.toml, without passwords."""
+"""What the transfer of a file is told, with its limits. It is kept as the run's plan, without passwords."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, model_validator
 
+from keisoku.errors import PlanError
+from keisoku.host.place import Place
+from keisoku.run.settings import RunSettings, argument, not_an_option
 from keisoku.stream.session import PORT
 
 Over = Literal["keisoku", "ftp"]
 SOURCE, NETWORK, SINK, WHOLE = "source disk", "network", "destination disk", "together"
 STAGES = (SOURCE, NETWORK, SINK)
+PASSWORD = "KEISOKU_FTP_PASSWORD"
+"""Variable of the environment that holds the password, if the settings hold none."""
 
 
-class FileSettings(BaseModel):
+class FileSettings(RunSettings):
     """Of one transfer, which is repeated."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    host: str
+    source: str = argument()
+    """File that is transferred."""
+    host: str = argument()
+    """Name or address of the other end, where 'keisoku stream serve' runs; HOST@NAMESPACE sends from a namespace."""
     port: int = Field(PORT, ge=1, le=65535)
-    """TCP port of 'keisoku stream serve' there."""
-    source: str
-    name: str = Field(pattern=r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
-    """Of the file that is made there, in the server's directory."""
-    bytes: int = Field(gt=0)
+    """TCP port of the server."""
+    name: str = Field("", pattern=r"([A-Za-z0-9_][A-Za-z0-9._-]{0,199})?")
+    """Name of the file that is made in the server's directory (default: that of SOURCE)."""
+    bytes: int = not_an_option(0, ge=0)
+    """Size of the file."""
     over: Over = "keisoku"
+    """Protocol of the transfer."""
     direct: bool = False
-    """Disks are read and written past the kernel's cache (O_DIRECT)."""
-    source_bps: float | None = Field(None, gt=0)
-    """The source is held back to that, as if its disk was so slow."""
-    sink_bps: float | None = Field(None, gt=0)
-    least_runs: int = Field(3, ge=2)
-    most_runs: int = Field(10, ge=2)
+    """Read and write past the kernel's cache (O_DIRECT)."""
+    limit_source_bps: float | None = Field(None, gt=0)
+    """Rate to which the source is held back, as if its disk was that slow."""
+    limit_sink_bps: float | None = Field(None, gt=0)
+    """Rate to which the destination is held back."""
+    repetitions: int = Field(3, ge=2, le=1000)
+    """Least number of measurements of each stage."""
+    most_repetitions: int = Field(10, ge=2, le=1000)
+    """Greatest number of measurements of each stage."""
     seed: int = 1
+    """Seed of the random order of stages."""
     ftp_port: int = Field(21, ge=1, le=65535)
+    """TCP port of the FTP server."""
     ftp_user: str = "anonymous"
+    """User of the FTP server."""
+    ftp_password: str = Field("", exclude=True, repr=False)
+    """Password of that user (default: KEISOKU_FTP_PASSWORD of the environment); it is never kept."""
     ftp_directory: str = "."
-    """The server's directory as the FTP server names it."""
+    """The server's directory of '--files' as the FTP server names it."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> FileSettings:
+        if self.over == "ftp" and self.limit_sink_bps is not None:
+            raise PlanError(
+                "limit_sink_bps", "the FTP server writes by itself", "use its own limit, or transfer over keisoku"
+            )
+        return self
+
+    @property
+    def place(self) -> Place:
+        """Where the other end is, and the namespace from which it is reached."""
+        return Place.parse(self.host)
+
+    @property
+    def address(self) -> str:
+        """The other end without the namespace."""
+        return self.host.partition("@")[0]

@@ -36,11 +36,11 @@ Told = Callable[[str], None]
 class FileTransfer:
     """Between this host and where `session` leads. Raises EngineError for whatever fails, with the remedy."""
 
-    def __init__(self, session: StreamSession, settings: FileSettings, password: str) -> None:
-        self._session, self._settings, self._password = session, settings, password
+    def __init__(self, session: StreamSession, settings: FileSettings) -> None:
+        self._session, self._settings = session, settings
         self._source = Path(settings.source)
         begun = {"do": "file", "name": settings.name, "bytes": settings.bytes}
-        answer, _ = session.control.ask({**begun, "direct": settings.direct, "bps": settings.sink_bps})
+        answer, _ = session.control.ask({**begun, "direct": settings.direct, "bps": settings.limit_sink_bps})
         self._part = str(answer["part"])
         self._digest = ""
 
@@ -107,19 +107,19 @@ class FileTransfer:
         self._ask("clear")
         try:
             with self._session.place.inside(lambda: _connected(self._session.remote, settings.ftp_port)) as ftp:
-                ftp.login(settings.ftp_user, self._password)
+                ftp.login(settings.ftp_user, settings.ftp_password)
                 ftp.cwd(settings.ftp_directory)
                 # Its data connection is made on the thread that asks for it.
                 self._session.place.inside(lambda: self._upload(ftp))
         except all_errors as error:
-            raise EngineError(f"FTP: {str(error).strip()}; see to the FTP server at {settings.host}") from error
+            raise EngineError(f"FTP: {str(error).strip()}; see to the FTP server at {settings.address}") from error
         self._ask("sync", _MOST_S)
 
     def _upload(self, ftp: FTP) -> None:
         ftp.storbinary(f"STOR {self._part}", _Readable(self._chunks()), CHUNK_BYTES)
 
     def _chunks(self) -> Iterator[memoryview]:
-        return read_chunks(self._source, self._settings.direct, self._settings.source_bps)
+        return read_chunks(self._source, self._settings.direct, self._settings.limit_source_bps)
 
     def _ask(self, operation: str, timeout_s: float = _STALL_S) -> dict[str, Any]:
         return self._session.control.ask({"do": "file-op", "op": operation}, timeout_s)[0]
@@ -132,7 +132,7 @@ def transfer(work: FileTransfer, settings: FileSettings, directory: RunDirectory
     """
     order = random.Random(settings.seed)
     bps: dict[str, list[float]] = {stage: [] for stage in STAGES}
-    for number in range(settings.most_runs):
+    for number in range(max(settings.repetitions, settings.most_repetitions)):
         rows = []
         # The whole comes last, so that the file which is there at the end is the one that was verified.
         for stage in [*order.sample(STAGES, len(STAGES)), WHOLE]:
@@ -144,7 +144,7 @@ def transfer(work: FileTransfer, settings: FileSettings, directory: RunDirectory
         directory.append(TABLE, pa.Table.from_pylist(rows, schema=SCHEMA))
         if not all(row["same"] for row in rows if row["stage"] == WHOLE):
             raise EngineError("the file that came differs from the one that was sent; see to both disks and memory")
-        if number + 1 >= settings.least_runs and find_bottleneck(bps).named:
+        if number + 1 >= settings.repetitions and find_bottleneck(bps).named:
             break
     work.keep()
 

@@ -1,4 +1,4 @@
-"""What a governor did and what state it believed the system to be in; computed from the intervals of its run alone.
+"""What a governor did and what state it believed the system to be in.
 
 States are inferred again from what was observed. Truth, where a system knew it, is only counted against them.
 """
@@ -12,50 +12,49 @@ from itertools import groupby
 import numpy as np
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.errors import KeisokuError
-from keisoku.report.plot import Plot
-from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Flag, Result, Row
 from keisoku.system.figure_of_merit import FIGURES
 from keisoku.system.govern.governor import Phase
 from keisoku.system.govern.inference import Inference, Inferred
-from keisoku.system.govern.plot import govern_plots
-from keisoku.system.govern.run import KIND
-from keisoku.system.interval_log import KeptInterval, kept_intervals
-from keisoku.system.search.run import limit_text
+from keisoku.system.interval_log import KeptInterval
+from keisoku.system.search.candidate import limit_text
 from keisoku.system.settings import GovernSettings
 from keisoku.system.state import State
 
+NAME = "app govern"
 HELD, STATES, CLIENTS = "Held from", "State", "Client"
 _MOST_ROWS = 50
 """Periods of holding that are shown; a day has hundreds."""
 
 
-def analyse(directory: RunDirectory) -> tuple[Result, list[Plot]]:
-    """Result and plots of a run. Raises KeisokuError if it ended within its first interval."""
-    settings = GovernSettings.model_validate(directory.plan)
-    intervals = kept_intervals(directory)
-    if not intervals:
-        raise KeisokuError(f"run: {directory.path} holds no interval; govern again")
+def believed(intervals: Sequence[KeptInterval]) -> tuple[Inference, list[Inferred]]:
+    """What is believed after all intervals, and of the whole system after each."""
     inference = Inference()
     wholes: list[Inferred] = []
     for kept in intervals:
         inference.observe(kept.observation)
         wholes.append(inference.whole)
+    return inference, wholes
+
+
+def analyse(
+    settings: GovernSettings, intervals: Sequence[KeptInterval], inference: Inference, wholes: Sequence[Inferred]
+) -> Result:
+    """`inference` and `wholes` are what `believed` gives."""
     periods = _periods(intervals, wholes, settings)
-    observation = Result(
-        kind=KIND,
-        title=f"{settings.system}: governed at {', '.join(settings.ports)} for {settings.goal.value.replace('_', ' ')}",
-        rows=(*periods[:_MOST_ROWS], *_states(intervals, wholes), *_clients(inference)),
-        flags=tuple(_flags(intervals)),
-        remarks=tuple(_remarks(intervals, wholes, len(periods))),
+    goal = settings.objective.value.replace("_", " ")
+    return Result(
+        measurement=NAME,
+        title=f"{settings.system}: governed at {', '.join(settings.client)} for {goal}",
+        rows=[*periods[:_MOST_ROWS], *_states(intervals, wholes), *_clients(inference)],
+        flags=_flags(intervals),
+        remarks=_remarks(intervals, wholes, len(periods)),
     )
-    return observation, govern_plots(intervals, [one.state for one in wholes], settings)
 
 
 def _periods(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], settings: GovernSettings) -> list[Row]:
     """A row for each time that a limit was held without interruption."""
-    merit, objective = FIGURES[settings.goal], settings.objective
+    merit, objective = FIGURES[settings.objective], settings.weighted_objective
     starts = np.concatenate([[0.0], np.cumsum([kept.observation.seconds for kept in intervals])])
     rows = []
     for key, grouped in groupby(range(len(intervals)), lambda i: (intervals[i].purpose, intervals[i].why)):

@@ -35,7 +35,7 @@ def govern_plots(intervals: Sequence[KeptInterval], states: Sequence[State], set
 
 
 def _merit(times: list[float], intervals: Sequence[KeptInterval], settings: GovernSettings, thin: str) -> Plot:
-    merit, objective = FIGURES[settings.goal], settings.objective
+    merit, objective = FIGURES[settings.objective], settings.weighted_objective
     values = [merit.value(objective.score(kept.observation)) for kept in intervals]
     divisor, unit = digits.scale(merit.unit, max(values))
     name = merit.name.replace("_", " ")

@@ -1,4 +1,4 @@
-"""What the runs of a load say: requests/s, bytes/s and latencies of each client and of all, at each concurrency. Pure.
+"""What the runs of a load say: requests/s, bytes/s and latencies of each client and of all, at each concurrency.
 
 Rates are means over repetitions, with the scatter between them as uncertainty. Percentiles are of all repetitions'
 requests together; of all clients together, of all their requests.
@@ -15,45 +15,37 @@ import numpy as np
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import expanded, standard_error_of_mean
-from keisoku.report.plot import Plot
-from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Flag, Result, Row
 from keisoku.system.load.clients import BULK, PROGRAMS
-from keisoku.system.load.plot import bulk_plots, load_plots
-from keisoku.system.load.run import KIND, LATENCIES, RUNS
 from keisoku.system.load.schedule import ALONE, TOGETHER
+from keisoku.system.load.settings import LoadSettings
 
+NAME = "app load"
 ALL = "all"
 _EVEN = 1.1
 """Times of streams that ended together differ by less."""
 PERCENTILES = (50.0, 90.0, 99.0)
-Row = Mapping[str, Any]
+Run = Mapping[str, Any]
+"""What one client of a trial saw."""
 Bucket = tuple[int, int, int]
 
 
-def analyse(directory: RunDirectory) -> tuple[Result, list[Plot]]:
-    """Result and plots of a run from its raw rows. Raises PlanError if there are none."""
-    runs = directory.rows(RUNS).to_pylist()
-    latencies: dict[tuple[int, str], list[Bucket]] = {}
-    for part in directory.batches(LATENCIES):
-        for row in part.to_pylist():
-            bucket = (row["lower_ns"], row["upper_ns"], row["count"])
-            latencies.setdefault((row["trial"], row["client"]), []).append(bucket)
-    settings = directory.plan
-    bulk = settings.get("client") in BULK
-    rows = observed(runs, latencies, bulk)
-    observation = Result(
-        kind=KIND,
-        title=f"{settings.get('target', 'load')} by {settings.get('client', 'a client')}",
-        rows=tuple(rows),
-        flags=tuple(uneven(runs) if bulk else flags(runs)),
-        remarks=tuple(_remarks(runs, settings)),
+def analyse(
+    settings: LoadSettings, runs: Sequence[Run], latencies: Mapping[tuple[int, str], Sequence[Bucket]]
+) -> Result:
+    """`latencies` by trial and client."""
+    bulk = settings.with_ in BULK
+    return Result(
+        measurement=NAME,
+        title=f"{' '.join(settings.target)} by {settings.with_}",
+        rows=rows_of(runs, latencies, bulk),
+        flags=uneven(runs) if bulk else flags(runs),
+        remarks=_remarks(runs, settings),
     )
-    return observation, bulk_plots(rows) if bulk else load_plots(rows)
 
 
-def observed(
-    runs: Sequence[Row], latencies: Mapping[tuple[int, str], Sequence[Bucket]], bulk: bool = False
+def rows_of(
+    runs: Sequence[Run], latencies: Mapping[tuple[int, str], Sequence[Bucket]], bulk: bool = False
 ) -> list[Row]:
     """A row for each pattern, concurrency and client, and one for all clients where several ran together.
 
@@ -62,10 +54,10 @@ def observed(
     found = []
     alone: dict[tuple[str, int, str], Quantity] = {}
     for (pattern, file, concurrency), of in sorted(_cells(runs).items(), key=lambda cell: _place(*cell[0])):
-        trials: dict[str, list[list[Row]]] = {}
+        trials: dict[str, list[list[Run]]] = {}
         for client in dict.fromkeys(str(run["client"]) for run in sorted(of, key=_order)):
             trials[client] = [[run] for run in of if run["client"] == client]
-        together: dict[int, list[Row]] = {}
+        together: dict[int, list[Run]] = {}
         for run in of:
             together.setdefault(int(run["trial"]), []).append(run)
         if any(len(group) > 1 for group in together.values()):
@@ -83,11 +75,10 @@ def observed(
     return found
 
 
-def _cells(runs: Sequence[Row]) -> dict[tuple[str, str, int], list[Row]]:
+def _cells(runs: Sequence[Run]) -> dict[tuple[str, str, int], list[Run]]:
     """Runs of one pattern, file ('': all by weight) and concurrency."""
-    cells: dict[tuple[str, str, int], list[Row]] = {}
+    cells: dict[tuple[str, str, int], list[Run]] = {}
     for run in runs:
-        # Runs that an earlier keisoku kept had no files to tell apart.
         place = (str(run["pattern"]), str(run.get("file") or ""), int(run["concurrency"]))
         cells.setdefault(place, []).append(run)
     return cells
@@ -109,7 +100,7 @@ def quantile(buckets: Iterable[Bucket], percent: float) -> tuple[float, float] |
     return (low + high) / 2, (high - low) / 2
 
 
-def flags(runs: Sequence[Row]) -> list[Flag]:
+def flags(runs: Sequence[Run]) -> list[Flag]:
     """What changes the meaning of the figures: failures, requests never sent, a client that was the bound itself."""
     found = []
     why: dict[str, int] = {}
@@ -131,7 +122,7 @@ def flags(runs: Sequence[Row]) -> list[Flag]:
     return found
 
 
-def uneven(runs: Sequence[Row]) -> list[Flag]:
+def uneven(runs: Sequence[Run]) -> list[Flag]:
     """Of streams that should have ended together: some still had to empty their buffers when others were done."""
     trials: dict[int, list[float]] = {}
     for run in runs:
@@ -150,20 +141,19 @@ def _row(
     title: str,
     concurrency: int,
     client: str,
-    groups: Sequence[Sequence[Row]],
+    groups: Sequence[Sequence[Run]],
     latencies: Mapping[tuple[int, str], Sequence[Bucket]],
 ) -> Row:
     seconds = [_seconds(group) for group in groups]
     requests = [sum(run["completed"] for run in group) / s for group, s in zip(groups, seconds, strict=True)]
     bits = [8 * sum(run["received_bytes"] for run in group) / s for group, s in zip(groups, seconds, strict=True)]
-    figures = {"requests": _mean(requests, "1/s"), "received": _mean(bits, "bit/s")}
+    figures = {"requests": _mean(requests, "requests/s"), "received": _mean(bits, "bit/s")}
     buckets = [b for group in groups for run in group for b in latencies.get((run["trial"], run["client"]), ())]
     for percent in PERCENTILES:
         if (found := quantile(buckets, percent)) is not None:
             each = [_own(group, latencies, percent) for group in groups]
-            scatter = _mean([one for one in each if one is not None], "s").uncertainty
-            wide = max(found[1] / 1e9, scatter or 0.0)
-            figures[f"p{percent:g}"] = Quantity(value=found[0] / 1e9, unit="s", uncertainty=wide)
+            scatter = _mean([one for one in each if one is not None], "ns").uncertainty
+            figures[f"p{percent:g}"] = Quantity(value=found[0], unit="ns", uncertainty=max(found[1], scatter or 0.0))
     figures["failed"] = Quantity(
         value=sum(run["failed"] for group in groups for run in group), unit="", uncertainty=0.0
     )
@@ -177,7 +167,7 @@ def _row(
     )
 
 
-def _bulk_row(title: str, concurrency: int, client: str, groups: Sequence[Sequence[Row]]) -> Row:
+def _bulk_row(title: str, concurrency: int, client: str, groups: Sequence[Sequence[Run]]) -> Row:
     """Bits of all clients together are the sum of their rates, each over its own time."""
     rates = [sum(8 * run["received_bytes"] / _seconds([run]) for run in group) for group in groups]
     streams = sum(run["connections"] for run in groups[0])
@@ -205,22 +195,22 @@ def _share(part: Quantity, whole: Quantity) -> Quantity:
     return Quantity(value=share, unit="%", uncertainty=share * relative)
 
 
-def _own(group: Sequence[Row], latencies: Mapping[tuple[int, str], Sequence[Bucket]], percent: float) -> float | None:
+def _own(group: Sequence[Run], latencies: Mapping[tuple[int, str], Sequence[Bucket]], percent: float) -> float | None:
     found = quantile([b for run in group for b in latencies.get((run["trial"], run["client"]), ())], percent)
-    return None if found is None else found[0] / 1e9
+    return None if found is None else found[0]
 
 
-def _seconds(group: Sequence[Row]) -> float:
+def _seconds(group: Sequence[Run]) -> float:
     """From the first client's beginning to the last one's end."""
     return max(1e-9, float(max(run["ended_ns"] for run in group) - min(run["began_ns"] for run in group)) / 1e9)
 
 
-def _busy(run: Row) -> float:
+def _busy(run: Run) -> float:
     took_ns = float(run["ended_ns"] - run["began_ns"])
     return float(run["cpu_ns"] or 0.0) / max(1.0, took_ns)
 
 
-def _order(run: Row) -> tuple[int, str]:
+def _order(run: Run) -> tuple[int, str]:
     return len(str(run["client"])), str(run["client"])
 
 
@@ -234,14 +224,13 @@ def _mean(values: Sequence[float], unit: str) -> Quantity:
     return Quantity(value=float(np.mean(values)), unit=unit, uncertainty=spread)
 
 
-def _remarks(runs: Sequence[Row], settings: Mapping[str, Any]) -> list[str]:
+def _remarks(runs: Sequence[Run], settings: LoadSettings) -> list[str]:
     said = []
-    if settings.get("per_second"):
+    if settings.rate_rps:
         said.append("Open loop: each request is timed from when it was due, whether a connection was free or not.")
-    client = str(settings.get("client"))
-    if client in PROGRAMS:
-        said.append(PROGRAMS[client].remark)
-    if client in BULK:
+    if settings.with_ in PROGRAMS:
+        said.append(PROGRAMS[settings.with_].remark)
+    if settings.with_ in BULK:
         said.append("Received is what the servers read; of all clients together it is the sum of their rates.")
     if len({run["repetition"] for run in runs}) < 2:
         said.append("One repetition has no scatter: rates are without an uncertainty.")

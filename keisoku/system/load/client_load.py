@@ -45,7 +45,7 @@ class ClientLoad:
         if not 1 <= self.connections <= MOST_CONNECTIONS:
             raise PlanError("concurrency", f"{self.connections} connections", f"give 1 to {MOST_CONNECTIONS}")
         if self.per_second is not None and not 0 < self.per_second <= 1e6:
-            raise PlanError("per-second", f"{self.per_second:g} requests/s cannot be", "give a rate above zero, to 1M")
+            raise PlanError("rate", f"{self.per_second:g} requests/s cannot be", "give a rate above zero, to 1M")
         if self.requests is None and self.seconds is None:
             raise PlanError("duration", "the load has no end", "give --duration or --requests")
         if self.requests is not None and self.requests < 1:

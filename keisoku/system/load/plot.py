@@ -17,7 +17,7 @@ def load_plots(rows: Sequence[Row]) -> list[Plot]:
     return [
         _plot(rows, "requests", "requests", "requests/s", 1.0),
         _plot(rows, "received", "received", "received, Mb/s", 1e-6),
-        _plot(rows, "latency", "p99", "99th percentile, ms", 1e3),
+        _plot(rows, "latency", "p99", "99th percentile, ms", 1e-6),
     ]
 
 
@@ -86,4 +86,4 @@ def _plot(
 
 
 def _client(row: Row) -> str:
-    return row.name.partition(",")[0]
+    return row.case.partition(",")[0]

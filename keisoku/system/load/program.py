@@ -35,4 +35,4 @@ def only_path(load: ClientLoad, program: str) -> str:
 def closed_loop(load: ClientLoad, program: str) -> None:
     """Raises PlanError for an open loop."""
     if load.per_second is not None:
-        raise PlanError("with", f"{program} asks in a closed loop only", "use --with own or oha for --per-second")
+        raise PlanError("with", f"{program} asks in a closed loop only", "use --with own or oha for --rate")

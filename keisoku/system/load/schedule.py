@@ -29,7 +29,7 @@ def groups(pattern: str, names: Sequence[str]) -> list[tuple[str, ...]]:
     some = pattern.split("+")
     if len(set(some)) < len(some) or not set(some) <= set(names):
         remedy = f"choose {ALONE}, {TOGETHER}, or some of the clients as {'+'.join(names[:2])}"
-        raise PlanError("--pattern", f"there is no '{pattern}'", remedy)
+        raise PlanError("pattern", f"there is no '{pattern}'", remedy)
     return [tuple(name for name in names if name in some)]
 
 

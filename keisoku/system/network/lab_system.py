@@ -31,8 +31,8 @@ _Value = TypeVar("_Value")
 def open_system(name: str, seed: int) -> LabSystem:
     """A lab with its load, not yet made. Raises PlanError, naming the key. Nothing in it is random by `seed`."""
     if not system_name.is_system(name):
-        raise PlanError("--system", f"there is no system 'lab:{name}'", f"use lab:{NAMES}")
-    given = system_name.pairs(name, (*system_name.KEYS, *LOADS), "--system")
+        raise PlanError("system", f"there is no system 'lab:{name}'", f"use lab:{NAMES}")
+    given = system_name.pairs(name, (*system_name.KEYS, *LOADS), "system")
     lab = SystemLab(system_name.shape_of(given))
     return LabSystem(lab, load_of(given, len(lab.shape.rates_bps)))
 

@@ -1,4 +1,4 @@
-"""What a search or sweep for a limit found, as rows, flags and remarks; computed from its run's intervals alone."""
+"""What a search or sweep for a limit found, as rows, flags and remarks."""
 
 from __future__ import annotations
 
@@ -7,63 +7,56 @@ import math
 import numpy as np
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.errors import KeisokuError
-from keisoku.report.plot import Plot
-from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Flag, Result, Row
 from keisoku.system.figure_of_merit import FIGURES
-from keisoku.system.interval_log import kept_intervals
-from keisoku.system.search.candidate import Candidates
+from keisoku.system.search.asking import Answer
+from keisoku.system.search.candidate import Candidates, limit_text
 from keisoku.system.search.gaussian_process import Beliefs
-from keisoku.system.search.limit_curve import CurvePoint, believed, curve
-from keisoku.system.search.plot import limit_plots
-from keisoku.system.search.run import KIND, Answer, again, limit_text, searched
+from keisoku.system.search.limit_curve import CurvePoint
 from keisoku.system.search.search import WORTH, LimitFound, chance_of_better
 from keisoku.system.settings import LimitSettings
 
+NAME = "app limit"
 ANSWER, LIMITS = "Answer", "Limit"
 
 
-def analyse(directory: RunDirectory) -> tuple[Result, list[Plot]]:
-    """Result and plots of a run. Raises KeisokuError if it ended before anything was evaluated."""
-    settings = LimitSettings.model_validate(directory.plan)
-    intervals = kept_intervals(directory)
-    answer, used = again(settings, intervals)
-    candidates = searched(settings, intervals)
-    if not used:
-        raise KeisokuError(f"run: {directory.path} holds no evaluation; measure again")
-    points = curve(used, settings.objective, settings.ports)
-    known = None if settings.sweep else believed(used, settings.objective, candidates, settings.seed)
-    observation = Result(
-        kind=KIND,
-        title=f"{settings.system}: limit of {', '.join(settings.ports)} for {_goal(settings)}",
-        rows=(*_answer(answer, points, known, candidates), *(_row(point, settings) for point in points)),
-        flags=tuple(_flags(answer, points, settings)),
-        remarks=tuple(_remarks(answer, settings)),
+def analyse(
+    settings: LimitSettings,
+    answer: Answer | None,
+    points: list[CurvePoint],
+    known: Beliefs | None,
+    candidates: Candidates,
+) -> Result:
+    """`points` are what was evaluated; `answer`: None if the run ended before there was one."""
+    return Result(
+        measurement=NAME,
+        title=f"{settings.system}: limit of {', '.join(settings.client)} for {_goal(settings)}",
+        rows=[*_answer(answer, points, known, candidates), *(_row(point, settings) for point in points)],
+        flags=_flags(answer, points, settings),
+        remarks=_remarks(answer, settings),
     )
-    return observation, limit_plots(points, known, candidates, settings)
 
 
 def _goal(settings: LimitSettings) -> str:
-    words = settings.goal.value.replace("_", " ")
+    words = settings.objective.value.replace("_", " ")
     bounds = [f"p99 at most {settings.p99_s:g} s"] if settings.p99_s else []
-    bounds += [f"{name} at least {floor / 1e6:g} Mb/s" for name, floor in settings.floors.items()]
+    bounds += [f"{name} at least {floor / 1e6:g} Mb/s" for name, floor in settings.keep_bps.items()]
     return f"{words}, {', '.join(bounds)}" if bounds else words
 
 
 def _row(point: CurvePoint, settings: LimitSettings) -> Row:
-    merit = FIGURES[settings.goal]
+    merit = FIGURES[settings.objective]
     others = np.subtract(point.requests, point.governed).tolist()
     figures = {
         merit.name: merit.mean(point.scores),
-        "requests": _mean(point.requests, "1/s"),
-        "limited_clients": _mean(point.governed, "1/s"),
-        "other_clients": _mean(others, "1/s"),
+        "requests": _mean(point.requests, "requests/s"),
+        "limited_clients": _mean(point.governed, "requests/s"),
+        "other_clients": _mean(others, "requests/s"),
         "forwarded": _mean(point.bps, "bit/s"),
         "evaluations": Quantity(value=len(point.scores), unit="", uncertainty=0.0),
     }
     broken = "a constraint was broken" if point.margins and float(np.mean(point.margins)) < 0 else ""
-    rate = point.limit or settings.line_bps
+    rate = point.limit or settings.line_rate_bps
     return Row(
         case=limit_text(point.limit),
         figures=figures,
@@ -122,7 +115,7 @@ def _flags(answer: Answer | None, points: list[CurvePoint], settings: LimitSetti
     best = _best_point(points)
     alike = [limit_text(point.limit) for point in points if _alike(point, best)]
     which = alike[0] if len(alike) == 1 else f"{', '.join(alike[:-1])} and {alike[-1]}"
-    text = f"These cannot be told from the best by {settings.repetitions} evaluations each: {which}."
+    text = f"These cannot be told from the best by {settings.times} evaluations each: {which}."
     return [Flag(name="best-limits", text=text)]
 
 

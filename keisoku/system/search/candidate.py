@@ -16,6 +16,13 @@ JUST_BELOW = 0.95
 """Of what is delivered without a limit, a limit that is surely felt."""
 
 
+def limit_text(limit: Limit) -> str:
+    """For people."""
+    if limit is None:
+        return "no limit"
+    return f"{limit / 1e6:,.0f} Mb/s" if limit >= 1e9 else f"{limit / 1e6:.4g} Mb/s"
+
+
 @dataclass(frozen=True)
 class Candidates:
     """Rates from `floor_bps`, below which nothing is ever tried, up to the port's `line_bps`; then no limit."""

@@ -32,7 +32,7 @@ def limit_plots(
 def _merit(
     points: Sequence[CurvePoint], known: Beliefs | None, candidates: Candidates, settings: LimitSettings
 ) -> Plot:
-    merit = FIGURES[settings.goal]
+    merit = FIGURES[settings.objective]
     name = merit.name.replace("_", " ")
     top = max(merit.value(score) for point in points for score in point.scores)
     divisor, unit = digits.scale(merit.unit, top)
@@ -41,7 +41,7 @@ def _merit(
         caption += " Line and band: what is believed of it between the evaluations, and where it lies to 95 %."
     plot = Plot("merit", caption, {"xaxis": _limits(settings), "yaxis": axis(f"{name}, {unit}", rangemode="normal")})
     if known is not None:
-        for trace in _belief(known, candidates, FIGURES[settings.goal], divisor):
+        for trace in _belief(known, candidates, FIGURES[settings.objective], divisor):
             plot.add(trace)
     plot.add(
         {
@@ -75,7 +75,7 @@ def _parties(points: Sequence[CurvePoint], settings: LimitSettings) -> Plot:
     plot = Plot("parties", caption, {"xaxis": _limits(settings), "yaxis": axis("requests/s")})
     parties = {
         "all clients": [float(np.mean(point.requests)) for point in points],
-        f"limited: {', '.join(settings.ports)}": [float(np.mean(point.governed)) for point in points],
+        f"limited: {', '.join(settings.client)}": [float(np.mean(point.governed)) for point in points],
         "other clients": [float(np.mean(np.subtract(point.requests, point.governed))) for point in points],
     }
     for number, (name, values) in enumerate(parties.items()):
@@ -98,4 +98,4 @@ def _limits(settings: LimitSettings) -> dict[str, object]:
 
 
 def _x(point: CurvePoint, settings: LimitSettings) -> float:
-    return (point.limit or _BEYOND * settings.line_bps) / _MEGA
+    return (point.limit or _BEYOND * settings.line_rate_bps) / _MEGA

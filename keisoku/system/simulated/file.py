@@ -1,17 +1,18 @@
 """Simulated systems with a timetable of their loads: those that come with keisoku, and those of users' TOML files.
 
-Reads and refuses; simulates nothing.
+Reads, refuses and writes; simulates nothing.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import tomlkit
 from pydantic import TypeAdapter, ValidationError
 
 from keisoku.errors import PlanError
@@ -96,14 +97,26 @@ def read_system(path: Path) -> Timetable:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise PlanError("--system", f"cannot read {path}", "give the path of a readable TOML file") from error
+        raise PlanError("system", f"cannot read {path}", "give the path of a readable TOML file") from error
     except tomllib.TOMLDecodeError as error:
-        raise PlanError("--system", f"{path} is not valid TOML: {error}", "correct that line") from error
+        raise PlanError("system", f"{path} is not valid TOML: {error}", "correct that line") from error
     file = _part(_File, "system", content)
     clients = tuple(_part(ClientModel, f"client {number}", each) for number, each in enumerate(file.client, 1))
     model = SystemModel(_part(ServerModel, "server", file.server), clients)
     changes = tuple(_part(LoadChange, f"load {number}", each) for number, each in enumerate(file.load, 1))
     return Timetable(file.title, model, changes, file.repeat_s)
+
+
+def write_system(path: Path, timetable: Timetable) -> None:
+    """A file that `read_system` reads as this timetable."""
+    content = {
+        "title": timetable.title,
+        **({} if timetable.repeat_s is None else {"repeat_s": timetable.repeat_s}),
+        "server": asdict(timetable.model.server),
+        "client": [asdict(client) for client in timetable.model.clients],
+        "load": [asdict(change) for change in timetable.changes],
+    }
+    path.write_text(tomlkit.dumps(content), encoding="utf-8")
 
 
 def _part(kind: type[_Part], name: str, content: Mapping[str, Any]) -> _Part:

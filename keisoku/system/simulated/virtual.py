@@ -23,7 +23,7 @@ def open_system(name: str, seed: int) -> VirtualSystem:
     if name.endswith(".toml"):
         return VirtualSystem(name, read_system(Path(name)), seed)
     if name not in builtin():
-        raise PlanError("--system", f"there is no simulated system '{name}'", f"use {NAMES}")
+        raise PlanError("system", f"there is no simulated system '{name}'", f"use {NAMES}")
     return VirtualSystem(name, builtin()[name], seed)
 
 
@@ -44,7 +44,7 @@ class VirtualSystem:
     def limit(self, limits: Mapping[str, float | None]) -> None:
         """Takes effect with the next interval."""
         if unknown := sorted(set(limits) - set(self.ports)):
-            raise PlanError("--port", f"no port leads to '{unknown[0]}'", f"use {', '.join(self.ports)}")
+            raise PlanError("client", f"no port leads to '{unknown[0]}'", f"use {', '.join(self.ports)}")
         self._system.limit(limits)
 
     def observe(self, seconds: float) -> Observation:

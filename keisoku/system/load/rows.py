@@ -11,7 +11,6 @@ from keisoku.run.directory import RunDirectory
 from keisoku.system.load.client_run import ClientRun
 from keisoku.system.load.schedule import LoadTrial
 
-KIND = "app-load"
 RUNS, LATENCIES, SLICES = "runs", "latencies", "slices"
 
 

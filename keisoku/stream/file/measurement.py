@@ -1,0 +1,66 @@
+"""`stream file` as an entry of the table of measurements: a verified transfer, and which of its stages limits it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from keisoku.errors import PlanError
+from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.run.directory import RunDirectory
+from keisoku.run.settings import parsed
+from keisoku.stream.file.analysis import NAME
+from keisoku.stream.file.analysis import analyse as analyse_stages
+from keisoku.stream.file.plot import stage_plot
+from keisoku.stream.file.settings import PASSWORD, STAGES, WHOLE, FileSettings
+from keisoku.stream.file.transfer import TABLE, FileTransfer, transfer
+from keisoku.stream.session import StreamSession
+
+
+def measure(work: Work[FileSettings]) -> None:
+    """Transfers and keeps each round. Raises EngineError if the far end does not answer, or what came differs."""
+    settings = filled_in(work.settings)
+    with StreamSession(settings.place, settings.port) as session:
+        between = FileTransfer(session, settings)
+        transfer(between, settings, work.begin({}, settings), work.tell)
+
+
+def filled_in(settings: FileSettings) -> FileSettings:
+    """With name and size of the source, and the password. Raises PlanError for a source that cannot be."""
+    source = Path(settings.source)
+    if not source.is_file():
+        raise PlanError("source", f"there is no file {source}", "give the path of a file")
+    if not source.stat().st_size:
+        raise PlanError("source", f"{source} is empty", "give a file that holds something")
+    password = settings.ftp_password or os.environ.get(PASSWORD, "")
+    named = {"name": settings.name or source.name, "bytes": source.stat().st_size, "ftp_password": password}
+    return parsed(FileSettings, {**settings.model_dump(), **named})
+
+
+def analyse(directory: RunDirectory) -> Findings:
+    """From a run's rows alone, finished or not. Raises PlanError if there is no whole round."""
+    settings = FileSettings.model_validate(directory.plan)
+    rows = directory.rows(TABLE).to_pylist()
+    bps: dict[str, list[float]] = {stage: [] for stage in (*STAGES, WHOLE)}
+    for row in rows:
+        bps[row["stage"]].append(8e9 * row["bytes"] / max(row["ns"], 1))
+    whole = [row for row in rows if row["stage"] == WHOLE]
+    result = analyse_stages(settings, bps, [row["same"] for row in whole], {row["sha256"] for row in whole})
+    return Findings([result], [stage_plot(bps)])
+
+
+MEASUREMENT = Measurement(
+    name=NAME,
+    title="Transfer of a file",
+    settings=FileSettings,
+    measure=measure,
+    analyse=analyse,
+    figure="throughput",
+    same=("bytes", "over", "direct"),
+    summary="Transfers SOURCE to HOST, where 'keisoku stream serve --files DIRECTORY' runs, and verifies what came.",
+    help="""\b
+    keisoku stream file image.iso 192.0.2.7
+    keisoku stream file image.iso 192.0.2.7 --over ftp --ftp-directory /upload
+
+    Source disk, network and destination disk are also measured by themselves, and the one that limits is named.""",
+)

@@ -1,0 +1,27 @@
+"""`stream udp` as an entry of the table of measurements: how much UDP arrives, and where the rest was lost."""
+
+from __future__ import annotations
+
+from keisoku.host.place import Place
+from keisoku.stream.measurement import stream_measurement
+from keisoku.stream.path_mtu import payload_bytes
+from keisoku.stream.settings import UdpSettings
+from keisoku.stream.sizes import udp_sizes
+
+
+def _sizes(place: Place) -> list[int]:
+    return udp_sizes(payload_bytes(place))
+
+
+MEASUREMENT = stream_measurement(
+    UdpSettings,
+    _sizes,
+    title="UDP streams",
+    summary="Measures throughput and loss of UDP to HOST, where 'keisoku stream serve' runs, by size of the datagrams.",
+    help_="""\b
+    keisoku stream udp 192.0.2.7 --rate 500Mb/s
+    keisoku stream udp 192.0.2.7 --size 1472 --factor offload=off,on
+
+    Every datagram is accounted for. A sweep goes up to what the path's MTU leaves, with and without segmentation
+    offload.""",
+)

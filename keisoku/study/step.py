@@ -1,0 +1,15 @@
+"""One run of a study's step, made from the entry of its measurement like any run. It knows no published figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from keisoku.measurement.carry_out import Outcome, carry_out
+from keisoku.measurement.table import find
+from keisoku.run.settings import parsed
+
+
+def run_step(name: str, path: Path, **settings: object) -> Outcome:
+    """Carries out a measurement of the table in the directory `path`. Raises what it raises."""
+    measurement = find(name)
+    return carry_out(measurement, parsed(measurement.settings, settings), path)

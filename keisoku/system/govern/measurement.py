@@ -1,0 +1,78 @@
+"""`app govern` as an entry of the table of measurements: carries out what the governor commands, keeps every interval.
+
+It decides nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from keisoku.errors import PlanError
+from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.run.directory import RunDirectory
+from keisoku.system.govern.analysis import NAME, believed
+from keisoku.system.govern.analysis import analyse as analyse_intervals
+from keisoku.system.govern.governor import Command, govern
+from keisoku.system.govern.plot import govern_plots
+from keisoku.system.interval_log import IntervalLog, KeptInterval, kept_intervals
+from keisoku.system.search.candidate import limit_text
+from keisoku.system.set_up import set_up
+from keisoku.system.settings import GovernSettings
+from keisoku.system.system import System
+
+
+def measure(work: Work[GovernSettings]) -> None:
+    """Governs for as long as the settings say; without a duration an interruption is the normal end."""
+    with set_up(work) as (system, settings, log):
+        try:
+            carry_out(system, settings, log, work.tell)
+        except KeyboardInterrupt:
+            if settings.duration_s is not None or not log.intervals:
+                raise
+            work.tell("interrupted: what was done until now follows")
+
+
+def carry_out(system: System, settings: GovernSettings, log: IntervalLog, tell: Callable[[str], None]) -> None:
+    """Governs a system, which the caller leaves, until the time is over or it is interrupted."""
+    governor = govern(settings.weighted_objective, settings.candidates, settings.governor, settings.client)
+    command = next(governor)
+    set_before: Command | None = None
+    passed_s = 0.0
+    while settings.duration_s is None or passed_s < settings.duration_s:
+        if set_before is None or command.limit != set_before.limit:
+            system.limit(dict.fromkeys(settings.client, command.limit))
+        if set_before is None or (command.phase, command.why) != (set_before.phase, set_before.why):
+            tell(f"{passed_s:,.0f} s: {command.phase}: {limit_text(command.limit)}: {command.why}")
+        set_before = command
+        observation = system.observe(settings.interval_s)
+        passed_s += observation.seconds
+        kept = KeptInterval(command.phase.value, command.why, command.limit, True, observation, system.truth())
+        log.add(kept)
+        command = governor.send(observation)
+
+
+def analyse(directory: RunDirectory) -> Findings:
+    """From a run's intervals alone. Raises PlanError if it ended within its first one."""
+    settings = GovernSettings.model_validate(directory.plan)
+    intervals = kept_intervals(directory)
+    if not intervals:
+        raise PlanError("run", f"{directory.path} holds no interval", "govern again")
+    inference, wholes = believed(intervals)
+    result = analyse_intervals(settings, intervals, inference, wholes)
+    return Findings([result], govern_plots(intervals, [one.state for one in wholes], settings))
+
+
+MEASUREMENT = Measurement(
+    name=NAME,
+    title="Governed system",
+    settings=GovernSettings,
+    measure=measure,
+    analyse=analyse,
+    figure="duration",
+    same=("objective", "weight", "p99_s", "keep_bps", "interval_s"),
+    summary="Keeps a whole system at its best by the limit of a port, changing and observing only the network.",
+    help="""\b
+    keisoku app govern --system sim:e4-steps --objective sum_requests --duration 30min
+
+    It says what it does and why on standard error. No limit is left when the command ends.""",
+)

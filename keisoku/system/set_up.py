@@ -1,0 +1,24 @@
+"""What every run on a system begins with: the system is opened, its settings are completed, its intervals are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from keisoku.measurement.entry import Work
+from keisoku.system.interval_log import IntervalLog
+from keisoku.system.opening import open_system
+from keisoku.system.settings import SystemSettings, filled_in
+from keisoku.system.system import System
+
+_Settings = TypeVar("_Settings", bound=SystemSettings)
+
+
+@contextmanager
+def set_up(work: Work[_Settings]) -> Iterator[tuple[System, _Settings, IntervalLog]]:
+    """The system, on which no limit is left afterwards, the settings with what it says, and where intervals go."""
+    with open_system(work.settings.system, work.settings.seed) as system:
+        settings = filled_in(work.settings, system)
+        with IntervalLog(work.begin(system.facts(), settings)) as log:
+            yield system, settings, log
