@@ -89,6 +89,10 @@ _HOMES = {
 """Modules that are not named after their command."""
 
 
+_SENTENCE = 300
+"""Characters of the longest first sentence: none is cut."""
+
+
 class Commands(LazyGroup):
     """Those with a module each, and one for each procedure."""
 
@@ -102,9 +106,8 @@ class Commands(LazyGroup):
         """Grouped, each with the first sentence of its help."""
         for title, names in GROUPS.items():
             found = [(name, command) for name in names if (command := self.get_command(ctx, name)) is not None]
-            limit = formatter.width - 6 - max(map(len, names))
             with formatter.section(title):
-                formatter.write_dl([(name, command.get_short_help_str(limit)) for name, command in found])
+                formatter.write_dl([(name, command.get_short_help_str(limit=_SENTENCE)) for name, command in found])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """None if there is none of this name."""
