@@ -13,18 +13,26 @@ from keisoku.analysis.difference import Better, Change, Margin, change, differen
 from keisoku.analysis.quantity import Quantity
 from keisoku.run.result import Result
 
-_CONDITIONS = {"load", "offered", "mfr_load", "mfr_offered", "tried", "tests", "trials", "seconds", "start", "end"}
+_CONDITIONS = {
+    *("load", "offered", "mfr_load", "mfr_offered", "tried", "tests", "trials", "seconds", "start", "end"),
+    *("runs", "cells", "evaluations"),
+}
 """What was done to the device or by the tester, not what the device did."""
 _BETTER_BY_NAME: dict[str, Better] = {
-    **dict.fromkeys(("line_share", "largest", "limit", "burst", "burst_min", "burst_max", "in_place"), "higher"),
+    **dict.fromkeys(
+        ("line_share", "largest", "largest_frame", "burst", "burst_min", "burst_max", "in_place"), "higher"
+    ),
     **dict.fromkeys(("buffer", "microburst", "microburst_bytes"), "higher"),
+    **dict.fromkeys(("gain_over_no_limit", "of_alone", "right"), "higher"),
     **dict.fromkeys(("lost", "flooded", "reordered", "extent", "extra"), "lower"),
+    **dict.fromkeys(("lost_datagrams", "failed", "retransmissions"), "lower"),
     **dict.fromkeys(("implied_buffer", "corrected_buffer", "buffer_time", "earliest", "latest", "period"), "neither"),
+    **dict.fromkeys(("limit", "duration", "believed_for", "by_chance"), "neither"),
     "forwarded": "neither",  # of errored frames: some are to be filtered, some not
 }
 _BETTER_BY_UNIT: dict[str, Better] = {
-    **dict.fromkeys(("ns", "ns/byte", "%"), "lower"),
-    **dict.fromkeys(("frames/s", "bit/s", "addresses", "addresses/s"), "higher"),
+    **dict.fromkeys(("ns", "ns/byte", "%", "s/GB"), "lower"),
+    **dict.fromkeys(("frames/s", "bit/s", "requests/s", "addresses", "addresses/s"), "higher"),
 }
 
 

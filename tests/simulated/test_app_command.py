@@ -7,6 +7,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+import keisoku as ks
 from keisoku.cli.main import keisoku
 from keisoku.errors import KeisokuError
 from keisoku.measurement.carry_out import carry_out, resume
@@ -69,6 +70,20 @@ def test_a_criterion_on_the_gain_decides_the_exit_code(searched, tmp_path):
     assert done.exit_code == 1 and "MISSED" in done.stdout
     # Made again from its rows, a run is judged again.
     assert command("analyse", tmp_path / "missed").exit_code == 1
+
+
+def test_runs_on_systems_are_compared_reported_and_queried_like_any_other(tmp_path):
+    for seed in (1, 2):
+        words = ["--sweep", 3, "--repetitions", 2, "--seed", seed, "--out", tmp_path / str(seed)]
+        assert run("limit", *E4, *words).exit_code == 0
+    both = [tmp_path / "1", tmp_path / "2"]
+    compared = json.loads(command("compare", both[1], "--against", both[0], "--margin", "20%", "--json").stdout)
+    assert {one["figure"] for one in compared["figures"]} >= {"requests", "forwarded", "limit"}
+    assert command("report", *both, "--out", tmp_path / "both.html").exit_code == 0
+    assert "limit, Mb/s (no limit at the right end)" in (tmp_path / "both.html").read_text()
+    counted = command("query", both[0], "SELECT count(DISTINCT interval) AS n FROM intervals WHERE used")
+    assert counted.stdout.split()[-1] == "8"
+    assert ks.load(both[0]).directory == both[0] and ks.load(both[0]).result("app limit").flagged("best-limits")
 
 
 def interrupted(monkeypatch, kind, after, *asked):

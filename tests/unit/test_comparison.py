@@ -105,6 +105,11 @@ def test_a_regression_is_what_lies_beyond_the_margin_without_doubt(
         ("mismatch", "ppm", "neither"),
         ("lost", "frames", "lower"),
         ("burst", "frames", "higher"),
+        ("largest_frame", "byte", "higher"),
+        ("requests", "requests/s", "higher"),
+        ("gain_over_no_limit", "%", "higher"),
+        ("limit", "bit/s", "neither"),
+        ("sender_CPU", "s/GB", "lower"),
     ],
 )
 def test_which_way_is_better(figure: str, unit: str, expected: str) -> None:
