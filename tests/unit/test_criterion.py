@@ -9,7 +9,8 @@ ROWS = [
     Row(frame_bytes=64, figures={"throughput": Quantity(value=6e5, unit="frames/s")}),
     Row(frame_bytes=128, figures={"throughput": Quantity(value=4e5, unit="frames/s")}),
 ]
-RESULTS = [Result(method="throughput", rows=ROWS)]
+FIGURES = {"throughput": "throughput"}
+RESULTS = [Result(measurement="throughput", rows=ROWS)]
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ RESULTS = [Result(method="throughput", rows=ROWS)]
     ],
 )
 def test_a_criterion_is_judged_by_its_worst_row(text: str, met: bool, measured: float | None) -> None:
-    verdict = parse(text, ["throughput"]).judge(RESULTS)
+    verdict = parse(text, FIGURES).judge(RESULTS)
     assert verdict.met is met
     assert (verdict.measured and verdict.measured.value) == measured
 
@@ -40,9 +41,31 @@ def test_a_criterion_is_judged_by_its_worst_row(text: str, met: bool, measured: 
 )
 def test_what_is_no_criterion_is_refused(text: str) -> None:
     with pytest.raises(PlanError, match="require"):
-        parse(text, ["throughput"])
+        parse(text, {**FIGURES, "latency": "mean"})
 
 
 def test_a_unit_of_another_kind_is_refused() -> None:
     with pytest.raises(PlanError, match="require"):
-        parse("throughput[64] >= 5 ms", ["throughput"]).judge(RESULTS)
+        parse("throughput[64] >= 5 ms", FIGURES).judge(RESULTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "met"),
+    [
+        ("throughput[best] >= 90 Mb/s", True),
+        ("throughput[65536 byte] >= 90 Mb/s", True),
+        ("throughput >= 90 Mb/s", False),
+        ("stream tcp[best].throughput < 90 Mb/s", False),
+        ("throughput[worst] >= 1 kb/s", False),
+    ],
+)
+def test_a_row_is_named_by_its_case_or_its_group(text: str, met: bool) -> None:
+    rows = [
+        Row(group=group, case=case, figures={"throughput": Quantity(value=value, unit="bit/s")})
+        for group, case, value in (
+            ("Best", "65536 byte", 95e6),
+            ("Message", "65536 byte", 95e6),
+            ("Message", "64 byte", 5e6),
+        )
+    ]
+    assert parse(text, {"stream tcp": "throughput"}).judge([Result(measurement="stream tcp", rows=rows)]).met is met
