@@ -9,7 +9,8 @@ ROWS = [
     Row(frame_bytes=64, figures={"throughput": Quantity(value=6e5, unit="frames/s")}),
     Row(frame_bytes=128, figures={"throughput": Quantity(value=4e5, unit="frames/s")}),
 ]
-RESULTS = [Result(method="throughput", rows=ROWS)]
+FIGURES = {"throughput": "throughput"}
+RESULTS = [Result(measurement="throughput", rows=ROWS)]
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ RESULTS = [Result(method="throughput", rows=ROWS)]
     ],
 )
 def test_a_criterion_is_judged_by_its_worst_row(text: str, met: bool, measured: float | None) -> None:
-    verdict = parse(text, ["throughput"]).judge(RESULTS)
+    verdict = parse(text, FIGURES).judge(RESULTS)
     assert verdict.met is met
     assert (verdict.measured and verdict.measured.value) == measured
 
@@ -40,9 +41,19 @@ def test_a_criterion_is_judged_by_its_worst_row(text: str, met: bool, measured: 
 )
 def test_what_is_no_criterion_is_refused(text: str) -> None:
     with pytest.raises(PlanError, match="require"):
-        parse(text, ["throughput"])
+        parse(text, FIGURES)
 
 
 def test_a_unit_of_another_kind_is_refused() -> None:
     with pytest.raises(PlanError, match="require"):
-        parse("throughput[64] >= 5 ms", ["throughput"]).judge(RESULTS)
+        parse("throughput[64] >= 5 ms", FIGURES).judge(RESULTS)
+
+
+def test_only_where_one_measurement_is_alone_its_name_may_be_left_out() -> None:
+    figures = {"path packet-pair": "capacity"}
+    rows = [Row(case="Forward", figures={"capacity": Quantity(value=94e6, unit="bit/s")})]
+    results = [Result(measurement="path packet-pair", rows=rows)]
+    for text in ("capacity[forward] > 90 Mb/s", "path-packet-pair[forward] > 90 Mb/s", "path packet-pair > 90 Mb/s"):
+        assert parse(text, figures, alone=True).judge(results).met, text
+    with pytest.raises(PlanError, match="'capacity' is not measured in this run; use one of path packet-pair"):
+        parse("capacity[forward] > 90 Mb/s", figures)
