@@ -183,7 +183,7 @@ def test_a_report_of_several_runs(tmp_path: Path) -> None:
         (["run", "unknown.toml"], "speed"),
         (["run", "typed.toml"], "throughput.trial_s"),
         (["run"], "run"),
-        (["run", "--resume", "nowhere"], "plan file"),
+        (["run", "--resume", "nowhere"], "nowhere holds no run"),
         (["report", "nowhere"], "nowhere"),
         (["throughput", "--tx", "xdp:nosuch0", "--rx", "xdp:nosuch1"], "nosuch0"),
         (["throughput", "--tx", "carrier-pigeon:a", "--rx", "xdp:b"], "carrier-pigeon"),
