@@ -13,7 +13,7 @@ found = ks.measure(
     latency={"trial_s": 1, "repetitions": 3},
     **plan,
 )
-throughput = found.figure("throughput", 64, method="throughput")
+throughput = found.figure("throughput", 64, measurement="throughput")
 print(f"64 byte: {throughput.value:.0f} {throughput.unit} ± {throughput.uncertainty} (k = 2)")
 print("report:", found.report())
 sys.exit(0 if found.met else 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,7 @@ class Measured:
         """Of the criteria that the plan requires."""
         return self.outcome.verdicts
 
-    @property
+    @cached_property
     def trials(self) -> list[TrialRecord]:
         """Every trial of a device run with all that was counted; empty for any other run."""
         from keisoku.device.record.trial_log import TrialLog
@@ -122,7 +123,8 @@ class Measured:
         measured = ", ".join(result.measurement for result in self.results)
         what = self.context.get("device") or next((each.title for each in self.results if each.title), "")
         verdict = "" if not self.verdicts else ", every criterion met" if self.met else ", a criterion missed"
-        return f"<{measured} of {what or self.directory.name} in {self.directory}{verdict}>"
+        trials = f": {len(self.trials)} trials" if self.trials else ""
+        return f"<{measured} of {what or self.directory.name}{trials} in {self.directory}{verdict}>"
 
     def _repr_html_(self) -> str:
         from keisoku.report.cell import cell  # templates and plots take a while to load

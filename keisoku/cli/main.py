@@ -10,7 +10,7 @@ from keisoku import __version__
 from keisoku.cli import interruption
 from keisoku.cli.exit_code import FAILED
 from keisoku.cli.lazy_group import LazyGroup
-from keisoku.cli.renamed import RENAMED
+from keisoku.cli.renamed import GO_ON, RENAMED
 from keisoku.errors import KeisokuError
 
 GROUPS = {
@@ -141,7 +141,7 @@ def main() -> None:
         sys.exit(FAILED)
     except click.NoSuchOption as error:
         new = RENAMED.get(error.option_name)
-        if error.ctx is None or not any(new in parameter.opts for parameter in error.ctx.command.params):
+        if error.ctx is None or not (new == GO_ON or any(new in each.opts for each in error.ctx.command.params)):
             new = None  # this command never had the old one
         said = f"{error.option_name} is called {new} now" if new else error.format_message()
         click.echo(f"keisoku: {said}; see 'keisoku --help'", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+GO_ON = "'keisoku run --resume DIRECTORY'"
 RENAMED = {
     "--trials": "--repetitions",
     "--repeats": "--repetitions",
@@ -14,5 +15,5 @@ RENAMED = {
     "--time": "--duration",
     "--for": "--duration",
     "--per-second": "--rate",
-    "--resume": "'keisoku run --resume DIRECTORY'",
+    "--resume": GO_ON,
 }

@@ -60,7 +60,7 @@ def analyse(directory: RunDirectory) -> Findings:
         bias = _BIAS.validate_python(directory.facts["bias"])
     except (KeyError, ValueError) as error:
         raise PlanError("run", f"{directory.path} does not say how it was measured", "measure again") from error
-    results = [_of_valid(result, records) for result in results_of(plan, capabilities, bias, records)]
+    results = [marked(result, records) for result in results_of(plan, capabilities, bias, records)]
     found = DeviceRun(directory.path, directory.plan, directory.context, records, results)
     return Findings(results, files={"trials": trial_rows(records)}, detail=found)
 
@@ -69,7 +69,7 @@ def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
     return part([findings.detail for _, findings in runs])
 
 
-def _of_valid(result: Result, records: Sequence[TrialRecord]) -> Result:
+def marked(result: Result, records: Sequence[TrialRecord]) -> Result:
     """The result with each row marked that rests on a trial in which the tester itself fell short."""
     invalid = {record.index: "; ".join(record.invalid_because) for record in records if not record.valid}
     rows = [

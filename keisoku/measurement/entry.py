@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from keisoku.errors import PlanError
 from keisoku.host.context import host_context
 from keisoku.report.page import Part, plain_part
 from keisoku.report.plot import Plot
@@ -104,8 +105,11 @@ class Measurement(Generic[Settings_]):
     """What runs give to the page, where that is more than results and plots."""
     figures: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     """What `figure` is for each result of a run, by its plan, where it has several or depends on the plan."""
-    tables: Callable[[RunDirectory], Mapping[str, Callable[[], Any] | str]] = lambda directory: {}
-    """Tables of a run besides its raw ones, by name: what makes each as an Arrow table, or the SELECT of a view."""
+    tables: Callable[[RunDirectory], Mapping[str, Callable[[], Any] | str | PlanError]] = lambda directory: {}
+    """Tables of a run besides its raw ones, by name: what makes each as an Arrow table, or the SELECT of a view.
+
+    A PlanError says why this run has not got a table that others have.
+    """
     same: tuple[str, ...] = ()
     """Settings that two runs must have in common to be compared."""
     named: Callable[[Settings_], str] | None = None
@@ -133,7 +137,8 @@ class Measurement(Generic[Settings_]):
 
     def criteria(self, plan: Mapping[str, Any]) -> list[Criterion]:
         """Those that a plan requires. Raises PlanError for one that cannot be."""
-        return [parse(text, self._figures_of(plan)) for text in plan.get("require", ())]
+        figures = self._figures_of(plan)
+        return [parse(text, figures, alone=self.name in figures) for text in plan.get("require", ())]
 
     def figure_of(self, result: str, plan: Mapping[str, Any]) -> str:
         """The figure that stands for a result of a run."""

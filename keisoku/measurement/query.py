@@ -7,7 +7,7 @@ Every run has the table `figures`, if it is finished, and one for each of its ra
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,8 @@ from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 
 _Found = TypeVar("_Found")
+_Content = Callable[[], pa.Table] | str | PlanError
+"""What makes a table, the SELECT that a view is made of, or why there is none."""
 _FIGURES = pa.schema(
     [
         ("measurement", pa.string()),
@@ -70,9 +72,9 @@ def arrow(path: Path, sql: str) -> pa.Table:
 def table(path: Path, name: str) -> pa.Table:
     """One table of a run. Raises PlanError if the run has no such table."""
     tables = _tables(RunDirectory.open(path))
-    if name not in tables:
-        raise PlanError("table", f"this run has no table '{name}'", f"use {', '.join(tables)}")
-    content = tables[name]
+    content = tables.get(name, PlanError("table", f"this run has no table '{name}'", f"use {_listed(tables)}"))
+    if isinstance(content, PlanError):
+        raise content
     return arrow(path, f"select * from {name}") if isinstance(content, str) else content()
 
 
@@ -100,9 +102,9 @@ def figures(results: Iterable[Result]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=_FIGURES)
 
 
-def _tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str]:
-    """What makes each table, or the SELECT that a view is made of."""
-    found: dict[str, Callable[[], pa.Table] | str] = {
+def _tables(directory: RunDirectory) -> dict[str, _Content]:
+    """Every table by name."""
+    found: dict[str, _Content] = {
         name: f"select * from read_parquet({[str(part) for part in directory.parts(name)]!r})"
         for name in directory.tables()
     }
@@ -117,7 +119,7 @@ def _answered(path: Path, sql: str, take: Callable[[duckdb.DuckDBPyConnection], 
     tables = _tables(directory)
     with duckdb.connect() as connection:
         for name, content in tables.items():
-            if not re.search(rf"\b{name}\b", sql, re.IGNORECASE):
+            if isinstance(content, PlanError) or not re.search(rf"\b{name}\b", sql, re.IGNORECASE):
                 continue
             if isinstance(content, str):
                 connection.execute(f"create view {name} as {content}")
@@ -126,6 +128,12 @@ def _answered(path: Path, sql: str, take: Callable[[duckdb.DuckDBPyConnection], 
         try:
             return take(connection)
         except duckdb.Error as error:
-            raise PlanError(
-                "query", str(error).splitlines()[0], f"this run has the tables {', '.join(tables)}"
-            ) from error
+            said = str(error).splitlines()[0]
+            for name, content in tables.items():
+                if isinstance(content, PlanError) and f"name {name} does not exist" in said:
+                    raise content from error
+            raise PlanError("query", said, f"this run has the tables {_listed(tables)}") from error
+
+
+def _listed(tables: Mapping[str, _Content]) -> str:
+    return ", ".join(name for name, content in tables.items() if not isinstance(content, PlanError))

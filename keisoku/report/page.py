@@ -27,6 +27,8 @@ from keisoku.run.directory import RunDirectory
 from keisoku.run.names import names_of
 from keisoku.run.result import Result
 
+COLOURS = 6
+"""Of runs, after which they begin again (`style.css`)."""
 LONG_TABLE = 24
 """Rows above which a table starts folded."""
 COVERAGE = (
@@ -90,6 +92,8 @@ class Part:
     """What is to be said about uncertainty besides `COVERAGE`."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Of measurements by name, where deviations and remarks name them."""
+    no_deviation: str = ""
+    """What is said where results are named after a standard and none deviates from it; empty: they are not."""
 
 
 def plain_part(
@@ -141,6 +145,7 @@ def render(
     if not runs:
         raise ValueError("a page needs at least one run")
     sections = _with_own_names([section for part in parts for section in part.sections])
+    colours = [{run.name: colour for run, colour in _coloured(part)} for part in parts for _ in part.sections]
     groups = {row.group for run in runs for result in run.results for row in result.rows}
     templates = environment()
     templates.tests["words"] = lambda heading: is_words(heading, groups)
@@ -150,14 +155,15 @@ def render(
         title=title or ", ".join(dict.fromkeys(run.name for run in runs)),
         when=_when(runs),
         version=keisoku.__version__,
-        runs=runs,
+        runs=[(run, colour) for part in parts for run, colour in _coloured(part)],
         verdicts=[(verdict, verdict_text(verdict)) for verdict in verdicts],
         findings=findings,
         flags=[(flag, flag_text(flag)) for run in runs for result in run.results for flag in result.flags],
-        sections=sections,
+        sections=list(zip(sections, colours, strict=True)),
         extras=[extra for part in parts for extra in part.extras],
         conclusions=[part.conclusion for part in parts if part.conclusion],
         deviations=_said(parts, "deviations"),
+        no_deviation=list(dict.fromkeys(part.no_deviation for part in parts if _deviates_in_nothing(part))),
         remarks=_said(parts, "remarks"),
         coverage=[COVERAGE, *(note for part in parts for note in part.notes)],
         context=_context(runs),
@@ -202,6 +208,16 @@ def flattened(content: Mapping[str, Any], prefix: str = "") -> list[tuple[str, s
         else:
             rows.append((name, "not known" if value is None else str(value)))
     return rows
+
+
+def _coloured(part: Part) -> list[tuple[RunPart, int]]:
+    """Runs with the number of the colour that plots of the part draw them in."""
+    return [(run, place % COLOURS) for place, run in enumerate(part.runs)]
+
+
+def _deviates_in_nothing(part: Part) -> bool:
+    results = [result for run in part.runs for result in run.results]
+    return bool(part.no_deviation and results) and not any(result.deviations for result in results)
 
 
 def _sentence(result: Result, figure: str) -> str:

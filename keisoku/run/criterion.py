@@ -82,11 +82,11 @@ class Criterion:
         return meant in ("", str(row.frame_bytes), row.case.lower(), row.group.lower())
 
 
-def parse(text: str, figures: Mapping[str, str]) -> Criterion:
+def parse(text: str, figures: Mapping[str, str], alone: bool = False) -> Criterion:
     """A criterion on one of the measurements that `figures` holds: the figure that is meant if none is named, by name.
 
-    Of a run of one measurement the name may be left out: 'capacity[forward] > 90 Mb/s'. Raises PlanError if the form,
-    the measurement, the number or the unit cannot be right.
+    Where the measurement is `alone` in its run, its name may be left out: 'capacity[forward] > 90 Mb/s'. Raises
+    PlanError if the form, the measurement, the number or the unit cannot be right.
     """
     match = _FORM.fullmatch(text)
     if match is None:
@@ -94,7 +94,7 @@ def parse(text: str, figures: Mapping[str, str]) -> Criterion:
     name, row, figure, comparison, limit = match.groups()
     known = {_plain(measurement): measurement for measurement in figures}
     measurement = known.get(_plain(name))
-    if measurement is None and len(figures) == 1 and figure is None:
+    if measurement is None and alone and figure is None:
         (measurement,), figure = figures, name
     if measurement is None:
         raise PlanError("require", f"'{name}' is not measured in this run", f"use one of {', '.join(figures)}")

@@ -8,14 +8,12 @@ from typing import Any
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 from support.chromium import drawn, opened
-from support.synthetic_runs import host_run, router_run, sweep_run
-
-from keisoku.report.html import render_html
+from support.synthetic_runs import host_run, page_of, router_run, sweep_run
 
 
 def test_two_devices_are_drawn_without_errors_and_requests(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    requests = opened(browser, path, render_html([host_run(), router_run()]))
+    requests = opened(browser, path, page_of([host_run(), router_run()]))
     assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
     assert browser.get_log("browser") == []
     assert drawn(browser, "throughput")["curves"] == 3
@@ -30,12 +28,12 @@ def test_two_devices_are_drawn_without_errors_and_requests(browser: Any, tmp_pat
 
 
 def test_nothing_is_wider_than_the_window(browser: Any, tmp_path: Path) -> None:
-    opened(browser, tmp_path / "report.html", render_html([host_run(), router_run()]))
+    opened(browser, tmp_path / "report.html", page_of([host_run(), router_run()]))
     assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
 
 
 def test_controls_change_what_is_drawn(browser: Any, tmp_path: Path) -> None:
-    opened(browser, tmp_path / "report.html", render_html([host_run()]))
+    opened(browser, tmp_path / "report.html", page_of([host_run()]))
     assert drawn(browser, "latency-histogram")["curves"] == 7
     controls = browser.find_element(By.CSS_SELECTOR, "[data-for='latency-histogram']")
     Select(controls.find_element(By.TAG_NAME, "select")).select_by_visible_text("1518 byte")
@@ -55,7 +53,7 @@ def test_a_sweep_is_drawn_with_line_residuals_and_drops_in_dark(browser: Any, tm
     dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
     run = sweep_run()
-    opened(browser, tmp_path / "report.html", render_html([run]))
+    opened(browser, tmp_path / "report.html", page_of([run]))
     found = drawn(browser, "sweep-size")
     assert run.results[0].line is not None
     fitted, sizes = len(run.results[0].line.points), len(run.results[0].rows)
@@ -69,6 +67,6 @@ def test_a_sweep_is_drawn_with_line_residuals_and_drops_in_dark(browser: Any, tm
 def test_what_users_name_runs_no_script(browser: Any, tmp_path: Path) -> None:
     name = "</script><script>document.title='broken'</script><img src=x onerror=alert(1)>"
     path = tmp_path / "report.html"
-    requests = opened(browser, path, render_html([host_run(name=name)]))
+    requests = opened(browser, path, page_of([host_run(name=name)]))
     assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
     assert browser.title.startswith("</script>")

@@ -236,7 +236,7 @@ def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Pa
         assert {f"removed {name}" for name in left} <= set(cleaned.stdout.splitlines())
     else:
         assert done.code == 2
-        assert "interrupted: finished trials are kept" in sentence and "keisoku run --resume run" in sentence
+        assert "interrupted; what was measured is kept" in sentence and "keisoku run --resume run" in sentence
     assert namespaces_of(child.pid) == []
 
     resumed = keisoku("run", "--resume", "run", cwd=tmp_path)

@@ -38,7 +38,7 @@ def carry_out(plan: Plan, lab: Lab) -> tuple[Result, list[TrialRecord]]:
 
 @pytest.mark.parametrize("method", ["delay", "delay_variation"])
 def test_a_bridge_has_a_delay_and_a_signed_variation(method: str) -> None:
-    plan = plan_for("bridge", method, trial_s=0.3, trials=5, rate_fps=1000)
+    plan = plan_for("bridge", method, trial_s=0.3, repetitions=5, rate_fps=1000)
     with Lab("bridge") as lab:
         result, records = carry_out(plan, lab)
     (row,) = result.rows

@@ -19,7 +19,7 @@ from keisoku.otg.server import Listening, Server
 from keisoku.run.result import Result
 from keisoku.service.openapi import openapi
 from keisoku.service.operation import BASE, OPERATIONS
-from keisoku.service.runs import plan_from_afar
+from keisoku.service.runs import asked_from_afar
 
 PLAN = {"methods": ["throughput"], "dut": "sim:gs908e", "frame_bytes": [64], "throughput": {"trial_s": 0.05}}
 ENDLESS = PLAN | {"throughput": {"trial_s": 3600}}
@@ -129,7 +129,8 @@ def test_what_cannot_be_measured_is_refused_and_leaves_no_run(server: Server, do
 
 
 def test_a_plan_that_names_no_file_is_taken() -> None:
-    assert plan_from_afar(PLAN | {"pacing": {"kind": "gaps", "gaps_ns": [1000]}}).methods == ("throughput",)
+    measurement, plan = asked_from_afar(PLAN | {"pacing": {"kind": "gaps", "gaps_ns": [1000]}})
+    assert (measurement.name, plan.plain()["methods"]) == ("device", ["throughput"])
 
 
 def test_a_run_that_there_is_not(server: Server) -> None:

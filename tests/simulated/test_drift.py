@@ -234,7 +234,7 @@ def test_a_slower_port_is_found_with_its_ppm_and_the_rate_at_which_latency_no_lo
 
 def test_a_slope_in_jitter_is_within_its_error() -> None:
     toml = 'clock_offset_ppm = {2 = -60.0}\n[jitter]\ndistribution = "uniform"\nspread_ns = 2000'
-    result = mismatch(toml, ports_plan(2, [1518], trial_s=10, trials=2))
+    result = mismatch(toml, ports_plan(2, [1518], trial_s=10, repetitions=2))
     agrees(row(result, "throughput rate, 1 to 2"), "mismatch", 60)
 
 
@@ -260,7 +260,7 @@ def test_a_device_that_does_not_drift_needs_no_second_rate() -> None:
     ("name", "ports", "ppm"), [("centrecom8624el", 2, None), ("sf4024fl", 4, 5.24), ("apresia3124gt", 10, 64.9)]
 )
 def test_the_devices_of_e3_have_the_published_minima_and_drifts(name: str, ports: int, ppm: float | None) -> None:
-    source = ports_plan(ports, [512, 1518], trial_s=1, trials=1, lowered_percent=99.4)
+    source = ports_plan(ports, [512, 1518], trial_s=1, repetitions=1, lowered_percent=99.4)
     result = mismatch(name, source)
     for published in find_device(name).published_latency:
         if published.frame_bytes == 64 or (ppm and not published.lowered):

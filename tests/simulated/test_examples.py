@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.notebook import outputs
 
-from keisoku.device.plan.plan import read
+from keisoku.measurement.plan_file import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(path for path in EXAMPLES.glob("*.py") if path.name != "demo.py")
@@ -44,4 +44,5 @@ def test_a_notebook_shows_what_it_was_kept_with(path: Path, tmp_path: Path, monk
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
 def test_a_plan_is_understood(path: Path) -> None:
-    assert read(path).methods
+    measurement, settings = read(path)
+    assert isinstance(settings, measurement.settings)

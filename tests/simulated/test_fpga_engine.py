@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from support.fpga_tester import FakeTester, Fates
 
-from keisoku.cli.progress import Display
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.fpga.engine import FpgaEngine
 from keisoku.device.engine.fpga.load import loads
@@ -22,8 +21,9 @@ from keisoku.device.plan.content import Content
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, REORDERED
 from keisoku.device.record.trial import Bursts, Facts, Flow, Gaps, Phases, Poisson, Trial
+from keisoku.device.record.trial_log import TrialLog
 from keisoku.device.record.validity import reasons
-from keisoku.device.runner import run
+from keisoku.device.runner import Unobserved, results_of, run
 from keisoku.device.testbed.fpga_hosts import FpgaHosts
 from keisoku.device.testbed.wanted import WantedTraffic
 from keisoku.errors import EngineError, PlanError
@@ -313,8 +313,9 @@ def test_a_port_without_a_link_is_an_error() -> None:
 
 def _result(plan: Plan, engine: FpgaEngine, path: Path) -> Result:
     plan.check(engine.capabilities)
-    directory = RunDirectory.create(path, plan, {})
-    return run(plan, engine, Bias(), directory, Display())[0]
+    directory = RunDirectory.create(path, "device", plan.plain(), {})
+    run(plan, engine, Bias(), directory, Unobserved())
+    return results_of(plan, engine.capabilities, Bias(), TrialLog(directory).records())[0]
 
 
 def test_a_sweep_finds_the_line_of_the_way(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from keisoku.report.html import render_html
 from support.simulated_trials import carry_out, device, plan
+from support.synthetic_runs import page_of
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.record.run import DeviceRun
@@ -159,7 +159,7 @@ def test_the_report_shows_the_map_as_a_matrix(tmp_path: Path) -> None:
     assert offset["x"] == offset["y"] == ["1", "2", "3", "4"]
     assert offset["z"][0] == [None, pytest.approx(0), pytest.approx(300), pytest.approx(300)]
     assert limit["z"][2] == [4000, 4000, None, 4000]
-    page = render_html([run])
+    page = page_of([run])
     assert 'id="port_map"' in page and '"heatmap"' in page and "each likely a chip of its own" in page
     assert ">inside {1, 2}</td>" in page
     assert "From {1, 2} to {3, 4} a frame takes 300 ns longer, and has 4\u202f000 byte at most." in page

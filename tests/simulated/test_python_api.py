@@ -13,6 +13,7 @@ import keisoku as ks
 from keisoku.api.asking import plan_of
 from keisoku.device.plan.plan import Plan
 from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.run.directory import RunDirectory
 
 LEAKY = "[loss]\nratio = 0.01\n"
 
@@ -55,7 +56,7 @@ def test_keywords_make_the_plan_that_the_command_line_makes() -> None:
     plan = plan_of(
         ("latency",), {"dut": "sim:gs908e", "trial_s": 2, "repetitions": 3, "frame_bytes": 64, "waits_s": 0.5}
     )
-    assert (plan.latency.trial_s, plan.latency.trials, plan.throughput.trial_s) == (2, 3, 2)
+    assert (plan.latency.trial_s, plan.latency.repetitions, plan.throughput.trial_s) == (2, 3, 2)
     assert (plan.frame_bytes, plan.phases.drain_s, plan.phases.rest_s) == ((64,), 0.5, 0.5)
     assert plan_of(("sweep",), {"dut": "sim:gs908e"}).frame_bytes[-1] == 16384
     assert plan_of(("sweep",), {"tx": "xdp:a", "rx": "xdp:b"}).frame_bytes[-1] == 1518
@@ -125,8 +126,15 @@ def test_tables_hold_what_the_records_hold(found: ks.Measured) -> None:
     ]
     with pytest.raises(ks.PlanError, match="kept no row of any frame"):
         found.arrow("frames")
-    with pytest.raises(ks.PlanError, match="there is no table 'nothing'"):
-        found.arrow("nothing")  # type: ignore[arg-type]
+    with pytest.raises(
+        ks.PlanError, match=r"this run has no table 'nothing'; use figures, trials, streams, lost, latencies$"
+    ):
+        found.arrow("nothing")
+    with pytest.raises(ks.PlanError, match="kept no row of any frame; measure with --frames"):
+        found.query("select count(*) from frames")
+    assert found.query("select sum(frames) as n from latencies")["n"].to_pylist() == [
+        sum(row["forwarded_frames"] for row in trials)
+    ]
     with pytest.raises(ks.PlanError, match="query"):
         found.query("select nothing")
 
@@ -150,8 +158,11 @@ def test_a_run_is_read_again_and_reported(found: ks.Measured, tmp_path: Path) ->
     assert ks.resume(found.directory).results == found.results
     page = found.report(tmp_path / "page.html").read_text()
     assert "Single trials" in page and found.report().name == "report.html"
-    with pytest.raises(ks.PlanError, match="is not the directory of a finished run"):
+    with pytest.raises(ks.PlanError, match="holds no run"):
         ks.load(tmp_path)
+    unfinished = RunDirectory.create(tmp_path / "begun", "device", again.outcome.directory.plan, {})
+    with pytest.raises(ks.PlanError, match="is not the directory of a finished run"):
+        ks.load(unfinished.path)
 
 
 def test_an_observer_sees_every_trial(tmp_path: Path) -> None:

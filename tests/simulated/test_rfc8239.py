@@ -55,7 +55,7 @@ def value(row: Row, figure: str) -> float:
 @pytest.mark.parametrize(("size", "buffer"), [(64, 3000), (512, 20_000), (1518, 150_000), (9216, 100_000)])
 def test_buffering_finds_the_buffer_within_one_frame(size: int, buffer: int, service: str) -> None:
     toml = f"[output]\nbuffer_bytes = {buffer}\n{service}"
-    row = only(measured("buffering", toml, sizes=(size,), cases=["port"], outputs="last", repeats=1))
+    row = only(measured("buffering", toml, sizes=(size,), cases=["port"], outputs="last", repetitions=1))
     whole = buffer // size * size
     assert value(row, "buffer") == whole
     assert row.figures["buffer"].uncertainty == size > buffer - whole
@@ -82,7 +82,7 @@ def test_the_inflection_comes_when_the_surplus_has_filled_the_buffer(percent: fl
 
 
 def test_every_output_and_every_case_has_its_row() -> None:
-    result = measured("buffering", BUFFERED, ports=4, repeats=2)
+    result = measured("buffering", BUFFERED, ports=4, repetitions=2)
     cases = [row.case for row in result.rows]
     assert cases == [
         "4 and 2 to 1",
@@ -102,19 +102,19 @@ def test_every_output_and_every_case_has_its_row() -> None:
 
 def test_random_loss_is_not_taken_for_a_full_buffer() -> None:
     toml = f"{BUFFERED}\n[loss]\nratio = 0.01"
-    row = only(measured("buffering", toml, cases=["port"], outputs="last", repeats=1, oversubscription_percent=5))
+    row = only(measured("buffering", toml, cases=["port"], outputs="last", repetitions=1, oversubscription_percent=5))
     assert value(row, "buffer") == pytest.approx(19_968, abs=512)
 
 
 def test_a_slower_input_has_its_own_latency_and_the_same_buffer() -> None:
     toml = f"{BUFFERED}\n[[pair]]\nfrom_ports = [1]\nto_ports = [3]\nextra_latency_ns = 50_000"
-    row = only(measured("buffering", toml, cases=["many-to-one"], outputs="last", repeats=1))
+    row = only(measured("buffering", toml, cases=["many-to-one"], outputs="last", repetitions=1))
     assert value(row, "buffer") == 19_968
 
 
 def test_latency_that_scatters_by_itself_makes_the_buffer_less_sure() -> None:
     toml = f'{BUFFERED}\n[jitter]\ndistribution = "uniform"\nspread_ns = 9000'
-    row = only(measured("buffering", toml, cases=["port"], outputs="last", repeats=2))
+    row = only(measured("buffering", toml, cases=["port"], outputs="last", repetitions=2))
     uncertainty = row.figures["buffer"].uncertainty
     assert uncertainty is not None and 512 < uncertainty < 5 * 512
     assert abs(value(row, "buffer") - 20_000) <= uncertainty
@@ -174,7 +174,7 @@ def test_a_flow_that_never_arrives_is_named() -> None:
 
 
 def test_the_size_that_fills_the_buffer_best_is_named() -> None:
-    result = measured("buffering", BUFFERED, sizes=(64, 1518), cases=["port"], outputs="last", repeats=1)
+    result = measured("buffering", BUFFERED, sizes=(64, 1518), cases=["port"], outputs="last", repetitions=1)
     assert [value(row, "buffer") for row in result.rows] == [19_968, 19_734]
     assert "frames of 64 byte" in result.remarks[0]
 
@@ -195,7 +195,7 @@ def test_frames_of_a_mix_or_of_other_pacing_are_refused() -> None:
 @pytest.mark.parametrize("senders", [2, 3, 5])
 def test_microburst_finds_the_largest_burst_without_loss(senders: int, service: float) -> None:
     toml = f"[output]\nbuffer_bytes = 20_000\nservice_bits_per_second = {service:g}"
-    result = measured("microburst", toml, ports=senders + 1, outputs="last", repeats=2)
+    result = measured("microburst", toml, ports=senders + 1, outputs="last", repetitions=2)
     row = only(result)
     frames = 20_000 // 512
     # While n frames come from each of the senders, so many leave, from the second slot on.
@@ -208,7 +208,7 @@ def test_microburst_finds_the_largest_burst_without_loss(senders: int, service: 
 
 
 def test_a_burst_of_less_intensity_may_be_longer() -> None:
-    result = measured("microburst", BUFFERED, outputs="last", repeats=1, intensity_percent=75)
+    result = measured("microburst", BUFFERED, outputs="last", repetitions=1, intensity_percent=75)
     # Two senders of 75 % leave half of a line's rate in the buffer.
     assert value(only(result), "burst") == pytest.approx(0.75 * 2 * 38, abs=2)
     assert "intensity of 75 %" in result.deviations[1]

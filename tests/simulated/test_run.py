@@ -119,7 +119,8 @@ def test_an_interrupted_run_resumes_and_ends_as_if_nothing_had_happened(
     code = child.wait()
     if number != signal.SIGKILL:
         assert code == 2
-        assert "interrupted: finished trials are kept" in rest
+        assert "keisoku: interrupted; what was measured is kept" in rest
+        assert "'keisoku run --resume cut' goes on" in rest
     with (tmp_path / "cut" / "trials.jsonl").open("a") as file:
         file.write('{"index": 99, "half a li')  # what a full write buffer may leave
 
@@ -182,7 +183,7 @@ def test_a_report_of_several_runs(tmp_path: Path) -> None:
         (["run", "unknown.toml"], "speed"),
         (["run", "typed.toml"], "throughput.trial_s"),
         (["run"], "run"),
-        (["run", "--resume", "nowhere"], "plan file"),
+        (["run", "--resume", "nowhere"], "nowhere holds no run"),
         (["report", "nowhere"], "nowhere"),
         (["throughput", "--tx", "xdp:nosuch0", "--rx", "xdp:nosuch1"], "nosuch0"),
         (["throughput", "--tx", "carrier-pigeon:a", "--rx", "xdp:b"], "carrier-pigeon"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,24 @@ from keisoku.device.analysis.percentile import latency_percentile, packet_delay_
 from keisoku.device.record.counts import Buckets, Gap, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.device.report.part import part
 from keisoku.frame.rates import maximum_frames_per_second
+from keisoku.report.finding import Finding
+from keisoku.report.page import render
+from keisoku.run.criterion import Verdict
 from keisoku.run.result import Line, Result, Row
 from support.one_stream import facts_of
 
 SIZES = [64, 128, 256, 512, 1024, 1280, 1518]
 LINK = 10e9
 NONE = Ranges(count=0, ranges=[], complete=True)
+
+
+def page_of(
+    runs: Sequence[DeviceRun], verdicts: Sequence[Verdict] = (), findings: Sequence[Finding] = (), title: str = ""
+) -> str:
+    """The page of runs of devices alone."""
+    return render([part(runs)], verdicts, findings, title)
 
 
 def buckets(values_ns: NDArray[np.float64]) -> Buckets:
@@ -214,18 +226,25 @@ def host_run(
     ]
     results = [
         Result(
-            method="throughput",
+            measurement="throughput",
+            title="Throughput",
             rows=throughput,
             deviations=["§24: trials of 2 s instead of 60 s", "§26.1: final trial once"],
         ),
         Result(
-            method="latency",
+            measurement="latency",
+            title="Latency",
             rows=delays,
             deviations=["§24: trials of 2 s instead of 60 s", "§26.2: one trial instead of twenty"],
             remarks=["Every frame was stamped, which is stricter than the RFC's one tagged frame."],
         ),
-        Result(method="loss", rows=losses, deviations=["§24: trials of 0.01 s instead of 60 s"]),
-        Result(method="calibrate", rows=calibration),
+        Result(
+            measurement="loss",
+            title="Frame loss rate",
+            rows=losses,
+            deviations=["§24: trials of 0.01 s instead of 60 s"],
+        ),
+        Result(measurement="calibrate", title="Calibration", rows=calibration),
     ]
     context = {
         "device": name,
@@ -247,7 +266,6 @@ def host_run(
         "sizes": SIZES,
         "duration": "2 s",
         "seed": seed,
-        "resume": None,
         "phases": {"learning": True, "drain": "100 ms"},
     }
     return DeviceRun(Path("runs/20250304-0910"), plan, context, records, results)
@@ -300,7 +318,7 @@ def sweep_run(sizes: list[int] | None = None) -> DeviceRun:
         "link_bits_per_second": 1e9,
         "started_at": "2025-03-04T10:00:00+00:00",
     }
-    result = Result(method="sweep", rows=rows, line=line)
+    result = Result(measurement="sweep", title="Sweep of frame sizes", rows=rows, line=line)
     return DeviceRun(
         Path("runs/sweep"), {"dut": "sim:gs908e", "method": "sweep", "seed": 3}, context, records, [result]
     )

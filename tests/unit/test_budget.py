@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from keisoku.report.html import render_html
 from support.simulated_trials import carry_out, device, plan
+from support.synthetic_runs import page_of
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
@@ -143,9 +143,9 @@ def test_a_figure_without_a_budget_is_kept_without_one() -> None:
 def test_report_and_csv_have_the_budgets(tmp_path: Path) -> None:
     result, records = as_if_calibrated("latency")
     run = DeviceRun(tmp_path, PLANS["latency"].model_dump(mode="json", exclude_none=True), {}, records, [result])
-    page = render_html([run])
+    page = page_of([run])
     assert "Error budget" in page and "expanded, k = 2" in page and "clocks: their relation" in page
-    written = {path.name: path for path in write_csv(run, tmp_path)}
+    written = {path.name: path for path in write_csv(tmp_path, run.results, {})}
     with written["latency_budget.csv"].open(newline="") as file:
         rows = list(csv.DictReader(file))
     mean = [row for row in rows if (row["frame_bytes"], row["figure"]) == ("64", "mean")]

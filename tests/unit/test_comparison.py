@@ -10,16 +10,27 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from keisoku.run.comparable import check_traffic, check_valid, common_methods, result_of
 from support.synthetic_runs import host_run, router_run, sweep_run
 
 from keisoku.analysis.difference import Better, Margin, change, difference, ranked, verdict
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.measurement import marked
 from keisoku.device.record.run import DeviceRun
 from keisoku.errors import PlanError
+from keisoku.measurement.carry_out import Outcome
+from keisoku.measurement.comparable import check_settings, check_valid, common_results, result_of
 from keisoku.report.comparison import figure_name, ranking_text, side_by_side
 from keisoku.run.comparison import Key, better, compare, figures_by_key, judge, regressions
+from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result, Row
+
+
+def outcome(run: DeviceRun) -> Outcome:
+    return Outcome(RunDirectory(run.directory, "device", run.plan, run.context), run.results, [])
+
+
+def of_plan(plan: dict[str, Any]) -> Outcome:
+    return outcome(DeviceRun(Path(), plan, {}, [], []))
 
 
 def ns(value: float, uncertainty: float | None = 0.0) -> Quantity:
@@ -117,8 +128,8 @@ def test_which_way_is_better(figure: str, unit: str, expected: str) -> None:
 
 
 def test_devices_are_compared_row_for_row() -> None:
-    runs = [host_run(), router_run()]
-    assert common_methods(runs, ["a", "b"]) == ["throughput", "latency", "loss", "calibrate"]
+    runs = [outcome(host_run()), outcome(router_run())]
+    assert common_results(runs, ["a", "b"]) == ["throughput", "latency", "loss", "calibrate"]
     results = [result_of(run, "throughput") for run in runs]
     rankings = compare([figures_by_key(result) for result in results])
     first = next(one for one in rankings if one.figure == "throughput" and one.key == Key(64, 0.0, ""))
@@ -129,29 +140,30 @@ def test_devices_are_compared_row_for_row() -> None:
 
 
 def test_a_figure_without_known_uncertainty_is_never_told_apart() -> None:
-    rankings = compare([figures_by_key(result_of(run, "latency")) for run in (host_run(), router_run())])
+    rankings = compare(
+        [figures_by_key(result_of(run, "latency")) for run in (outcome(host_run()), outcome(router_run()))]
+    )
     tagged = [one for one in rankings if one.figure == "tagged"]
     assert tagged and all(len(one.groups) == 1 for one in tagged)
 
 
 def test_lines_stand_in_a_table_with_their_standard_errors() -> None:
-    run = sweep_run()
-    result = result_of(run, "sweep")
+    result = result_of(outcome(sweep_run()), "sweep")
     rankings = compare([figures_by_key(result), figures_by_key(result)])
-    finding = side_by_side("sweep", ["one", "two"], [result.line, None], rankings, [])
+    finding = side_by_side("sweep", "Sweep of frame sizes", ["one", "two"], [result.line, None], rankings, [])
     assert finding.tables[0].heads[1].title == "Slope"
     assert [row[0] for row in finding.tables[0].rows] == ["one", "two"]
     overall = {row[0]: row[-1] for row in finding.tables[1].rows}
     assert overall["Slope"] == "one ≈ two" and overall["Largest frame"] == "one = two"
 
 
-def with_rows(run: DeviceRun, method: str, rows: list[Row]) -> DeviceRun:
-    results = [result if result.method != method else Result(method=method, rows=rows) for result in run.results]
+def with_rows(run: Outcome, name: str, rows: list[Row]) -> Outcome:
+    results = [each if each.measurement != name else Result(measurement=name, rows=rows) for each in run.results]
     return replace(run, results=results)
 
 
 def test_a_run_against_its_earlier_one() -> None:
-    old, new = host_run(), host_run(capacity=700_000)
+    old, new = outcome(host_run()), outcome(host_run(capacity=700_000))
     figures = [figures_by_key(result_of(run, "throughput")) for run in (new, old)]
     judged, missing = judge("throughput", *figures, {}, Margin(share=0.05))  # type: ignore[call-arg]
     assert not missing
@@ -162,7 +174,7 @@ def test_a_run_against_its_earlier_one() -> None:
 
 
 def test_what_only_one_run_has_is_said() -> None:
-    old = host_run()
+    old = outcome(host_run())
     new = with_rows(old, "throughput", result_of(old, "throughput").rows[1:])
     figures = [figures_by_key(result_of(run, "throughput")) for run in (new, old)]
     _, missing = judge("throughput", *figures, {}, Margin())  # type: ignore[call-arg]
@@ -178,24 +190,24 @@ def test_what_only_one_run_has_is_said() -> None:
     ],
 )
 def test_different_traffic_cannot_be_compared(plans: tuple[dict[str, Any], dict[str, Any]], named: str) -> None:
-    runs = [DeviceRun(Path(), plan, {}, [], []) for plan in plans]
+    runs = [of_plan(plan) for plan in plans]
     with pytest.raises(PlanError, match=named):
-        check_traffic(runs, ["a", "b"], ["latency"])
+        check_settings(runs, ["a", "b"], ["latency"])
 
 
 def test_settings_that_differ_harmlessly_are_named() -> None:
-    runs = [DeviceRun(Path(), {"latency": {"repetitions": count}}, {}, [], []) for count in (20, 3)]
-    assert check_traffic(runs, ["a", "b"], ["latency"]) == ["latency.trials: 20 of a, 3 of b"]
+    runs = [of_plan({"latency": {"repetitions": count}}) for count in (20, 3)]
+    assert check_settings(runs, ["a", "b"], ["latency"]) == ["latency.repetitions: 20 of a, 3 of b"]
 
 
 def test_runs_of_different_methods_cannot_be_compared() -> None:
     with pytest.raises(PlanError, match=r"a measured throughput.* and b sweep"):
-        common_methods([host_run(), sweep_run()], ["a", "b"])
+        common_results([outcome(host_run()), outcome(sweep_run())], ["a", "b"])
 
 
 def test_a_row_on_an_invalid_trial_cannot_be_compared() -> None:
-    run = host_run()
-    bad = next(record.index for record in run.records if not record.valid)
-    run = with_rows(run, "throughput", [Row(frame_bytes=64, figures={"throughput": ns(1)}, trial=bad)])
-    with pytest.raises(PlanError, match="64-byte frames rests on invalid trial"):
-        check_valid(run, "new", result_of(run, "throughput"))
+    found = host_run()
+    bad = next(record.index for record in found.records if not record.valid)
+    rests = Result(measurement="throughput", rows=[Row(frame_bytes=64, figures={"throughput": ns(1)}, trial=bad)])
+    with pytest.raises(PlanError, match=f"64-byte frames rests on invalid trial {bad} .*tester could not keep up"):
+        check_valid("new", marked(rests, found.records))

@@ -41,7 +41,7 @@ def test_a_criterion_is_judged_by_its_worst_row(text: str, met: bool, measured: 
 )
 def test_what_is_no_criterion_is_refused(text: str) -> None:
     with pytest.raises(PlanError, match="require"):
-        parse(text, {**FIGURES, "latency": "mean"})
+        parse(text, FIGURES)
 
 
 def test_a_unit_of_another_kind_is_refused() -> None:
@@ -68,4 +68,17 @@ def test_a_row_is_named_by_its_case_or_its_group(text: str, met: bool) -> None:
             ("Message", "64 byte", 5e6),
         )
     ]
-    assert parse(text, {"stream tcp": "throughput"}).judge([Result(measurement="stream tcp", rows=rows)]).met is met
+    assert (
+        parse(text, {"stream tcp": "throughput"}, alone=True).judge([Result(measurement="stream tcp", rows=rows)]).met
+        is met
+    )
+
+
+def test_only_where_one_measurement_is_alone_its_name_may_be_left_out() -> None:
+    figures = {"path packet-pair": "capacity"}
+    rows = [Row(case="Forward", figures={"capacity": Quantity(value=94e6, unit="bit/s")})]
+    results = [Result(measurement="path packet-pair", rows=rows)]
+    for text in ("capacity[forward] > 90 Mb/s", "path-packet-pair[forward] > 90 Mb/s", "path packet-pair > 90 Mb/s"):
+        assert parse(text, figures, alone=True).judge(results).met, text
+    with pytest.raises(PlanError, match="'capacity' is not measured in this run; use one of path packet-pair"):
+        parse("capacity[forward] > 90 Mb/s", figures)

@@ -13,8 +13,9 @@ from support.synthetic_runs import host_run
 from keisoku.cli.main import keisoku
 from keisoku.device.plan.plan import parse
 from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, FrameWriter
-from keisoku.device.record.query import query
+from keisoku.device.record.trial_log import TrialLog
 from keisoku.errors import EngineError, PlanError
+from keisoku.measurement.query import query
 from keisoku.run.directory import RunDirectory
 
 
@@ -22,15 +23,17 @@ from keisoku.run.directory import RunDirectory
 def run(tmp_path: Path) -> Path:
     """A run of three trials, the second with rows of its frames."""
     records = host_run().records[:3]
-    directory = RunDirectory.create(tmp_path / "run", parse({"methods": ["loss"], "dut": "sim:gs908e"}), {})
+    plan = parse({"methods": ["loss"], "dut": "sim:gs908e"}).plain()
+    directory = RunDirectory.create(tmp_path / "run", "device", plan, {})
+    log = TrialLog(directory)
     for record in records:
-        directory.append(record)
+        log.append(record)
     entries = np.array(
         [(0, 100, 900, 1, 1, 0), (1, 200, 1100, 1, 1, 0), (1, 200, 1200, 1, 1, DUPLICATE), (3, 0, 0, 1, 1, CORRUPT)],
         ENTRY,
     )
     lossy = records[0].facts
-    with FrameWriter(directory.frames_of(records[1].index)) as writer:
+    with FrameWriter(log.frames_of(records[1].index)) as writer:
         writer.append(entries[:2].tobytes())
         writer.append(entries[2:].tobytes())
         writer.finish(lossy)
@@ -38,7 +41,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_counts_are_those_of_the_records(run: Path) -> None:
-    records = RunDirectory(run).records()
+    records = TrialLog(RunDirectory.open(run)).records()
     answer = query(run, "select trial, offered_frames, lost_frames, valid from trials order by trial")
     assert answer.rows == [
         (record.index, record.facts.sent.offered_frames, record.facts.tracked.lost_frames, record.valid)
@@ -48,7 +51,7 @@ def test_counts_are_those_of_the_records(run: Path) -> None:
 
 
 def test_every_frame_has_a_row(run: Path) -> None:
-    lost = RunDirectory(run).records()[0].facts.tracked.lost_frames
+    lost = TrialLog(RunDirectory.open(run)).records()[0].facts.tracked.lost_frames
     arrived = query(
         run, "select sequence, transmit_ns, receive_ns, latency_ns, duplicate, corrupt from frames where not lost"
     )
@@ -84,8 +87,11 @@ def test_lost_frames_that_are_not_listed_cannot_have_rows(tmp_path: Path) -> Non
 def test_wrong_questions_get_one_sentence(run: Path, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="query"):
         query(run, "select nothing from nowhere")
-    with pytest.raises(PlanError, match="holds no finished trial"):
+    with pytest.raises(PlanError, match="holds no run"):
         query(tmp_path / "none", "select 1")
+    RunDirectory.create(tmp_path / "empty", "device", {"methods": ["loss"]}, {})
+    with pytest.raises(PlanError, match="holds no finished trial"):
+        query(tmp_path / "empty", "select 1")
 
 
 @pytest.mark.parametrize(("form", "shown"), [("table", "trials\n3"), ("csv", "trials\n3\n"), ("json", '"trials": 3')])

@@ -6,16 +6,15 @@ import csv
 import json
 import re
 import tomllib
+from html import unescape
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
 
 import pytest
-from keisoku.report.html import render_html
-from keisoku.report.statement import plan_toml
 from rich.console import Console
 from support.one_stream import facts_of
-from support.synthetic_runs import SIZES, host_run, router_run, sweep_run
+from support.synthetic_runs import SIZES, host_run, page_of, router_run, sweep_run
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.record.run import DeviceRun
@@ -26,10 +25,14 @@ from keisoku.device.report.loss_list import RANGES_SHOWN, losses
 from keisoku.device.report.loss_plot import loss_plot
 from keisoku.device.report.size_plots import latency_plot, throughput_plot
 from keisoku.device.report.time_plot import time_plot
+from keisoku.device.report.trial_rows import trial_rows
 from keisoku.report.csv import write_csv
+from keisoku.report.page import render
 from keisoku.report.plot import Plot, hover
-from keisoku.report.table import method_table
+from keisoku.report.table import tables
 from keisoku.report.text import print_results
+from keisoku.run.criterion import Verdict
+from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result, Row
 
 
@@ -60,9 +63,12 @@ class Page(HTMLParser):
             self.text.append(data)
 
 
+MET = Verdict("throughput[64] >= 0.5 Mpps", True, Quantity(value=806e3, unit="frames/s", uncertainty=3e3))
+
+
 @pytest.fixture(scope="module")
 def page() -> tuple[str, Page]:
-    html = render_html([host_run(), router_run()], [("throughput[64] >= 0.5 Mpps", True, "0.806 Mframes/s")])
+    html = page_of([host_run(), router_run()], [MET])
     return html, Page(html)
 
 
@@ -107,23 +113,23 @@ def test_every_anchor_of_the_page_exists(page: tuple[str, Page]) -> None:
 def test_what_users_name_is_shown_as_text() -> None:
     evil = "<script>alert(1)</script>"
     run = host_run(name=evil)
-    html = render_html([run], [(evil, False, evil)])
+    html = page_of([run], [Verdict(evil, False, Quantity(value=1.0, unit=evil))])
     assert evil not in html
     assert "&lt;script&gt;alert(1)" in html
     assert hover(evil) == "&lt;script&gt;alert(1)&lt;/script&gt;"
 
 
 def test_a_run_without_trials_and_results_still_has_a_report() -> None:
-    html = render_html([DeviceRun(Path("runs/empty"), {}, {}, [], [])])
+    html = page_of([DeviceRun(Path("runs/empty"), {}, {}, [], [])])
     assert "No trial was finished." in html
     assert "No calibration was used" in html
     with pytest.raises(ValueError, match="at least one run"):
-        render_html([])
+        render([])
 
 
 def test_figures_that_are_not_finite_are_not_drawn() -> None:
     row = Row(frame_bytes=64, figures={"throughput": Quantity(value=float("nan"), unit="frames/s")})
-    html = render_html([DeviceRun(Path("r"), {}, {}, [], [Result(method="throughput", rows=[row])])])
+    html = page_of([DeviceRun(Path("r"), {}, {}, [], [Result(measurement="throughput", rows=[row])])])
     assert "NaN" not in html.split('id="data-throughput"')[1].split("</script>")[0]
 
 
@@ -203,7 +209,7 @@ def test_a_trial_that_does_not_add_up_is_shown() -> None:
     assert account(good).adds_up and not account(good).fault
     assert not account(bad).adds_up
     assert account(bad).fault == "offered − forwarded − lost − corrupt = 1; lost − listed gaps = -1"
-    html = render_html([DeviceRun(run.directory, run.plan, run.context, [bad, *run.records[1:]], run.results)])
+    html = page_of([DeviceRun(run.directory, run.plan, run.context, [bad, *run.records[1:]], run.results)])
     assert "63 of 64 trials add up" in html
     assert "1 trials do not add up" in html
 
@@ -218,7 +224,7 @@ def test_lost_frames_are_listed_first_those_that_results_rest_on() -> None:
 
 
 def test_a_table_has_one_unit_per_column() -> None:
-    table = method_table(host_run().results[1])
+    (table,) = tables(host_run().results[1])
     assert [(head.title, head.unit) for head in table.heads[:3]] == [
         ("Frame size", "byte"),
         ("Minimum", "µs"),
@@ -230,7 +236,7 @@ def test_a_table_has_one_unit_per_column() -> None:
 
 def test_csv_keeps_full_precision_and_names_units(tmp_path: Path) -> None:
     run = host_run()
-    written = write_csv(run, tmp_path / "csv")
+    written = write_csv(tmp_path / "csv", run.results, {"trials": trial_rows(run.records)})
     assert [path.name for path in written] == [
         "throughput.csv",
         "latency.csv",
@@ -252,7 +258,7 @@ def test_csv_keeps_full_precision_and_names_units(tmp_path: Path) -> None:
         parts = ("forwarded_frames", "lost_frames", "corrupt_frames")
         assert int(row["offered_frames"]) == sum(int(row[part]) for part in parts)
         assert row["adds_up"] == "True"
-    assert [path.name for path in write_csv(sweep_run(), tmp_path)][1] == "sweep_line.csv"
+    assert [path.name for path in write_csv(tmp_path, sweep_run().results, {})][1] == "sweep_line.csv"
 
 
 def test_a_terminal_gets_tables_and_a_file_plain_lines() -> None:
@@ -269,6 +275,10 @@ def test_a_terminal_gets_tables_and_a_file_plain_lines() -> None:
     assert "\x1b" in coloured.getvalue() and "806 ± 3" in coloured.getvalue()
 
 
-def test_the_plan_is_toml_that_says_the_same() -> None:
+def test_the_plan_is_toml_that_says_the_same(tmp_path: Path) -> None:
     plan = host_run().plan
-    assert tomllib.loads(plan_toml(plan)) == {key: value for key, value in plan.items() if value is not None}
+    directory = RunDirectory.create(tmp_path, "device", plan | {"resume": None}, {})
+    assert directory.plan == RunDirectory.open(tmp_path).plan == plan
+    shown = re.search(r"<pre>(.*?)</pre>", page_of([host_run()]), re.S)
+    assert shown is not None
+    assert tomllib.loads(unescape(shown[1])) == {"measurement": "device", **plan}

@@ -11,11 +11,11 @@ from keisoku.device.plan.plan import Plan
 def plan_of_command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Plan:
     plans: list[Plan] = []
 
-    def measure(plan: Plan, *_: object) -> tuple[int, None]:
+    def carry_out(measurement: object, plan: Plan, *_: object, **__: object) -> None:
         plans.append(plan)
-        return 0, None
 
-    monkeypatch.setattr(procedures, "measure", measure)
+    monkeypatch.setattr(procedures, "carry_out", carry_out)
+    monkeypatch.setattr(procedures, "show", lambda *_: 0)
     done = CliRunner().invoke(keisoku, [*arguments, "--tx", "fpga:sim#0", "--rx", "fpga:sim#1"])
     assert done.exit_code == 0, f"{done.output}\n{done.exception!r}"
     return plans[0]

@@ -11,6 +11,7 @@ from keisoku.device.record.counts import Tracked
 from keisoku.device.record.frames import CORRUPT, DUPLICATE, LOST, REORDERED
 from keisoku.device.record.trial import TrialRecord
 from keisoku.device.record.trial_log import FRAMES, TrialLog
+from keisoku.errors import PlanError
 from keisoku.run.directory import RunDirectory
 
 _FRAMES = f"""
@@ -56,22 +57,23 @@ _LOST = pa.schema([*_STREAM, *((name, pa.int64()) for name in ("first", "last", 
 _LATENCIES = pa.schema([*_STREAM, *((name, pa.int64()) for name in ("lower_ns", "upper_ns", "frames"))])
 
 
-def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str]:
-    """What makes each table of a run; `frames` is a SELECT over the files that hold them.
+def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str | PlanError]:
+    """What makes each table of a run; `frames` is a SELECT over the files that hold them, or why there are none.
 
     'trials', 'streams': what was counted. 'lost': ranges of sequence numbers, and between which departures (ns).
     'latencies': histogram of every frame's latency. 'frames': a row for each frame; times are ns since the first was
     due; only if the run kept them.
     """
     log = TrialLog(directory)
-    found: dict[str, Callable[[], pa.Table] | str] = {
+    found: dict[str, Callable[[], pa.Table] | str | PlanError] = {
         "trials": lambda: trials(log.records()),
         "streams": lambda: streams(log.records()),
         "lost": lambda: _of_streams(log.records(), _LOST, _lost),
         "latencies": lambda: _of_streams(log.records(), _LATENCIES, _latencies),
     }
     files = sorted(str(file) for file in (directory.path / FRAMES).glob("*.parquet"))
-    return {**found, "frames": _FRAMES.replace("$files", repr(files))} if files else found
+    none = PlanError("table", "this run kept no row of any frame", "measure with --frames, or frames=True")
+    return {**found, "frames": _FRAMES.replace("$files", repr(files)) if files else none}
 
 
 def trials(records: Iterable[TrialRecord]) -> pa.Table:

@@ -42,6 +42,7 @@ def part(runs: Sequence[DeviceRun]) -> Part:
         extras=[*_lost(found, templates), _accounts(found, templates), _calibration(found, templates)],
         conclusion=conclusion(found),
         notes=[statement.SIMULATED, statement.NOT_INCLUDED],
+        no_deviation="None: every method ran as the standard it is named after prescribes.",
         titles={name: procedure.title for name, procedure in PROCEDURES.items()},
     )
 
