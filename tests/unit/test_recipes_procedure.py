@@ -39,7 +39,7 @@ def test_the_command_measures_judges_and_resumes(tmp_path: Path) -> None:
     run("run", "--resume", path)
     assert len((path / "trials.jsonl").read_bytes().splitlines()) == len(lines) == 2
     assert (path / "result.json").read_bytes() == whole
-    run("part-load", *QUICK, "--require", "loss[64] > 1 %", "--out", tmp_path / "missed", code=1)
+    run("part-load", *QUICK, "--require", "part_load[64] > 1 %", "--out", tmp_path / "missed", code=1)
 
 
 def test_runs_are_analysed_compared_and_queried(tmp_path: Path) -> None:
