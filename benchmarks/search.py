@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.simulated import SimulatedEngine
-from keisoku.device.method.table import begin
+from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import parse
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.counts import Buckets, Ranges, Sent, Tracked

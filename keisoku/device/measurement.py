@@ -17,6 +17,7 @@ from keisoku.device.calibration.store import bias_for, keep
 from keisoku.device.engine.port_capture import next_free
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.plan.settings import CalibrateSettings
 from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.run import DeviceRun
@@ -84,7 +85,7 @@ def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
     if made is None:
         return None
     capabilities = Capabilities.model_validate(directory.facts["capabilities"])
-    return f"calibration kept: {keep(made, capabilities, parse(directory.plan).calibrate.length_m)}"
+    return f"calibration kept: {keep(made, capabilities, parse(directory.plan).of(CalibrateSettings).length_m)}"
 
 
 def _figures(plan: Mapping[str, Any]) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 from keisoku.device.engine.engine import Engine
 from keisoku.device.engine.port_capture import PortCapture, Tell
 from keisoku.device.plan.plan import Plan
+from keisoku.device.plan.settings import CalibrateSettings
 from keisoku.device.testbed.opening import open_testbed, port_named
 from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
 from keisoku.errors import PlanError
@@ -46,7 +47,7 @@ def wanted_testbed(plan: Plan) -> WantedTestbed:
         plan.address,
         plan.gateway,
         plan.filters,
-        plan.calibrate.length_m,
+        plan.of(CalibrateSettings).length_m,
         plan.seed,
     )
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.engine import Engine, FrameSink, Progress
-from keisoku.device.method.table import begin
+from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import Plan
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import Facts, Trial, TrialRecord

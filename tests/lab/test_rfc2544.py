@@ -10,7 +10,7 @@ from support.trials import drive, never, of_no_use
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.table import begin
+from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.trial import TrialRecord

@@ -7,7 +7,7 @@ from support.lab_trials import on_lab
 from support.trials import drive, incomplete
 
 from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.table import begin
+from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.record.trial import TrialRecord
 from keisoku.lab.device.faults import Faults

@@ -14,7 +14,7 @@ from support.lab_trials import on_lab
 from support.trials import Spoiled, drive, incomplete, later_than
 
 from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.table import begin
+from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import parse
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.host.namespace import within

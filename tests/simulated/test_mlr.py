@@ -10,8 +10,8 @@ from support.simulated_trials import carry_out, device, plan
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.simulated import SimulatedEngine
 from keisoku.device.method.controller import mlrsearch
+from keisoku.device.method.method import begin
 from keisoku.device.method.search_goal import Answer, Goal, Question
-from keisoku.device.method.table import begin
 from keisoku.device.plan.mlr_settings import PRESETS
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.run.result import Result

@@ -11,7 +11,7 @@ from support.trials import record_of
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.simulated import SimulatedEngine
-from keisoku.device.method.table import begin
+from keisoku.device.method.method import begin
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import Flow, TrialRecord

@@ -12,7 +12,7 @@ from support.trials import drive
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import Traffic
-from keisoku.device.method.table import begin
+from keisoku.device.method.method import begin
 from keisoku.device.record.counts import Buckets, Latency, Sent
 from keisoku.device.record.trial import Facts, Transmitter, Trial, TrialRecord
 from keisoku.errors import PlanError

@@ -8,7 +8,7 @@ from typing import Any
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import Traffic
-from keisoku.device.method.table import begin
+from keisoku.device.method.method import begin
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.run.result import Result

@@ -12,7 +12,7 @@ from itertools import count
 import pytest
 
 from keisoku.device.engine.engine import Engine, FrameSink
-from keisoku.device.method.table import Method
+from keisoku.device.method.method import Method
 from keisoku.device.record.trial import Facts, Trial, TrialRecord
 from keisoku.device.record.validity import disturbed, reasons
 from keisoku.run.result import Result

@@ -16,7 +16,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.clock.rate import stated
 from keisoku.clock.relation import Relation
 from keisoku.device.calibration.bias import CABLE, CABLE_NS_PER_M, Bias, Calibration, Point
-from keisoku.device.method.table import begin
+from keisoku.device.method.method import begin
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import TrialRecord

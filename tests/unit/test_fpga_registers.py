@@ -5,6 +5,7 @@ import random
 import re
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -74,3 +75,27 @@ def test_fields_take_and_put_their_bits() -> None:
     assert field.put(1, 0xFFFF_FFFF) == 0xFFFF_FFDF
     with pytest.raises(ValueError, match="2 bits"):
         field.put(4)
+
+
+def test_a_register_that_is_added_is_in_the_rtl_the_python_and_the_documentation(tmp_path: Path) -> None:
+    """docs/recipes.md, "A new FPGA register"."""
+    generate = generator()
+    source = tmp_path / "registers.rdl"
+    before = generate.SOURCE.read_text()
+    after = before.replace(
+        "    time_registers time_base @0x40;\n",
+        '    reg { name = "Word of the host"; field {} value[31:0] = 0; } host_word @0x10;\n'
+        "    time_registers time_base @0x40;\n",
+    )
+    assert before != after
+    source.write_text(after)
+    top = generate.compiled(source)
+    found: dict[str, Any] = {}
+    exec(generate.python_text(top), found)
+    assert found["REGISTERS"].host_word.value == Field(0x10, 0, 32)
+    assert found["REGISTERS"].port[1].transmit.control.address == REGISTERS.port[1].transmit.control.address
+    package, module = (file.read_text() for file in generate.write_rtl(top, tmp_path / "rtl"))
+    assert "registers__host_word__out_t host_word;" in package
+    assert "hwif_out.host_word.value.value = field_storage.host_word.value.value;" in module
+    generate.write_documentation(top, tmp_path / "registers.md")
+    assert "host_word" in (tmp_path / "registers.md").read_text()

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from keisoku.cli.main import keisoku
+from keisoku.cli.main import GROUPS, keisoku
 from keisoku.device.plan.procedure import PROCEDURES
 
 
@@ -19,6 +19,11 @@ def test_every_procedure_has_its_row_in_the_documentation() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
     assert set(PROCEDURES) <= set(rows)
     assert len(rows) == len(set(rows))
+
+
+def test_help_shows_every_command_once() -> None:
+    shown = [name for names in GROUPS.values() for name in names]
+    assert sorted(shown) == keisoku.list_commands(click.Context(keisoku))
 
 
 def _commands(group: click.Group, path: str = "keisoku") -> dict[str, click.Command]:

@@ -8,6 +8,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import rfc2889
 from keisoku.device.method.address_trial import NO_PAUSE_BEFORE, Seen, address_trial, least_learning_fps
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc2889_settings import AddressCachingSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.errors import PlanError
 from keisoku.run.result import Result, Row
@@ -20,7 +21,7 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     Raises PlanError if the device would forget addresses during a trial.
     """
-    plan, settings = setting.plan, setting.plan.address_caching
+    plan, settings = setting.plan, setting.plan.of(AddressCachingSettings)
     least = least_learning_fps(settings, settings.most_addresses)
     if settings.learning_fps <= least:
         raise PlanError(

@@ -9,6 +9,7 @@ from keisoku.device.method import rfc2889
 from keisoku.device.method.address_trial import NO_PAUSE_BEFORE, Seen, address_trial, least_learning_fps
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc2889_settings import AddressLearningSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.record.validity import TOLERANCE
 from keisoku.run.result import Result, Row
@@ -23,7 +24,7 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     Raises PlanError if the device would forget addresses during a trial.
     """
-    plan, settings = setting.plan, setting.plan.address_learning
+    plan, settings = setting.plan, setting.plan.of(AddressLearningSettings)
     addresses = settings.addresses or _capacity(setting) or ADDRESSES
     least = least_learning_fps(settings, addresses)
     rows: list[Row] = []

@@ -15,6 +15,8 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
 from keisoku.device.method.search import RETRIES, TESTER_MARGIN, maximum_rate, throughput_of
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc2544_settings import BackToBackSettings
+from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
@@ -48,7 +50,7 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     A size whose throughput is the maximum rate has no figures: no burst fills a buffer then (RFC 9004 §6.1).
     """
-    settings = setting.plan.back_to_back
+    settings = setting.plan.of(BackToBackSettings)
     rows, bounded = [], {}
     for size in setting.plan.frame_bytes:
         throughput = yield from throughput_of(setting, size)
@@ -88,7 +90,7 @@ def _reason(setting: Setting, rates: _Rates) -> str:
     if rates.throughput == 0:
         return "no load passes without loss: not measured"
     # RFC 9004 §6.1: only sizes "whose Measured Throughput [...] was less than the Max Theoretical Frame Rate".
-    resolution = setting.plan.throughput.resolution_percent / 100
+    resolution = setting.plan.of(ThroughputSettings).resolution_percent / 100
     if rates.throughput >= rates.maximum * (TESTER_MARGIN if rates.by_tester else 1 - resolution):
         return "buffer not exercised: the throughput is the maximum rate"
     return ""
@@ -96,7 +98,7 @@ def _reason(setting: Setting, rates: _Rates) -> str:
 
 def _search(setting: Setting, size: int, rates: _Rates, test: int) -> Generator[Trial, TrialRecord, _Longest | None]:
     """The longest clean burst; None if the tester spoiled a trial again and again."""
-    settings = setting.plan.back_to_back
+    settings = setting.plan.of(BackToBackSettings)
     limit = max(1, int(settings.limit_s * rates.maximum))
     passed, failed = 0, limit + settings.step_frames + 1  # nothing has failed yet
     frames = min(limit, ceil(FIRST_S * rates.maximum))
@@ -123,7 +125,7 @@ def _search(setting: Setting, size: int, rates: _Rates, test: int) -> Generator[
 def _burst(
     setting: Setting, size: int, frames: int, rates: _Rates, test: int
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
-    settings = setting.plan.back_to_back
+    settings = setting.plan.of(BackToBackSettings)
     seconds = frames / rates.maximum
     trial = setting.trial(
         f"burst {frames}, test {test} of {settings.repetitions}, {size} byte", size, rates.maximum, seconds
@@ -152,7 +154,7 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
     if not found:
         return Row(frame_bytes=size, figures={}, remark="the tester could not send a burst reliably")
     lengths = [longest.frames for longest in found]
-    settings = setting.plan.back_to_back
+    settings = setting.plan.of(BackToBackSettings)
     average = sum(lengths) / len(lengths)
     deviation = statistics.stdev(lengths) if len(lengths) > 1 else None
     uncertainty = None if deviation is None else 2 * deviation / len(lengths) ** 0.5 + settings.step_frames - 1

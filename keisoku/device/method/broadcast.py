@@ -12,6 +12,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import rfc2889
 from keisoku.device.method.deviations import FIFO
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc2889_settings import BroadcastSettings
 from keisoku.device.record.trial import Flow, StreamFacts, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
@@ -21,7 +22,7 @@ LATENCY = "RFC 2889 §5.10.3: latency is that of every frame at the throughput, 
 
 def broadcast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'throughput' (frames/s sent), then a row a port with 'loss' (%), 'min', 'mean', 'max' (ns)."""
-    plan, settings = setting.plan, setting.plan.broadcast
+    plan, settings = setting.plan, setting.plan.of(BroadcastSettings)
     others = len(plan.port_fields()) - 1
     flows = tuple(
         Flow(transmit=0, receive=port, share=1 / others, modify=(BROADCAST,)) for port in range(1, others + 1)

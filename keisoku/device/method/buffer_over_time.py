@@ -14,6 +14,7 @@ from keisoku.device.analysis.behaviour import Behaviour, Jump, Piece, Stalls, be
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.drift_settings import BufferOverTimeSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
@@ -37,7 +38,7 @@ def buffer_over_time(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows += found
         remarks += said
     deviations = []
-    settings = setting.plan.buffer_over_time
+    settings = setting.plan.of(BufferOverTimeSettings)
     if settings.rate_fps is not None:
         deviations.append("E1: frames were sent at a given rate, not at the smallest gap")
     if settings.trial_s < 100:
@@ -162,7 +163,7 @@ def _sentence(size: int, found: Behaviour, rows: list[Row]) -> str:
 
 def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, TrialRecord]:
     """A trial at the smallest gap, or as near to it as the tester comes."""
-    settings = setting.plan.buffer_over_time
+    settings = setting.plan.of(BufferOverTimeSettings)
     rate = settings.rate_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     spoiled = 0
     while True:

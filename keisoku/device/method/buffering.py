@@ -17,6 +17,7 @@ from keisoku.device.method.backlog import NOT_EMPTY, Backlog, Unqueued, backlog,
 from keisoku.device.method.frame_search import Bracket, search_frames
 from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc8239_settings import BufferingSettings
 from keisoku.device.record.trial import Constant, Flow, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
@@ -54,7 +55,7 @@ def buffering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     sure as the search's step: what §3.2 1) to 3) multiply by the frame size, which is the buffer only if the output is
     exactly as fast as the input. 'variation' is the largest percentage of variation between repetitions (§3.3).
     """
-    settings = setting.plan.buffering
+    settings = setting.plan.of(BufferingSettings)
     count = rfc8239.ports(setting, 3, "buffering")
     cases = _cases(setting, count)
     rows: list[Row] = []
@@ -77,7 +78,7 @@ class _Congestion:
 
     def __init__(self, setting: Setting, frame_bytes: int, case: _Case, full: FullRate) -> None:
         self.setting, self.frame_bytes, self.case, self.full = setting, frame_bytes, case, full
-        settings = setting.plan.buffering
+        settings = setting.plan.of(BufferingSettings)
         self.extra_fps = full.fps * settings.oversubscription_percent / 100
         self.most = max(1, int(self.extra_fps * settings.trial_s))
         self.alone: Unqueued | None = None
@@ -97,7 +98,7 @@ class _Congestion:
             longest = yield from self._fill(output)
             if longest is not None:
                 long[output] = longest
-        for number in range(self.setting.plan.buffering.repetitions):
+        for number in range(self.setting.plan.of(BufferingSettings).repetitions):
             if number:
                 self.trials = {}
             for output, longest in long.items():
@@ -130,7 +131,7 @@ class _Congestion:
             held = yield from self._held(frames, output)
             return None if held is None else held.frames < reached
 
-        step = self.setting.plan.buffering.step_frames
+        step = self.setting.plan.of(BufferingSettings).step_frames
         known = found.inflections[-1] if found.inflections else None
         first = known.passed if known and known.passed else longest // 2
         bracket = yield from search_frames(grows, first, longest, step, step if known else max(1, longest // 4))
@@ -193,7 +194,7 @@ class _Congestion:
 
 def _cases(setting: Setting, count: int) -> list[_Case]:
     """RFC 8239 §3.2 procedures 2), 3) and 4)."""
-    settings = setting.plan.buffering
+    settings = setting.plan.of(BufferingSettings)
     line, extra = settings.load_percent / 100, settings.oversubscription_percent / 100
     turns = rfc8239.outputs(count, settings.outputs)
     found = []
@@ -223,7 +224,7 @@ def _cases(setting: Setting, count: int) -> list[_Case]:
 
 
 def _deviations(setting: Setting, count: int) -> list[str]:
-    settings = setting.plan.buffering
+    settings = setting.plan.of(BufferingSettings)
     found = ["RFC 8239 §3.2: unicast frames of DSCP 0 only; no multicast, no other class of service"]
     if settings.oversubscription_percent != 1:
         found.append(f"RFC 8239 §3.2: oversubscribed by {settings.oversubscription_percent:g} % instead of 1 %")

@@ -12,13 +12,14 @@ from keisoku.device.analysis.histogram import merged
 from keisoku.device.analysis.percentile import percentile
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.settings import CalibrateSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
 
 def calibrate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """Rows, one a size and load: 'offered' (frames/s), 'bias', 'repeat' and 'spread' (ns); see `calibration.bias`."""
-    settings = setting.plan.calibrate
+    settings = setting.plan.of(CalibrateSettings)
     rows = []
     for size in setting.plan.frame_bytes:
         maximum = yield from _maximum(setting, size)
@@ -37,7 +38,7 @@ def calibrate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _maximum(setting: Setting, size: int) -> Generator[Trial, TrialRecord, float]:
     """What the tester can offer on the cable, at most the link's maximum, in frames/s."""
     line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
-    record = yield setting.trial(f"maximum {size} byte", size, line, setting.plan.calibrate.trial_s)
+    record = yield setting.trial(f"maximum {size} byte", size, line, setting.plan.of(CalibrateSettings).trial_s)
     return TESTER_MARGIN * line * record.offered_share
 
 
@@ -46,7 +47,7 @@ def _trial(
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
     for _ in range(RETRIES):
         record = yield setting.trial(
-            f"cable {percent:g} % {number}, {size} byte", size, rate, setting.plan.calibrate.trial_s
+            f"cable {percent:g} % {number}, {size} byte", size, rate, setting.plan.of(CalibrateSettings).trial_s
         )
         if record.valid and record.facts.tracked.latency is not None:
             return record

@@ -17,6 +17,7 @@ from keisoku.device.analysis.port_groups import PortPair
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.search import RETRIES, search
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.drift_settings import ClockMismatchSettings
 from keisoku.device.record.counts import Tracked
 from keisoku.device.record.total import all_tracked
 from keisoku.device.record.trial import Trial, TrialRecord
@@ -41,7 +42,7 @@ def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     found: dict[PortPair, dict[int, Drift]] = {}
     for size in setting.plan.frame_bytes:
         yield from _size(setting, size, rows, remarks, found)
-    plan, settings = setting.plan, setting.plan.clock_mismatch
+    plan, settings = setting.plan, setting.plan.of(ClockMismatchSettings)
     remarks += _between_sizes(setting, found)
     deviations = []
     if settings.trial_s < 60:
@@ -60,7 +61,7 @@ def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _size(
     setting: Setting, size: int, rows: list[Row], remarks: list[str], found: dict[PortPair, dict[int, Drift]]
 ) -> Generator[Trial, TrialRecord, None]:
-    settings = setting.plan.clock_mismatch
+    settings = setting.plan.of(ClockMismatchSettings)
     rate = settings.rate_fps or _known_throughput(setting, size)
     if rate is None:
         # Clocks differ by less than what other searches keep away from the line.
@@ -94,7 +95,7 @@ def _size(
 
 
 def _trials(setting: Setting, size: int, rate: float, case: str) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
-    settings = setting.plan.clock_mismatch
+    settings = setting.plan.of(ClockMismatchSettings)
     records = []
     for number in range(1, settings.repetitions + 1):
         for _ in range(RETRIES):

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import rfc2889
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc2889_settings import CongestionSettings
 from keisoku.device.record.trial import Flow, StreamFacts, Trial, TrialRecord
 from keisoku.device.record.validity import TOLERANCE
 from keisoku.run.result import Result, Row
@@ -22,7 +23,7 @@ def congestion(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size and block: 'uncongested_loss' and 'congested_loss' (%), 'uncongested_rate' and 'congested_rate'
     (frames/s, §5.5.4), 'load' (% of what was intended that the device let the tester send), 'offered' (frames/s, mean
     of all sending ports), 'flooded' (frames); the remark names head-of-line blocking and back pressure."""
-    plan, settings = setting.plan, setting.plan.congestion
+    plan, settings = setting.plan, setting.plan.of(CongestionSettings)
     blocks = range(0, len(plan.port_fields()), _BLOCK)
     rows: list[Row] = []
     found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.5", settings.trial_s)

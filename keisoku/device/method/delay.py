@@ -21,7 +21,7 @@ _FIGURES = {"typical": 50.0, "worst_case": 99.9}
 
 def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'typical' and 'worst_case' (ns), medians of all trials, each with '_p1' and '_p99' of them."""
-    settings = setting.plan.delay
+    settings = setting.plan.of(DelaySettings)
     rows, found = [], _deviations(setting)
     for size in setting.plan.frame_bytes:
         rate = yield from load(setting, size, settings.rate_fps)
@@ -71,7 +71,7 @@ def _tagged(record: TrialRecord) -> int:
 
 
 def _deviations(setting: Setting) -> list[str]:
-    used, standard = setting.plan.delay, DelaySettings()
+    used, standard = setting.plan.of(DelaySettings), DelaySettings()
     found = [deviations.FIFO]
     found += rfc8219_deviations.delay(setting, "§7.2", used.trial_s, standard.trial_s, used.repetitions, used.rate_fps)
     if used.tag_after_s < standard.tag_after_s:

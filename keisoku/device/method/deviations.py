@@ -60,7 +60,7 @@ def rfc2544(plan: Plan, simulated: bool) -> list[str]:
 
 def throughput(plan: Plan) -> list[str]:
     """RFC 2544 §24: the deciding trial lasts at least 60 s."""
-    return _short("§24", "the deciding trial", plan.throughput.trial_s, ThroughputSettings().trial_s)
+    return _short("§24", "the deciding trial", plan.of(ThroughputSettings).trial_s, ThroughputSettings().trial_s)
 
 
 def _searched(plan: Plan) -> list[str]:
@@ -81,7 +81,7 @@ def ceiling(percent: float) -> list[str]:
 
 def latency(plan: Plan) -> list[str]:
     """RFC 2544 §26.2: at least 120 s, tag after 60 s, at least 20 repetitions."""
-    used, standard = plan.latency, LatencySettings()
+    used, standard = plan.of(LatencySettings), LatencySettings()
     found = [FIFO]
     found += _short("§26.2", "the stream", used.trial_s, standard.trial_s)
     if used.tag_after_s < standard.tag_after_s:
@@ -97,17 +97,16 @@ def latency(plan: Plan) -> list[str]:
 
 def loss(plan: Plan) -> list[str]:
     """RFC 2544 §24 and §26.3."""
-    found = _short("§24", "each trial", plan.loss.trial_s, LossSettings().trial_s)
-    if plan.loss.maximum_fps is not None:
-        found.append(
-            f"RFC 2544 §26.3: 100 % is {plan.loss.maximum_fps:g} frames/s as asked, not the maximum of the link"
-        )
+    found = _short("§24", "each trial", plan.of(LossSettings).trial_s, LossSettings().trial_s)
+    maximum_fps = plan.of(LossSettings).maximum_fps
+    if maximum_fps is not None:
+        found.append(f"RFC 2544 §26.3: 100 % is {maximum_fps:g} frames/s as asked, not the maximum of the link")
     return found
 
 
 def back_to_back(plan: Plan) -> list[str]:
     """RFC 2544 §26.4 and RFC 9004 §6.2, which wants longer waits than 2 s behind bursts longer than 2 s."""
-    used = plan.back_to_back
+    used = plan.of(BackToBackSettings)
     found = _searched(plan)
     if used.repetitions < BackToBackSettings().repetitions:
         found.append(
@@ -128,10 +127,10 @@ def back_to_back(plan: Plan) -> list[str]:
 def recovery(plan: Plan) -> list[str]:
     """RFC 2544 §26.5."""
     found = []
-    used_s, wanted_s = plan.recovery.overload_s, RecoverySettings().overload_s
+    used_s, wanted_s = plan.of(RecoverySettings).overload_s, RecoverySettings().overload_s
     if used_s < wanted_s:
         found.append(f"RFC 2544 §26.5: the overload lasts {used_s:g} s instead of at least {wanted_s:g} s")
-    if plan.recovery.rate_fps is not None:
+    if plan.of(RecoverySettings).rate_fps is not None:
         found.append("RFC 2544 §26.5: the throughput was given, not determined first")
     return found
 
@@ -139,12 +138,12 @@ def recovery(plan: Plan) -> list[str]:
 def reset(plan: Plan) -> list[str]:
     """RFC 6201 §4."""
     found = []
-    used_s, wanted_s = plan.reset.stable_s, ResetSettings().stable_s
+    used_s, wanted_s = plan.of(ResetSettings).stable_s, ResetSettings().stable_s
     if used_s < wanted_s:
         found.append(
             f"RFC 6201 §4: the device forwards for {used_s:g} s before the reset instead of at least {wanted_s:g} s"
         )
-    if plan.reset.rate_fps is not None:
+    if plan.of(ResetSettings).rate_fps is not None:
         found.append("RFC 6201 §4: the load was given, not the throughput")
     return found
 

@@ -11,7 +11,7 @@ from typing import get_args
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import rfc2889
 from keisoku.device.method.setting import Setting
-from keisoku.device.plan.rfc2889_settings import Error
+from keisoku.device.plan.rfc2889_settings import Error, ErroredFramesSettings
 from keisoku.device.record.trial import Flow, Trial, TrialRecord
 from keisoku.errors import PlanError
 from keisoku.run.result import Result, Row
@@ -25,7 +25,7 @@ def errored_frames(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     Raises PlanError if the tester's port cannot send a frame above the device's maximum.
     """
-    plan, settings = setting.plan, setting.plan.errored_frames
+    plan, settings = setting.plan, setting.plan.of(ErroredFramesSettings)
     rows: list[Row] = []
     found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.9", settings.trial_s, sizes=False)
     left_out = [error for error in get_args(Error) if error not in settings.errors]
@@ -52,7 +52,7 @@ def _sizes(setting: Setting, error: Error) -> tuple[int, ...]:
         return (LEAST_BYTES - 1,)
     if error != "oversize":
         return setting.plan.frame_bytes
-    size = setting.plan.errored_frames.largest_bytes + 1
+    size = setting.plan.of(ErroredFramesSettings).largest_bytes + 1
     most = setting.capabilities.max_frame_bytes
     if most is not None and size > most:
         raise PlanError(

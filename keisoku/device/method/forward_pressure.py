@@ -10,6 +10,7 @@ from collections.abc import Generator
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import rfc2889
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc2889_settings import ForwardPressureSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.errors import PlanError
 from keisoku.run.result import Result, Row
@@ -22,7 +23,7 @@ def forward_pressure(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     Raises PlanError for a link of no known rate: there is then no gap.
     """
-    plan, settings = setting.plan, setting.plan.forward_pressure
+    plan, settings = setting.plan, setting.plan.of(ForwardPressureSettings)
     speed = setting.capabilities.link_bits_per_second
     if speed is None:
         raise PlanError("ports", "a link without a rate has no inter-frame gap", "use ports of a known rate")

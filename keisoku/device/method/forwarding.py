@@ -13,6 +13,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import rfc2889
 from keisoku.device.method.search import Found, search
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc2889_settings import ForwardingSettings
 from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result, Row
@@ -24,7 +25,7 @@ def forwarding(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'throughput' and 'offered' (the MOL) of a port, 'frmol' and 'mfr' of all ports, the latter at
     'mfr_load' (%) and 'mfr_offered' of a port; then a row a load with 'load' (%), 'offered', 'forwarding_rate', 'loss'
     (%) and 'flooded' (frames)."""
-    plan, settings = setting.plan, setting.plan.forwarding
+    plan, settings = setting.plan, setting.plan.of(ForwardingSettings)
     rows: list[Row] = []
     found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5", settings.trial_s)
     for size in plan.frame_bytes:
@@ -49,7 +50,7 @@ def forwarding(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 def _for_search(setting: Setting, maximum: float) -> Setting:
     """The same with the settings that the search for a throughput reads."""
-    own = setting.plan.forwarding
+    own = setting.plan.of(ForwardingSettings)
     settings = ThroughputSettings(trial_s=own.trial_s, resolution_percent=own.resolution_percent, maximum_fps=maximum)
     return replace(setting, plan=setting.plan.model_copy(update={"throughput": settings}))
 

@@ -12,6 +12,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import rfc8239
 from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc8239_settings import HeadOfLineSettings
 from keisoku.device.record.trial import Constant, Flow, StreamFacts, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
@@ -25,7 +26,7 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     without congestion; 'congested' (%) of all frames to the congested output: a third less what it buffers, if nothing
     slows down the inputs. 'delay' (ns): by how much the congestion lengthens the uncongested flow's maximum latency.
     """
-    settings = setting.plan.head_of_line
+    settings = setting.plan.of(HeadOfLineSettings)
     count = rfc8239.ports(setting, 4, "head_of_line")
     rows: list[Row] = []
     rates: list[FullRate] = []

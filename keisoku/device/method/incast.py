@@ -14,7 +14,7 @@ from keisoku.device.method import rfc8239
 from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.content import SHORT_NAMES
-from keisoku.device.plan.rfc8239_settings import LINE_RATE_PERCENT
+from keisoku.device.plan.rfc8239_settings import LINE_RATE_PERCENT, IncastSettings
 from keisoku.device.record.trial import NS_PER_S, Bursts, Constant, Flow, StreamFacts, Trial, TrialRecord
 from keisoku.errors import PlanError
 from keisoku.frame.stack import parse
@@ -30,7 +30,7 @@ def incast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     'goodput' (bit/s): what was forwarded of the frames' payload, without headers and FCS, over the trial's time
     (RFC 8238 §7). 'min', 'mean', 'p99' and 'max' (ns): latency of every frame. 'loss' (%).
     """
-    settings = setting.plan.incast
+    settings = setting.plan.of(IncastSettings)
     count = rfc8239.ports(setting, 3, "incast")
     if settings.steady_ports > count - 2:
         problem = f"of {count - 1} senders {settings.steady_ports} send all the time, and none sends bursts"
@@ -60,7 +60,7 @@ def incast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _flows(setting: Setting, others: Sequence[int], output: int, full: FullRate) -> list[Flow]:
-    settings = setting.plan.incast
+    settings = setting.plan.of(IncastSettings)
     steady, bursting = others[: settings.steady_ports], others[settings.steady_ports :]
     share = settings.burst_frames / settings.period_s / full.fps
     left = LINE_RATE_PERCENT / 100 - share * len(bursting)
@@ -77,10 +77,10 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
     size = record.trial.frame_bytes
     if not record.valid:
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark="; ".join(record.invalid_because))]
-    steady = setting.plan.incast.steady_ports
+    steady = setting.plan.of(IncastSettings).steady_ports
     rows = []
     for place, stream in enumerate(record.facts.streams):
-        kind = "steady" if place < steady else f"bursts of {setting.plan.incast.burst_frames}"
+        kind = "steady" if place < steady else f"bursts of {setting.plan.of(IncastSettings).burst_frames}"
         case = f"{stream.transmit + 1} to {stream.receive + 1}, {kind}"
         figures = _figures(setting, record, [stream])
         latency = stream.tracked.latency

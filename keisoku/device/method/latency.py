@@ -9,6 +9,7 @@ from keisoku.device.method import deviations
 from keisoku.device.method.latency_figures import latency_figures
 from keisoku.device.method.search import RETRIES, throughput_of
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.settings import LatencySettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
@@ -24,7 +25,7 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """
     rows, remarks = [], []
     for size in setting.plan.frame_bytes:
-        rate = setting.plan.latency.rate_fps or (yield from throughput_of(setting, size))
+        rate = setting.plan.of(LatencySettings).rate_fps or (yield from throughput_of(setting, size))
         if rate == 0:
             rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: latency not measured"))
             continue
@@ -45,7 +46,7 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
-    settings = setting.plan.latency
+    settings = setting.plan.of(LatencySettings)
     tag = round(rate * settings.tag_after_s)
     records = []
     for number in range(1, settings.repetitions + 1):

@@ -16,7 +16,7 @@ from keisoku.device.method import rfc8239
 from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.pattern import pairs
-from keisoku.device.plan.rfc8239_settings import LINE_RATE_PERCENT
+from keisoku.device.plan.rfc8239_settings import LINE_RATE_PERCENT, LineRateSettings
 from keisoku.device.record.counts import Latency
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
 from keisoku.frame.rates import frame_time_ns
@@ -33,7 +33,7 @@ def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     is the mean, 'jitter_p99' and 'jitter_max' are those of the worst flow. The least PDV, which §2.2 asks for, is 0 by
     its definition. The row's trial holds the histogram.
     """
-    settings = setting.plan.line_rate
+    settings = setting.plan.of(LineRateSettings)
     count = rfc8239.ports(setting, 2, "line_rate")
     even = count - count % 2
     patterns = {"port pairs": pairs("pairs", even)} | ({"full mesh": pairs("mesh", count)} if count > 2 else {})

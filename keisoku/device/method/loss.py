@@ -8,6 +8,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.settings import LossSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
@@ -17,7 +18,7 @@ def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     rows: list[Row] = []
     lowered: dict[int, float] = {}
     for size in setting.plan.frame_bytes:
-        maximum = setting.plan.loss.maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        maximum = setting.plan.of(LossSettings).maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         maximum, first = yield from _reachable(setting, size, maximum)
         if first is None:
             lowered[size] = maximum
@@ -41,7 +42,7 @@ def _reachable(
         return maximum, record
     while beyond_tester(record):
         maximum *= TESTER_MARGIN * record.offered_share
-        record = yield setting.trial(f"maximum {size} byte", size, maximum, setting.plan.loss.trial_s)
+        record = yield setting.trial(f"maximum {size} byte", size, maximum, setting.plan.of(LossSettings).trial_s)
     return maximum, None
 
 
@@ -61,12 +62,14 @@ def _steps(
             record = yield _step(setting, size, maximum, percent)
         rows.append(_row(record, percent))
         clean = clean + 1 if record.valid and record.loss_ratio == 0 else 0
-        percent = round(percent - setting.plan.loss.step_percent, 9)
+        percent = round(percent - setting.plan.of(LossSettings).step_percent, 9)
     return rows
 
 
 def _step(setting: Setting, size: int, maximum: float, percent: float) -> Trial:
-    return setting.trial(f"{percent:g} % {size} byte", size, maximum * percent / 100, setting.plan.loss.trial_s)
+    return setting.trial(
+        f"{percent:g} % {size} byte", size, maximum * percent / 100, setting.plan.of(LossSettings).trial_s
+    )
 
 
 def _row(record: TrialRecord, percent: float) -> Row:

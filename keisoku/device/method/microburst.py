@@ -16,6 +16,7 @@ from keisoku.device.method.backlog import NOT_EMPTY, Backlog, Unqueued, backlog,
 from keisoku.device.method.frame_search import Bracket, search_frames
 from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc8239_settings import MicroburstSettings
 from keisoku.device.record.trial import Constant, Flow, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
@@ -30,7 +31,7 @@ def microburst(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     (ns) are those of the least burst that was too large, from its longest latency: what the output held. 'max' (ns)
     is the longest latency of the largest burst without loss, 'offered' (frames/s) its real intensity.
     """
-    settings = setting.plan.microburst
+    settings = setting.plan.of(MicroburstSettings)
     count = rfc8239.ports(setting, 3, "microburst")
     rows: list[Row] = []
     rates: list[FullRate] = []
@@ -68,7 +69,7 @@ class _Bursts:
 
     def measure(self) -> Generator[Trial, TrialRecord, Row]:
         """All repetitions."""
-        settings = self.setting.plan.microburst
+        settings = self.setting.plan.of(MicroburstSettings)
         alone = yield from unqueued(self.setting, self.frame_bytes, self.full, self.flows)
         if isinstance(alone, str):
             return self._row_of({}, alone)
@@ -101,7 +102,7 @@ class _Bursts:
             lossy[frames] = record
             return False
 
-        step = self.setting.plan.microburst.step_frames
+        step = self.setting.plan.of(MicroburstSettings).step_frames
         bracket = yield from search_frames(passes, first, most, step, stride)
         self.brackets.append(bracket)
         if bracket.failed in lossy:
@@ -113,7 +114,7 @@ class _Bursts:
         return record.facts.sent.offered_frames
 
     def _row(self, alone: Unqueued) -> Row:
-        settings, size, senders = self.setting.plan.microburst, self.frame_bytes, len(self.flows)
+        settings, size, senders = self.setting.plan.of(MicroburstSettings), self.frame_bytes, len(self.flows)
         bursts = [float(bracket.passed) for bracket in self.brackets]
         mean = sum(bursts) / len(bursts)
         error = 2 * statistics.stdev(bursts) / len(bursts) ** 0.5 if len(bursts) > 1 else 0.0

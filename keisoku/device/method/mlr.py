@@ -48,7 +48,7 @@ def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     The uncertainty of the throughput is the distance of the bounds; 'seconds' are the engine's, with all waits.
     """
-    settings = setting.plan.mlr
+    settings = setting.plan.of(MlrSettings)
     preset = settings.preset()
     rows, remarks = [], deviations.ceiling(settings.ceiling_percent)
     for size in setting.plan.frame_bytes:
@@ -93,7 +93,7 @@ class _Search:
     """All goals of one size; trials of one goal that fit the questions of the next are not carried out again."""
 
     def __init__(self, setting: Setting, frame_bytes: int) -> None:
-        self.setting, self.frame_bytes, self.settings = setting, frame_bytes, setting.plan.mlr
+        self.setting, self.frame_bytes, self.settings = setting, frame_bytes, setting.plan.of(MlrSettings)
         self.known: list[TrialRecord] = []
         self.senders = len({transmit for transmit, _ in setting.plan.pairs()})
 

@@ -17,6 +17,7 @@ from keisoku.device.analysis.port_groups import PORTS_MIN, port_groups
 from keisoku.device.method.latency_line import latency_line, samples
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.portmap_settings import PortMapSettings
 from keisoku.device.record.trial import Flow, Trial, TrialRecord
 from keisoku.run.result import Line, Result, Row
 
@@ -38,11 +39,11 @@ def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     sizes = sorted(setting.plan.frame_bytes)
     for size in sizes:
         for way in ways:
-            way.records[size] = yield from tester.measure(way, size, setting.plan.port_map.trial_s)
+            way.records[size] = yield from tester.measure(way, size, setting.plan.of(PortMapSettings).trial_s)
     compared = _Compared(setting, ways, sizes)
     groups = compared.groups(len(names))
     of_port = {port: number for number, group in enumerate(groups) for port in group}
-    if setting.plan.port_map.limits:
+    if setting.plan.of(PortMapSettings).limits:
         guesses: dict[tuple[int, int], int] = {}
         for way in ways:
             kind = of_port[way.transmit], of_port[way.receive]
@@ -84,7 +85,7 @@ class _Tester:
     def measure(self, way: _PortPair, size: int, seconds: float) -> Steps:
         """A trial at the smallest gap, or as near to it as the tester comes; again if the tester spoiled it."""
         setting = self.setting
-        line, asked = setting.line_fps(size), setting.plan.port_map.rate_fps
+        line, asked = setting.line_fps(size), setting.plan.of(PortMapSettings).rate_fps
         wanted = min(asked or math.inf, line or math.inf)
         if wanted == math.inf:
             wanted = CEILING_WITHOUT_LINK_FPS
@@ -113,7 +114,7 @@ def _find_limit(
     tester: _Tester, way: _PortPair, sizes: Sequence[int], guess: int | None
 ) -> Generator[Trial, TrialRecord, None]:
     """By bisection, unless `guess`, the limit of another way of its class, is its own too: two trials tell."""
-    seconds = tester.setting.plan.port_map.limit_trial_s
+    seconds = tester.setting.plan.of(PortMapSettings).limit_trial_s
     passed = max((size for size in sizes if _passes(way.records[size])), default=0)
     failed = min((size for size in sizes if size > passed), default=None)
     largest = tester.setting.capabilities.max_frame_bytes or max(sizes)

@@ -14,6 +14,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
 from keisoku.device.method.search import RETRIES, TESTER_MARGIN, maximum_rate, throughput_of
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc2544_settings import RecoverySettings
 from keisoku.device.record.counts import Gap
 from keisoku.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
 from keisoku.run.result import Result, Row
@@ -36,7 +37,7 @@ class _Recovery:
 
 def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'recovery' (mean, ns), 'throughput' and 'offered' (the overload), frames/s, 'tests'."""
-    settings = setting.plan.recovery
+    settings = setting.plan.of(RecoverySettings)
     rows, bounded = [], {}
     for size in setting.plan.frame_bytes:
         throughput = settings.rate_fps or (yield from throughput_of(setting, size))
@@ -70,7 +71,7 @@ def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _trial(
     setting: Setting, size: int, overload: float, number: int
 ) -> Generator[Trial, TrialRecord, _Recovery | None]:
-    settings = setting.plan.recovery
+    settings = setting.plan.of(RecoverySettings)
     step_ns, watch_ns = (round(seconds * NS_PER_S) for seconds in (settings.overload_s, settings.watch_s))
     ways = setting.plan.pairs()
     of_port = Counter(transmit for transmit, _ in ways)
@@ -132,7 +133,7 @@ def _row(setting: Setting, size: int, throughput: float, overload: float, found:
         return Row(frame_bytes=size, figures=figures, remark="the tester could not offer the loads reliably")
     times = [one.ns for one in found if one.ns is not None]
     remarks = []
-    settings = setting.plan.recovery
+    settings = setting.plan.of(RecoverySettings)
     if len(times) < len(found):
         remarks.append(f"{len(found) - len(times)} of {len(found)} times frames were still lost after the watch")
     if any(one.lost_before == 0 for one in found):

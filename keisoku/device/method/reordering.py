@@ -24,7 +24,7 @@ def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     The distributions (extents, late times, gaps, RD and RBD) are in each trial's record.
     """
-    settings = setting.plan.reordering
+    settings = setting.plan.of(ReorderingSettings)
     rows: list[Row] = []
     remarks: list[str] = []
     for size in setting.plan.frame_bytes:
@@ -51,7 +51,10 @@ def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _trial(setting: Setting, size: int, maximum: float, percent: float) -> Generator[Trial, TrialRecord, TrialRecord]:
     for _ in range(RETRIES):
         record = yield setting.trial(
-            f"reordering at {percent:g} %, {size} byte", size, maximum * percent / 100, setting.plan.reordering.trial_s
+            f"reordering at {percent:g} %, {size} byte",
+            size,
+            maximum * percent / 100,
+            setting.plan.of(ReorderingSettings).trial_s,
         )
         if record.valid or beyond_tester(record):
             break
@@ -134,7 +137,7 @@ def _at(n_reordered: list[int], degree: int) -> int:
 
 
 def _deviations(setting: Setting) -> list[str]:
-    used, standard = setting.plan.reordering, ReorderingSettings()
+    used, standard = setting.plan.of(ReorderingSettings), ReorderingSettings()
     found = ["RFC 4737 §4.4: byte offsets are of whole frames with FCS, not of payloads"]
     if used.trial_s < standard.trial_s:
         found.append(f"RFC 2544 §24: each trial lasts {used.trial_s:g} s instead of at least {standard.trial_s:g} s")

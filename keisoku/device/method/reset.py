@@ -14,6 +14,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
 from keisoku.device.method.search import RETRIES, throughput_of
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rfc2544_settings import ResetSettings
 from keisoku.device.record.counts import Gap
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.run.result import Result, Row
@@ -35,7 +36,7 @@ class _Outage:
 def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size, each figure the mean of the trials: 'reset_by_loss' and 'reset_by_stamps' (ns), 'lost'
     (frames), 'offered' (frames/s), 'tests'."""
-    settings = setting.plan.reset
+    settings = setting.plan.of(ResetSettings)
     by_hand = setting.capabilities.resets == "by hand"
     rows = []
     for size in setting.plan.frame_bytes:
@@ -66,7 +67,7 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _trial(
     setting: Setting, size: int, rate: float, number: int, by_hand: bool
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
-    settings = setting.plan.reset
+    settings = setting.plan.of(ResetSettings)
     purpose = f"reset {number} of {settings.repetitions}, {size} byte"
     if by_hand:
         purpose += f": reset the device after {settings.stable_s:g} s of load"
@@ -85,7 +86,7 @@ def _outage(setting: Setting, record: TrialRecord) -> _Outage:
     lost = sent.offered_frames - tracked.forwarded_frames
     rate = record.offered_fps * len(record.facts.transmitters)
     gaps = [gap for stream in record.facts.streams for gap in stream.tracked.lost]
-    stable_ns = setting.plan.reset.stable_s * NS_PER_S
+    stable_ns = setting.plan.of(ResetSettings).stable_s * NS_PER_S
     early = any((gap.before_ns or sent.last_sent_ns) < stable_ns for gap in gaps)
     by_loss_ns = lost / rate * NS_PER_S
     if not gaps:
@@ -106,7 +107,7 @@ def _span_ns(gap: Gap, end_ns: int) -> float:
 
 
 def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
-    settings = setting.plan.reset
+    settings = setting.plan.of(ResetSettings)
     if not found:
         return Row(frame_bytes=size, figures={}, remark="the tester could not offer the load reliably")
     back = [one for one in found if one.stamps_ns is not None]

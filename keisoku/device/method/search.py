@@ -10,6 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.record.validity import TOLERANCE
 
@@ -56,7 +57,7 @@ def search(
     shorter ones if the final determination does not. Nor does a trial that lost a frame need its full length.
     Goes no higher than `ceiling_percent` of the line, the plan's if it is not given.
     """
-    settings = setting.plan.throughput
+    settings = setting.plan.of(ThroughputSettings)
     percent = ceiling_percent or settings.ceiling_percent
     bracket = _Bracket(setting, frame_bytes, ceiling_fps(setting, frame_bytes, percent, settings.maximum_fps))
     search_s = settings.search_s or settings.trial_s
@@ -109,8 +110,8 @@ class _Bracket:
         self.passed: TrialRecord | None = None
         self.limited_by_tester = False
         self.spoiled, self.reason, self.given_up = 0, "", ""
-        self.stop = 0 if setting.plan.throughput.stop_at_loss else None
-        self.least_fps = max(1 / setting.plan.throughput.trial_s, ceiling_fps * 1e-6)
+        self.stop = 0 if setting.plan.of(ThroughputSettings).stop_at_loss else None
+        self.least_fps = max(1 / setting.plan.of(ThroughputSettings).trial_s, ceiling_fps * 1e-6)
 
     def narrow(
         self, purpose: str, seconds: float, first_fps: float, fall: float
@@ -119,7 +120,7 @@ class _Bracket:
 
         Until a first load has passed it steps down by `fall` of the load, twice as much each time.
         """
-        resolution = self.setting.plan.throughput.resolution_percent / 100
+        resolution = self.setting.plan.of(ThroughputSettings).resolution_percent / 100
         fps = first_fps
         while not self.given_up and self.low_fps < self.high_fps * (1 - resolution) and self.high_fps > self.least_fps:
             if self.spoiled == SPOILED_LOADS:

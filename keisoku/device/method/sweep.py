@@ -12,6 +12,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method.latency_line import latency_line, samples
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.settings import SweepSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.run.result import Line, Result, Row
 
@@ -42,7 +43,8 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         remarks.append(f"the tester could not offer the smallest gap at {', '.join(map(str, limited))} byte")
     rows = [_row(setting, record) for _, record in sorted(records.items())]
     plan = setting.plan
-    found = [] if plan.sweep.rate_fps is None else ["E1: frames were sent at a given rate, not at the smallest gap"]
+    given = plan.of(SweepSettings).rate_fps is not None
+    found = ["E1: frames were sent at a given rate, not at the smallest gap"] if given else []
     if setting.capabilities.simulated:
         found.append("the DUT is simulated: results describe the model")
     return Result(measurement="sweep", rows=rows, line=_line(setting, records), deviations=found, remarks=remarks)
@@ -50,7 +52,7 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, TrialRecord]:
     """A trial at the smallest gap, or as near to it as the tester comes."""
-    settings = setting.plan.sweep
+    settings = setting.plan.of(SweepSettings)
     rate = settings.rate_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     while True:
         record = yield setting.trial(

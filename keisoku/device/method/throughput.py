@@ -8,6 +8,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
 from keisoku.device.method.search import Found, search
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
@@ -17,7 +18,7 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     The uncertainty is the width of the search's last bracket.
     """
-    rows, remarks = [], deviations.ceiling(setting.plan.throughput.ceiling_percent)
+    rows, remarks = [], deviations.ceiling(setting.plan.of(ThroughputSettings).ceiling_percent)
     for size in setting.plan.frame_bytes:
         found = yield from search(setting, size)
         rows.append(_row(setting, found))

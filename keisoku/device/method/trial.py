@@ -7,6 +7,7 @@ from collections.abc import Generator
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method.setting import Setting
 from keisoku.device.method.stream_figures import stream_figures
+from keisoku.device.plan.settings import TrialSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.errors import PlanError
 from keisoku.run.result import Result, Row
@@ -22,7 +23,7 @@ def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     and latency of every frame in ns as of `latency`. Only the row of all streams names the trial. A trial that the
     tester spoilt has no figures, but says why.
     """
-    settings = setting.plan.trial
+    settings = setting.plan.of(TrialSettings)
     rows = []
     for size in setting.plan.frame_bytes:
         line_fps = setting.line_fps(size)

@@ -8,52 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from keisoku.device.plan.content import Content, pacing
-from keisoku.device.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
-from keisoku.device.plan.mlr_settings import MlrSettings
 from keisoku.device.plan.networks import to_networks
 from keisoku.device.plan.pattern import Pattern, fits, pairs
-from keisoku.device.plan.portmap_settings import PortMapSettings
 from keisoku.device.plan.procedure import PROCEDURES
-from keisoku.device.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
-from keisoku.device.plan.rfc2889_settings import (
-    AddressCachingSettings,
-    AddressLearningSettings,
-    BroadcastSettings,
-    CongestionSettings,
-    ErroredFramesSettings,
-    ForwardingSettings,
-    ForwardPressureSettings,
-)
-from keisoku.device.plan.rfc8219_settings import DelaySettings, DelayVariationSettings, ReorderingSettings
-from keisoku.device.plan.rfc8239_settings import (
-    BufferingSettings,
-    HeadOfLineSettings,
-    IncastSettings,
-    LineRateSettings,
-    MicroburstSettings,
-)
-from keisoku.device.plan.settings import (
-    RFC2544_SIZES,
-    RFC5695_SIZES,
-    CalibrateSettings,
-    LatencySettings,
-    LossSettings,
-    PhaseSettings,
-    SweepSettings,
-    ThroughputSettings,
-    TrialSettings,
-)
+from keisoku.device.plan.rfc2889_settings import ErroredFramesSettings
+from keisoku.device.plan.rfc8219_settings import DelaySettings
+from keisoku.device.plan.settings import RFC2544_SIZES, RFC5695_SIZES, LatencySettings, PhaseSettings
 from keisoku.device.record.capabilities import Ability, Capabilities
 from keisoku.device.record.trial import Constant, Pacing
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
 from keisoku.frame.modifying import Modifying
-from keisoku.run.settings import RunSettings, parsed
+from keisoku.run.settings import RunSettings, Settings, parsed
 from keisoku.units import frame_sizes
 
 _OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
@@ -69,8 +40,20 @@ _BEYOND_A_NIC = {
 }
 
 
-class Plan(RunSettings):
-    """What the user wants measured; the TOML file of `keisoku run` has exactly these keys."""
+_Own = TypeVar("_Own", bound=Settings)
+
+if TYPE_CHECKING:
+    _OfProcedures = RunSettings
+else:
+    _OfProcedures = create_model(
+        "_OfProcedures",
+        __base__=RunSettings,
+        **{procedure.name: (procedure.settings, procedure.settings()) for procedure in PROCEDURES.values()},
+    )
+
+
+class Plan(_OfProcedures):
+    """What the user wants measured; the TOML file of `keisoku run` has these keys, and a table for each procedure."""
 
     methods: tuple[str, ...] = Field(min_length=1)
     """Names of procedures (`keisoku/device/plan/procedure.py`)."""
@@ -128,34 +111,6 @@ class Plan(RunSettings):
     force: bool = False
     """Use a port even if it carries the default route."""
     phases: PhaseSettings = PhaseSettings()
-    trial: TrialSettings = TrialSettings()
-    throughput: ThroughputSettings = ThroughputSettings()
-    latency: LatencySettings = LatencySettings()
-    loss: LossSettings = LossSettings()
-    delay: DelaySettings = DelaySettings()
-    delay_variation: DelayVariationSettings = DelayVariationSettings()
-    reordering: ReorderingSettings = ReorderingSettings()
-    back_to_back: BackToBackSettings = BackToBackSettings()
-    recovery: RecoverySettings = RecoverySettings()
-    reset: ResetSettings = ResetSettings()
-    sweep: SweepSettings = SweepSettings()
-    line_rate: LineRateSettings = LineRateSettings()
-    buffering: BufferingSettings = BufferingSettings()
-    microburst: MicroburstSettings = MicroburstSettings()
-    head_of_line: HeadOfLineSettings = HeadOfLineSettings()
-    incast: IncastSettings = IncastSettings()
-    forwarding: ForwardingSettings = ForwardingSettings()
-    congestion: CongestionSettings = CongestionSettings()
-    forward_pressure: ForwardPressureSettings = ForwardPressureSettings()
-    address_caching: AddressCachingSettings = AddressCachingSettings()
-    address_learning: AddressLearningSettings = AddressLearningSettings()
-    errored_frames: ErroredFramesSettings = ErroredFramesSettings()
-    broadcast: BroadcastSettings = BroadcastSettings()
-    buffer_over_time: BufferOverTimeSettings = BufferOverTimeSettings()
-    clock_mismatch: ClockMismatchSettings = ClockMismatchSettings()
-    calibrate: CalibrateSettings = CalibrateSettings()
-    port_map: PortMapSettings = PortMapSettings()
-    mlr: MlrSettings = MlrSettings()
 
     @model_validator(mode="before")
     @classmethod
@@ -238,19 +193,21 @@ class Plan(RunSettings):
                 raise PlanError(field, "a device named by --dut needs none", "leave it out, or give --tx and --rx")
         if self.dut is None and self.engine is not None:
             raise PlanError("engine", "ports name their own engine", "leave it out: write --tx xdp:eth1")
-        if self.delay.tag_after_s >= self.delay.trial_s:
-            raise PlanError(
-                "delay.tag_after_s",
-                "frames would be tagged after the end of the trial",
-                "choose a time below delay.trial_s",
-            )
-        if self.latency.tag_after_s >= self.latency.trial_s:
-            raise PlanError(
-                "latency.tag_after_s",
-                "the tagged frame would leave after the end of the trial",
-                "choose a time below latency.trial_s",
-            )
+        for name, own_settings in (("delay", self.of(DelaySettings)), ("latency", self.of(LatencySettings))):
+            if own_settings.tag_after_s >= own_settings.trial_s:
+                raise PlanError(
+                    f"{name}.tag_after_s",
+                    "frames would be tagged after the end of the trial",
+                    f"choose a time below {name}.trial_s",
+                )
         return self
+
+    def of(self, kind: type[_Own]) -> _Own:
+        """The settings of the procedure whose settings are of this kind."""
+        name = next(procedure.name for procedure in PROCEDURES.values() if procedure.settings is kind)
+        found = getattr(self, name)
+        assert isinstance(found, kind)
+        return found
 
     def port_fields(self) -> list[tuple[str, str]]:
         """Each port with the name of the field that gives it; a device's first two ports if none is given."""
@@ -296,7 +253,7 @@ class Plan(RunSettings):
         for method in self.methods:
             wanted: set[Ability] = set(PROCEDURES[method].needs)
             if method == "errored_frames":
-                wanted |= {error for error in self.errored_frames.errors if error != "oversize"}
+                wanted |= {error for error in self.of(ErroredFramesSettings).errors if error != "oversize"}
             missing = sorted(wanted - capabilities.abilities)
             if missing:
                 what = " and ".join(_BEYOND_A_NIC[ability] for ability in missing)

@@ -1,6 +1,6 @@
-"""What there is to be measured: each procedure's name, standard and settings, for plans, commands and reports.
+"""The table of procedures: name, standard and settings of each. Plans, commands and reports are made from it.
 
-Describes; how a procedure proceeds is in `method/`, under the same name.
+How a procedure proceeds is in `keisoku/device/method`, under the same name.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ class Procedure:
     """The same for a simulated device, which no MTU bounds."""
     dut: str | None = None
     """The device if neither device nor ports are named."""
+    method: str = ""
+    """Where its generator is, as 'module:function'; empty: the function in `keisoku/device/method` of the same name."""
 
 
 _RFC8239_SIZES = ",".join(map(str, RFC8239_SIZES))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from keisoku.device.report.behaviour_plot import behaviour_plot
 from keisoku.device.report.device import Device
@@ -13,23 +14,21 @@ from keisoku.device.report.size_plots import latency_plot, throughput_plot
 from keisoku.report.plot import Plot
 from keisoku.run.result import Result
 
+PLOTS: dict[str, tuple[Callable[[Sequence[Device]], Plot | None], ...]] = {
+    "throughput": (throughput_plot,),
+    "trial": (partial(histogram_plot, method="trial"),),
+    "latency": (partial(latency_plot, method="latency"), partial(histogram_plot, method="latency")),
+    "sweep": (partial(latency_plot, method="sweep"), partial(histogram_plot, method="sweep")),
+    "loss": (loss_plot,),
+    "buffer_over_time": (behaviour_plot,),
+    "port_map": (port_map_plot,),
+}
+"""By procedure; each draws the devices that have something to show, and gives None if there is none."""
+
 
 def plots(found: Sequence[Device], method: str) -> list[Plot]:
     """Of all devices that the method was run on; none for a method that tables alone can show."""
-    drawn: list[Plot | None] = []
-    if method == "throughput":
-        drawn = [throughput_plot(found)]
-    elif method == "trial":
-        drawn = [histogram_plot(found, method)]
-    elif method in ("latency", "sweep"):
-        drawn = [latency_plot(found, method), histogram_plot(found, method)]
-    elif method == "loss":
-        drawn = [loss_plot(found)]
-    elif method == "buffer_over_time":
-        drawn = [behaviour_plot(found)]
-    elif method == "port_map":
-        drawn = [port_map_plot(found)]
-    return [plot for plot in drawn if plot]
+    return [plot for draw in PLOTS.get(method, ()) if (plot := draw(found))]
 
 
 def parts(result: Result) -> list[Result]:

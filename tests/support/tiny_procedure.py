@@ -1,0 +1,78 @@
+"""The smallest possible procedure, made by following docs/recipes.md: the loss at one share of the link's maximum.
+
+`python tiny_procedure.py ARGUMENTS` is the command `keisoku` with one more line in the table of procedures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from pydantic import Field
+
+from keisoku.analysis.quantity import Quantity
+from keisoku.cli.main import main
+from keisoku.device.plan.procedure import PROCEDURES, Procedure
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.run.result import Result, Row
+from keisoku.run.settings import Settings
+
+
+class PartLoadSettings(Settings):
+    """One load, given as a share."""
+
+    trial_s: float = Field(1.0, gt=0)
+    """Length of each trial."""
+    load_percent: float = Field(50.0, gt=0, le=100)
+    """Load, as a share of the maximum of the link."""
+
+
+PROCEDURES["part_load"] = Procedure(
+    "part_load",
+    "Part load",
+    "no standard",
+    "loss",
+    PartLoadSettings,
+    "The frame loss at one share of the link's maximum.",
+    "keisoku part-load --dut sim:gs908e --size 64 --load 50%",
+    method=f"{__name__}:part_load",
+)
+
+# Only now, because a plan has a table for each procedure that stands in the table when it is loaded.
+from keisoku.device.method.setting import Setting  # noqa: E402
+from keisoku.device.report.device import Device  # noqa: E402
+from keisoku.device.report.section import PLOTS  # noqa: E402
+from keisoku.report.plot import Plot, axis, device_colour, label  # noqa: E402
+
+
+def part_load(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+    """One row a size: 'loss' (%)."""
+    settings = setting.plan.of(PartLoadSettings)
+    rows = []
+    for size in setting.plan.frame_bytes:
+        line_fps = setting.line_fps(size)
+        assert line_fps is not None, "the simulated devices of this example have links of known rate"
+        fps = line_fps * settings.load_percent / 100
+        record = yield setting.trial(f"{settings.load_percent:g} % {size} byte", size, fps, settings.trial_s)
+        lost_percent = 100 * record.facts.tracked.lost_frames / record.facts.sent.offered_frames
+        rows.append(Row(frame_bytes=size, figures={"loss": Quantity(value=lost_percent, unit="%")}, trial=record.index))
+    return Result(measurement="part_load", rows=rows)
+
+
+def part_load_plot(devices: Sequence[Device]) -> Plot | None:
+    """Loss against frame size, a line for each device."""
+    plot = Plot(
+        "part-load", "Loss at part of the load.", {"xaxis": axis("frame size (byte)"), "yaxis": axis("loss (%)")}
+    )
+    for device in devices:
+        result = device.result("part_load")
+        rows = result.rows if result else []
+        sizes, losses = [row.frame_bytes for row in rows], [row.figures["loss"].value for row in rows]
+        colour = {"color": device_colour(device.index)}
+        plot.add({"mode": "lines+markers", "name": label(device.name), "x": sizes, "y": losses, "line": colour})
+    return plot
+
+
+PLOTS["part_load"] = (part_load_plot,)
+
+if __name__ == "__main__":
+    main()
