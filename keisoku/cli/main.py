@@ -143,11 +143,11 @@ def main() -> None:
         new = RENAMED.get(error.option_name)
         if error.ctx is None or not (new == GO_ON or any(new in each.opts for each in error.ctx.command.params)):
             new = None  # this command never had the old one
-        said = f"{error.option_name} is called {new} now" if new else error.format_message()
+        said = f"{error.option_name} is called {new} now" if new else error.format_message().rstrip(".")
         click.echo(f"keisoku: {said}; see 'keisoku --help'", err=True)
         sys.exit(FAILED)
     except click.ClickException as error:
-        click.echo(f"keisoku: {error.format_message()}; see 'keisoku --help'", err=True)
+        click.echo(f"keisoku: {error.format_message().rstrip('.')}; see 'keisoku --help'", err=True)
         sys.exit(FAILED)
     except KeisokuError as error:
         click.echo(f"keisoku: {error}", err=True)

@@ -65,13 +65,13 @@ def carry_out(
         measurement.measure(work)
     except (EngineError, KeyboardInterrupt) as error:
         directory = work.directory
-        if directory is None or not directory.holds_rows:
+        if directory is None or not (directory.holds_rows or measurement.resumes):
             raise
         kind, problem = (EngineError, str(error)) if isinstance(error, EngineError) else (KeisokuError, "interrupted")
-        on = f"; 'keisoku run --resume {directory.path}' goes on" if measurement.resumes else ""
-        raise kind(
-            f"{problem}; what was measured is kept, 'keisoku analyse {directory.path}' shows what it says{on}"
-        ) from error
+        kept = f"what was measured is kept, 'keisoku analyse {directory.path}' shows what it says"
+        on = f"'keisoku run --resume {directory.path}' goes on"
+        parts = [problem, kept if directory.holds_rows else "", on if measurement.resumes else ""]
+        raise kind("; ".join(part for part in parts if part)) from error
     assert work.directory is not None, "a measurement that ends well has begun"
     outcome = analyse(work.directory)
     if said := measurement.keep(outcome.directory, outcome.results):

@@ -97,7 +97,7 @@ def regression(judged: Sequence[Judged], missing: Sequence[str], notes: Sequence
     return Finding(
         "regression",
         "Regression",
-        "against an earlier run of the device",
+        "against an earlier run",
         [Table("", [Head(title, "") for title in titles], rows, [])],
         [REGRESSION_RULE, *said],
     )

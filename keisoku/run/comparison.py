@@ -15,9 +15,9 @@ from keisoku.run.result import Result
 
 _CONDITIONS = {
     *("load", "offered", "mfr_load", "mfr_offered", "tried", "tests", "trials", "seconds", "start", "end"),
-    *("runs", "cells", "evaluations"),
+    *("runs", "cells", "evaluations", "rounds", "looked_at"),
 }
-"""What was done to the device or by the tester, not what the device did."""
+"""What was done or looked at, not what came of it."""
 _BETTER_BY_NAME: dict[str, Better] = {
     **dict.fromkeys(
         ("line_share", "largest", "largest_frame", "burst", "burst_min", "burst_max", "in_place"), "higher"
@@ -31,7 +31,7 @@ _BETTER_BY_NAME: dict[str, Better] = {
     "forwarded": "neither",  # of errored frames: some are to be filtered, some not
 }
 _BETTER_BY_UNIT: dict[str, Better] = {
-    **dict.fromkeys(("ns", "ns/byte", "%", "s/GB"), "lower"),
+    **dict.fromkeys(("ns", "ns/byte", "%", "s/GB", "gaps", "reads"), "lower"),
     **dict.fromkeys(("frames/s", "bit/s", "requests/s", "addresses", "addresses/s"), "higher"),
 }
 

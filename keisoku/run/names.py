@@ -10,7 +10,7 @@ from keisoku.run.result import Result
 
 
 def names_of(runs: Sequence[RunDirectory], results: Sequence[Sequence[Result]]) -> list[str]:
-    """The device's name or the title of the result; with the engine or a number where two are alike."""
+    """The device's name or the title of the result; where two are alike with the engine or the directory's name."""
     contexts = [run.context for run in runs]
     titles = [next((each.title for each in found if each.title), "") for found in results]
     return distinct(
@@ -18,7 +18,7 @@ def names_of(runs: Sequence[RunDirectory], results: Sequence[Sequence[Result]]) 
             str(context.get("device") or title or run.path.name)
             for run, context, title in zip(runs, contexts, titles, strict=True)
         ],
-        [str(context.get("engine") or "") for context in contexts],
+        [str(run.context.get("engine") or run.path.name) for run in runs],
     )
 
 

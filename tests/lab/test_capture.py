@@ -363,7 +363,7 @@ def test_an_interrupted_run_leaves_a_whole_capture(cable: Lab, tmp_path: Path) -
     _, errors = child.communicate(timeout=60)
     assert child.returncode == 2
     assert "capture: run.pcapng: t1 " in errors
-    assert "interrupted; what was measured is kept" in errors
+    assert "keisoku: interrupted; 'keisoku run --resume run' goes on" in errors
     found = find(path, "0", stream=1)
     assert not found.ends_early
     assert [port.dropped for port in found.ports] == [0, 0]

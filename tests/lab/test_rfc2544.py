@@ -26,7 +26,7 @@ CALM = {"rate_fps": 20_000}
 
 
 KNOWN = Result(
-    method="throughput",
+    measurement="throughput",
     rows=[Row(frame_bytes=128, figures={"throughput": Quantity(value=20_000, unit="frames/s")})],
 )
 """Found before: a search takes long on a busy machine."""
