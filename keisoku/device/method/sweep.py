@@ -1,6 +1,7 @@
-"""E1's size sweep: each size at the smallest gap, one latency value a second, a least-squares line.
+"""Frame size sweep of the published switch measurements (E1): each size at the smallest gap, one latency value a
+second.
 
-Where sizes begin to be dropped, the largest that passes is then found exactly by bisection.
+A least-squares line is fitted. Where larger sizes are dropped, the largest that passes is found by bisection.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         some, none = _parted(records, _arrives)
         if some > largest and none is not None:
             some = yield from _bisect(setting, some, none, records, _arrives)
-            remarks.append(f"largest frame of which any was forwarded: {some} byte")
+            remarks.append(f"largest frame size of which a part was forwarded: {some} byte")
     elif passing:
         remarks.append(f"largest frame tried, {max(passing)} byte, was forwarded without loss: the limit lies above")
     else:
@@ -42,14 +43,18 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         remarks.append(f"the tester could not offer the smallest gap at {', '.join(map(str, limited))} byte")
     rows = [_row(setting, record) for _, record in sorted(records.items())]
     plan = setting.plan
-    found = [] if plan.sweep.rate_fps is None else ["E1: frames were sent at a given rate, not at the smallest gap"]
+    found = (
+        []
+        if plan.sweep.rate_fps is None
+        else ["published procedure: frames were sent at a given rate, not at the smallest gap"]
+    )
     if setting.capabilities.simulated:
         found.append("the DUT is simulated: results describe the model")
     return Result(measurement="sweep", rows=rows, line=_line(setting, records), deviations=found, remarks=remarks)
 
 
 def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, TrialRecord]:
-    """A trial at the smallest gap, or as near to it as the tester comes."""
+    """A trial at the smallest gap, or at the smallest one that the tester can send."""
     settings = setting.plan.sweep
     rate = settings.rate_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     while True:
@@ -83,7 +88,7 @@ def _bisect(
 
 
 def _parted(records: dict[int, TrialRecord], passes: Callable[[TrialRecord], bool]) -> tuple[int, int | None]:
-    """The largest size that passes, and the smallest above it, none of which do."""
+    """The largest size that passes, and the smallest size above it of which no frame passes."""
     passing = max((size for size, record in records.items() if passes(record)), default=0)
     return passing, min((size for size in records if size > passing), default=None)
 
@@ -112,7 +117,7 @@ def _line(setting: Setting, records: dict[int, TrialRecord]) -> Line | None:
 def _row(setting: Setting, record: TrialRecord) -> Row:
     trial, tracked = record.trial, record.facts.tracked
     line = setting.line_fps(trial.frame_bytes)
-    # E1: shortfall of received frames against the theoretical maximum; below it, against what was offered.
+    # Shortfall of received frames against the theoretical maximum; below that load, against the offered frames.
     at_line = line is not None and trial.frames_per_second >= line
     expected = record.intended_frames if at_line else record.facts.sent.offered_frames
     figures = {

@@ -1,4 +1,4 @@
-"""The methods by name. A method proposes trials and is told what came of each.
+"""The methods by name. A method proposes trials and receives the record of each.
 
 A method is a generator: it yields a `Trial`, is sent the `TrialRecord`, and returns a `Result`. It
 does no I/O and reads no clock, so it can be replayed from records, resumed after a crash and tested
