@@ -1,6 +1,6 @@
 """Any number of device procedures as one entry of the table of measurements: from the plan to results and page.
 
-`device/runner.py` drives the procedures; here are opening, calibration, and what a run of a device must remember.
+`device/runner.py` drives the procedures; this file opens the engine, chooses the calibration and keeps the context.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def marked(result: Result, records: Sequence[TrialRecord]) -> Result:
 
 
 def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:
-    """A calibration is kept for later runs."""
+    """Stores a calibration for later runs."""
     made = next((result for result in results if result.measurement == "calibrate" and result.rows), None)
     if made is None:
         return None
@@ -96,7 +96,7 @@ def _from_afar(values: Mapping[str, Any]) -> None:
     """Raises PlanError for settings that name files of the server or override its guards."""
     for key in ("capture", "snap_bytes", "force"):
         if values.get(key):
-            raise PlanError(key, "is for the command line on this host only", "leave it out")
+            raise PlanError(key, "may only be given on this host's command line", "leave it out")
     if values.get("calibration", "auto") not in ("auto", "none"):
         raise PlanError("calibration", "names a file of the server", "use auto or none")
     contents = values.get("stream")
@@ -112,7 +112,7 @@ def _run_name(plan: Plan) -> str:
 
 
 def _calibration(bias: Bias) -> dict[str, object] | None:
-    """What was subtracted, for the record; None if nothing was."""
+    """The subtracted calibration, for the record; None if there was none."""
     if bias.calibration is None:
         return None
     return {
@@ -129,7 +129,7 @@ def _calibration(bias: Bias) -> dict[str, object] | None:
 
 
 def _clocks(bias: Bias) -> dict[str, object]:
-    """How the ports' clocks are related, for the record, and what that adds to every uncertainty."""
+    """The relation of the ports' clocks and its uncertainty, for the record."""
     clocks = bias.clocks
     rate = {"rate": bias.rate.statement, "fast_ppb": bias.rate.fast * 1e9} if bias.rate.statement else {}
     if clocks.same_clock:

@@ -1,4 +1,4 @@
-"""A plan as what it wants of a testbed, and the engine that carries it out."""
+"""Opens the testbed that a plan asks for, and the engine that carries the plan out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keisoku.errors import PlanError
 
 @contextmanager
 def open_engine(plan: Plan, tell: Tell = lambda line: None) -> Iterator[Engine]:
-    """The engine for the plan's ports, closed on every exit; `tell` is given what the user must know at its end.
+    """The engine for the plan's ports, closed on every exit; `tell` receives lines for the user when it is closed.
 
     Raises PlanError for a DUT or port that does not exist or cannot be used, EngineError if opening fails.
     """
@@ -25,16 +25,16 @@ def open_engine(plan: Plan, tell: Tell = lambda line: None) -> Iterator[Engine]:
         capture = None
         if plan.capture is not None:
             if not testbed.captures:
-                raise PlanError("capture", "no frame of these ports passes this host", "leave it out")
+                raise PlanError("capture", "the frames of these ports do not pass this host", "leave it out")
             capture = PortCapture(plan.capture, plan.snap_bytes, tell)
-            stack.callback(capture.close)  # the engine closes it before its ports; this is for want of an engine
+            stack.callback(capture.close)  # the engine closes it first, if there is an engine
         engine = stack.enter_context(closing(testbed.engine(wanted_traffic(plan), capture)))
         plan.check(engine.capabilities)
         yield engine
 
 
 def wanted_testbed(plan: Plan) -> WantedTestbed:
-    """Raises PlanError for what names no port or device."""
+    """What the plan asks of a testbed. Raises PlanError for invalid names of ports or devices."""
     receiving = {receive for _, receive in plan.pairs()}
     fields = enumerate(plan.port_fields())
     return WantedTestbed(

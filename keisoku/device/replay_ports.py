@@ -23,14 +23,14 @@ def open_ports(
     frame_bytes: list[int],
     force: bool = False,
 ) -> Iterator[tuple[WiredPort, WiredPort | None]]:
-    """A port to send by, and one to receive by if there is to be one; of a lab its first two if none are named.
+    """The sending port, and the receiving port if there is one; the first two of a lab if none are named.
 
     Raises PlanError for ports that do not exist or cannot send frames of these sizes (bytes with FCS).
     """
     if dut is None and engine is not None:
-        raise PlanError("engine", "ports name their own engine", "leave it out: write --tx xdp:eth1")
+        raise PlanError("engine", "the port's name contains the engine", "leave it out: write --tx xdp:eth1")
     if dut is None and tx is None:
-        raise PlanError("tx", "no port to send by is given", "give --tx xdp:eth1, or --dut lab:bridge")
+        raise PlanError("tx", "no sending port is given", "give --tx xdp:eth1, or --dut lab:bridge")
     if tx is not None and rx == tx:
         raise PlanError("rx", "is the sending port", "use another one, or leave it out")
     if dut is not None and not dut.startswith("lab:"):
@@ -39,7 +39,7 @@ def open_ports(
     ports = tuple(port_named(text, field, dut, field == named[-1][0]) for field, text in named)
     with closing(open_testbed(WantedTestbed(ports, dut, engine, tuple(frame_bytes), force))) as testbed:
         if not isinstance(testbed, WiredTestbed):
-            raise PlanError("tx", f"{ports[0].name} sends no recording", "use lab:bridge, or ports of this host")
+            raise PlanError("tx", f"{ports[0].name} cannot send a recording", "use lab:bridge, or ports of this host")
         largest = min(port.mtu_bytes for port in testbed.ports) + HEADER_AND_FCS_BYTES
         if max(frame_bytes) > largest:
             problem = f"a frame has {max(frame_bytes)} bytes, and the MTU of the ports allows {largest}"

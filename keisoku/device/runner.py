@@ -1,7 +1,7 @@
-"""Drives the methods of a plan: on an engine, keeping every trial, or on the trials that a run holds.
+"""Drives the methods of a plan: on an engine, storing every trial, or on the recorded trials of a run.
 
-The only place where a method and an engine meet. Recorded trials are replayed into the methods first, which is how a
-run is resumed, and how its results are computed again. It prints nothing and decides nothing.
+The only place that connects a method and an engine. Recorded trials are replayed into the methods first: in this way a
+run is resumed, and its results are computed again. It prints nothing and decides nothing.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 
 _STREAMS = 4096
-"""Numbers set aside for a trial's streams: the most that a plan may have on a port."""
+"""Stream numbers reserved for a trial: the largest number of streams that a plan may have on a port."""
 LOOK_S = 0.1
-"""How often a running trial is looked at; nothing measured depends on it."""
+"""Interval at which the progress of a trial is read; no measured value depends on it."""
 
 
 class Unobserved:
-    """An observer that looks away."""
+    """An observer that does nothing."""
 
     def trial_started(self, index: int, method: str, trial: Trial) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def trial_progress(self, progress: Progress) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def trial_finished(self, record: TrialRecord) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 class Observer(Protocol):
-    """Sees what the runner does, as it happens: a terminal, an API."""
+    """Receives the runner's progress, for a terminal or an API."""
 
     def trial_started(self, index: int, method: str, trial: Trial) -> None:
         """A trial begins."""
@@ -68,7 +68,7 @@ def run(plan: Plan, engine: Engine, bias: Bias, directory: RunDirectory, observe
 
 
 def results_of(plan: Plan, capabilities: Capabilities, bias: Bias, records: Sequence[TrialRecord]) -> list[Result]:
-    """What recorded trials say: a result for each method whose trials are all there.
+    """Results from recorded trials: one for each method whose trials are all there.
 
     Raises PlanError for trials that the plan does not ask for.
     """
@@ -86,7 +86,7 @@ def results_of(plan: Plan, capabilities: Capabilities, bias: Bias, records: Sequ
 def _proceed(
     plan: Plan, capabilities: Capabilities, bias: Bias, carry_out: Callable[[int, str, Trial], TrialRecord]
 ) -> list[Result]:
-    """Drives the methods until they have ended, or there are no more trials."""
+    """Drives the methods until they end, or until there are no more recorded trials."""
     results: dict[str, Result] = {}
     index = 0
     for name in plan.methods:
@@ -107,13 +107,13 @@ def _proceed(
 
 
 class _NoMoreTrials(Exception):
-    """The run ended here."""
+    """There are no more recorded trials."""
 
 
 def _same(record: TrialRecord, index: int, method: str, trial: Trial) -> TrialRecord:
     """The record, if it is of this trial. Raises PlanError if not."""
     if (record.method, record.trial) != (method, trial):
-        raise PlanError("run", f"recorded trial {index} is not the one that the plan asks for now", "start a new run")
+        raise PlanError("run", f"recorded trial {index} is not the one that the plan asks for", "start a new run")
     return record
 
 
@@ -163,7 +163,8 @@ class _Trials:
         )
 
     def _carry(self, index: int, trial: Trial, frames: FrameSink | None) -> tuple[Facts, float]:
-        # Streams 0 and 0xFFFF are nobody's and the learning frames'; a stale frame of the last trial is foreign.
+        # Stream 0 is unused and 0xFFFF is that of the learning frames; a late frame of the last trial counts as
+        # foreign.
         most = 0xFFFF - _STREAMS
         self.engine.start(trial, stream=index * _STREAMS % most + 1, seed=self.plan.seed + index, frames=frames)
         try:

@@ -75,7 +75,7 @@ def throughput(cwd: Path, tx: str, rx: str, *more: str, prefix: Sequence[str] = 
         ("idle", "good", [], ["tx: ", "idle is down", "ip link set idle up"]),
         ("routed", "good", [], ["tx: ", "routed carries the default route", "choose another port"]),
         ("good", "good", [], ["rx: ", "good", "use another port"]),
-        ("good", "good-peer", ["--size", "64,1519"], ["tx: ", "1519", "MTU", "take smaller frames"]),
+        ("good", "good-peer", ["--size", "64,1519"], ["tx: ", "1519", "MTU", "use smaller frames"]),
         ("good", "good-peer", ["--gateway", "198.18.1.1"], ["gateway: ", "address", "ip address add"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "-",

@@ -380,7 +380,7 @@ def test_a_run_s_capture_is_refused_before_anything_is_made(tmp_path: Path) -> N
     (tmp_path / "there.pcapng").write_text("mine")
     lab = ["loss", "--dut", "lab:cable"]
     keisoku(*lab, "--capture", "there.pcapng", cwd=tmp_path).refused(
-        "capture", "there.pcapng", "nothing is overwritten"
+        "capture", "there.pcapng", "a capture never overwrites a file"
     )
     assert (tmp_path / "there.pcapng").read_text() == "mine"
     keisoku(*lab, "--capture", "none/a.pcapng", cwd=tmp_path).refused("capture", "none/a.pcapng")

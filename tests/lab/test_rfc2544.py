@@ -119,7 +119,7 @@ def test_frames_beside_the_test_frames_reach_a_router_and_are_no_loss() -> None:
 
 
 def test_a_bridge_has_no_address_for_a_management_query_and_floods_broadcasts() -> None:
-    with pytest.raises(PlanError, match="no address to be asked"):
+    with pytest.raises(PlanError, match="no IP address for management queries"):
         carry_out(plan_for("loss", "bridge", modifiers="management"))
     plan = plan_for("loss", "bridge", modifiers="broadcast", loss={"trial_s": 0.2, "maximum_fps": 5000})
     broadcast = first_trial(plan).facts.beside[0]

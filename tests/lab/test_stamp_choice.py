@@ -22,14 +22,14 @@ def test_a_chosen_hardware_clock_that_the_driver_refuses_is_never_passed_off() -
         software.close()
         _, receiver = software.context()["ports"]  # type: ignore[misc]
         assert receiver["stamps"]["receive"] == "kernel"
-        assert "no hardware stamps" in receiver["stamps"]["reason"]
+        assert "no hardware timestamps" in receiver["stamps"]["reason"]
 
         ports = [lab_port(port, "packet") for port in lab.ports]
         engine = WiredEngine([ports[0], replace(ports[1], phc=0)], software._traffic, None, {})
         try:
             assert engine.capabilities.receive_stamp != software.capabilities.receive_stamp
             engine.start(trial(plan), stream=1, seed=0)
-            with pytest.raises(EngineError, match=r"t2: the driver refused hardware stamps: .*--stamps software"):
+            with pytest.raises(EngineError, match=r"t2: the driver refused hardware timestamps: .*--stamps software"):
                 engine.finish()
         finally:
             engine.close()

@@ -22,7 +22,7 @@ def test_a_veth_offers_software_stamps_and_its_xdp_metadata_is_not_taken_for_har
         ports = {port.name: port for port in list_ports(end.namespace_path)}
         offer = ports[end.interface].stamps
         assert offer == StampOffer(rx_software=True, tx_software=True)
-        assert "no hardware stamps" in choose(offer, "xdp").reason
+        assert "no hardware timestamps" in choose(offer, "xdp").reason
 
 
 def test_a_hardware_clock_that_the_driver_refuses_leaves_the_kernels_stamps_and_says_so() -> None:

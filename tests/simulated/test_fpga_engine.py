@@ -184,7 +184,7 @@ def test_short_gaps_are_sent_and_shorter_ones_refused() -> None:
     engine = engine_on(FakeTester())
     trial = trial_of(1e9 / (8 * 64 + 64 + 88))
     assert facts_of(engine, trial).sent.offered_frames == trial.frames
-    with pytest.raises(PlanError, match="leave less than 8 byte times"):
+    with pytest.raises(PlanError, match="leave a gap below 8 byte times"):
         engine.start(trial_of(2e6), stream=1, seed=1)
 
 
@@ -200,7 +200,7 @@ def test_errored_frames_can_be_sent() -> None:
 @pytest.mark.parametrize(
     ("content", "more", "message"),
     [
-        (Content(pacing=Poisson(), frame_bytes=(64,) * 5), {}, "gaps come around after 1020 frames"),
+        (Content(pacing=Poisson(), frame_bytes=(64,) * 5), {}, "gaps repeat after 1020 frames"),
         (Content(streams=3), {}, "one stream at a time"),
         (Content(modify=("UDP.sport=increment(1024, count=64)",)), {}, "32 different headers"),
         (Content(), {"frame_bytes": 20_000}, "cannot be sent"),
@@ -214,7 +214,7 @@ def test_what_the_hardware_cannot_do_is_refused(content: Content, more: dict[str
 
 def test_gaps_of_a_poisson_process_come_around() -> None:
     engine = engine_on(FakeTester(), Content(pacing=Poisson()))
-    assert engine.context()["poisson_gaps"] == "come around after 1024 frames"
+    assert engine.context()["poisson_gaps"] == "repeat after 1024 frames"
     traffic = Traffic(routes_between(((0, 1),)), [Content(pacing=Poisson())], seed=5)
     (load,) = loads(traffic, trial_of(500_000.0), 1e9)
     due = [load.due_ns(number) for number in range(2049)]
@@ -287,7 +287,7 @@ def test_rows_that_found_no_room_are_an_error() -> None:
         def events(self) -> list[tuple[int, Event]]:
             return super().events()[1:]
 
-    with pytest.raises(EngineError, match="no room to tell of"):
+    with pytest.raises(EngineError, match="no room to report"):
         framed(Forgetful(), trial_of(1e5, duration_ns=1_000_000))
 
 

@@ -156,7 +156,7 @@ def test_sweep_finds_the_published_lines_and_largest_frames(published) -> None: 
     lossless = published.loss.above_frame_bytes or truth.max_frame_bytes
     assert result.remarks[0].startswith(f"largest frame forwarded without loss: {lossless} byte")
     if lossless < truth.max_frame_bytes:
-        assert result.remarks[1] == f"largest frame of which any was forwarded: {truth.max_frame_bytes} byte"
+        assert result.remarks[1] == f"largest frame size of which a part was forwarded: {truth.max_frame_bytes} byte"
     drops = {row.frame_bytes: row.figures["drop"].value for row in result.rows}
     assert drops[lossless] == 0 < drops[lossless + 1]
     assert drops[truth.max_frame_bytes] < 100 == drops[truth.max_frame_bytes + 1]

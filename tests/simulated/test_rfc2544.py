@@ -133,7 +133,7 @@ def test_a_device_that_never_stops_losing_has_no_recovery_time() -> None:
     )
     result, _ = carry_out(made, device("[loss]\nratio = 0.01"))
     assert "recovery" not in result.rows[0].figures
-    assert result.rows[0].remark == "2 of 2 times frames were still lost after the watch"
+    assert result.rows[0].remark == "in 2 of 2 trials frames were still lost at the end of observation"
 
 
 def test_a_device_of_line_rate_cannot_be_overloaded() -> None:
@@ -189,7 +189,7 @@ def test_a_device_that_does_not_come_back_has_no_reset_time() -> None:
     )
     result, _ = carry_out(made, device(RESET))
     assert "reset_by_loss" not in result.rows[0].figures
-    assert "was not back" in result.rows[0].remark
+    assert "did not forward again" in result.rows[0].remark
 
 
 @pytest.mark.parametrize("burst", [16, 64, 256, 1024])

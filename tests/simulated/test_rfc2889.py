@@ -99,7 +99,7 @@ CONGESTION = {"trial_s": 0.1}
             0,
             0,
             100,
-            "no head-of-line blocking; the device held all that was too much: lengthen the trial to tell back pressure",
+            "no head-of-line blocking; the device buffered the excess: lengthen the trial to detect back pressure",
         ),
     ],
 )
@@ -233,7 +233,7 @@ def test_a_device_that_knows_all_floods_nothing_and_one_that_learns_nothing_all(
     assert value(result.rows[0], "addresses") == 50
     result, _ = caching(TABLE.format(3), addresses=8, most_addresses=8)
     assert result.rows[0].figures == {}
-    assert result.rows[0].remark == "not a single address was learned"
+    assert result.rows[0].remark == "no address was learned"
 
 
 def test_every_trial_is_followed_by_the_ageing_time() -> None:
@@ -242,9 +242,11 @@ def test_every_trial_is_followed_by_the_ageing_time() -> None:
 
 
 def test_a_trial_that_outlasts_the_ageing_time_is_refused() -> None:
-    with pytest.raises(PlanError, match="learning_fps: 1000 addresses are not learned before the first are forgotten"):
+    with pytest.raises(
+        PlanError, match="learning_fps: the device forgets the first of 1000 addresses before it has learned the last"
+    ):
         caching(TABLE.format(20), addresses=10, most_addresses=1000, ageing_s=2, learning_fps=100)
-    with pytest.raises(PlanError, match="test_fps: 1000 test frames take so long"):
+    with pytest.raises(PlanError, match="test_fps: 1000 test frames take longer than"):
         caching(TABLE.format(20), addresses=10, most_addresses=1000, ageing_s=2, test_fps=100)
 
 

@@ -187,7 +187,7 @@ def test_too_few_ports_are_refused(method: str, least: int) -> None:
 
 def test_frames_of_a_mix_or_of_other_pacing_are_refused() -> None:
     for given in ({"pacing": "poisson"}, {"frame_bytes": "64:1,512:1"}):
-        with pytest.raises(PlanError, match=r"microburst (paces|is for)"):
+        with pytest.raises(PlanError, match=r"microburst (sets the times|is for)"):
             carry_out(plan("microburst", ports=["1", "2", "3"], **given), device("ports = 3"))
 
 
@@ -274,7 +274,7 @@ def test_incast_tells_each_flows_goodput_and_latency() -> None:
         assert value(row, "max") == pytest.approx(least_ns + 40 * 4256, rel=0.05)
     assert value(result.rows[0], "goodput") == pytest.approx((0.9998 * LINE_512 - 4000) * payload_bits, rel=1e-4)
     assert value(result.rows[3], "goodput") == pytest.approx(0.9998 * LINE_512 * payload_bits, rel=1e-4)
-    assert "stand in for TCP" in result.deviations[0]
+    assert "are sent in place of TCP" in result.deviations[0]
 
 
 def test_incast_bursts_larger_than_the_buffer_lose_what_does_not_fit() -> None:
@@ -288,7 +288,7 @@ def test_incast_bursts_larger_than_the_buffer_lose_what_does_not_fit() -> None:
 def test_bursts_that_leave_no_room_are_refused() -> None:
     with pytest.raises(PlanError, match="alone overload"):
         measured("incast", "", burst_frames=10_000, period_s=0.01)
-    with pytest.raises(PlanError, match="none sends bursts"):
+    with pytest.raises(PlanError, match="none is left for bursts"):
         measured("incast", "", steady_ports=2)
 
 

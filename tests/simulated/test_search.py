@@ -86,5 +86,5 @@ def test_a_search_on_a_machine_that_is_always_busy_comes_to_an_end() -> None:
         plan("throughput", frame_bytes=[64], throughput={"trial_s": 1}, phases=NO_WAITS), device(SLOW), busy
     )
     assert len(records) == 20
-    assert result.rows[0].remark == "given up: the tester fell short"
-    assert "spoiled the trials at 10 loads in a row, the last because the tester itself dropped" in result.remarks[-1]
+    assert result.rows[0].remark == "given up: the tester could not offer the load"
+    assert "disturbed the trials at 10 loads in a row, the last because the tester itself dropped" in result.remarks[-1]

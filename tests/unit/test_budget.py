@@ -86,7 +86,7 @@ def test_a_latency_names_every_contribution_of_a_laboratory() -> None:
     assert [part.kind for part in parts.values()] == ["A", "A", "B", "B", "B", "B"]
     assert parts["repeatability of the trials' means"].uncertainty > 0
     assert parts["calibration: repeatability of the bias"].uncertainty == 3
-    assert parts["clocks: their relation"].uncertainty == 30
+    assert parts["clocks: relation between them"].uncertainty == 30
     assert parts[CABLE].uncertainty == pytest.approx(2 * CABLE_NS_PER_M / math.sqrt(3))
     # 100 ppm of 12 144 ns: the time of 1518 byte at 1 Gb/s.
     assert parts["frame time: rate of the link"].uncertainty == pytest.approx(1.2144 / math.sqrt(3))
@@ -111,7 +111,7 @@ def test_simulated_time_states_contributions_of_zero(name: str) -> None:
     assert all(part.uncertainty == 0 for entry in found for part in entry.quantity.budget)
     assert {entry.quantity.uncertainty for entry in found} == {0}
     sources = {part.source for entry in found for part in entry.quantity.budget}
-    assert "simulated clock: resolution of both stamps" in sources
+    assert "simulated clock: resolution of both timestamps" in sources
 
 
 @pytest.mark.parametrize("name", ["latency", "sweep"])
@@ -144,7 +144,7 @@ def test_report_and_csv_have_the_budgets(tmp_path: Path) -> None:
     result, records = as_if_calibrated("latency")
     run = DeviceRun(tmp_path, PLANS["latency"].model_dump(mode="json", exclude_none=True), {}, records, [result])
     page = page_of([run])
-    assert "Error budget" in page and "expanded, k = 2" in page and "clocks: their relation" in page
+    assert "Error budget" in page and "expanded, k = 2" in page and "clocks: relation between them" in page
     written = {path.name: path for path in write_csv(tmp_path, run.results, {})}
     with written["latency_budget.csv"].open(newline="") as file:
         rows = list(csv.DictReader(file))

@@ -61,7 +61,7 @@ def test_an_ordinary_host_disturbs_no_trial(ordinary: dict[str, Any]) -> None:
     ("bad", "reason"),
     [
         ({"cores": [core(steal_ns=2 * TICK_NS)]}, "the hypervisor took CPU 1 for at least 1.0 % of the time"),
-        ({"cores": [core(heat_events=3)]}, "CPU 1 was slowed down for heat 3 times"),
+        ({"cores": [core(heat_events=3)]}, "CPU 1 was throttled because of heat 3 times"),
         ({"cores": [core(lateness=lateness(120_000_000))]}, "CPU 1 stood still for 120 ms"),
         ({"threads": [sender(S // 4)]}, "other programs kept the sender t1 from its CPU for 20.0 % of its time"),
         (
@@ -83,7 +83,7 @@ def test_a_device_that_is_done_before_the_drain_ends_has_settled(last_received_n
 
 
 def test_frames_at_the_end_of_the_drain_mean_that_more_may_come() -> None:
-    reason = "frames still arrived at t2 1.95 s after the last was sent, when the wait of 2 s was over: wait longer"
+    reason = "frames still arrived at t2 1.95 s after the last was sent, at the end of the wait of 2 s: wait longer"
     assert unsettled("t2", 10 * S, 11 * S + 950_000_000, 2 * S) == [reason]
 
 

@@ -29,7 +29,7 @@ def opened(uri: str, offer: StampOffer, receives: bool = True, stamps: Any = "be
 def test_a_packet_port_that_receives_uses_the_hardware_that_is_offered() -> None:
     port = opened("packet:eth1", HARDWARE)
     assert port.place()["phc"] == 3
-    assert port.receive_stamp == "hardware clock ptp3 at the port, brought to CLOCK_MONOTONIC"
+    assert port.receive_stamp == "hardware clock ptp3 at the port, converted to CLOCK_MONOTONIC"
     assert port.stamps.receive == "hardware"
 
 
@@ -37,7 +37,7 @@ def test_software_stamps_are_another_thing_to_calibrate_and_say_why() -> None:
     texts = {opened("packet:eth1", HARDWARE).receive_stamp}
     for uri, offer, wanted, reason in (
         ("packet:eth1", HARDWARE, "software", "asked for"),
-        ("packet:eth1", StampOffer(), "best", "no hardware stamps"),
+        ("packet:eth1", StampOffer(), "best", "no hardware timestamps"),
         ("xdp:eth1", HARDWARE, "best", "to sockets only"),
     ):
         port = opened(uri, offer, stamps=wanted)

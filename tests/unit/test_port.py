@@ -33,7 +33,7 @@ def test_a_namespace_is_a_name_or_a_path():
 
 @pytest.mark.parametrize("text", ["eth1", "", "dpdk:eth1", "xdp:", "xdp:eth1@", "xdp:a b", "xdp:morethan15letters"])
 def test_other_texts_are_refused(text):
-    with pytest.raises(PlanError, match=r"--tx: .* names no port; write xdp:INTERFACE"):
+    with pytest.raises(PlanError, match=r"--tx: .* is not the name of a port; write xdp:INTERFACE"):
         PortAddress.parse(text, "--tx")
 
 

@@ -48,8 +48,8 @@ def test_the_best_stamp_that_the_engine_can_take_is_chosen():
 @pytest.mark.parametrize(
     ("timestamping", "features", "engine", "receive", "reason"),
     [
-        (VETH, None, "packet", "kernel", "no hardware stamps"),
-        (VETH, None, "xdp", "program", "no hardware stamps"),
+        (VETH, None, "packet", "kernel", "no hardware timestamps"),
+        (VETH, None, "xdp", "program", "no hardware timestamps"),
         (IGC, None, "xdp", "program", "to sockets only"),
         (IGC, ALL_OF_XDP, "xdp", "program", "cannot bind"),
         (PTP_ONLY, ALL_OF_XDP, "packet", "kernel", "PTP messages only"),
@@ -68,4 +68,4 @@ def test_a_refusal_is_reported_and_is_an_error_only_where_hardware_is_wanted(
 
 def test_software_can_be_asked_for():
     choice = choose(offered(IGC, ALL_OF_XDP), "packet", "software")
-    assert (choice.receive, choice.reason) == ("kernel", "software stamps were asked for")
+    assert (choice.receive, choice.reason) == ("kernel", "software timestamps were asked for")

@@ -134,9 +134,9 @@ def test_an_added_engine_carries_out_a_throughput_run(memory: None, tmp_path: Pa
 def test_an_added_engine_is_refused_what_it_cannot_do(memory: None, tmp_path: Path) -> None:
     ports = {"methods": ["throughput"], "tx": "memory:1", "frame_bytes": [64]}
     for other, refusal in (
-        ({"rx": "memory:1"}, "rx: is memory:1, as another one is"),
+        ({"rx": "memory:1"}, "rx: is memory:1, which is given twice"),
         ({"rx": "sim:gs908e#1"}, "rx: is not at the device of the first port"),
-        ({"rx": "memory:2", "capture": str(tmp_path / "c.pcapng")}, "capture: no frame of these ports passes"),
+        ({"rx": "memory:2", "capture": str(tmp_path / "c.pcapng")}, "capture: the frames of these ports do not pass"),
     ):
         with pytest.raises(PlanError, match=refusal), open_engine(parse(ports | other)):
             pass
@@ -154,19 +154,22 @@ def test_a_plan_and_an_otg_configuration_name_the_same_port() -> None:
 @pytest.mark.parametrize(
     ("source", "refusal"),
     [
-        ({"dut": "gs908e"}, "dut: 'gs908e' names no device"),
+        ({"dut": "gs908e"}, "dut: 'gs908e' is not the name of a device"),
         ({"dut": "sim:gs908e", "rx": "two"}, "rx: 'two' is not a port number"),
         ({"dut": "sim:gs908e", "rx": "99"}, "ports: gs908e has no port 99"),
-        ({"dut": "sim:gs908e", "tx": "2"}, "rx: is port 2, as another one is"),
+        ({"dut": "sim:gs908e", "tx": "2"}, "rx: is port 2, which is given twice"),
         (
             {"dut": "lab:bridge", "tx": "xdp:eth1", "rx": "xdp:eth2"},
             "dut: 'lab:bridge' cannot be between ports",
         ),
         ({"dut": "sim:gs908e", "tx": "lab:bridge#1", "rx": "lab:bridge#2"}, "tx: is not at the device of the first"),
-        ({"tx": "dpdk:eth1", "rx": "dpdk:eth2"}, "tx: 'dpdk:eth1' names no port"),
-        ({"tx": "sim:gs908e", "rx": "sim:gs908e#2"}, "tx: 'sim:gs908e' names no port"),
+        ({"tx": "dpdk:eth1", "rx": "dpdk:eth2"}, "tx: 'dpdk:eth1' is not the name of a port"),
+        ({"tx": "sim:gs908e", "rx": "sim:gs908e#2"}, "tx: 'sim:gs908e' is not the name of a port"),
         ({"tx": "sim:gs908e#1", "rx": "sim:gs908e#2", "stamps": "hardware"}, "stamps: a simulated device has exact"),
-        ({"tx": "lab:bridge#1", "rx": "lab:bridge#2", "address": ["::1", "::2"]}, "address: lab:bridge needs none"),
+        (
+            {"tx": "lab:bridge#1", "rx": "lab:bridge#2", "address": ["::1", "::2"]},
+            "address: lab:bridge needs no address",
+        ),
     ],
 )
 def test_ports_that_cannot_be_had_are_refused_with_their_field(source: dict[str, Any], refusal: str) -> None:

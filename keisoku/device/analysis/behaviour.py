@@ -1,6 +1,6 @@
-"""What latency did over time: pieces of a series with their slopes, jumps between them, and stalls that recur.
+"""Behaviour of latency over time: straight pieces of a series with their slopes, jumps between them, periodic stalls.
 
-Pure; looks at latencies and losses of intervals, never at a plan or a device.
+It uses latencies and losses of intervals only, never a plan or a device.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from keisoku.analysis.line import POINTS_MIN, LineFit, fit_line
 from keisoku.device.analysis.samples import Sample
 
 RESOLUTION_NS = 1.0
-"""Stamps are whole nanoseconds: what is smaller is no behaviour."""
+"""Timestamps are whole nanoseconds: a smaller change is not significant."""
 SIGNIFICANT = 3.0
-"""Standard errors by which a slope or a step must differ from nothing."""
+"""A slope or a step is significant if it differs from zero by more than so many standard errors."""
 NEAR = 4.0
-"""Standard deviations of the noise within which a sample beside a line belongs to it."""
+"""A sample belongs to a line if it lies within so many standard deviations of the noise."""
 OUTLYING = 8.0
-"""Robust standard deviations by which an interval's largest latency stands out."""
+"""An interval's largest latency is an outlier if it exceeds the others by so many robust standard deviations."""
 RECURRING = 3
-"""Equal distances need three events at least."""
+"""A period needs at least three events."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Piece:
     samples: tuple[Sample, ...]
     fit: LineFit
     slope_error: float
-    """ns/s; larger than the fit's where residuals hang together from sample to sample."""
+    """ns/s; larger than the standard error of the fit where consecutive residuals are correlated."""
     lost_frames: float
     meaning: str
     """'filling', 'draining', 'flat', 'full and dropping' or 'losing frames'."""
@@ -53,7 +53,7 @@ class Piece:
 
     @property
     def forwarded_fps(self) -> float:
-        """Frames/s that left: what a queue is served with while there is one."""
+        """Frames/s that left the device: the service rate of a queue while there is one."""
         seconds = sum(sample.end_s - sample.start_s for sample in self.samples)
         return sum(sample.forwarded_frames for sample in self.samples) / seconds
 
@@ -70,18 +70,18 @@ class Jump:
 
 @dataclass(frozen=True)
 class Stalls:
-    """Hold-ups at equal distances; errors are k = 1."""
+    """Periodic stalls; errors are standard errors (k = 1)."""
 
     count: int
     period_s: float
     period_error_s: float
     longest_wait_ns: float
-    """Mean of the longest wait in each: a hold-up lasts so long, and at most one gap between frames longer."""
+    """Mean of the longest wait in each stall; the stall itself is longer by at most one gap between frames."""
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """Of one trial, in order of time."""
+    """What was found in one trial, in order of time."""
 
     pieces: list[Piece]
     jumps: list[Jump]
@@ -90,14 +90,14 @@ class Behaviour:
 
 @dataclass
 class _Stretch:
-    """Indices of samples on one line, and of those that stand out of it."""
+    """Indices of the samples on one line, and of its outliers."""
 
     inside: list[int]
     outside: list[int]
 
 
 def behaviour(samples: Sequence[Sample]) -> Behaviour:
-    """Pieces by exact change-point detection on the means, then what they mean.
+    """Finds the pieces by exact change-point detection on the means, then classifies them.
 
     Raises ValueError for fewer than three samples.
     """
@@ -114,13 +114,13 @@ def behaviour(samples: Sequence[Sample]) -> Behaviour:
 
 
 def _of_times(samples: Sequence[Sample], x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """How far a mean on a slope is off because an interval holds a frame more or less: half a gap of time."""
+    """Error of a mean on a slope because an interval may hold one frame more or less: half a gap in time."""
     gap_s = float(np.median([(one.end_s - one.start_s) / max(1, one.forwarded_frames) for one in samples]))
     return float(np.median(np.abs(np.diff(y) / np.diff(x)))) * gap_s / 2
 
 
 def _joined(x: NDArray[np.float64], y: NDArray[np.float64], sigma: float, parts: list[list[int]]) -> list[_Stretch]:
-    """Parts too short for a line stand out of their neighbours; neighbours that go on as one line are one."""
+    """Makes parts too short for a line outliers of their neighbours, and joins neighbours that lie on one line."""
     stretches: list[_Stretch] = []
     waiting: list[int] = []
     for part in parts:
@@ -130,7 +130,7 @@ def _joined(x: NDArray[np.float64], y: NDArray[np.float64], sigma: float, parts:
         last = stretches[-1] if stretches else None
         if last is not None:
             apart = _squares(x, y, last.inside) + _squares(x, y, part)
-            # What two lines leave is noise as well, and of few samples the better measure of it.
+            # The residuals of two lines are noise as well, and with few samples a better estimate of it.
             left = apart / max(1, len(last.inside) + len(part) - 2 * PARAMETERS)
             if _squares(x, y, last.inside + part) - apart <= penalty(len(x)) * max(sigma**2, left):
                 last.inside += part
@@ -188,7 +188,7 @@ def correlation(residuals: NDArray[np.float64]) -> float:
 
 
 def _jump(one: Piece, other: Piece) -> Jump | None:
-    """Where the second line begins, it may be above or below the first; a bend is no jump."""
+    """The step where the second line begins, if it is significant; a change of slope alone is no jump."""
     at_s = (one.samples[-1].at_s + other.samples[0].at_s) / 2
     step_ns = other.fit.at(at_s) - one.fit.at(at_s)
     error_ns = math.hypot(_error_at(one, at_s), _error_at(other, at_s))
@@ -211,7 +211,7 @@ def _stalls(samples: Sequence[Sample], stretches: list[_Stretch], found: list[Pi
     for index in sorted(waits):
         wait_ns = waits[index]
         if events and index - 1 in waits:
-            # What one interval began may last into the next.
+            # A stall that begins in one interval may last into the next.
             events[-1] = (events[-1][0], max(events[-1][1], wait_ns))
         else:
             events.append((samples[index].at_s, wait_ns))
@@ -227,14 +227,14 @@ def _stalls(samples: Sequence[Sample], stretches: list[_Stretch], found: list[Pi
     line = fit_line(numbers, times)
     if np.abs(line.residuals).max() > interval_s:
         return None
-    # A time is known to the interval: a rectangle of its width.
+    # The time of an event is known to one interval: a rectangular distribution of its width.
     floor_s = interval_s / math.sqrt(12) / math.sqrt(float(((numbers - numbers.mean()) ** 2).sum()))
     longest_ns = sum(wait for _, wait in events) / len(events)
     return Stalls(len(events), line.slope, max(line.slope_error, floor_s), longest_ns)
 
 
 def _waits(samples: Sequence[Sample], stretches: list[_Stretch], found: list[Piece]) -> dict[int, float]:
-    """By sample: how much longer than the line says its slowest frame took, where that is out of the ordinary."""
+    """By sample: by how much its slowest frame exceeds the line, where that is an outlier."""
     maxima = np.array([sample.max_ns for sample in samples])
     excess = np.zeros(len(samples))
     for stretch, piece, before in zip(stretches, found, [None, *found], strict=False):

@@ -1,6 +1,6 @@
 """The four definitions of latency, from one measurement of first bit in to first bit out.
 
-Pure; holds only for a device whose two ports run at one speed.
+They hold only for a device whose two ports run at the same speed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Latency that grows through a trial without loss: how fast, and whose clock or rate it is.
+"""Latency that grows during a trial without loss: how fast it grows, and which clock or rate is the cause.
 
-Pure; a cause is named only where what was measured tells it from the others.
+A cause is named only where the measurement distinguishes it from the others.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Drift:
     slope: float
     error: float
     seconds: float
-    """Of a trial: what is below a nanosecond in that time is nothing."""
+    """Length of the trial: a change below a nanosecond in that time is not significant."""
 
     @property
     def ppm(self) -> float:
-        """By how much frames leave more slowly than they come."""
+        """By how much the rate of departures is below the rate of arrivals."""
         return self.slope * 1e-3
 
     @property
@@ -40,14 +40,14 @@ class Drift:
 
     @property
     def is_there(self) -> bool:
-        """True if the slope differs from nothing."""
+        """True if the slope differs significantly from zero."""
         return abs(self.slope) > max(SIGNIFICANT * self.error, RESOLUTION_NS / self.seconds)
 
 
 def drift(trials: Sequence[Sequence[Sample]]) -> Drift | None:
-    """The mean slope of several trials; None if none has samples enough for an error.
+    """The mean slope of several trials; None if no trial has enough samples for a standard error.
 
-    Its error is the larger of what the residuals and what the differences between trials say.
+    Its standard error is estimated from the residuals and from the differences between trials; the larger one counts.
     """
     fits = []
     for samples in trials:
@@ -64,14 +64,14 @@ def drift(trials: Sequence[Sequence[Sample]]) -> Drift | None:
 
 
 def difference(one: Drift, other: Drift) -> Drift:
-    """What `one` has and `other` has not."""
+    """`one` less `other`."""
     return Drift(one.slope - other.slope, math.hypot(one.error, other.error), min(one.seconds, other.seconds))
 
 
 def cause(at_rate: Drift, lowered: Drift | None, lost: bool, below_line_ppm: float | None) -> str:
-    """Why latency changes through a trial, in a few words.
+    """Why latency changes during a trial, in a few words.
 
-    `lowered` is the same at a lower rate, where a queue no longer grows; `lost` tells whether frames were lost at the
+    `lowered` is the drift at a lower rate, where a queue no longer grows; `lost` tells whether frames were lost at the
     first rate; `below_line_ppm` is how far the rate at which frames leave lies below the link's (None: it has none).
     """
     if not at_rate.is_there:
@@ -80,17 +80,17 @@ def cause(at_rate: Drift, lowered: Drift | None, lost: bool, below_line_ppm: flo
         left = difference(at_rate, lowered)
         same = abs(left.slope) <= max(SIGNIFICANT * left.error, RESOLUTION_NS / left.seconds)
         if same:
-            # No queue: it would depend on the rate. The stamps drift, not the frames.
+            # There is no queue, as its growth would depend on the rate: the timestamps drift.
             return "the tester's two clocks"
         if lowered.slope * at_rate.slope < 0:
-            return "a queue, which is worked off at the lower rate"
-        return "a queue, and the tester's two clocks beside it or a rate still too high"
+            return "a queue, which drains at the lower rate"
+        return "a queue, and also the tester's two clocks or a rate that is still too high"
     if at_rate.slope < 0:
-        return "a backlog from before is worked off"
+        return "a queue from before the trial drains"
     if lowered is None:
-        return "a queue or the tester's two clocks: only a lower rate could tell"
+        return "a queue or the tester's two clocks: only a trial at a lower rate can distinguish them"
     if below_line_ppm is None:
-        return "a queue; the link has no rate that could tell a clock from a slow device"
+        return "a queue; its cause is unknown because the link has no rate of its own"
     if below_line_ppm > TOLERANCE_PPM:
         return "the device forwards at a lower rate"
-    return "frames are lost: the clocks' surplus has filled the buffer" if lost else "the clocks differ"
+    return "frames are lost: the clocks differ, which has filled the buffer" if lost else "the clocks differ"

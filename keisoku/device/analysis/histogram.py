@@ -1,4 +1,4 @@
-"""Sums histograms of several trials. Pure; never interprets what it sums."""
+"""Sums histograms of several trials."""
 
 from __future__ import annotations
 

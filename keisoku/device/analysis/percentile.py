@@ -1,6 +1,6 @@
 """Percentiles and packet delay variation from a histogram, each with a bound on its error.
 
-Pure; a percentile that the histogram cannot answer is None, never a guess.
+A percentile that the histogram cannot give is None.
 """
 
 from __future__ import annotations

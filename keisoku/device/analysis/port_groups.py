@@ -1,13 +1,13 @@
-"""Which ports of a device share a chip, from the latencies between all of them. Pure.
+"""Which ports of a device share a chip, from the latencies between all of them.
 
-The latency from port i to port j is taken as a constant, plus something of port i, plus something of port j, plus a
-step for each pair of groups that the frame goes between. What a port adds to all its ways is thus no group: a slow
-port is not a chip. For the same reason a chip with a single measured port cannot be told from a slow port, and is
-not claimed; below four ports there is nothing to tell.
+The latency from port i to port j is modelled as a constant, plus a term of port i, plus a term of port j, plus a step
+for each pair of groups that the frame goes between. A port that adds the same latency to all its ways is therefore
+not taken for a group. For the same reason a chip with a single measured port cannot be distinguished from a slow port
+and is not reported; fewer than four ports always form one group.
 
-How many groups there are is not asked but tested: hierarchical clustering proposes a division for every number of
-groups, and one is believed if its steps explain more of the scatter than chance would (F test) even after all
-divisions that could have been proposed (Bonferroni). A device of one chip so gives one group.
+The number of groups is found by tests: hierarchical clustering proposes a division for every number of groups, and a
+division is accepted if its steps explain significantly more of the scatter than chance (F test), corrected for the
+number of possible divisions (Bonferroni). A device of one chip thus gives one group.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 PORTS_MIN = 4
 """Two chips with two ports each."""
 SIGNIFICANCE = 1e-3
-"""How often a device of one chip may be divided all the same."""
+"""Significance level: how often a device of one chip may be divided in error."""
 
 PortPair = tuple[int, int]
-"""Which sends, and which receives."""
+"""The sending port and the receiving port."""
 Division = tuple[int, ...]
 """The group of each port."""
 
@@ -34,7 +34,7 @@ def port_groups(latencies_ns: Mapping[PortPair, float], error_ns: float) -> list
     """Groups of ports, each ascending, by their first port; one group if no division is significant.
 
     `latencies_ns` has one latency for each (sending, receiving) port, all at the same sizes and loads; `error_ns` is
-    the standard uncertainty of one of them: smaller steps are never believed, however little the others scatter.
+    the standard uncertainty of one of them: smaller steps are never accepted, however small the scatter is.
     Raises ValueError if it is not above zero.
     """
     if not error_ns > 0:
@@ -61,7 +61,7 @@ def port_groups(latencies_ns: Mapping[PortPair, float], error_ns: float) -> list
 
 
 class _Fit:
-    """Least squares of constant, ports and steps; what is left of the latencies."""
+    """Least squares of constant, ports and steps; the residuals of the latencies."""
 
     def __init__(self, ways: Sequence[PortPair], values: NDArray[np.float64], division: Division) -> None:
         self.division = division
@@ -83,7 +83,7 @@ class _Fit:
 
 
 def _chance(coarse: _Fit, fine: _Fit, error_ns: float) -> tuple[float, float]:
-    """Logarithm of the probability that chance explains as much as the finer division, and minus the F of it."""
+    """Logarithm of the probability that chance explains as much as the finer division, and minus its F value."""
     more, left = fine.parameters - coarse.parameters, len(fine.residuals) - fine.parameters
     if more < 1 or left < 1:
         return 0.0, 0.0
@@ -95,7 +95,7 @@ def _chance(coarse: _Fit, fine: _Fit, error_ns: float) -> tuple[float, float]:
 
 
 def _proposals(ways: Sequence[PortPair], residuals: NDArray[np.float64], ports: int) -> list[Division]:
-    """A division for each number of groups: ports are near whose ways are quicker than the two ports explain."""
+    """A division for each number of groups: two ports are near if their ways are faster than the port terms explain."""
     total, count = np.zeros((ports, ports)), np.zeros((ports, ports))
     for (one, other), residual in zip(ways, residuals, strict=True):
         for row, column in ((one, other), (other, one)):
@@ -104,7 +104,7 @@ def _proposals(ways: Sequence[PortPair], residuals: NDArray[np.float64], ports: 
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    # Two ports without a way between them are as far apart as any.
+    # Two ports without a measured way between them have the greatest distance of all.
     distance = np.where(count > 0, total / np.maximum(count, 1), residuals.max()) - residuals.min()
     np.fill_diagonal(distance, 0)
     tree = linkage(squareform(distance, checks=False), "average")

@@ -1,7 +1,4 @@
-"""The latency series of a trial as samples: one an interval, with what was lost meanwhile.
-
-Pure; it fits nothing.
-"""
+"""The latency series of a trial as samples: one for each interval, with the frames lost in it. It fits nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ class Sample:
 
     @property
     def at_s(self) -> float:
-        """What the mean stands for."""
+        """The time that the mean belongs to."""
         return (self.start_s + self.end_s) / 2
 
 
@@ -45,10 +42,10 @@ def samples_of(record: TrialRecord, tracked: Tracked) -> list[Sample]:
     found = []
     for interval in series:
         end_ns = interval.start_ns + width_ns
-        # The last frame leaves a gap before the end; what is only partly filled is no sample.
+        # The last frame leaves one gap before the end; an interval that is only partly filled is no sample.
         if interval.latency is None or end_ns > last_ns + width_ns / 10:
             continue
-        # Nothing can arrive before a frame has crossed the device: the first mean stands for a shorter time.
+        # Nothing can arrive before a frame has crossed the device: the first mean covers a shorter time.
         start_ns = interval.start_ns + (interval.latency.min_ns if interval.start_ns == 0 else 0)
         found.append(
             Sample(

@@ -1,1 +1,1 @@
-"""What the tester adds by itself: kept, chosen and subtracted."""
+"""What the tester itself adds to a latency: how it is stored, selected and subtracted."""

@@ -22,9 +22,9 @@ from keisoku.clock.relation import SAME_CLOCK, Relation
 from keisoku.errors import PlanError
 
 Number = TypeVar("Number", int, float)
-CABLE = "cables: length against the calibration's"
+CABLE = "cables: difference of length from the calibration's"
 CABLE_NS_PER_M = 4.72284
-"""E1's cables: 71 % of the speed of light."""
+"""The cables of the published switch measurements (E1): 71 % of the speed of light."""
 
 
 class Point(BaseModel):
@@ -55,7 +55,7 @@ class Calibration(BaseModel):
 
 @dataclass(frozen=True)
 class Correction:
-    """To subtract, and what makes it uncertain: for a mean and, with more, for a single frame's latency."""
+    """The bias to subtract and its uncertainty contributions: for a mean, and for the latency of a single frame."""
 
     bias_ns: float
     of_mean: tuple[Contribution, ...]
@@ -78,17 +78,17 @@ class Bias:
 
     calibration: Calibration | None = None
     exact: bool = False
-    """Simulated time: no bias, and no uncertainty but that of `resolution_ns`."""
+    """Simulated time: no bias, and no uncertainty except that of `resolution_ns`."""
     resolution_ns: float = 0.0
-    """Simulated stamps are rounded to multiples of it; of real ones the calibration's scatter tells."""
+    """Simulated timestamps are rounded to multiples of it; that of real ones is part of the calibration's scatter."""
     clocks: Relation = SAME_CLOCK
-    """Of the receiving port's stamps to the sending port's; what is not known of it adds to every uncertainty."""
+    """Relation of the receiving port's clock to the sending port's; its uncertainty adds to every result's."""
     cable_tolerance_m: float = 0.0
-    """By how much the cables may be longer or shorter than the calibration's, together."""
+    """By how much the total length of the cables may differ from that at the calibration."""
     mean_error_ns: float = 0.0
-    """Bound of what steps of the stamps leave in a mean, the calibration's as well."""
+    """Bound of the error that the timestamps' quantisation leaves in a mean; it applies to the calibration as well."""
     rate: Rate = SECOND
-    """Of the clock that both stamps are on: a share of every interval."""
+    """Rate of the clock of both timestamps: its error is a share of every interval."""
 
     def at(self, frame_bytes: int, fps: float) -> Correction | None:
         """None if the tester was not calibrated."""
@@ -103,14 +103,14 @@ class Bias:
         bias, repeat, grid, spread = (a + (b - a) * share for a, b in zip(first, second, strict=True))
         mean: tuple[Contribution, ...] = (
             budget.normal("calibration: repeatability of the bias", repeat),
-            # Between two loads the true bias may lie anywhere between theirs: a rectangle (GUM 4.3.7).
+            # Between two loads the true bias may lie anywhere between theirs: a rectangular distribution (GUM 4.3.7).
             budget.rectangular("calibration: bias between two loads", grid),
             self._of_clocks(),
             budget.rectangular(CABLE, self.cable_tolerance_m, sensitivity=CABLE_NS_PER_M),
         )
         if self.mean_error_ns:
-            # Of the difference of two means, so twice as wide.
-            mean += (budget.triangular("stamps: what their steps leave in both means", 2 * self.mean_error_ns),)
+            # It bounds one mean; the difference of two means is twice as wide.
+            mean += (budget.triangular("timestamps: quantisation in both means", 2 * self.mean_error_ns),)
         return Correction(bias, mean, (*mean, budget.normal("tester: scatter of single frames", spread)))
 
     def corrected(
@@ -124,7 +124,7 @@ class Bias:
     ) -> Quantity:
         """A latency with the bias subtracted, its budget, and the expanded uncertainty (k = 2) of that.
 
-        `repeatability` is what the measurement's own repetitions say; simulated time repeats itself exactly.
+        `repeatability` comes from the measurement's own repetitions; simulated time repeats exactly.
         """
         correction = self.at(frame_bytes, fps)
         if correction is None:
@@ -139,8 +139,8 @@ class Bias:
 
     def _of_clocks(self) -> Contribution:
         if self.clocks.same_clock:
-            return budget.rectangular("one clock: its resolution is in the calibration's scatter", 0.0)
-        return budget.normal("clocks: their relation", self.clocks.uncertainty_ns(), kind="B")
+            return budget.rectangular("one clock: its resolution is part of the calibration's scatter", 0.0)
+        return budget.normal("clocks: relation between them", self.clocks.uncertainty_ns(), kind="B")
 
     def _at_size(self, frame_bytes: int, fps: float) -> tuple[float, float, float, float]:
         """Bias, its repeatability, half its change between two loads, and the spread of single frames, in ns."""
@@ -158,9 +158,9 @@ class Bias:
 
 
 def _exact(resolution_ns: float) -> tuple[Contribution, ...]:
-    """Of simulated time: nothing is uncertain in it but the rounding of both stamps."""
+    """Contributions in simulated time: only the rounding of both timestamps is uncertain."""
     return (
-        budget.triangular("simulated clock: resolution of both stamps", resolution_ns),
+        budget.triangular("simulated clock: resolution of both timestamps", resolution_ns),
         budget.normal("simulated tester: bias", 0.0, kind="B"),
         budget.normal("simulated ports: one clock", 0.0, kind="B"),
         budget.rectangular(CABLE, 0.0, sensitivity=CABLE_NS_PER_M),

@@ -1,6 +1,6 @@
-"""A series of calibrations on cables of known lengths: speed of propagation and the instrument's own constant (E1).
+"""A series of calibrations on cables of known lengths: speed of propagation and the instrument's own latency.
 
-Fits what runs found; measures nothing. t(L) = propagation · L + constant, by least squares.
+Fits results of runs; measures nothing. t(L) = propagation · L + constant, by least squares.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ class Point:
     length_m: float
     latency_ns: float
     shared: tuple[Contribution, ...] = ()
-    """What is uncertain of the latency in the same way on every cable, and so does not show in residuals."""
+    """Uncertainty contributions that are the same on every cable and therefore not visible in the residuals."""
     residual_ns: float = 0.0
     """Measured minus fitted."""
 
 
 @dataclass(frozen=True)
 class CableSeries:
-    """What a series of cables says of one frame size. Uncertainties are expanded (k = 2), errors are not."""
+    """Results of a series of cables for one frame size. Uncertainties are expanded (k = 2); errors are standard
+    errors."""
 
     frame_bytes: int
     propagation: Quantity
@@ -49,7 +50,7 @@ class CableSeries:
 
     @property
     def share_of_light_percent(self) -> float:
-        """Speed of propagation against that of light in vacuum."""
+        """Speed of propagation as a share of the speed of light in vacuum."""
         return 100 * self.speed.value / LIGHT_M_PER_S
 
 
@@ -76,11 +77,13 @@ def cable_series(runs: Sequence[DeviceRun]) -> list[CableSeries]:
 def _series(size: int, points: Sequence[Point]) -> CableSeries:
     lengths = {point.length_m for point in points}
     if len(lengths) < LENGTHS_MIN:
-        problem = f"{len(lengths)} lengths at {size} byte make no line with standard errors"
+        problem = f"{len(lengths)} lengths at {size} byte are too few for a line with standard errors"
         raise PlanError("run", problem, f"calibrate with at least {LENGTHS_MIN} lengths")
     line = fit_line([point.length_m for point in points], [point.latency_ns for point in points])
     if line.slope <= 0:
-        raise PlanError("run", "longer cables are not slower", "check their lengths, or use a steadier instrument")
+        raise PlanError(
+            "run", "latency does not grow with the length", "check the lengths, or use a more precise instrument"
+        )
     of_slope = budget.normal("fit of the line", line.slope_error)
     speed = 1e9 / line.slope
     of_speed = budget.normal("propagation: fit of the line", line.slope_error, sensitivity=-speed / line.slope)

@@ -65,10 +65,10 @@ def _rate(engine: Engine) -> Rate:
 
 
 def _clocks(engine: Engine) -> Relation:
-    """Of the stamps of what is received to CLOCK_MONOTONIC; of several hardware clocks the least certain.
+    """Relation of the receive timestamps' clock to CLOCK_MONOTONIC; of several hardware clocks the least certain one.
 
-    The core brings hardware stamps to CLOCK_MONOTONIC by readings like these, and does so again every few ms: no
-    drift is left, but the readings' own uncertainty is. Raises EngineError if a clock cannot be read.
+    The core converts hardware timestamps to CLOCK_MONOTONIC by such readings, repeated every few ms: no drift remains,
+    but the uncertainty of the readings does. Raises EngineError if a clock cannot be read.
     """
     ports = cast(Sequence[Mapping[str, object]], engine.context()["ports"])
     indices = {port["phc"] for port in ports} - {None}
@@ -90,7 +90,7 @@ def valid_for(capabilities: Capabilities) -> dict[str, str]:
 
 
 def keep(result: Result, capabilities: Capabilities, length_m: float | None) -> Path:
-    """Stores the result of `calibrate`, on a cable of `length_m` if that is known; where it was stored."""
+    """Stores the result of `calibrate`, on a cable of `length_m` if that is known; returns the file."""
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     points = tuple(_points(result))
     calibration = Calibration(made_at=made_at, valid_for=valid_for(capabilities), points=points, length_m=length_m)

@@ -20,7 +20,7 @@ from keisoku.errors import PlanError
 from keisoku.host.namespace import within
 
 WHOLE_BYTES = 262_144
-"""More than any frame has: the snap length of captures that cut nothing."""
+"""The snap length of captures of whole frames: more than any frame has."""
 _LOOK_S = 0.05
 
 
@@ -39,7 +39,7 @@ class Capture:
     even when it is cut. `count` frames end it. What XDP programs send or consume is seen only through `rings`, those
     that an engine's ports give (`Wire.capture_rings`); without one, a port with an XDP program is refused.
 
-    Raises PlanError for ports and sizes that cannot be, EngineError if a port cannot be opened or the file cannot be
+    Raises PlanError for invalid ports and sizes, EngineError if a port cannot be opened or the file cannot be
     written.
     """
 
@@ -53,16 +53,18 @@ class Capture:
         count: int | None = None,
     ) -> None:
         if not ports:
-            raise PlanError("port", "none is given", "name at least one interface")
+            raise PlanError("port", "no port is given", "name at least one interface")
         if len(set(ports)) < len(ports):
-            raise PlanError("port", "one is given twice", "name each once")
+            raise PlanError("port", "a port is given twice", "name each port once")
         if snap_bytes < 0:
-            raise PlanError("snap", f"{snap_bytes} bytes cannot be kept", "give 0 for whole frames, or more")
+            raise PlanError(
+                "snap", f"{snap_bytes} is no number of bytes", "give 0 for whole frames, or a positive number"
+            )
         if count is not None and count < 1:
-            raise PlanError("count", f"{count} frames are no capture", "give at least 1")
+            raise PlanError("count", f"{count} is no number of frames", "give at least 1")
         self.ports, self.path = tuple(ports), path
         self.counts: tuple[CaptureCounts, ...] = ()
-        """Of each port; known after the end."""
+        """Counts of each port; known after the end."""
         self._rings, self._count = list(rings), count
         self._snap_bytes = snap_bytes or WHOLE_BYTES
         self._core: CoreCapture | None = None
@@ -81,7 +83,7 @@ class Capture:
         self.close()
 
     def wait(self, seconds: float | None) -> None:
-        """Return after `seconds` (None: never) or when the capture has ended by itself."""
+        """Return after `seconds` (None: no limit) or when the capture has ended by itself."""
         assert self._core is not None, "wait() belongs inside the with block"
         end_s = None if seconds is None else time.monotonic() + seconds
         while not self._core.has_ended():
@@ -98,10 +100,10 @@ class Capture:
 
 
 def _refuse_xdp(port: CapturePort) -> None:
-    """What such a program consumes or sends itself would be missing without a word."""
+    """Frames that such a program consumes or sends itself would be missing, and nothing would show it."""
 
     def attached() -> bool:
-        from pyroute2 import IPRoute  # takes a while to load, and few runs are captured
+        from pyroute2 import IPRoute  # it loads slowly, and few runs are captured
 
         with IPRoute() as ip:
             indices = ip.link_lookup(ifname=port.interface)

@@ -1,6 +1,6 @@
 """Where and when test frames were seen, by sequence number, in a capture file.
 
-It says what the capture holds and what the capture may have missed, never who lost a frame.
+It reports what the capture holds and what the capture itself may have missed, never which device lost a frame.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Sighting:
     time_ns: int
     """Since the epoch (CLOCK_REALTIME)."""
     direction: Literal["incoming", "outgoing"] | None
-    """None: the file does not say."""
+    """None if the file does not contain it."""
     length: int
     """In bytes without FCS."""
     intact: bool
@@ -43,9 +43,9 @@ class PortFrames:
     streams: dict[int, int]
     """Test frames by stream."""
     unreadable: int
-    """Frames cut before their signature: they may be any."""
+    """Frames cut before their signature, which cannot be identified."""
     dropped: int | None
-    """Lost by the capture itself. None: the file does not say."""
+    """Frames lost by the capture itself. None if the file does not contain the number."""
 
 
 @dataclass(frozen=True)

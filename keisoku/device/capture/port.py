@@ -21,7 +21,7 @@ class CapturePort:
     namespace: Path | None = None
     role: str = ""
     name: str | None = None
-    """None: the interface's."""
+    """None: that of the interface."""
 
     @classmethod
     def parse(cls, text: str) -> Self:

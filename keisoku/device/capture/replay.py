@@ -1,7 +1,7 @@
 """`replay`: the frames of a capture with their times, as the tables that an engine sends.
 
-It reads and computes; it sends nothing and changes no frame. Whether a device may see these frames is the caller's
-to know: addresses in them are those of the network where they were captured.
+It sends nothing and changes no frame. The caller must know whether a device may receive these frames: their addresses
+are those of the network where they were captured.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Replay:
     """Frames to send in order of their stamps."""
 
     frames: bytes
-    """One behind the other, without FCS."""
+    """All frames, one after the other, without FCS."""
     lengths: NDArray[np.uint16]
-    """In bytes, one for each frame."""
+    """Length of each frame in bytes."""
     gaps_ns: NDArray[np.uint64]
-    """From the begin of the frame before to the begin of this one; 0 for the first."""
+    """Times from the start of the frame before to the start of this one; 0 for the first."""
 
     @property
     def duration_ns(self) -> int:
@@ -48,10 +48,10 @@ def replay(
 ) -> Replay:
     """Read a pcap or pcapng file to be sent `scale` times as fast (2.0: in half the time), or at a fixed rate.
 
-    Rounding to ns does not add up: each frame is due within 0.5 ns of its scaled time. `port` is the name of the
-    interface in the file, needed where several have frames.
+    Rounding errors to ns do not accumulate: each frame is due within 0.5 ns of its scaled time. `port` is the name of
+    the interface in the file, needed where several have frames.
 
-    Raises PlanError for a scale or rate that is none, EngineError for a file that is no capture, or has several ports,
+    Raises PlanError for an invalid scale or rate, EngineError for a file that is no capture, or has several ports,
     frames that were cut or are not Ethernet, or more than 65536 frames or 16 MiB.
     """
     if not (np.isfinite(scale) and scale > 0):
@@ -78,7 +78,7 @@ def replay(
 def _in_order(
     frames: bytes, lengths: NDArray[np.uint16], times: NDArray[np.uint64]
 ) -> tuple[bytes, NDArray[np.uint16], NDArray[np.uint64]]:
-    """By time; captures of several CPUs or sources are not quite in order."""
+    """Sorted by time: captures from several CPUs or sources are not always in order."""
     if np.all(times[1:] >= times[:-1]):
         return frames, lengths, times
     order = np.argsort(times, kind="stable")

@@ -1,6 +1,6 @@
-"""The seam between methods and machines, at the level of a trial.
+"""The interface between methods and engines, at the level of a trial.
 
-An FPGA cannot be driven frame by frame, so an engine is told of a whole trial and returns facts.
+An FPGA cannot be driven frame by frame, so an engine is given a whole trial and returns facts.
 Time passes only inside engines. Nothing here knows which engines there are.
 """
 
@@ -20,10 +20,10 @@ class _Model(BaseModel):
 
 
 class StreamProgress(_Model):
-    """A look at one flow of a trial whose flows are switched one by one."""
+    """State of one flow in a trial whose flows are started and stopped one by one."""
 
     state: Literal["waiting", "going", "paused", "ended"]
-    """Ended: its last frame has left or is about to."""
+    """The flow has ended: its last frame has left or is about to leave."""
     offered_frames: int
     received_frames: int
     """Every arrival."""
@@ -31,13 +31,13 @@ class StreamProgress(_Model):
 
 
 def progress_of(found: Sequence[tuple[str, int, int, int]]) -> tuple[StreamProgress, ...]:
-    """What the core says of streams: state, frames offered, received and forwarded of each."""
+    """Converts the core's states of streams: state, and frames offered, received and forwarded of each."""
     names = StreamProgress.model_fields
     return tuple(StreamProgress.model_validate(dict(zip(names, one, strict=True))) for one in found)
 
 
 class Progress(_Model):
-    """A look at the running trial."""
+    """State of the running trial."""
 
     offered_frames: int
     forwarded_frames: int
@@ -47,14 +47,15 @@ class Progress(_Model):
     expected_s: float
     """Engine time that the whole trial takes."""
     streams: tuple[StreamProgress, ...] = ()
-    """In the order of the trial's flows; empty where they are not switched one by one, and before the load begins."""
+    """In the order of the trial's flows; empty where they are not started and stopped one by one, and before the load
+    begins."""
 
 
 class FrameSink(Protocol):
-    """Takes a row for each arrival while a trial runs (`keisoku/device/record/frames.py`)."""
+    """Receives a row for each arrival while a trial runs (`keisoku/device/record/frames.py`)."""
 
     def append(self, entries: bytes) -> None:
-        """Rows in the core's layout; called from a thread of the engine's."""
+        """Rows in the core's layout; called from a thread of the engine."""
         ...
 
 
@@ -69,7 +70,7 @@ class Engine(Protocol):
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
         """Begins a trial and returns at once; the engine carries out the trial's phases as well.
 
-        `stream` (16 bits) is the number of its first stream and tells its frames from those of other trials.
+        `stream` (16 bits) is the number of its first stream and distinguishes its frames from those of other trials.
         `frames` is given a row for each arrival. Raises PlanError for what
         the engine cannot do, EngineError if a port fails.
         """
@@ -80,9 +81,10 @@ class Engine(Protocol):
         ...
 
     def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
-        """Has flows of the running trial go, pause or end, by index; false if the trial is over.
+        """Starts, pauses or ends flows of the running trial, by index; false if the trial is over.
 
-        Takes up to 0.1 s where frames are prepared in advance. Raises EngineError if its trials switch no flows.
+        Takes up to 0.1 s where frames are prepared in advance. Raises EngineError if the engine cannot switch single
+        flows.
         """
         ...
 
@@ -91,7 +93,7 @@ class Engine(Protocol):
         ...
 
     def finish(self) -> tuple[Facts, float]:
-        """Waits for the end; returns the facts and the engine seconds the trial took, phases included."""
+        """Waits for the end; returns the facts, and the engine's time for the trial with all phases, in seconds."""
         ...
 
     def close(self) -> None:
@@ -99,5 +101,5 @@ class Engine(Protocol):
         ...
 
     def context(self) -> dict[str, object]:
-        """What a record must say of ports and devices; JSON values only."""
+        """Ports and devices, as the record must state them; JSON values only."""
         ...

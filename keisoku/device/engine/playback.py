@@ -1,7 +1,6 @@
-"""Recorded frames sent from a port with their own timing, as they are, and what the ports saw of it.
+"""Sends recorded frames unchanged from a port with their own timing, and counts what the ports saw.
 
-It measures no device: frames of a recording have no signature of this trial, so that what arrives is counted and
-not known again. It changes no frame.
+It measures no device: recorded frames have no signature of this trial, so arrivals are counted but not identified.
 """
 
 from __future__ import annotations
@@ -24,23 +23,23 @@ _STREAM = 1
 _FCS_BYTES = 4
 _LOOK_S = 0.05
 PATIENCE_NS = NS_PER_S
-"""A sender that was held up gives up so long after the last frame was due: late frames are told, not left out."""
+"""A delayed sender gives up so long after the last frame was due: late frames are reported, not left out."""
 DRAIN_NS = NS_PER_S // 2
 """How long the receiving port waits for what is still on its way."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """What became of it. Times are ns since the first frame was due."""
+    """The outcome of a replay. Times are ns since the first frame was due."""
 
     intended_frames: int
     due_ns: int
     """When the last frame was due."""
     transmitter: Transmitter
     receiver: Receiver
-    """Its `foreign_frames` are all that arrived, whoever sent it."""
+    """Its `foreign_frames` are all frames that arrived, from any sender."""
     counters: dict[int, PortCounters]
-    """What the kernel counted meanwhile: 0 is the sending port, 1 the receiving one if it is another."""
+    """What the kernel counted during the replay: 0 is the sending port, 1 the receiving one if it is another."""
     interrupted: bool
 
     @property
@@ -50,7 +49,7 @@ class Played:
 
     @property
     def frames_per_second(self) -> float | None:
-        """Achieved, from the first frame to the last; None if they are not apart."""
+        """Achieved rate, from the first frame to the last; None for a single frame."""
         sent = self.transmitter.sent
         span_ns = sent.last_sent_ns - sent.first_sent_ns
         return (sent.offered_frames - 1) * NS_PER_S / span_ns if span_ns > 0 else None
@@ -68,10 +67,10 @@ def play(
     """Send the recording `times` times; without `receive` the sending port counts what comes back to it.
 
     `between_ns` is from the last frame of one time to the first of the next; None: the mean gap of the recording.
-    Raises PlanError for a number of times that is none, EngineError if a port cannot be opened or fails.
+    Raises PlanError for an invalid number of times, EngineError if a port cannot be opened or fails.
     """
     if times < 1:
-        raise PlanError("times", f"{times} times is never", "give 1 or more")
+        raise PlanError("times", f"{times} is no number of repetitions", "give 1 or more")
     ports = [transmit] if receive is None else [transmit, receive]
     receiving = len(ports) - 1
     trial, stream = _load(recording, times, between_ns, receiving)
@@ -83,7 +82,7 @@ def play(
             capture.begin(wire, [port.captured(number == 0, number == receiving) for number, port in seen])
         before = [port.counters() for port in ports]
         wire.start(trial.load([stream], _STREAM), [table])
-        while not wire.progress()[2]:  # finish() would hold up Ctrl-C
+        while not wire.progress()[2]:  # finish() would delay Ctrl-C
             time.sleep(_LOOK_S)
         facts = Facts.model_validate_json(wire.finish())
         counters = {number: port.counters().since(before[number]) for number, port in enumerate(ports)}
@@ -102,7 +101,7 @@ def _load(recording: Replay, times: int, between_ns: int | None, receiving: int)
     count = len(recording.lengths)
     if between_ns is None:
         between_ns = round(recording.duration_ns / (count - 1)) if count > 1 else 0
-    # The core's gaps are those behind a frame, a recording's those before it.
+    # The core's gap follows its frame; a recording's gap precedes it.
     gaps = np.append(recording.gaps_ns[1:], np.uint64(between_ns))
     frames = times * count
     due_ns = times * recording.duration_ns + (times - 1) * between_ns

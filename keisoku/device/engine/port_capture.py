@@ -1,6 +1,6 @@
-"""The capture of an engine's ports beside its trials: evidence, from which nothing is ever computed.
+"""The capture of an engine's ports during its trials: evidence, from which no result is computed.
 
-It never writes over a file, and says at the end what it holds and what it lost.
+It never overwrites a file, and reports at the end how many frames it holds and lost.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from keisoku.device.capture.port import CapturePort
 from keisoku.errors import PlanError
 
 WHOLE_FRAMES_BYTES = 65_535
-"""What a port's program keeps of each frame where nothing is to be cut: the most that a frame can have."""
+"""Bytes that a port's program keeps of each frame where whole frames are wanted: the largest frame."""
 Tell: TypeAlias = Callable[[str], None]
 """Takes a line for the user."""
 
@@ -23,8 +23,8 @@ Tell: TypeAlias = Callable[[str], None]
 class PortCapture:
     """A new pcapng file of all ports of a wire; `snap_bytes` of each frame are kept (0: all).
 
-    The file is made at once, so that what cannot be written is refused before the first frame. Raises PlanError if
-    there is one of that name, or if it cannot be made.
+    The file is made at once, so that an unwritable path is refused before the first frame. Raises PlanError if the file
+    exists or cannot be made.
     """
 
     def __init__(self, path: Path, snap_bytes: int, tell: Tell) -> None:
@@ -34,25 +34,27 @@ class PortCapture:
         try:
             path.open("xb").close()
         except FileExistsError:
-            raise PlanError("capture", f"{path} exists, and nothing is overwritten", "name another file") from None
+            raise PlanError(
+                "capture", f"{path} exists, and a capture never overwrites a file", "name another file"
+            ) from None
         except OSError as error:
             raise PlanError("capture", f"cannot write {path}: {error.strerror}", "name another file") from error
 
     @property
     def kept_bytes(self) -> int:
-        """For `capture_bytes` of the ports' places."""
+        """Value of `capture_bytes` for each port that is opened."""
         return self.snap_bytes or WHOLE_FRAMES_BYTES
 
     def begin(self, wire: Wire, ports: Sequence[CapturePort]) -> None:
-        """Captures from now on; only between trials, and once. Raises EngineError if a port cannot be captured."""
+        """Begins the capture; only between trials, and only once. Raises EngineError if a port cannot be captured."""
         if self._capture is None:
             capture = Capture(ports, self.path, rings=wire.capture_rings(), snap_bytes=self.snap_bytes)
             self._capture = capture.__enter__()
 
     def close(self) -> None:
-        """Completes the file and tells how many frames it holds and lost; before the ports are closed.
+        """Completes the file and reports how many frames it holds and lost; to be called before the ports are closed.
 
-        A file in which nothing was begun is removed. Raises EngineError if it could not be written.
+        A file without a begun capture is removed. Raises EngineError if it could not be written.
         """
         capture, self._capture = self._capture, None
         if capture is None:

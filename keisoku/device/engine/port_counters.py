@@ -1,4 +1,4 @@
-"""Reads the kernel's counters of a tester port. Reads only; what a change of them means is `validity`'s matter."""
+"""Reads the kernel's counters of a tester port. `validity` judges what a change of them means."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The engine whose devices and whose time are computed: a trial is a function of plan and seed.
 
-The device is modelled in `core/src/simulated`; this file hands over the trial and reads back the
-facts. It never waits for anything but the computation.
+The device is modelled in `core/src/simulated`; this file passes the trial to it and reads back the facts. It waits
+only for the computation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from keisoku.simulated_device.device import SimulatedDevice
 
 _STAMP = "virtual time, exact"
 MAX_FRAME_BYTES = 16_384
-"""FCS included; what devices do with them is theirs to say."""
+"""FCS included; a device may drop frames below its own limit."""
 
 
 def routes_between(pairs: Iterable[tuple[int, int]]) -> list[Route]:
@@ -70,7 +70,7 @@ class SimulatedEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Frames above the device's own limit may be sent: it drops them."""
+        """Frames above the device's own limit may be sent; the device drops them."""
         return Capabilities(
             engine="simulated",
             link_bits_per_second=self._device.link_bits_per_second,
@@ -104,7 +104,7 @@ class SimulatedEngine:
             if not least <= size <= MAX_FRAME_BYTES:
                 raise PlanError("frame size", f"{size} byte cannot be sent", f"use {least} to {MAX_FRAME_BYTES}")
         if any(content.modify or content.headers not in SHORT_NAMES for content in self._traffic.contents):
-            # Nobody sends these frames, but what no tester could send is refused here as well.
+            # These frames are never sent, but frames that no tester could send are refused here as well.
             self._traffic.tables(trial)
         try:
             self._simulation.start(trial.load(streams, stream, seed), self._addresses(trial))
@@ -116,9 +116,9 @@ class SimulatedEngine:
         self._trial = trial
 
     def _addresses(self, trial: Trial) -> str | None:
-        """What the core must know where the device looks at addresses: those in the frames, and those learned before.
+        """Addresses that the core needs where the device reads them: those in the frames, and those learned before.
 
-        A device without a table knows every address: it only looks whether a frame is for all.
+        A device without an address table knows every address: it only checks whether a frame is broadcast.
         """
         content = self._traffic.contents[0]
         modify = [text for flow in trial.flows for text in flow.modify or content.modify]
@@ -136,7 +136,7 @@ class SimulatedEngine:
         )
 
     def wait(self, seconds: float) -> Progress:
-        """In virtual time; computing goes on meanwhile."""
+        """Progress in virtual time; the computation continues during the call."""
         if self._trial is None:
             raise EngineError("no trial was started")
         offered, forwarded, finished = self._simulation.wait(seconds)
@@ -151,7 +151,7 @@ class SimulatedEngine:
         )
 
     def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
-        """Within a few ms of computing; while no flow goes, virtual time stands still."""
+        """Takes effect within a few ms of computing; while no flow sends, virtual time stands still."""
         if self._trial is None or not self._trial.switches:
             raise EngineError("no trial runs whose flows can be switched")
         return self._simulation.switch(list(flows), state)
@@ -174,7 +174,7 @@ class SimulatedEngine:
         return facts, _phases_s(trial) + load_ns / NS_PER_S
 
     def close(self) -> None:
-        """Nothing is left behind but a computation, which is stopped."""
+        """Stops the computation; there is nothing else to release."""
         self._simulation.stop()
 
     def context(self) -> dict[str, object]:

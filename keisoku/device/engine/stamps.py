@@ -1,6 +1,6 @@
-"""Which stamps a port's driver offers, and which of them a trial uses, with the reason.
+"""Which timestamps a port's driver offers, and which of them a trial uses, with the reason.
 
-Pure: facts come from `ethtool` and `xdp_features`. It never promises a stamp that the engine cannot take.
+The facts come from `ethtool` and `xdp_features`. It never chooses a timestamp that the engine cannot take.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ Wanted: TypeAlias = Literal["best", "software", "hardware"]
 
 @dataclass(frozen=True)
 class StampOffer:
-    """What a driver offers for every frame, not only for PTP's own messages."""
+    """Timestamps that a driver offers for every frame, not only for PTP messages."""
 
     rx_hardware_xdp: bool = False
     """To an XDP program, as receive metadata."""
     tx_hardware_xsk: bool = False
     """To an AF_XDP socket, at transmit completion."""
     launch_time: bool = False
-    """Frames of an AF_XDP socket leave at a time given with each."""
+    """The driver can send each frame of an AF_XDP socket at a given time (launch time)."""
     rx_hardware_socket: bool = False
     tx_hardware_socket: bool = False
     rx_software: bool = False
     tx_software: bool = False
     phc_index: int | None = None
-    """Number of the PTP hardware clock of the hardware stamps, /dev/ptpN."""
+    """Number of the PTP hardware clock of the hardware timestamps, /dev/ptpN."""
     rx_hardware_ptp_only: bool = False
-    """The hardware stamps some frames, but not all."""
+    """The hardware timestamps some frames, but not all."""
 
     def text(self) -> str:
         """For a column: 'software (rx, tx)' or 'hardware (rx, tx, XDP rx) on ptp0; software (rx, tx)'."""
@@ -61,12 +61,12 @@ class StampOffer:
 
 @dataclass(frozen=True)
 class StampChoice:
-    """Who stamps the frames of a port that sends and of a port that receives."""
+    """Where the frames of a sending port and of a receiving port are timestamped."""
 
     transmit: Literal["program", "user space"]
     receive: Literal["program", "kernel", "hardware"]
     reason: str
-    """Why not by hardware, or what its stamps still need; one clause."""
+    """Why hardware timestamps are not used, or how they are converted; one clause."""
 
     @property
     def same_clock(self) -> bool:
@@ -75,7 +75,7 @@ class StampChoice:
 
 
 def offered(timestamping: Timestamping | None, features: XdpFeatures | None) -> StampOffer:
-    """The offer in the kernel's answers; nothing is offered where it does not answer."""
+    """The offer according to the kernel's answers; empty where the kernel does not answer."""
     known = timestamping or Timestamping(0, 0, 0, None)
     xdp = features or XdpFeatures()
 
@@ -98,26 +98,28 @@ def offered(timestamping: Timestamping | None, features: XdpFeatures | None) -> 
 
 
 def choose(offer: StampOffer, engine: Literal["xdp", "packet"], wanted: Wanted = "best") -> StampChoice:
-    """The stamps that a port of this engine uses.
+    """The timestamps that a port of this engine uses.
 
-    Frames carry their transmit stamp, so it is always taken before they are handed on. Raises PlanError naming
-    'stamps' if hardware is wanted and the driver or the engine cannot.
+    Frames carry their transmit timestamp, so it is always taken by software before they are sent. Raises PlanError
+    naming 'stamps' if hardware is asked for and the driver or the engine has none.
     """
     if wanted == "software":
-        refusal = "software stamps were asked for"
+        refusal = "software timestamps were asked for"
     elif engine == "xdp" and offer.rx_hardware_xdp:
-        refusal = "the driver stamps for XDP programs, but this tester cannot bind its program to a device"
+        refusal = "the driver gives timestamps to XDP programs, but this tester cannot bind its program to a device"
     elif offer.rx_hardware_ptp_only:
-        refusal = "the hardware stamps PTP messages only"
+        refusal = "the hardware timestamps PTP messages only"
     elif not offer.rx_hardware_socket:
-        refusal = "the driver offers no hardware stamps"
+        refusal = "the driver offers no hardware timestamps"
     elif engine == "xdp":
-        refusal = "the driver offers hardware stamps to sockets only, not to XDP programs"
+        refusal = "the driver offers hardware timestamps to sockets only, not to XDP programs"
     else:
-        return StampChoice("user space", "hardware", f"brought from ptp{offer.phc_index} to CLOCK_MONOTONIC")
+        return StampChoice("user space", "hardware", f"converted from ptp{offer.phc_index} to CLOCK_MONOTONIC")
     if wanted == "hardware":
-        remedy = "use packet:INTERFACE" if offer.rx_hardware_socket else "use a port whose hardware stamps every frame"
-        raise PlanError("stamps", refusal, f"{remedy}, or leave out the wish for hardware stamps")
+        remedy = (
+            "use packet:INTERFACE" if offer.rx_hardware_socket else "use a port with hardware timestamps of every frame"
+        )
+        raise PlanError("stamps", refusal, f"{remedy}, or leave out --stamps hardware")
     if engine == "xdp":
         return StampChoice("program", "program", refusal)
     return StampChoice("user space", "kernel", refusal)

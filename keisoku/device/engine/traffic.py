@@ -1,7 +1,7 @@
 """How the ports of a tester share a trial's load: routes between ports, and what each route carries.
 
-Turns a trial into the streams and frames that a core carries out. It knows addresses because it was
-told; it opens nothing and sends nothing.
+Turns a trial into the streams and frames that a core carries out. Addresses are given to it; it opens nothing and
+sends nothing.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ FIRST_SOURCE_PORT = 49_152
 """Streams of one content differ by their source port, from here on (RFC 6335 §6: dynamic ports)."""
 _SOURCE_PORTS = 16_384
 _LEARNED = 256
-"""Of a content whose destination varies, so many frames are shown to the DUT before the load: it must resolve them."""
+"""Where a content's destination varies, so many of its frames are sent before the load: the DUT must resolve them."""
 _UNADDRESSED = "198.18.1.2", "198.18.1.1"
-"""Of a host and of the device at its port, where frames need no true addresses (RFC 2544 appendix C.2.2.1)."""
+"""IP addresses of a host and of the device at its port, where frames need no real ones (RFC 2544 appendix C.2.2.1)."""
 LEAST_FRAME_BYTES = {"ethernet": 64, "ipv4": 64, "ipv6": 84}
-"""Of the short names, so that a simulated run need not wait a second for Scapy to tell."""
+"""IP version of the short names, so that a simulated run need not load Scapy, which takes a second."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Addressing:
     next_hop_mac: str
     receiver_mac: str
     ips: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
-    """Source and destination by 'ipv4' and 'ipv6', as far as they are known."""
+    """Source and destination addresses by 'ipv4' and 'ipv6', as far as they are known."""
     stacks: Mapping[str, str] = field(default_factory=dict)
-    """For short names of headers, the whole stacks that this device forwards; empty: any stack will do."""
+    """For short names of headers, the whole stacks that this device forwards; empty: it forwards any stack."""
     device_ip: str | None = None
     """The device's own IPv4 address at the sending port, if it has one that answers."""
 
@@ -66,7 +66,7 @@ class Route:
     receive: int
     forward: Addressing
     back: Addressing
-    """For learning frames that the receiving port sends."""
+    """Addresses of learning frames that the receiving port sends."""
     growth_bytes: int = 0
     """How much longer the device makes a frame on this route."""
 
@@ -78,15 +78,15 @@ def local_mac(port: int) -> str:
 
 @dataclass(frozen=True)
 class _Lot:
-    """One content on one route: what a stream or some are made of."""
+    """One content on one route, of which one or several streams are made."""
 
     route: Route
     content: Content
     share: float
-    """Of its port's load, for each of its streams."""
+    """Share of its port's load, for each of its streams."""
     flow: Flow | None = None
     kind: Kind | None = None
-    """Of frames that go beside the test frames (RFC 2544 §11)."""
+    """Frames beside the test frames (RFC 2544 §11)."""
 
     def frames_per_second(self, trial: Trial) -> float:
         if self.kind is None or self.kind.share is not None:
@@ -134,7 +134,7 @@ class Traffic:
 
     @property
     def streams_beside(self) -> int:
-        """How many streams at the end of a trial's are no test frames."""
+        """How many streams, the last ones of a trial, are no test frames."""
         return len(self._beside)
 
     def streams(self, trial: Trial) -> list[Stream]:
@@ -163,14 +163,14 @@ class Traffic:
         return found
 
     def tables(self, trial: Trial) -> list[Frames]:
-        """The frames of each stream. Raises PlanError for headers, modifiers or sizes that cannot be."""
+        """The frames of each stream. Raises PlanError for invalid headers, modifiers or sizes."""
         lots = self._lots(trial.flows)
         return [table for number in range(len(lots)) for table in self._frames(number, lots, trial.frame_bytes)]
 
     def learning(self) -> list[tuple[int, bytes]]:
-        """Frames by which a DUT learns who is where (RFC 2544 §23 b), each with the port that sends it.
+        """Frames by which a DUT learns addresses (RFC 2544 §23 b), each with the port that sends it.
 
-        First those of the receiving ends, so that the DUT knows where to send what comes along the routes.
+        Those of the receiving ends come first, so that the DUT knows the destinations of all routes.
         """
         named = self.contents[0].headers
         back: dict[tuple[int, bytes], None] = {}
@@ -189,7 +189,7 @@ class Traffic:
         return [*back, *sorted(forward)]
 
     def summary(self) -> dict[str, object]:
-        """What a record must say of it; JSON values only."""
+        """The traffic as the record must state it; JSON values only."""
         return {
             "routes": [f"{route.transmit + 1} to {route.receive + 1}" for route in self.routes],
             "contents": [content.model_dump(mode="json") for content in self.contents],
@@ -197,7 +197,7 @@ class Traffic:
         }
 
     def _lots(self, flows: Sequence[Flow]) -> list[_Lot]:
-        """Each flow; without any, each content on each route; and what goes beside."""
+        """Each flow, or without flows each content on each route; and the frames beside them."""
         if flows:
             own = [_Lot(self._route(flow), _content(self.contents[0], flow), flow.share, flow) for flow in flows]
             return own + self._beside
@@ -227,16 +227,16 @@ class Traffic:
 
 
 def _beside(route: Route, name: Modifying) -> _Lot:
-    """Frames that go beside the port's test frames. A query for a device without an address is refused."""
+    """Frames beside the port's test frames. A query to a device without an address is refused."""
     ips = route.forward.ips
     source, device = ips.get("ipv4", (None, None))[0] or _UNADDRESSED[0], route.forward.device_ip
     if name == "management" and device is None and ips:
-        problem = "the device has no address to be asked at"
+        problem = "the device has no IP address for management queries"
         raise PlanError("modifiers", problem, "leave management out, or use a router (lab:router, or --gateway)")
     made = kind(name, source, device or _UNADDRESSED[1])
     sizes = None if made.frame_bytes is None else (made.frame_bytes,)
     content = Content(headers=made.headers, frame_bytes=sizes, modify=made.modify)
-    # Of all frames; what is left of them is the load of the trial.
+    # Shares of all frames; the rest is the load of the trial.
     share = 0.0 if made.share is None else made.share / (1 - made.share)
     return _Lot(route, content, share, kind=made)
 
@@ -259,7 +259,7 @@ def _leads_elsewhere(content: Content) -> bool:
 
 
 def _content(content: Content, flow: Flow) -> Content:
-    """What a flow says itself, and the plan's content for the rest."""
+    """The flow's own settings, and the plan's content for the others."""
     own = flow.model_dump(include={"frame_bytes", "pacing", "headers", "modify"}, exclude_none=True)
     return Content.model_validate(content.model_dump(exclude={"streams"}) | own)
 

@@ -1,4 +1,4 @@
-"""The thread on which an engine carries out one trial, and what came of it. Knows no engine, and no phase."""
+"""The thread on which an engine carries out one trial, and the trial's outcome. Knows no engine, and no phase."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class TrialThread(threading.Thread, ABC):
         """All phases of the trial (RFC 2544 §23 b to e); leaves `_facts` if its load began."""
 
     def run(self) -> None:
-        """Whatever fails is raised again where the outcome is asked for."""
+        """An exception is raised again where the outcome is read."""
         try:
             self.carry_out()
-        except Exception as error:  # a thread that ends with one would leave the trial without an outcome
+        except Exception as error:  # an exception that ended the thread would leave the trial without an outcome
             self._error = error
 
     def outcome(self) -> Facts:

@@ -1,7 +1,7 @@
 """The engine for real ports: ports of this host, with a device between them.
 
 Carries out a trial with the phases of RFC 2544 §23 on the core's `Wire`; the ports stay open from
-trial to trial. It never decides what is measured and never touches an interface it was not given.
+trial to trial. It never decides what is measured and never uses an interface it was not given.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES, maximum_frames_per_second
 
 WARM_UP_S = 0.2
-"""Before the first trial the path carries all it can for so long: memory that was never used before makes
-the first hundred thousand frames slow (measured: 100 ms of lag in the first trial of a run, none after this)."""
+"""Before the first trial the path carries its highest load for so long: memory that is used for the first time
+slows down the first hundred thousand frames (measured: 100 ms of lag in the first trial of a run, none after this)."""
 _WARM_UP_STREAM = 0
 _BEYOND_ANY_PORT_FPS = 100e6
 LEARNING_FRAMES = 10
 """In each direction: enough for a bridge to learn and for a router to resolve the next hop."""
 _REFUSED = "hardware refused: "
-"""How a receiver says so (`core/src/stamping/received.rs`)."""
+"""How a receiver reports this (`core/src/stamping/received.rs`)."""
 _TAKE_S = 0.05
 """How often rows of frames are taken from the core, which keeps 33 million."""
 
@@ -56,8 +56,8 @@ class WiredEngine:
         resets: Literal["by hand"] | Callable[[], None] | None = None,
         warm_up: bool = True,
     ) -> None:
-        """`resets` is what resets the device, if the engine can have that done, or who. Without `warm_up` nothing is
-        sent before the first trial's own frames, whose first may then be late."""
+        """`resets` is the function that resets the device, or 'by hand' if the operator does; None: nothing resets it.
+        Without `warm_up` nothing is sent before the first trial's own frames, whose first may then be late."""
         self._ports, self._traffic, self._context = ports, traffic, context
         self._resets = resets
         self._link_bits_per_second = link_bits_per_second
@@ -110,10 +110,10 @@ class WiredEngine:
         self._running.start()
 
     def wait(self, seconds: float) -> Progress:
-        """Live counts; the elapsed time is that of the whole trial, waits included."""
+        """Live counts; the elapsed time is that of the whole trial, with waits."""
         running = self._started()
         running.join(seconds)
-        # Before the load the wire carries learning frames and the warm-up, which are nobody's counts.
+        # Before the load the wire carries learning frames and the warm-up, which are not counted.
         offered, forwarded, _ = self._wire.progress() if running.loading.is_set() else (0, 0, False)
         return Progress(
             offered_frames=offered,
@@ -125,7 +125,7 @@ class WiredEngine:
         )
 
     def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
-        """Within 0.1 s: departures are written so long ahead."""
+        """Takes effect within 0.1 s: departures are prepared so far ahead."""
         if self._running is None or not self._running.switches:
             raise EngineError("no trial runs whose flows can be switched")
         return self._running.switch(flows, state)
@@ -154,7 +154,7 @@ class WiredEngine:
             self._wire.close()
 
     def context(self) -> dict[str, object]:
-        """Ports, and what the caller knows of the device between them."""
+        """Ports, and what the caller stated about the device between them."""
         ends = [
             {
                 "engine": port.engine,
@@ -250,7 +250,7 @@ class _Running(TrialThread):
         self._learn()
         if self._warm_up is not None:
             self._carry(self._warm_up, threading.Event(), None)
-        # Not before: a file full of the warm-up's frames would be no evidence of anything.
+        # Not before: a file full of the warm-up's frames would be useless as evidence.
         self._begin_capture()
         if not self.stopped.is_set():
             before = [port.counters() for port in self._ports]
@@ -269,7 +269,7 @@ class _Running(TrialThread):
         return self._wire.switch(list(flows), state)
 
     def stop(self) -> None:
-        """Cuts every phase short."""
+        """Ends every phase early."""
         self.stopped.set()
         self._wire.stop()
 
@@ -282,12 +282,12 @@ class _Running(TrialThread):
         self.stopped.wait(self._trial.phases.learning_wait_ns / NS_PER_S)
 
     def _check_stamps(self, facts: Facts) -> None:
-        """Calibrations rely on the stamps that were chosen: what a driver refuses after all is never passed off."""
+        """Calibrations rely on the chosen timestamps: if the driver refuses them later, the trial fails."""
         for receiver in facts.receivers:
             if self._ports[receiver.port].phc is not None and _REFUSED in receiver.stamp:
                 reason = receiver.stamp.partition(_REFUSED)[2]
                 name = self._ports[receiver.port].interface
-                raise EngineError(f"{name}: the driver refused hardware stamps: {reason}; give --stamps software")
+                raise EngineError(f"{name}: the driver refused hardware timestamps: {reason}; give --stamps software")
 
     def _carry_and_reset(self) -> str:
         """The load, and the reset that the trial asks for in the middle of it."""
@@ -330,5 +330,5 @@ class _Running(TrialThread):
         entries, lost = self._wire.take_frames()
         frames.append(entries)
         if lost:
-            raise EngineError(f"frames: {lost} rows came faster than they could be written; lower the rate")
+            raise EngineError(f"frames: {lost} rows could not be written fast enough; lower the rate")
         return facts

@@ -12,7 +12,7 @@ from keisoku.device.engine.stamps import StampChoice
 from keisoku.device.record.interference import PortCounters
 
 STAMPS = {"xdp": "CLOCK_MONOTONIC in BPF", "packet": "CLOCK_MONOTONIC at the packet socket"}
-"""Which clock stamps by software, and at which point."""
+"""The clock of software timestamps, and the point where they are taken."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class WiredPort:
     peer: tuple[str, Path] | None = None
     """The lab device's end of the veth, and its namespace."""
     stamps: StampChoice | None = None
-    """Who stamps its frames, and why; None: the engine's software."""
+    """Where its frames are timestamped, and why; None: in the engine's software."""
     phc: int | None = None
-    """Number of the hardware clock that stamps what it receives, /dev/ptpN; None: software does."""
+    """Number of the hardware clock of receive timestamps, /dev/ptpN; None: software timestamps."""
 
     def counters(self) -> PortCounters:
         """The kernel's counters of it. Raises EngineError if it is gone."""
@@ -48,10 +48,10 @@ class WiredPort:
 
     @property
     def receive_stamp(self) -> str:
-        """Which clock and which point; calibrations are told apart by it."""
+        """Clock and point of the timestamps; it identifies a calibration."""
         if self.phc is None:
             return STAMPS[self.engine]
-        return f"hardware clock ptp{self.phc} at the port, brought to CLOCK_MONOTONIC"
+        return f"hardware clock ptp{self.phc} at the port, converted to CLOCK_MONOTONIC"
 
     def captured(self, transmits: bool, receives: bool) -> CapturePort:
         """As it appears in a capture."""

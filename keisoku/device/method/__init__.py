@@ -1,1 +1,1 @@
-"""Methods: one procedure a file, as a generator that yields trials and is told what came of each."""
+"""Methods: one procedure in each file, a generator that yields trials and receives their records."""

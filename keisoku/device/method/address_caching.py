@@ -15,7 +15,7 @@ from keisoku.run.result import Result, Row
 
 
 def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """A row with 'addresses' that were learned at the learning port and all that are in the 'table', then a row for
+    """A row with the 'addresses' learned at the learning port and all entries of the 'table', then a row for
     each iteration with what was 'tried', 'offered' (test frames), 'forwarded' (%) and 'flooded'. The count is exact,
     unless the search was stopped by its limit or by the tester, which a remark says.
 
@@ -26,11 +26,11 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     if settings.learning_fps <= least:
         raise PlanError(
             "learning_fps",
-            f"{settings.most_addresses} addresses are not learned before the first are forgotten",
+            f"the device forgets the first of {settings.most_addresses} addresses before it has learned the last",
             f"use more than {least:.0f} frames/s, or fewer addresses",
         )
     rows: list[Row] = []
-    remarks: list[str] = [f"the ageing time of the device is taken to be {settings.ageing_s:g} s"]
+    remarks: list[str] = [f"the ageing time of the device is assumed to be {settings.ageing_s:g} s"]
     for size in plan.frame_bytes:
         low, high = 0, settings.most_addresses + 1
         number = min(settings.addresses, settings.most_addresses)
@@ -61,7 +61,7 @@ def _row(setting: Setting, size: int, addresses: int, seen: list[Seen]) -> Row:
         case="capacity",
         figures={"addresses": _count(addresses), "table": _count(addresses + own)} if addresses else {},
         trial=passed[-1] if passed else None,
-        remark="" if addresses else "not a single address was learned",
+        remark="" if addresses else "no address was learned",
     )
 
 

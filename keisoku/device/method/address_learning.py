@@ -15,7 +15,7 @@ from keisoku.device.record.validity import TOLERANCE
 from keisoku.run.result import Result, Row
 
 ADDRESSES = 1024
-"""Offered if the caching capacity is not known."""
+"""Number of addresses if the caching capacity is not known."""
 
 
 def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -30,7 +30,7 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     rows: list[Row] = []
     remarks = [
         f"{addresses} addresses were offered in each trial",
-        f"the ageing time of the device is taken to be {settings.ageing_s:g} s",
+        f"the ageing time of the device is assumed to be {settings.ageing_s:g} s",
     ]
     for size in plan.frame_bytes:
         line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
@@ -46,7 +46,7 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 )
                 break
             if one.learned is None:
-                # Not the device's limit: what the tester just managed may be tried.
+                # This is the tester's limit, not the device's: the rate that it reached may be tried.
                 high, limited = rate * TESTER_MARGIN * one.record.offered_share, True
                 rate = high
                 continue

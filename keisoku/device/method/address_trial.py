@@ -1,4 +1,4 @@
-"""The trial of RFC 2889 §5.7.3 by which both tests of an address table work, and what came of it.
+"""The trial of RFC 2889 §5.7.3, which both tests of an address table use, and its outcome.
 
 The learning port sends a frame from each of some addresses, then the test port one to each of them. What arrives at
 a monitoring port was flooded: the device did not know its address.
@@ -18,27 +18,27 @@ from keisoku.errors import PlanError
 from keisoku.run.result import Row
 
 LEARNING, TEST = 0, 1
-"""Ports of the plan; all others monitor."""
+"""Indices of the plan's ports; all other ports are monitoring ports."""
 FIRST_ADDRESS = "02:6b:73:01:00:00"
 MARGIN = 1.1
-"""Pauses are so much longer than the ageing time: a device looks for old entries now and then only."""
+"""Pauses are longer than the ageing time by this factor: a device searches for old entries only at times."""
 
 NO_PAUSE_BEFORE = (
-    "RFC 2889 §5.7.3: the ageing time is waited after each trial, not before the first: addresses that the device knew"
-    " from before take up its table then"
+    "RFC 2889 §5.7.3: the tester waits for the ageing time after each trial, not before the first: addresses already"
+    " known to the device occupy its table then"
 )
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What one trial told."""
+    """The outcome of one trial."""
 
     addresses: int
     record: TrialRecord
 
     @property
     def floods(self) -> int:
-        """At the monitoring ports."""
+        """Frames that arrived at the monitoring ports."""
         monitors = (one for one in self.record.facts.receivers if one.port not in (LEARNING, TEST))
         return sum(one.misdirected_frames for one in monitors)
 
@@ -49,7 +49,7 @@ class Seen:
             return None
         learning, test = self.record.facts.streams
         if learning.tracked.forwarded_frames < learning.offered_frames and self.floods == 0:
-            # A frame that the device lost taught it nothing, and that is no matter of its table.
+            # A learning frame that the device lost taught it no address, which says nothing about its table.
             return None
         return self.floods == 0 and test.tracked.forwarded_frames == test.offered_frames
 
@@ -80,8 +80,8 @@ def least_learning_fps(settings: AddressSettings, addresses: int) -> float:
     if rest_s <= 0:
         raise PlanError(
             "test_fps",
-            f"{addresses} test frames take so long that the device forgets addresses after {settings.ageing_s:g} s",
-            "raise this rate, or the device's ageing time and ageing_s",
+            f"{addresses} test frames take longer than the device's ageing time of {settings.ageing_s:g} s",
+            "raise this rate, or both the device's ageing time and ageing_s",
         )
     return addresses / rest_s
 

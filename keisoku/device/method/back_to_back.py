@@ -1,7 +1,8 @@
 """RFC 2544 §26.4 as RFC 9004 updates it: the longest burst at the maximum rate that loses no frame.
 
 A binary search over the length of a burst (ETSI GS NFV-TST 009 clause 12.3). Because the tester knows which frame
-of a lossy burst was lost first, it tries the burst that ends before it next: everything up to there has passed.
+of a lossy burst was lost first, it then tries the burst that ends before this frame: all frames up to there have
+passed.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from keisoku.run.result import Result, Row
 FIRST_S = 2.0
 """The first burst of a search; RFC 2544 §26.4: "the trial length MUST be at least 2 seconds"."""
 SLOWEST = 0.9
-"""Share of the maximum rate below which frames do not follow each other as in a burst."""
+"""Share of the maximum rate below which the frames are no burst."""
 
 
 @dataclass(frozen=True)
 class _Rates:
-    """Of one size, in frames/s."""
+    """Rates of one frame size, in frames/s."""
 
     maximum: float
     throughput: float
@@ -86,7 +87,7 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _reason(setting: Setting, rates: _Rates) -> str:
-    """Why no burst could show a buffer; empty if one can."""
+    """Why no burst can exercise a buffer; empty if one can."""
     if rates.throughput == 0:
         return "no load passes without loss: not measured"
     # RFC 9004 §6.1: only sizes "whose Measured Throughput [...] was less than the Max Theoretical Frame Rate".
@@ -152,14 +153,16 @@ def _first_lost(record: TrialRecord) -> int | None:
 
 def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> Row:
     if not found:
-        return Row(frame_bytes=size, figures={}, remark="the tester could not send a burst reliably")
+        return Row(
+            frame_bytes=size, figures={}, remark="the tester could not send a burst at the maximum rate reliably"
+        )
     lengths = [longest.frames for longest in found]
     settings = setting.plan.of(BackToBackSettings)
     average = sum(lengths) / len(lengths)
     deviation = statistics.stdev(lengths) if len(lengths) > 1 else None
     uncertainty = None if deviation is None else 2 * deviation / len(lengths) ** 0.5 + settings.step_frames - 1
     implied_ns = average / rates.maximum * NS_PER_S
-    # RFC 9004 §6.4: what was forwarded while the burst came in was never in the buffer.
+    # RFC 9004 §6.4: frames forwarded while the burst arrived were never in the buffer.
     share = 1 - rates.throughput / rates.maximum
     figures = {
         "burst": Quantity(value=average, unit="frames", uncertainty=uncertainty),
@@ -176,12 +179,12 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
         # RFC 9004 §6.2: results "at or near the configured upper limit are likely invalid".
         remarks.append(f"the longest burst tried, {settings.limit_s:g} s, was forwarded: raise the limit")
     if len(found) < settings.repetitions:
-        remarks.append(f"the tester spoiled {settings.repetitions - len(found)} of {settings.repetitions} tests")
+        remarks.append(f"the tester disturbed {settings.repetitions - len(found)} of {settings.repetitions} tests")
     shown = max(found, key=lambda longest: longest.frames).record
     return Row(frame_bytes=size, figures=figures, trial=shown.index if shown else None, remark="; ".join(remarks))
 
 
 def _time(value_ns: float, frames: float | None, rates: _Rates, share: float) -> Quantity:
-    """A time of the buffer, with the uncertainty that `frames` of the burst's length make."""
+    """A buffer time, with the uncertainty of `frames` in the burst's length."""
     uncertainty = None if frames is None else frames / rates.maximum * share * NS_PER_S
     return Quantity(value=value_ns, unit="ns", uncertainty=uncertainty)

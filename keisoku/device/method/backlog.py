@@ -1,6 +1,6 @@
-"""What waits at an output of the DUT, from the latencies of the frames that came through it.
+"""How many frames wait at an output of the DUT, from the latencies of the frames that left it.
 
-Pure: looks at trial records only. Never decides whether a trial may be used.
+It uses trial records only, and never decides whether a trial may be used.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from keisoku.device.method.rfc8239 import FullRate, flows_trial, reliably
 from keisoku.device.method.setting import Setting
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
 
-NOT_EMPTY = "the output was not empty when the load began: rest longer between trials"
+NOT_EMPTY = "the output was not empty when the load began: wait longer between trials"
 _ALONE_FRAMES = 16
 _ALONE_SHARE = 0.01
 _GRAIN = 0.05
-"""Of a frame's service time: what rounding of stamps may add to a wait that is a whole number of frames."""
+"""Share of a frame's service time that rounding of timestamps may add to a wait of a whole number of frames."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Unqueued:
 
     least_ns: dict[tuple[int, int], float]
     scatter_ns: float
-    """How much latencies differ without a queue: no wait is known better."""
+    """Scatter of latencies without a queue, which limits how well a wait is known."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class Backlog:
     wait_ns: float
     """Longest latency less the least."""
     counted_frames: float
-    """Forwarded frames less those that had left when the last was sent: the same by counts alone."""
+    """Forwarded frames less those that had left when the last one was sent: the queue by counts alone."""
     lost_frames: int
     max_latency_ns: float
     head_start_ns: float
-    """Wait of the frame that waited least: the first one's, which finds an empty output."""
+    """Shortest wait of any frame; that of the first frame, if it finds the output empty."""
 
     @property
     def frames(self) -> int:
-        """The most frames that it held, the one being sent included."""
+        """The largest number of frames that it held, including the one being sent."""
         return self.frames_of(self.wait_ns)
 
     @property
@@ -55,7 +55,7 @@ class Backlog:
         return self.head_start_ns < self.service_ns
 
     def frames_of(self, wait_ns: float) -> int:
-        """Frames held, the newest of which waits so long.
+        """Number of frames held if the newest one waits so long.
 
         That frame waits for k - 2 others and for what is left of the one being sent, hence between k - 2 and k - 1
         service times: the number is the next one up.
@@ -96,7 +96,8 @@ def unqueued(
 
 
 def backlog(record: TrialRecord, output: int, alone: Unqueued) -> Backlog | None:
-    """What the output held, given that it was busy from the first frame to the last; None if too little came out."""
+    """What the output held, assuming that it was busy from the first frame to the last; None if too few frames left
+    it."""
     streams = [stream for stream in record.facts.streams if stream.receive == output]
     forwarded = sum(stream.tracked.forwarded_frames for stream in streams)
     receiver = next(receiver for receiver in record.facts.receivers if receiver.port == output)

@@ -1,7 +1,7 @@
 """RFC 2889 §5.10: throughput of broadcast frames from the first port to all others, and their latency at it.
 
-Every frame goes to all ports, but each port keeps the full account of its share only; of the others it counts how many
-arrive. So one trial shows every port, and zero loss is equality of every port's counts.
+Every frame goes to all ports, but each port tracks only its share of the frames one by one and counts the others. So
+one trial shows every port, and zero loss means that every port's counts are equal to those sent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""E1's buffer behaviour over time: one long trial a size, and what its latency did in pieces.
+"""Buffer behaviour over time, as in the published switch measurements (E1): one long trial of each frame size.
 
-Reads a trial's series; it never decides from a mean over the whole trial.
+The latency series is split into pieces; no result comes from a mean over the whole trial.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
 PPM_PER_NS_PER_S = 1e-3
-"""A latency that grows by 1 ns a second is a queue served one part in 10⁹ too slowly."""
+"""A latency that grows by 1 ns/s is a queue whose service rate is one part in 10⁹ too low."""
 
 
 def buffer_over_time(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """One row a piece of a size's series, its `case` saying when and what: '0–13 s: filling'.
+    """One row for each piece of a size's series; its `case` is time and kind: '0–13 s: filling'.
 
     'start' and 'end' (s), 'slope' (ns/s), 'intercept' (ns: the piece's line at time 0), 'level' (its mean, ns),
     'min', 'max' (ns), 'lost' (frames); of a queue that fills or drains 'mismatch' (ppm by which the output is slower
-    than what comes in) and 'backlog' (bytes by which it changed); of a full buffer 'depth' (bytes). Rows of jumps have
+    than the input) and 'backlog' (bytes by which it changed); of a full buffer 'depth' (bytes). Rows of jumps have
     'step' (ns) and 'backlog', a row of recurring stalls 'period' (s) and 'length' (ns).
     """
     rows: list[Row] = []
@@ -40,21 +40,22 @@ def buffer_over_time(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     deviations = []
     settings = setting.plan.of(BufferOverTimeSettings)
     if settings.rate_fps is not None:
-        deviations.append("E1: frames were sent at a given rate, not at the smallest gap")
+        deviations.append("published procedure: frames were sent at a given rate, not at the smallest gap")
     if settings.trial_s < 100:
-        deviations.append(f"E1: the trial of a size lasts {settings.trial_s:g} s instead of 100 s")
+        deviations.append(f"published procedure: the trial of a size lasts {settings.trial_s:g} s instead of 100 s")
     if setting.capabilities.simulated:
         deviations.append("the DUT is simulated: results describe the model")
     return Result(measurement="buffer_over_time", rows=rows, deviations=deviations, remarks=remarks)
 
 
 def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]]:
-    """The rows of one trial, and what is to be said about it."""
+    """The rows of one trial, and its remarks."""
     size = record.trial.frame_bytes
     samples = samples_of(record, record.facts.tracked)
     if not record.valid or len(samples) < POINTS_MIN:
         remark = (
-            "; ".join(record.invalid_because) or f"only {len(samples)} samples held a frame: no behaviour over time"
+            "; ".join(record.invalid_because)
+            or f"only {len(samples)} samples held a frame, which is too few for behaviour over time"
         )
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)], []
     found = behaviour(samples)
@@ -69,7 +70,7 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
 
 
 class _Sizing:
-    """Turns times into bytes for one trial: what a queue holds leaves at the output's rate."""
+    """Converts times to bytes for one trial: a queue is emptied at the output's rate."""
 
     def __init__(self, setting: Setting, record: TrialRecord, base_ns: float) -> None:
         self.setting, self.record, self.base_ns = setting, record, base_ns
@@ -85,14 +86,14 @@ class _Sizing:
         return found.model_copy(update={"uncertainty": expanded(combine(found.uncertainty / 2, error_ns))})
 
     def change(self, change_ns: float, error_ns: float, forwarded_fps: float) -> Quantity:
-        """Bytes that came to a queue whose latency changed so much."""
+        """Bytes added to a queue whose latency changed so much."""
         bytes_per_ns = forwarded_fps * self.frame_bytes / NS_PER_S
         return Quantity(value=change_ns * bytes_per_ns, unit="byte", uncertainty=expanded(error_ns * bytes_per_ns))
 
     def depth(self, longest_ns: float, forwarded_fps: float) -> Quantity:
         """Bytes of a full buffer, the frame being sent included."""
         waiting = (longest_ns - self.base_ns) * forwarded_fps * self.frame_bytes / NS_PER_S
-        # Beside those that wait a frame is being sent, and a buffer of almost one more would drop the same frames.
+        # Besides the waiting frames one is being sent; a buffer larger by almost one frame would drop the same frames.
         return Quantity(
             value=waiting + 1.5 * self.frame_bytes, unit="byte", uncertainty=expanded(rectangular(self.frame_bytes / 2))
         )
@@ -131,7 +132,7 @@ def _stalls_row(sizing: _Sizing, stalls: Stalls) -> Row:
     gap_ns = NS_PER_S / sizing.record.offered_fps
     figures = {
         "period": Quantity(value=stalls.period_s, unit="s", uncertainty=expanded(stalls.period_error_s)),
-        # The frame that waited longest came at most one gap after the stall began.
+        # The frame that waited longest arrived at most one gap after the stall began.
         "length": Quantity(
             value=stalls.longest_wait_ns + gap_ns / 2, unit="ns", uncertainty=expanded(rectangular(gap_ns / 2))
         ),

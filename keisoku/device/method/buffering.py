@@ -24,12 +24,12 @@ from keisoku.run.result import Result, Row
 _FIRST_FRAMES = 64
 """Oversubscribing frames of the first trial."""
 _GROWTH = 0.01
-"""A maximum latency that grows by less than this, or by a frame, when the trial is twice as long is constant."""
+"""The maximum latency counts as constant if it grows by less than this, or by a frame, when the trial is doubled."""
 
 
 @dataclass(frozen=True)
 class _Case:
-    """Which outputs are congested at once, and by what."""
+    """Which outputs are congested at the same time, and by which flows."""
 
     name: str
     outputs: tuple[int, ...]
@@ -38,7 +38,7 @@ class _Case:
 
 @dataclass
 class _Found:
-    """Of one output, all repetitions."""
+    """Findings of one output in all repetitions."""
 
     full: list[tuple[TrialRecord, Backlog]] = field(default_factory=list)
     """Trials in which the buffer was full."""
@@ -49,11 +49,12 @@ def buffering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size, case and output.
 
     'buffer' (byte) and 'buffer_time' (ns, in which it empties) come from the latency at which the maximum stays
-    constant: `1 + wait / service time` frames, rounded up. Their uncertainty is one frame, which a buffer of bytes may
-    be larger without holding one more, and what latencies scatter without a queue. 'counted' (byte) is the same
-    by counts of frames only. 'extra' (frames) is how many oversubscribing frames were sent until the inflection, as
-    sure as the search's step: what §3.2 1) to 3) multiply by the frame size, which is the buffer only if the output is
-    exactly as fast as the input. 'variation' is the largest percentage of variation between repetitions (§3.3).
+    constant: `1 + wait / service time` frames, rounded up. Their uncertainty is one frame, because a
+    buffer may be larger by almost one frame, and the scatter of latencies without a queue. 'counted' (byte) is the
+    buffer from counts of frames only. 'extra' (frames) is how many oversubscribing frames were sent until the
+    inflection, known to the search's step: §3.2 1) to 3) multiply it by the frame size, which gives the buffer only if
+    the output is exactly as fast as the input. 'variation' is the largest percentage of variation between repetitions
+    (§3.3).
     """
     settings = setting.plan.of(BufferingSettings)
     count = rfc8239.ports(setting, 3, "buffering")
@@ -83,7 +84,7 @@ class _Congestion:
         self.most = max(1, int(self.extra_fps * settings.trial_s))
         self.alone: Unqueued | None = None
         self.trials: dict[int, TrialRecord] = {}
-        """Of this repetition, by the number of oversubscribing frames: outputs share them."""
+        """Trials of this repetition by the number of oversubscribing frames, shared by all outputs."""
         self.spoiled: list[str] = []
 
     def measure(self) -> Generator[Trial, TrialRecord, list[Row]]:
@@ -139,7 +140,8 @@ class _Congestion:
             found.inflections.append(bracket)
 
     def _held(self, frames: int, output: int) -> Generator[Trial, TrialRecord, Backlog | None]:
-        """What the output held while so many oversubscribing frames were sent; None if the tester spoiled it."""
+        """What the output held while so many oversubscribing frames were sent; None if the tester disturbed the
+        trial."""
         if frames not in self.trials:
             seconds = frames / self.extra_fps
             purpose = f"{self.case.name}, {frames} extra, {self.frame_bytes} byte"
@@ -155,7 +157,9 @@ class _Congestion:
 
     def _row(self, output: int, found: _Found) -> Row:
         if not found.full or self.alone is None:
-            reason = "; ".join(self.spoiled) or "the maximum latency did not become constant: the output held all of it"
+            reason = (
+                "; ".join(self.spoiled) or "the maximum latency did not become constant: the output held all frames"
+            )
             return self._nothing(output, reason)
         size, tops = self.frame_bytes, [top for _, top in found.full]
         service_ns = _mean([top.service_ns for top in tops])
@@ -209,7 +213,7 @@ def _cases(setting: Setting, count: int) -> list[_Case]:
             found.append(_Case(f"{one + 1} and {other + 1} to {output + 1}", (output,), both))
     if "pairs" in settings.cases and count >= 4:
         ways = [(port, port + 1) for port in range(0, count - 1, 2)]
-        # The receiving port of the next pair oversubscribes: four ports are enough, and all pairs are at work.
+        # The receiving port of the next pair oversubscribes: four ports are enough, and all pairs are loaded.
         beside = [ways[(place + 1) % len(ways)][1] for place in range(len(ways))]
         loads = [flow(one, other, line) for one, other in ways]
         loads += [flow(more, other, extra) for (_, other), more in zip(ways, beside, strict=True)]
@@ -244,7 +248,7 @@ def _deviations(setting: Setting, count: int) -> list[str]:
 
 
 def _remarks(rows: Sequence[Row]) -> list[str]:
-    """§3.2 1): the size that uses the buffer best."""
+    """§3.2 1): the frame size with which the buffer held most bytes."""
     known = [row for row in rows if "buffer" in row.figures]
     if len({row.frame_bytes for row in known}) < 2:
         return []

@@ -1,4 +1,4 @@
-"""The tester on a bare cable: what it adds by itself, per frame size and load (E1 §calibration, RFC 8238 §4)."""
+"""The latency that the tester itself adds, on a bare cable, by frame size and load (RFC 8238 §4)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def calibrate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                     records.append(record)
             if len(records) >= 2:
                 rows.append(_row(setting, records))
-    remarks = [] if rows else ["no load could be offered reliably: nothing was calibrated"]
+    remarks = [] if rows else ["the tester could offer no load reliably: nothing was calibrated"]
     return Result(measurement="calibrate", rows=rows, remarks=remarks)
 
 
@@ -59,7 +59,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     means = [latency.mean_ns for latency in latencies]
     histogram = merged([latency.histogram for latency in latencies])
     low, high = percentile(histogram, 15.87), percentile(histogram, 84.13)
-    assert low is not None and high is not None, "a cable has no negative latency on one clock"
+    assert low is not None and high is not None, "a negative latency on one clock is impossible"
     repeat = statistics.stdev(means)
     trial = records[0].trial
     instrument = setting.bias.at(trial.frame_bytes, trial.frames_per_second)

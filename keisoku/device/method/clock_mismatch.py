@@ -1,6 +1,7 @@
-"""E3: latency of every frame at the throughput rate, where clocks that differ make it grow, and at one just below.
+"""Latency of every frame at the throughput rate, where differing clocks make it grow, and at a rate just below.
 
-Both stand side by side. It never calls growth a clock's unless a lower rate stopped it.
+This repeats the published measurements of latency drift (E3). Growth is attributed to a clock only if it stops at the
+lower rate.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
 MARGIN_PPM = 10.0
-"""How far below the slowest port the proposed rate lies, beside twice the standard error of what was found."""
+"""How far below the slowest port the proposed rate lies, in addition to twice the standard error of the drift."""
 AT_RATE = "throughput rate"
 DIFFERENT_PPM = 0.5
-"""Between sizes a crystal may wander by as much within a run."""
+"""A crystal's frequency may change by so much between sizes of one run."""
 
 
 def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """Rows of a size: case 'throughput rate', then the lowered rate ('99.4 %'), each for all ports and for each way.
 
     'min', 'mean', 'max' of every frame (ns, FIFO; of all ports the extremes), likewise 'lifo_min', 'lifo', 'lifo_max'
-    where the link has a rate, averaged over the trials; 'slope' (ns/s) and 'mismatch' (ppm), of all ports those of
-    the one that drifts most; 'offered' (frames/s), 'lost' (frames). Remarks say what makes latency grow.
+    where the link has a rate, averaged over the trials; 'slope' (ns/s) and 'mismatch' (ppm), for all ports those of
+    the port that drifts most; 'offered' (frames/s), 'lost' (frames). Remarks name the cause of growing latency.
     """
     rows: list[Row] = []
     remarks: list[str] = []
@@ -46,13 +47,13 @@ def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     remarks += _between_sizes(setting, found)
     deviations = []
     if settings.trial_s < 60:
-        deviations.append(f"E3: frames are sent for {settings.trial_s:g} s instead of 60 s")
+        deviations.append(f"published procedure: frames are sent for {settings.trial_s:g} s instead of 60 s")
     if settings.repetitions < 3:
-        deviations.append(f"E3: {settings.repetitions} trials instead of 3")
+        deviations.append(f"published procedure: {settings.repetitions} trials instead of 3")
     if settings.rate_fps is not None:
-        deviations.append("E3: the first rate was given, not the throughput")
+        deviations.append("published procedure: the first rate was given, not the throughput")
     if len(plan.port_fields()) == 2 and len(plan.pairs()) == 1:
-        deviations.append("E3: one direction of one pair of ports was measured, not each port")
+        deviations.append("published procedure: one direction of one pair of ports was measured, not each port")
     if setting.capabilities.simulated:
         deviations.append("the DUT is simulated: results describe the model")
     return Result(measurement="clock_mismatch", rows=rows, deviations=deviations, remarks=remarks)
@@ -64,7 +65,7 @@ def _size(
     settings = setting.plan.of(ClockMismatchSettings)
     rate = settings.rate_fps or _known_throughput(setting, size)
     if rate is None:
-        # Clocks differ by less than what other searches keep away from the line.
+        # Clocks differ by less than the margin that other searches keep below the line rate.
         rate = (yield from search(setting, size, ceiling_percent=100)).fps
     if rate == 0:
         rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: latency not measured"))
@@ -185,7 +186,7 @@ def _row(setting: Setting, records: list[TrialRecord], case: str, tracked: list[
 
 
 def _averaged(setting: Setting, size: int, fps: float, values_ns: list[float], single: bool) -> Quantity:
-    """The mean over trials, as E3 gives it; its uncertainty is the tester's and that of the trials' scatter."""
+    """The mean over trials; its uncertainty comes from the tester and from the scatter of the trials."""
     found = setting.bias.corrected(fmean(values_ns), size, fps, single_frame=single)
     if found.uncertainty is None or len(values_ns) < 2:
         return found
@@ -218,6 +219,6 @@ def _between_sizes(setting: Setting, found: dict[PortPair, dict[int, Drift]]) ->
         if apart.ppm > DIFFERENT_PPM + 3 * apart.ppm_error:
             said.append(
                 f"{_name(setting, way)}: {drifts[low].ppm:.4g} ppm at {low} byte and {drifts[high].ppm:.4g} ppm at"
-                f" {high} byte: a clock's mismatch would not depend on the size, a cost of each frame would"
+                f" {high} byte: a clock mismatch does not depend on the size, a processing time of each frame does"
             )
     return said

@@ -1,7 +1,7 @@
-"""RFC 2889 §5.5: what a switch does when one output is asked for half as much again as it can send.
+"""RFC 2889 §5.5: behaviour of a switch when one output is offered 150 % of what it can send.
 
-Four ports make a block: the first sends half of its frames to the third port and half to the fourth, the second all
-of its to the fourth. Whether the tester can offer that is tried before, without congestion.
+Four ports form a block: the first sends half of its frames to the third port and half to the fourth, the second sends
+all of its frames to the fourth. A trial without congestion first shows whether the tester can offer this load.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BLOCK = 4
 
 def congestion(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size and block: 'uncongested_loss' and 'congested_loss' (%), 'uncongested_rate' and 'congested_rate'
-    (frames/s, §5.5.4), 'load' (% of what was intended that the device let the tester send), 'offered' (frames/s, mean
+    (frames/s, §5.5.4), 'load' (% of the intended load that the device let the tester send), 'offered' (frames/s, mean
     of all sending ports), 'flooded' (frames); the remark names head-of-line blocking and back pressure."""
     plan, settings = setting.plan, setting.plan.of(CongestionSettings)
     blocks = range(0, len(plan.port_fields()), _BLOCK)
@@ -63,7 +63,7 @@ def _row(record: TrialRecord, reference: TrialRecord, first: int, streams: list[
     intended = sum(record.trial.frames_in(flow) for flow in _crossed(first))
     offered = sum(stream.offered_frames for stream in streams)
     beside, congested = _lost(streams[:1]), _lost(streams[1:])
-    # The tester could offer as much a moment ago: what keeps it from it now is the device.
+    # The tester offered this load in the trial before: now the device holds it back.
     held = offered < intended * (1 - TOLERANCE) and reference.valid
     figures, remark = {"load": rfc2889.percent(offered, intended)}, "; ".join(record.invalid_because)
     figures["offered"] = Quantity(value=record.offered_fps, unit="frames/s")
@@ -83,10 +83,10 @@ def _lost(streams: list[StreamFacts]) -> int:
 
 
 def _verdicts(beside: int, congested: int, held: bool) -> list[str]:
-    """§5.5.5.1: loss at the uncongested port is head-of-line blocking; §5.5.5.2: none at the congested one is back
+    """§5.5.5.1: loss at the uncongested port is head-of-line blocking; §5.5.5.2: no loss at the congested one is back
     pressure.
 
-    The RFC takes every trial without loss for back pressure; here the sources must have been held as well.
+    The RFC calls every trial without loss back pressure; here the sources must have been held back as well.
     """
     found = ["head-of-line blocking" if beside else "no head-of-line blocking"]
     if held:
@@ -94,5 +94,5 @@ def _verdicts(beside: int, congested: int, held: bool) -> list[str]:
     elif congested:
         found.append("no back pressure")
     else:
-        found.append("the device held all that was too much: lengthen the trial to tell back pressure")
+        found.append("the device buffered the excess: lengthen the trial to detect back pressure")
     return found

@@ -1,4 +1,4 @@
-"""The controller of the package MLRsearch, turned inside out: what it calls a measurer is a generator's caller here.
+"""The controller of the package MLRsearch as a generator: the generator's caller is what the package calls a measurer.
 
 It runs on a thread of its own that works only while the generator is being resumed, so that the same answers always
 give the same questions. Closing the generator ends the thread. It knows neither trials nor devices.
@@ -16,7 +16,7 @@ from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossR
 from keisoku.device.method.search_goal import Answer, Bounds, Goal, Question, Search
 
 _FOREVER_S = 1e9
-"""The controller may not look at the clock: a resumed search is over in no time, a long one may take days."""
+"""The controller must not use the clock: a resumed search ends at once, a long one may take days."""
 
 
 def mlrsearch(goal: Goal, least_fps: float, most_fps: float) -> Search:
@@ -49,11 +49,11 @@ def mlrsearch(goal: Goal, least_fps: float, most_fps: float) -> Search:
 
 
 class _Closed(BaseException):
-    """Thrown into the controller when nobody wants its result any more."""
+    """Raised in the controller when its result is no longer needed."""
 
 
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no types
-    """Hands each question over and waits for the answer."""
+    """Passes each question on and waits for the answer."""
 
     def __init__(self, hints_s: float) -> None:
         self.said: SimpleQueue[Any] = SimpleQueue()
@@ -74,7 +74,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no t
             intended_load=intended_load,
             offered_count=answer.frames,
             loss_count=answer.lost_frames,
-            # Sums of durations are of load: with waits, two trials of 1 s would pass for 21 s.
+            # Durations are those of the load: with waits, two trials of 1 s would count as 21 s.
             offered_duration=answer.spent_s,
             duration_with_overheads=answer.spent_s,
         )

@@ -1,4 +1,4 @@
-"""RFC 8219 §7.2: typical and worst-case latency, of every frame of the part of the stream that the RFC tags."""
+"""RFC 8219 §7.2: typical and worst-case latency of every frame in the part of the stream that the RFC tags."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
 
 def _spoiled(records: list[TrialRecord]) -> str:
     spoiled = sum(not record.valid for record in records)
-    return f"{spoiled} of {len(records)} trials were spoiled by the tester and left out" if spoiled else ""
+    return f"{spoiled} of {len(records)} trials were disturbed by the tester and left out" if spoiled else ""
 
 
 def _tagged(record: TrialRecord) -> int:

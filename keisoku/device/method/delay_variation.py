@@ -55,7 +55,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         return Row(frame_bytes=size, figures={}, remark=remark)
     figures["offered"] = Quantity(value=usable[0].offered_fps, unit="frames/s")
     spoiled = len(records) - len(usable)
-    remark = f"{spoiled} of {len(records)} trials were spoiled by the tester and left out" if spoiled else ""
+    remark = f"{spoiled} of {len(records)} trials were disturbed by the tester and left out" if spoiled else ""
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)
 
 

@@ -1,9 +1,8 @@
-"""A controller for zero loss that knows lossy trials to be short and clean ones long.
+"""A search controller for zero loss that uses the fact that lossy trials are short and clean ones long.
 
-For goals of which one bad trial decides (MLRsearch: loss ratio 0, exceed ratio 0). A trial that ends at its first lost
-frame costs the time to it, a clean one all of its duration: so bounds are drawn together with short trials, approached
-from above, and a load is tried in full length only when all is known that short trials can tell. What a load needs to
-be a bound is not touched: see `Goal`.
+For goals that one bad trial decides (MLRsearch: loss ratio 0, exceed ratio 0). A lossy trial ends at its first lost
+frame, a clean one takes its full duration. So short trials narrow the bounds, from above, and trials of full length
+come last. The conditions for a load to be a bound are unchanged: see `Goal`.
 """
 
 from __future__ import annotations
@@ -14,18 +13,19 @@ from math import ceil, sqrt
 from keisoku.device.method.search_goal import Answer, Bounds, Goal, Question, Search
 
 RARE_S = 1.0
-"""A first loss later than this may be an event and not an overload: how rare events are says where they would be
-missed, while an overload says nothing of the loads below."""
+"""A first loss later than this may be a rare event and not an overload. The rate of rare events predicts the load at
+which a trial passes without one; an overload predicts nothing about lower loads."""
 EVENTS = 2
-"""So many make sure of it: a load a little lower would have cured an overload that a buffer hid for a while."""
+"""So many confirm rare events: an overload that a buffer had hidden for a while would be gone at a slightly lower
+load."""
 LUCK = 3.0
-"""After rare events the search falls to where this many of them are expected in a trial: a clean trial there is luck,
-but one that needs few repetitions, and a lower load would leave a wide bracket to close with long clean trials."""
+"""After rare events the search goes down to the load at which a trial has this many of them on average: a clean trial
+there needs few repetitions, and a lower load would leave a wide bracket, which takes long clean trials to close."""
 _LEAST_FALL = 1 / 8
 _LEAST_STEP = 1 / 2
-"""No fall is deeper than to so much of a load, after rare events and by steps."""
+"""The next load is at least this share of the last one, after rare events and by steps."""
 _WITHIN = 0.98
-"""Of the goal's width: a load so far above a lower bound closes the bracket if it is an upper one."""
+"""Share of the goal's width: a load so far above a lower bound closes the bracket if it is an upper bound."""
 
 
 def descent(goal: Goal, least_fps: float, most_fps: float) -> Search:
@@ -55,7 +55,7 @@ class _Bracket:
         """Rare events, and the frames of the trials that they ended."""
 
     def narrow(self, seconds: float, trials: int, first_fps: float) -> Generator[Question, Answer, None]:
-        """Until the bounds are close enough, or the end of the range is clean or lossy."""
+        """Searches until the bounds are close enough, or until an end of the range is decided."""
         self.low_fps, fps, steps, aside = None, first_fps, 1, True
         while True:
             clean = yield from self._try(seconds, trials, fps)
@@ -74,7 +74,7 @@ class _Bracket:
             if self.high_fps is not None and self.low_fps >= high_fps * (1 - self.width):
                 return
             middle_fps = sqrt(self.low_fps * high_fps) if self.high_fps is not None else high_fps
-            # Where loss is luck, a load just above may well be an upper bound: then it is found. Once is enough.
+            # Where losses are random, a load just above is often an upper bound. Trying it once is enough.
             beside_fps = self.low_fps / (1 - _WITHIN * self.width)
             use_beside = clean and aside and beside_fps < middle_fps
             fps = beside_fps if use_beside else middle_fps
@@ -90,7 +90,8 @@ class _Bracket:
         return True
 
     def _below(self, fps: float, steps: int, seconds: float) -> float:
-        """The next load to fall to: widths away, twice as many each time; or where rare events would be few."""
+        """The next lower load: a number of widths below, doubled each time; or one at which few rare events are
+        expected."""
         stepped_fps = fps * max(_LEAST_STEP, (1 - self.width) ** steps)
         if self.rare < EVENTS:
             return stepped_fps

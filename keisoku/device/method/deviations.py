@@ -1,6 +1,6 @@
 """Where a plan differs from the procedure it is named after: clause first, then what was done.
 
-Compares settings only; a method adds what it learns while running.
+Compares settings only; a method adds deviations that it finds while running.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from keisoku.device.plan.settings import (
 from keisoku.frame.stack import ALIASES
 
 FIFO = (
-    "RFC 1242 §3.8: latency runs from the transmit stamp to the receive stamp of a frame, as for a bit-forwarding"
-    " device (FIFO), also where the device stores frames first"
+    "RFC 1242 §3.8: latency is from the transmit to the receive timestamp of a frame, as for a bit-forwarding"
+    " device (FIFO), also where the device is store-and-forward"
 )
 
 
@@ -52,7 +52,9 @@ def rfc2544(plan: Plan, simulated: bool) -> list[str]:
     if "routing" in plan.modifiers:
         found.append("RFC 2544 §11.3: it is not verified that the device processed the routing updates")
     if plan.filters is not None and plan.dut is None:
-        found.append(f"RFC 2544 §11.4: that the device has {plan.filters} filters is the operator's statement")
+        found.append(
+            f"RFC 2544 §11.4: the operator states that the device has {plan.filters} filters; this is not verified"
+        )
     if simulated:
         found.append("the DUT is simulated: results describe the model")
     return found
@@ -64,12 +66,13 @@ def throughput(plan: Plan) -> list[str]:
 
 
 def _searched(plan: Plan) -> list[str]:
-    """Of a method that looks for the throughput itself; a throughput that stands beside it says it for both."""
+    """Deviations of a method that searches for the throughput itself, unless the throughput method of the run states
+    them."""
     return [] if "throughput" in plan.methods else throughput(plan)
 
 
 def ceiling(percent: float) -> list[str]:
-    """What a search that does not try the whole line has to say: later RFCs want it so, RFC 2544 knows no ceiling."""
+    """Deviation of a search below the full line rate: later RFCs ask for it, RFC 2544 has no such ceiling."""
     if percent == 100:
         return []
     return [
@@ -114,12 +117,12 @@ def back_to_back(plan: Plan) -> list[str]:
         )
     if plan.phases.drain_s < PhaseSettings().drain_s:
         found.append(
-            f"RFC 9004 §6.2: after the last expected frame {plan.phases.drain_s:g} s are waited instead of at least 2 s"
+            f"RFC 9004 §6.2: the wait after the last frame is {plan.phases.drain_s:g} s instead of at least 2 s"
         )
     if used.limit_s > max(PhaseSettings().drain_s, plan.phases.drain_s):
         found.append(
-            f"RFC 9004 §6.2: {plan.phases.drain_s:g} s are waited after the last expected frame of any burst, not"
-            " longer behind one of more than 2 s"
+            f"RFC 9004 §6.2: the wait after the last expected frame of any burst is {plan.phases.drain_s:g} s, not"
+            " longer after a burst of more than 2 s"
         )
     return found
 

@@ -1,6 +1,7 @@
-"""RFC 2889 §5.9: whether a device filters errored frames, as IEEE 802.3 wants; those with dribble bits are forwarded.
+"""RFC 2889 §5.9: whether a device filters errored frames, as IEEE 802.3 requires; it must forward those with dribble
+bits.
 
-A NIC can send frames that are too long for the device, and no others: those need an engine with that ability.
+A NIC can send oversize frames only; all other errors need an engine that can send them.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ LEAST_BYTES = 64
 
 
 def errored_frames(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """A row for each error and size: 'offered' (frames/s), 'forwarded' (%), which should be none, or with dribble bits
-    all; the remark says pass or fail (§5.9.5).
+    """A row for each error and size: 'offered' (frames/s), 'forwarded' (%), which should be 0, or with dribble bits
+    100; the remark says pass or fail (§5.9.5).
 
     Raises PlanError if the tester's port cannot send a frame above the device's maximum.
     """
@@ -56,7 +57,7 @@ def _sizes(setting: Setting, error: Error) -> tuple[int, ...]:
     most = setting.capabilities.max_frame_bytes
     if most is not None and size > most:
         raise PlanError(
-            "largest_bytes", f"a frame of {size} byte is above what the port can send ({most})", "raise its MTU"
+            "largest_bytes", f"a frame of {size} byte is larger than the port can send ({most})", "raise its MTU"
         )
     return (size,)
 

@@ -1,6 +1,7 @@
-"""RFC 2889 §5.6.3.2: frames come 88 bits apart, where IEEE 802.3 wants 96: does the device send too close as well?
+"""RFC 2889 §5.6.3.2: whether a device that receives frames with gaps of 88 bits sends with gaps below 96 bits.
 
-Needs a tester that can send so; the maximum forwarding rate of the same clause is in `forwarding`.
+IEEE 802.3 requires 96 bits. It needs a tester that can send such gaps; the maximum forwarding rate of the same clause
+is in `forwarding`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PREAMBLE_BITS, SHORT_GAP_BITS = 64, 88
 def forward_pressure(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """A row a size: 'offered' (frames/s), 'forwarding_rate', 'line_share' (%) of what gaps of 96 bits allow, 'loss'.
 
-    Raises PlanError for a link of no known rate: there is then no gap.
+    Raises PlanError for a link of no known rate, which has no inter-frame gap.
     """
     plan, settings = setting.plan, setting.plan.of(ForwardPressureSettings)
     speed = setting.capabilities.link_bits_per_second
@@ -47,9 +48,9 @@ def _row(setting: Setting, record: TrialRecord) -> Row:
         figures["forwarding_rate"] = rate
         figures["line_share"] = Quantity(value=100 * rate.value / line, unit="%", uncertainty=100 * error / line)
         figures["loss"] = Quantity(value=100 * record.loss_ratio, unit="%", uncertainty=0.0)
-        # Half of what the shorter gap gains: clocks may differ by 100 ppm, which is far less.
+        # Half of the rate that the shorter gap adds; clocks differ by 100 ppm at most, which is far less.
         pressed = rate.value - error > (line + record.trial.frames_per_second) / 2
-        # §5.6.5 has the expression: a rate above the MOL "MUST be highlighted with" it.
+        # §5.6.5 gives this text: a rate above the MOL "MUST be highlighted with" it.
         pressing = "Forward Pressure detected: the device sends with gaps below 96 bits"
         remark = pressing if pressed else "the device keeps gaps of 96 bits"
     return Row(frame_bytes=size, figures=figures, trial=record.index, remark=remark)

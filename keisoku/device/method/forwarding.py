@@ -1,7 +1,7 @@
-"""RFC 2889 §5.1 to §5.4, and §5.6.3.1, which a NIC can do of §5.6: how many frames a second a switch forwards.
+"""RFC 2889 §5.1 to §5.4 and §5.6.3.1, the part of §5.6 that a NIC can do: how many frames/s a switch forwards.
 
 The pattern of ports is the plan's: mesh (§5.1), many-to-one, one-to-many, one-and-many (§5.2), partial-mesh (§5.4);
-§5.3 is a mesh over the ports of several devices, with the local traffic that it leaves optional.
+§5.3 is a mesh over the ports of several devices, including its optional local traffic.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
-MFR = "RFC 2889 §5.6.3.1: the MFR is of the loads given and of the throughput, not of steps from there to the MOL"
+MFR = "RFC 2889 §5.6.3.1: the MFR is the highest rate at the given loads and the throughput, not at steps up to the MOL"
 
 
 def forwarding(setting: Setting) -> Generator[Trial, TrialRecord, Result]:

@@ -1,7 +1,7 @@
 """Search for the largest number of frames that passes a test: doubling strides, then bisection. Whole numbers only.
 
-Knows neither what the frames are nor what the test is; a trial that the tester spoils bounds the search without
-being held against the DUT.
+It knows neither frames nor test; a trial that the tester disturbs bounds the search, but is not counted as a failure
+of the DUT.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from keisoku.device.record.trial import Trial, TrialRecord
 
 Test = Callable[[int], Generator[Trial, TrialRecord, bool | None]]
-"""Whether so many frames pass; None if the tester itself cannot tell."""
+"""Whether so many frames pass; None if the tester disturbed the trial."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Bracket:
     passed: int
     failed: int | None
     by_tester: bool
-    """`failed` is where the tester gave up, not the DUT."""
+    """True if `failed` is the tester's limit, not the DUT's."""
 
 
 def search_frames(test: Test, first: int, most: int, step: int, stride: int) -> Generator[Trial, TrialRecord, Bracket]:
-    """Tries `first`, goes up or down by `stride`, twice as far each time, and halves what is left down to `step`.
+    """Tries `first`, goes up or down by `stride`, doubled each time, then bisects down to `step`.
 
     Never tries more than `most` or less than one.
     """

@@ -1,7 +1,7 @@
-"""RFC 8239 §5: head-of-line blocking, seen in the frames of an input's other, uncongested output.
+"""RFC 8239 §5: head-of-line blocking, measured by the frames from the same input to an uncongested output.
 
 Groups of four ports: the first input sends half to each of two outputs, the second input congests the second output.
-The same load without the second input is measured first: what is lost then is no head-of-line blocking.
+The load without the second input is measured first: loss in that trial is no head-of-line blocking.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and group of ports.
 
     'loss' (%) of the flow to the uncongested output while the other one is congested, 'alone' (%) of the same flow
-    without congestion; 'congested' (%) of all frames to the congested output: a third less what it buffers, if nothing
-    slows down the inputs. 'delay' (ns): by how much the congestion lengthens the uncongested flow's maximum latency.
+    without congestion; 'congested' (%) of all frames to the congested output: a third less the buffered frames, if
+    nothing slows down the inputs. 'delay' (ns): by how much the congestion lengthens the uncongested flow's maximum
+    latency.
     """
     settings = setting.plan.of(HeadOfLineSettings)
     count = rfc8239.ports(setting, 4, "head_of_line")
@@ -38,7 +39,7 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             groups = _groups(count, shift)
             records = []
             for name, congest in (("without congestion", False), ("congested", True)):
-                purpose = f"{name}, ports moved by {shift}, {size} byte"
+                purpose = f"{name}, ports shifted by {shift}, {size} byte"
                 flows = _flows(groups, load, congest)
                 records.append(
                     (yield from reliably(flows_trial(setting, purpose, size, full, settings.trial_s, flows)))
@@ -54,13 +55,13 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _groups(count: int, shift: int) -> list[_Group]:
-    """§5.2: consecutive ports, all moved by one from iteration to iteration."""
+    """§5.2: consecutive ports, all shifted by one in each iteration."""
     ports = [(shift + place) % count for place in range(count)]
     return [(ports[at], ports[at + 1], ports[at + 2], ports[at + 3]) for at in range(0, count - 3, 4)]
 
 
 def _flows(groups: list[_Group], load: float, congest: bool) -> list[Flow]:
-    """Of each group first the one that meets no congestion, then those to the output that does."""
+    """Flows of each group: first the one to the uncongested output, then those to the congested output."""
     found = []
     for first, second, free, crowded in groups:
         found.append(Flow(transmit=first, receive=free, share=load / 2, pacing=Constant()))
@@ -88,9 +89,9 @@ def _row(group: _Group, place: int, calm: TrialRecord, busy: TrialRecord) -> Row
         added_ns = during.tracked.latency.max_ns - before.tracked.latency.max_ns
         figures["delay"] = Quantity(value=added_ns, unit="ns")
     if figures["congested"].value == 0:
-        remark = f"output {crowded} was not congested: this says nothing about head-of-line blocking"
+        remark = f"output {crowded} was not congested, so head-of-line blocking cannot be judged"
     elif figures["loss"].value > figures["alone"].value:
-        remark = f"head-of-line blocking: {during.tracked.lost_frames} frames lost to a free output"
+        remark = f"head-of-line blocking: {during.tracked.lost_frames} frames to an uncongested output were lost"
     else:
         remark = ""
     return Row(frame_bytes=size, case=case, figures=figures, trial=busy.index, remark=remark)

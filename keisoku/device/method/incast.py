@@ -1,7 +1,7 @@
-"""RFC 8239 §6, as far as frames without a connection can: steady load and synchronised bursts to one receiver.
+"""RFC 8239 §6 with frames without a connection: steady load and synchronised bursts to one receiver.
 
-TCP would back off and retransmit; these frames do neither. Its goodput and latency are for tests with real connections,
-and every result says so.
+TCP would reduce its rate and retransmit; these frames do neither. Goodput and latency of TCP need real connections,
+and every result states this.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def incast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     settings = setting.plan.of(IncastSettings)
     count = rfc8239.ports(setting, 3, "incast")
     if settings.steady_ports > count - 2:
-        problem = f"of {count - 1} senders {settings.steady_ports} send all the time, and none sends bursts"
+        problem = f"{settings.steady_ports} of {count - 1} senders send all the time, so none is left for bursts"
         raise PlanError("incast.steady_ports", problem, f"use at most {count - 2}, or more ports")
     rows: list[Row] = []
     rates: list[FullRate] = []
@@ -48,13 +48,13 @@ def incast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             record = yield from reliably(flows_trial(setting, purpose, size, full, settings.trial_s, flows))
             rows += _rows(setting, record)
     found = [
-        "RFC 8239 §6.2: stateless frames stand in for TCP: they neither back off nor are sent again;"
+        "RFC 8239 §6.2: stateless frames are sent in place of TCP: they have no congestion control or retransmission;"
         " TCP's goodput and latency need real connections"
     ]
     if settings.outputs != "each":
         found.append("RFC 8239 §6.2: not every port was tested as receiver")
     found.append(
-        "RFC 8239 §6.2: the steady load is what bursts leave of 99.98 %; how synchronous bursts are is not given"
+        "RFC 8239 §6.2: the steady load is what bursts leave of 99.98 %; the degree of synchronisation is not reported"
     )
     return Result(measurement="incast", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
 

@@ -1,4 +1,4 @@
-"""Latency: RFC 2544 §26.2 (one tagged frame a trial) and of every frame of the same trials (E3)."""
+"""Latency: RFC 2544 §26.2 (one tagged frame in each trial), and the latency of every frame of the same trials."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from keisoku.run.result import Result, Row
 def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'offered' (frames/s), and 'min', 'mean', 'max', 'p50', 'p99', 'p99.9', 'pdv' and 'tagged', in ns.
 
-    These are FIFO: stamp on transmit to stamp on receive. Where the link has a rate, the mean is given by all four
-    definitions, 'fifo', 'lifo', 'filo' and 'lilo': RFC 8238 §2.3 demands FILO and forbids LIFO, which RFC 1242 §3.8
-    asks for where the device stores frames first.
-    Means are over all frames of all trials, except 'tagged': the average of the tagged frames, which is what
-    RFC 2544 reports.
+    These are FIFO: from transmit timestamp to receive timestamp. Where the link has a rate, the mean is given by all
+    four definitions, 'fifo', 'lifo', 'filo' and 'lilo': RFC 8238 §2.3 demands FILO and forbids LIFO, which RFC 1242
+    §3.8 asks for where the device is store-and-forward. Means are over all frames of all trials, except 'tagged': the
+    average of the tagged frames, which is what RFC 2544 reports.
     """
     rows, remarks = [], []
     for size in setting.plan.frame_bytes:
@@ -36,7 +35,7 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             remarks.append(f"{size} byte: {lost} frames were lost in the latency trials")
     plan = setting.plan
     if setting.capabilities.link_bits_per_second is None:
-        remarks.append("The link has no rate and a frame no length in time: FIFO, LIFO, FILO and LILO latency are one.")
+        remarks.append("The link has no rate, so a frame has no duration: FIFO, LIFO, FILO and LILO latency are equal.")
     return Result(
         measurement="latency",
         rows=rows,

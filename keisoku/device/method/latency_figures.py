@@ -1,4 +1,4 @@
-"""Figures of latency from a histogram of every frame, corrected for the tester, each with its budget. Pure."""
+"""Figures of latency from a histogram of every frame, corrected for the tester, each with its budget."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keisoku.device.record.counts import Latency
 from keisoku.frame.rates import frame_time_ns
 
 LINK_TOLERANCE = 1e-4
-"""IEEE 802.3 §40.6.1.2.6 and others: a port's clock is right within 100 ppm, and so is the time of a frame."""
+"""IEEE 802.3 §40.6.1.2.6 and others: a port's clock is accurate to 100 ppm, and so is the duration of a frame."""
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
 
@@ -30,7 +30,7 @@ def latency_figures(
 ) -> dict[str, Quantity]:
     """'min', 'mean', 'max', the percentiles named in `percents`, and 'pdv', in ns, over all frames of these trials.
 
-    With a link's rate the mean by all four definitions as well: 'fifo', 'lifo', 'filo' and 'lilo'. 'pdv' is there
+    With a link's rate the mean by all four definitions as well: 'fifo', 'lifo', 'filo' and 'lilo'. 'pdv' is included
     where `percents` has 'p99.9'. Raises ValueError for no latencies.
     """
 
@@ -38,7 +38,7 @@ def latency_figures(
         return bias.corrected(value_ns, frame_bytes, fps, single_frame=True)
 
     if not latencies:
-        raise ValueError("there is no latency to tell of")
+        raise ValueError("no frame with a latency arrived")
     histogram = merged([latency.histogram for latency in latencies])
     minimum = min(latency.min_ns for latency in latencies)
     maximum = max(latency.max_ns for latency in latencies)
@@ -62,7 +62,7 @@ def latency_figures(
 
 
 def _variation(high: Quantity, low: Quantity, bias: Bias) -> Quantity:
-    """D99.9 − Dmin (RFC 5481 §4.2, RFC 8219 §7.3.1): the bias cancels, two frames' spreads do not."""
+    """D99.9 − Dmin (RFC 5481 §4.2, RFC 8219 §7.3.1): the bias cancels, the scatter of two single frames does not."""
     pdv_ns = high.value - low.value
     if high.uncertainty is None or low.uncertainty is None:
         return Quantity(value=pdv_ns, unit="ns")
@@ -74,7 +74,7 @@ def _variation(high: Quantity, low: Quantity, bias: Bias) -> Quantity:
 
 
 def _by_definition(mean: Quantity, link_bits_per_second: float, size: int, tolerance: float) -> dict[str, Quantity]:
-    """The mean by all four definitions; LIFO and FILO are as much less sure as the time of a frame."""
+    """The mean by all four definitions; the frame's duration adds to the uncertainty of LIFO and FILO."""
     found = {}
     for name, value_ns in asdict(latencies_of(mean.value, link_bits_per_second, size)).items():
         added = {"lifo_ns": -1.0, "filo_ns": 1.0}.get(name)

@@ -1,6 +1,6 @@
-"""The straight line through latencies against frame size, with the budget of both its figures (E1).
+"""The straight line of latency against frame size, with the uncertainty budgets of slope and constant.
 
-Pure. It neither chooses sizes nor leaves points out.
+It neither chooses sizes nor leaves points out.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from keisoku.device.record.trial import TrialRecord
 from keisoku.run.result import Line
 
 ARITHMETIC = 1e-9
-"""Standard errors that are smaller, relative to the value, come from rounding to doubles and picoseconds."""
+"""Smaller relative standard errors come from rounding to doubles and picoseconds."""
 
 
 def samples(record: TrialRecord) -> list[float]:
-    """E1's samples of a trial: the mean latency of each interval in which frames arrived, in ns."""
+    """Samples of a trial: the mean latency of each interval in which frames arrived, in ns."""
     return [interval.latency.mean_ns for interval in record.facts.tracked.series if interval.latency is not None]
 
 
@@ -33,9 +33,10 @@ def latency_line(
 ) -> Line | None:
     """Fits (frame bytes, latency ns), biases subtracted already; None for fewer than `sizes_min` sizes.
 
-    Residuals make both figures uncertain (type A). The bias is the same error of all points: it makes the constant
-    uncertain, as much as the least sure of `corrections`, and leaves the slope alone. What steps of the stamps leave in
-    a mean, `mean_error_ns` at most, may be another error at each size. The `rate` of their clock is a share of all.
+    Residuals make both figures uncertain (type A). The bias is the same error in all points: it adds the largest
+    uncertainty of `corrections` to the constant and none to the slope. The error that the timestamps' quantisation
+    leaves in a mean, at most `mean_error_ns`, may differ at each size. The error of the clock's `rate` is a share of
+    all.
     """
     if len({size for size, _ in points}) < sizes_min or len(points) < POINTS_MIN:
         return None
@@ -45,7 +46,7 @@ def latency_line(
     if mean_error_ns:
         sizes = [size for size, _ in points]
         reach = 1 / (max(sizes) - min(sizes))
-        of_slope += [budget.triangular("stamps: what their steps leave in means", 2 * mean_error_ns, sensitivity=reach)]
+        of_slope += [budget.triangular("timestamps: quantisation in means", 2 * mean_error_ns, sensitivity=reach)]
     slope, constant = rate.corrected(found.slope), rate.corrected(found.constant)
     of_constant = [_of_fit(found.constant, found.constant_error), *of_bias]
     return Line(
@@ -58,5 +59,5 @@ def latency_line(
 
 
 def _of_fit(value: float, error: float) -> Contribution:
-    """Residuals of virtual time are those of the arithmetic alone, and make nothing uncertain."""
+    """In virtual time residuals come from the arithmetic alone and add no uncertainty."""
     return budget.normal("fit of the line", error if error > ARITHMETIC * abs(value) else 0.0)

@@ -1,7 +1,7 @@
 """RFC 8239 §2: forwarding, latency and jitter at line rate without congestion, by port pairs and as a full mesh.
 
 "For all tests, the traffic generator's sending rate MUST be less than or equal to 99.98% of the nominal value of the
-line rate" (§2.2): within ±100 ppm no device is then overloaded by the tester's clock alone.
+line rate" (§2.2): then the tester's clock alone, which may differ by ±100 ppm, overloads no device.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     'line_share' (% of 100 %) and 'lost' (frames) of all ports; 'min', 'mean', 'max' (ns) FIFO; where the link has a
     rate, means by all four definitions and 'filo_min', 'filo_max': RFC 8238 §2.3 demands FILO, allows FIFO and forbids
-    LIFO, which is there only to be compared with results of RFC 2544.
+    LIFO, which is given only for comparison with results of RFC 2544.
     Jitter (ns) is PDV, each frame's latency less its flow's least (RFC 8238 §3, RFC 5481 §4.2), never |IPDV|: 'jitter'
     is the mean, 'jitter_p99' and 'jitter_max' are those of the worst flow. The least PDV, which §2.2 asks for, is 0 by
     its definition. The row's trial holds the histogram.
@@ -90,7 +90,7 @@ def _row(setting: Setting, name: str, percent: float, full: FullRate, record: Tr
     speed = setting.capabilities.link_bits_per_second
     if speed is not None:
         for key, value_ns in asdict(latencies(figures["mean"].value, speed, size)).items():
-            # The frame time is exact: all four are as sure as what was measured.
+            # The frame's duration is exact: it adds no uncertainty to the four definitions.
             figures[key.removesuffix("_ns")] = figures["mean"].model_copy(update={"value": value_ns})
         for key in ("min", "max"):
             frame_ns = frame_time_ns(speed, size)
@@ -102,7 +102,7 @@ def _row(setting: Setting, name: str, percent: float, full: FullRate, record: Tr
 
 
 def _jitter(flows: list[Latency], known: dict[str, Quantity]) -> dict[str, Quantity]:
-    """PDV of each flow by itself: flows differ in latency without any variation. The bias cancels."""
+    """PDV of each flow by itself, because flows may have different constant latencies. The bias cancels."""
     frames = sum(latency.count for latency in flows)
     high = [(latency_percentile(latency, 99.0), latency.min_ns) for latency in flows]
     scatter = known["max"].uncertainty

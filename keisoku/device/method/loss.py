@@ -1,4 +1,4 @@
-"""RFC 2544 §26.3: frame loss rate at 100 %, 90 %, … of the maximum, until two successive clean trials."""
+"""RFC 2544 §26.3: frame loss rate at 100 %, 90 %, … of the maximum, until two successive trials lose no frame."""
 
 from __future__ import annotations
 

@@ -24,12 +24,12 @@ _FIRST_FRAMES = 16
 
 
 def microburst(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """One row a size and output, of all repetitions' means.
+    """One row for each size and output, with means over all repetitions.
 
     'burst' (frames of each port), 'microburst' (frames of all ports together) and 'microburst_bytes': the largest
-    without loss, uncertain by the search's step and by how much repetitions differ. 'buffer' (byte) and 'buffer_time'
-    (ns) are those of the least burst that was too large, from its longest latency: what the output held. 'max' (ns)
-    is the longest latency of the largest burst without loss, 'offered' (frames/s) its real intensity.
+    burst without loss; its uncertainty is the search's step and the scatter of the repetitions. 'buffer' (byte) and
+    'buffer_time' (ns) are what the output held of the smallest burst with loss, from its longest latency. 'max' (ns)
+    is the longest latency of the largest burst without loss, 'offered' (frames/s) its measured intensity.
     """
     settings = setting.plan.of(MicroburstSettings)
     count = rfc8239.ports(setting, 3, "microburst")
@@ -64,7 +64,7 @@ class _Bursts:
     passed: TrialRecord | None = None
     """The largest burst without loss."""
     held: list[Backlog] = field(default_factory=list)
-    """By the least burst with loss, of each repetition."""
+    """Backlog of the smallest burst with loss, of each repetition."""
     spoiled: list[str] = field(default_factory=list)
 
     def measure(self) -> Generator[Trial, TrialRecord, Row]:

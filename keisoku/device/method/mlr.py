@@ -1,7 +1,7 @@
 """NDR and PDR by MLRsearch (draft-ietf-bmwg-mlrsearch): for each goal the bounds of the load that meets it.
 
-A controller asks for trials and classifies loads; this file carries its questions to the engine. Trials end when they
-are decided, where one bad trial decides; a tester that falls short lowers the highest load and begins again.
+A controller asks for trials and classifies loads; this file turns its questions into trials. Where one bad trial
+decides, a trial ends as soon as it is bad; if the tester cannot offer the highest load, the search restarts below it.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
 LEAST_SHARE = 1e-4
-"""Of the highest load: the least one that is tried if none is given."""
+"""Share of the highest load: the lowest load that is tried if none is given."""
 MOST_TRIALS = 1000
-"""For one goal: far more than any search needs that comes to an end."""
+"""Limit for one goal: far more trials than any search that ends needs."""
 
 
 @dataclass
 class _Found:
-    """What became of one goal."""
+    """The outcome of one goal."""
 
     goal: Goal
     bounds: Bounds = field(default_factory=lambda: Bounds(None, None, 0.0))
     records: list[TrialRecord] = field(default_factory=list)
-    """Trials carried out for it; others were known from goals before."""
+    """Trials carried out for it; others are reused from earlier goals."""
     given_up: str = ""
     limited_by_tester: bool = False
 
     @property
     def name(self) -> str:
-        """As networks call it."""
+        """Its usual name: NDR or PDR."""
         return "NDR" if self.goal.loss_ratio == 0 else f"PDR {100 * self.goal.loss_ratio:g} %"
 
 
 def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and goal: 'throughput' (conditional, frames/s), 'lower_bound', 'upper_bound', 'seconds', 'trials'.
 
-    The uncertainty of the throughput is the distance of the bounds; 'seconds' are the engine's, with all waits.
+    The uncertainty of the throughput is the distance of the bounds; 'seconds' are the engine's time with all waits.
     """
     settings = setting.plan.of(MlrSettings)
     preset = settings.preset()
@@ -63,7 +63,9 @@ def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                     f"{size} byte, {found.name}: the highest load was limited by the tester, not by the link"
                 )
     if any(row.trial is not None for row in rows) and settings.stop_at_loss and preset.exceed_percent == 0:
-        remarks.append("trials ended as soon as they had lost more than their goal allows; those without ran in full")
+        remarks.append(
+            "a trial ended as soon as it had lost more frames than its goal allows; all other trials ran in full"
+        )
     plan = setting.plan
     return Result(
         measurement="mlr",
@@ -74,13 +76,13 @@ def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def deviations_of(settings: MlrSettings) -> list[str]:
-    """Where the goals are not RFC 2544's (draft-ietf-bmwg-mlrsearch-15 says which is)."""
+    """Deviations of the goals from RFC 2544's (given in draft-ietf-bmwg-mlrsearch-15)."""
     preset, found = settings.preset(), []
     if preset.trial_s < 60:
-        found.append(f"RFC 2544 §24: the deciding trials last {preset.trial_s:g} s instead of at least 60 s")
+        found.append(f"RFC 2544 §24: the final trials last {preset.trial_s:g} s instead of at least 60 s")
     if preset.exceed_percent > 0:
         found.append(
-            f"RFC 2544 §26.1: {preset.exceed_percent:g} % of the {preset.sum_s:g} s that classify a load may be trials"
+            f"RFC 2544 §26.1: of the {preset.sum_s:g} s that classify a load, {preset.exceed_percent:g} % may be trials"
             " that lose more than the goal allows"
         )
     losses = [f"{percent:g} %" for percent in settings.loss_percent if percent > 0]
@@ -90,7 +92,7 @@ def deviations_of(settings: MlrSettings) -> list[str]:
 
 
 class _Search:
-    """All goals of one size; trials of one goal that fit the questions of the next are not carried out again."""
+    """All goals of one size; a trial of one goal that answers a question of the next is not carried out again."""
 
     def __init__(self, setting: Setting, frame_bytes: int) -> None:
         self.setting, self.frame_bytes, self.settings = setting, frame_bytes, setting.plan.of(MlrSettings)
@@ -108,16 +110,16 @@ class _Search:
             if spoiled is None:
                 return found
             if spoiled.valid:
-                found.given_up = f"given up after {len(found.records)} trials without bounds"
+                found.given_up = f"given up: no bounds were found in {len(found.records)} trials"
                 return found
             most_fps, found.limited_by_tester = _reachable_fps(spoiled), True
-        found.given_up = "given up: the tester itself spoiled the trials at every highest load that was tried"
+        found.given_up = "given up: the tester itself disturbed the trials at every highest load that was tried"
         return found
 
     def _controlled(
         self, found: _Found, least_fps: float, most_fps: float
     ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
-        """A whole search, or up to the record of a load that the tester cannot carry, or to that of one too many."""
+        """Runs a search until it ends, the tester cannot offer a load, or there are too many trials."""
         unused = list(self.known)
         with closing(self._controller(found.goal, least_fps, most_fps)) as controller:
             try:
@@ -151,7 +153,7 @@ class _Search:
         return record
 
     def _trial(self, found: _Found, question: Question) -> Trial:
-        """It may end when it is decided, unless its loss ratio is of use."""
+        """The trial may end when it is decided, unless its loss ratio is needed."""
         goal = found.goal
         trial = self.setting.trial(
             f"{found.name} {self.frame_bytes} byte", self.frame_bytes, question.fps, question.seconds

@@ -1,7 +1,7 @@
-"""E1's port map: latency line and largest frame from every port to every other, and which ports share a chip.
+"""The port map: latency line and largest frame from every port to every other, and which ports share a chip.
 
-One way is measured at a time. Ways through one chip, or between two chips, share what they run through and would
-disturb each other at the smallest gap; there is no telling which do before the map is made.
+As in the published switch measurements (E1), one way is measured at a time. Ways that share a chip or a connection
+between chips would disturb each other at the smallest gap, and before the map is made it is unknown which do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from keisoku.device.record.trial import Flow, Trial, TrialRecord
 from keisoku.run.result import Line, Result, Row
 
 RESOLUTION_NS = 1.0
-"""Differences between ways that are smaller are not looked for, however well a latency repeats."""
+"""Smaller differences between ways are ignored, however well a latency repeats."""
 _ATTEMPTS = 10
 Steps = Generator[Trial, TrialRecord, TrialRecord]
 
@@ -63,27 +63,28 @@ def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 @dataclass(eq=False)
 class _PortPair:
-    """From one port to another, and what has been found of it."""
+    """The way from one port to another, and its findings so far."""
 
     transmit: int
     receive: int
     records: dict[int, TrialRecord] = field(default_factory=dict)
     """By frame size."""
     limit: int | None = None
-    """The largest frame without loss, if a larger one was lost."""
+    """The largest frame without loss, if larger frames were lost."""
     open_above: int | None = None
     """The largest frame that was tried, if it passed."""
 
 
 class _Tester:
-    """Proposes trials of one way; remembers what it can offer where the smallest gap is beyond it."""
+    """Proposes trials of one way; remembers the highest rate of the tester where it cannot send the smallest gap."""
 
     def __init__(self, setting: Setting, names: Sequence[str]) -> None:
         self.setting, self.names = setting, names
         self.reachable_fps: dict[int, float] = {}
 
     def measure(self, way: _PortPair, size: int, seconds: float) -> Steps:
-        """A trial at the smallest gap, or as near to it as the tester comes; again if the tester spoiled it."""
+        """A trial at the smallest gap, or the smallest one that the tester can send; repeated if the tester disturbed
+        it."""
         setting = self.setting
         line, asked = setting.line_fps(size), setting.plan.of(PortMapSettings).rate_fps
         wanted = min(asked or math.inf, line or math.inf)
@@ -153,7 +154,7 @@ class _Compared:
         self.inside_ns = statistics.fmean(self.latency_ns.values()) if self.latency_ns else 0.0
 
     def groups(self, ports: int) -> list[list[int]]:
-        """Indices of ports that share a chip; all of them where nothing can be told."""
+        """Indices of ports that share a chip; one group of all ports where this cannot be determined."""
         if not self.latency_ns:
             return [list(range(ports))]
         latencies = {(way.transmit, way.receive): ns for way, ns in self.typical_ns.items()}
@@ -161,7 +162,7 @@ class _Compared:
         return port_groups(latencies, max(RESOLUTION_NS, statistics.fmean(squares) ** 0.5))
 
     def subtract_inside(self, of_port: dict[int, int]) -> None:
-        """From now on offsets are against the mean of the ways inside groups."""
+        """Makes the mean of the ways inside groups the reference of all offsets."""
         inside = [ns for way, ns in self.latency_ns.items() if of_port[way.transmit] == of_port[way.receive]]
         self.inside_ns = statistics.fmean(inside) if inside else 0.0
 
@@ -178,7 +179,7 @@ class _Compared:
         return found
 
     def _scatter(self, way: _PortPair) -> Contribution:
-        """Of the mean over all sizes, whose samples are independent of each other."""
+        """Standard uncertainty of the mean over all sizes, whose samples are independent."""
         each = [
             contribution.uncertainty
             for size in self.sizes
@@ -189,9 +190,9 @@ class _Compared:
 
 
 def _typical(by_size: dict[_PortPair, list[float]]) -> dict[_PortPair, float]:
-    """How much longer each way is than all on average: the median over the sizes.
+    """How much longer each way is than the average of all: the median over the sizes.
 
-    One trial that something disturbed, among those of other sizes, then makes no group.
+    The median prevents that a single disturbed trial creates a group.
     """
     of_all = [statistics.fmean(column) for column in zip(*by_size.values(), strict=True)]
     return {
@@ -226,14 +227,14 @@ def _class_rows(compared: _Compared, groups: Sequence[Sequence[int]], names: Seq
                     frame_bytes=compared.sizes[0],
                     case=text or f"inside {_ports(one, names)}",
                     figures=figures,
-                    remark=f"{len(ways)} ways" + (", with different limits: the least" if len(limits) > 1 else ""),
+                    remark=f"{len(ways)} ways" + (", with different limits: the smallest" if len(limits) > 1 else ""),
                 )
             )
     return rows
 
 
 def _limit_figures(ways: Sequence[_PortPair]) -> dict[str, Quantity]:
-    """The least limit of the ways, and what is lost one byte above it."""
+    """The smallest limit of the ways, and the loss one byte above it."""
     known = [(way.limit, way) for way in ways if way.limit is not None]
     if not known:
         return {}
@@ -277,7 +278,7 @@ def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Seque
 
 
 def _line(setting: Setting, way: _PortPair) -> Line | None:
-    """Through the sizes of the plan that pass: trials that look for the limit are shorter, and not for latency."""
+    """The line through the plan's sizes that pass; the shorter trials that search for the limit are left out."""
     points, corrections = [], []
     for size in sorted(set(setting.plan.frame_bytes)):
         record = way.records[size]
@@ -296,11 +297,13 @@ def _remarks(
     compared: _Compared, groups: Sequence[Sequence[int]], names: Sequence[str], ways: Sequence[_PortPair]
 ) -> list[str]:
     if not compared.latency_ns:
-        said = ["no size passed on every way in a valid trial: latencies cannot be compared, and no groups told"]
+        said = ["no size passed on every way in a valid trial: latencies and groups cannot be compared"]
     elif len(names) < PORTS_MIN:
-        said = [f"below {PORTS_MIN} ports a chip cannot be told from a slow port"]
+        said = [f"with fewer than {PORTS_MIN} ports a chip cannot be distinguished from a slow port"]
     elif len(groups) == 1:
-        said = [f"ports {_ports(groups[0], names)} form one group: no way is longer than its two ports explain"]
+        said = [
+            f"ports {_ports(groups[0], names)} form one group: the latency of every way is explained by its two ports"
+        ]
     else:
         of_each = ", ".join(_ports(group, names) for group in groups)
         said = [f"{len(groups)} groups of ports, each likely a chip of its own: {of_each}"]
@@ -310,7 +313,7 @@ def _remarks(
         least = min(way.open_above for way in ways if way.open_above)
         said.append(f"where no limit is given, the largest frame tried, {least} byte, was forwarded without loss")
     elif unknown and any(way.limit for way in ways):
-        said.append("where no limit is given, the tester spoiled the trials, or no size passed")
+        said.append("where no limit is given, the tester disturbed the trials, or no size passed")
     return said
 
 

@@ -21,13 +21,13 @@ from keisoku.run.result import Result, Row
 
 OVERLOAD, STEP = 1.1, 0.5
 STILL_LOSING = 0.9
-"""A device that loses a frame in the last tenth of the watch has not recovered."""
+"""A device that loses a frame in the last tenth of the observation time has not recovered."""
 PROBE_S = 2.0
 
 
 @dataclass(frozen=True)
 class _Recovery:
-    """What one trial showed; `ns` is None if the device did not recover."""
+    """The outcome of one trial; `ns` is None if the device did not recover."""
 
     ns: float | None
     uncertainty_ns: float
@@ -98,13 +98,13 @@ def _trial(
 def _recovery(record: TrialRecord, ways: int, step_ns: int, watch_ns: int) -> _Recovery:
     """From the step down, timestamp A, to the last frame lost, timestamp B: B − A.
 
-    The RFC has it that B is subtracted from A, which would be negative.
+    The RFC subtracts B from A, which would be negative.
     """
     streams = record.facts.streams
     before, after = streams[:ways], streams[ways:]
     lost_before = sum(stream.tracked.lost_frames for stream in before)
     gaps = [gap for stream in after for gap in stream.tracked.lost]
-    late_ns = record.facts.sent.postponed_ns  # by so much the step itself may have been late
+    late_ns = record.facts.sent.postponed_ns  # the step itself may have been late by so much
     period_ns = NS_PER_S / (record.trial.frames_per_second * STEP)
     if not gaps:
         return _Recovery(0.0, period_ns + late_ns, lost_before, record)
@@ -135,13 +135,15 @@ def _row(setting: Setting, size: int, throughput: float, overload: float, found:
     remarks = []
     settings = setting.plan.of(RecoverySettings)
     if len(times) < len(found):
-        remarks.append(f"{len(found) - len(times)} of {len(found)} times frames were still lost after the watch")
+        remarks.append(
+            f"in {len(found) - len(times)} of {len(found)} trials frames were still lost at the end of observation"
+        )
     if any(one.lost_before == 0 for one in found):
         full = overload < OVERLOAD * TESTER_MARGIN * throughput
         why = "no higher rate can be offered" if full else "its buffer held the surplus"
         remarks.append(f"the device was not overloaded: it lost nothing at the higher rate ({why})")
     if len(found) < settings.repetitions:
-        remarks.append(f"the tester spoiled {settings.repetitions - len(found)} of {settings.repetitions} trials")
+        remarks.append(f"the tester disturbed {settings.repetitions - len(found)} of {settings.repetitions} trials")
     if times:
         spread = 2 * statistics.stdev(times) / len(times) ** 0.5 if len(times) > 1 else 0.0
         uncertainty = spread + max(one.uncertainty_ns for one in found)

@@ -1,6 +1,6 @@
-"""Reordering at several loads, by RFC 4737 and RFC 5236: how often, how far, how late, and what a receiver must hold.
+"""Reordering at several loads by RFC 4737 and RFC 5236: share, extent, lateness, and the buffer a receiver needs.
 
-At several loads because devices that spread frames over parallel paths may keep order until those are busy.
+A device that spreads frames over parallel paths may keep their order at low load only, hence several loads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
 _TCP_DEGREE = 3
-"""RFC 4737 §5.4: a TCP sender takes a 3-reordered segment for lost (RFC 5681's duplicate ACK threshold)."""
+"""RFC 4737 §5.4: a TCP sender treats a 3-reordered segment as lost (RFC 5681's duplicate ACK threshold)."""
 
 
 def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -30,7 +30,7 @@ def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in setting.plan.frame_bytes:
         maximum = settings.maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         limited = False
-        # From the highest load down, so that the first trial finds what the tester can offer.
+        # From the highest load down, so that the first trial finds the highest load of the tester.
         for percent in sorted(settings.loads_percent, reverse=True):
             record = yield from _trial(setting, size, maximum, percent)
             while beyond_tester(record):
@@ -75,7 +75,7 @@ def _row(setting: Setting, record: TrialRecord, percent: float) -> Row:
             found = tracked.reordering
             figures |= _figures(found, tracked.reordered.count, tracked.forwarded_frames)
             if not setting.plan.mix:
-                # §4.4 adds up bytes; here of whole frames, which all have one size.
+                # §4.4 sums bytes; here those of whole frames, which all have the same size.
                 figures["byte_offset"] = _exact(float(found.byte_offset.max_frames * size), "byte")
             if found.late_time.count:
                 figures["late_time"] = _time(setting, found.late_time.max_ns, record)
@@ -121,7 +121,7 @@ def _exact(value: float, unit: str) -> Quantity:
 
 
 def _time(setting: Setting, value_ns: float, record: TrialRecord) -> Quantity:
-    """Between two frames at one receiver: the bias cancels."""
+    """A time between two frames at one receiver: the bias cancels."""
     correction = setting.bias.at(record.trial.frame_bytes, record.trial.frames_per_second)
     uncertainty = None if correction is None else 2 * 2**0.5 * correction.frame_ns
     return Quantity(value=value_ns, unit="ns", uncertainty=uncertainty)

@@ -1,4 +1,4 @@
-"""What RFC 8219's procedures have in common: the load, repetitions, and medians of them.
+"""Common parts of RFC 8219's procedures: the load, the repetitions, and their medians.
 
 RFC 8219 §7.2 and §7.3: "The test MUST be repeated at least 20 times with the reported value being the
 median of the recorded values"; the 1st and 99th percentiles of the repetitions stand beside it.
@@ -18,7 +18,7 @@ from keisoku.device.record.trial import Trial, TrialRecord
 
 
 def load(setting: Setting, size: int, rate_fps: float | None) -> Generator[Trial, TrialRecord, float]:
-    """Frames/s to measure at: as asked, or the throughput ("the determined throughput rate"); 0 if there is none."""
+    """Frames/s to measure at: as given, or the throughput ("the determined throughput rate"); 0 if there is none."""
     if rate_fps is not None:
         return rate_fps
     known = setting.earlier.get("throughput")
@@ -31,7 +31,7 @@ def load(setting: Setting, size: int, rate_fps: float | None) -> Generator[Trial
 def repeat(
     setting: Setting, purpose: str, size: int, fps: float, seconds: float, trials: int, **more: int
 ) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
-    """So many trials, each tried again while the tester itself spoils it; those that stayed spoiled are among them.
+    """So many trials, each repeated while the tester disturbs it; trials that remained disturbed are included.
 
     `more` are the trial's `tag` or `variation`.
     """
@@ -62,7 +62,7 @@ def latency(setting: Setting, value_ns: float, bound_ns: float, record: TrialRec
 
 
 def difference(setting: Setting, value_ns: float, bound_ns: float, record: TrialRecord) -> Quantity:
-    """A difference of two frames' latencies: the bias cancels, two frames' spreads do not."""
+    """A difference of two frames' latencies: the bias cancels, the scatter of two single frames does not."""
     correction = setting.bias.at(record.trial.frame_bytes, record.trial.frames_per_second)
     if correction is None:
         return Quantity(value=value_ns, unit="ns")

@@ -1,7 +1,7 @@
 """RFC 2544 §26.6 as RFC 6201 updates it: how long a device forwards nothing when it is reset.
 
-The reset is the engine's to trigger in the middle of a trial, or the operator's; the outage is found in what was
-lost, by both methods of RFC 6201 §1.3. It resets nothing itself.
+The engine or the operator resets the device during a trial; the outage is found from the lost frames, by both methods
+of RFC 6201 §1.3. This file resets nothing itself.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from keisoku.run.result import Result, Row
 
 @dataclass(frozen=True)
 class _Outage:
-    """Of one trial; `stamps_ns` is None if the device did not come back, and both are 0 if nothing was lost."""
+    """Outage in one trial; `stamps_ns` is None if the device did not come back, and both are 0 if nothing was lost."""
 
     lost_frames: int
     by_loss_ns: float
     stamps_ns: float | None
     uncertainty_ns: float
     early: bool
-    """Frames were lost in the time in which the device has to be stable."""
+    """True if frames were lost in the time in which the device must be stable."""
     record: TrialRecord
 
 
@@ -53,7 +53,7 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     plan = setting.plan
     remarks = [
         "By loss: lost frames / offered rate. By time stamps: from the last frame before the outage to the first one"
-        " after it, as they were sent (RFC 6201 §1.3). Of a power interruption its 15 s are not removed (§4.3.1)."
+        " after it, as they were sent (RFC 6201 §1.3). The 15 s of a power interruption are not subtracted (§4.3.1)."
     ]
     remarks.append("The device was reset by hand." if by_hand else "The device was reset by the engine.")
     return Result(
@@ -91,12 +91,12 @@ def _outage(setting: Setting, record: TrialRecord) -> _Outage:
     by_loss_ns = lost / rate * NS_PER_S
     if not gaps:
         return _Outage(lost, by_loss_ns, 0.0, NS_PER_S / rate, early, record)
-    # Frames lost besides, one here and one there, are no outage: the longest gap is.
+    # The longest gap is the outage; single frames lost at other times are not.
     longest = max(gaps, key=lambda gap: _span_ns(gap, sent.last_sent_ns))
     if longest.before_ns is None:
         return _Outage(lost, by_loss_ns, None, 0.0, early, record)
-    # Stamps are those of sending. That the first frame may have been under way for longer or for shorter than
-    # the last one before, at most by the spread of all latencies, is the uncertainty.
+    # These are transmit timestamps. The latencies of the two frames may differ, at most by the range of all
+    # latencies, which is the uncertainty.
     latency = tracked.latency
     spread_ns = latency.max_ns - latency.min_ns if latency else 0.0
     return _Outage(lost, by_loss_ns, _span_ns(longest, sent.last_sent_ns), spread_ns + NS_PER_S / rate, early, record)
@@ -114,14 +114,14 @@ def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
     remarks = []
     if len(back) < len(found):
         remarks.append(
-            f"{len(found) - len(back)} of {len(found)} times the device was not back at the end of the trial"
+            f"in {len(found) - len(back)} of {len(found)} trials the device did not forward again before the end"
         )
     if any(one.early for one in found):
-        remarks.append(f"frames were lost in the first {settings.stable_s:g} s, when the device has to be stable")
+        remarks.append(f"frames were lost in the first {settings.stable_s:g} s, when the device must be stable")
     if all(one.lost_frames == 0 for one in found):
         remarks.append("no loss")  # RFC 6201 §3: "In this case, only 'no loss' is reported."
     if len(found) < settings.repetitions:
-        remarks.append(f"the tester spoiled {settings.repetitions - len(found)} of {settings.repetitions} trials")
+        remarks.append(f"the tester disturbed {settings.repetitions - len(found)} of {settings.repetitions} trials")
     offered = sum(one.record.offered_fps for one in found) / len(found)
     figures = {
         "offered": Quantity(value=offered, unit="frames/s"),
@@ -136,6 +136,6 @@ def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
 
 
 def _mean(values: list[float], unit: str, each: float) -> Quantity:
-    """The mean, with what the trials differ and what each of them is uncertain by."""
+    """The mean, with the scatter of the trials and the uncertainty of each of them."""
     spread = 2 * statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
     return Quantity(value=sum(values) / len(values), unit=unit, uncertainty=spread + each)

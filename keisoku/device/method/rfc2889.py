@@ -1,7 +1,4 @@
-"""What the procedures of RFC 2889 have in common: loads that the tester can offer, forwarding rate, deviations.
-
-Proposes trials that it is given; it never judges a device.
-"""
+"""Common parts of RFC 2889's procedures: loads that the tester can offer, forwarding rate, deviations."""
 
 from __future__ import annotations
 
@@ -21,13 +18,13 @@ TRIAL_S = 30.0
 STARTS = 0.01
 """RFC 2889 §5.1.3: "All ports SHOULD start transmitting their frames within 1% of the trial duration"."""
 _ATTEMPTS = 12
-"""Each lowers what a tester is asked for; more would mean that it offers nothing."""
+"""Limit of attempts: each lowers the load; after so many the tester can offer nothing."""
 
 Carried = Generator[Trial, TrialRecord, TrialRecord]
 
 
 def attempt(trial: Trial) -> Carried:
-    """The record of a trial, repeated while the tester spoils it."""
+    """The record of a trial, repeated while the tester disturbs it."""
     for _ in range(RETRIES):
         record = yield trial
         if record.valid or beyond_tester(record):
@@ -38,9 +35,9 @@ def attempt(trial: Trial) -> Carried:
 def at_most(
     setting: Setting, size: int, maximum_fps: float | None, make: Callable[[float], Trial]
 ) -> Generator[Trial, TrialRecord, tuple[float, TrialRecord]]:
-    """The maximum load of a port, or the most that the tester can offer of it, and the trial at it.
+    """The maximum load of a port, or the highest that the tester can offer below it, and the trial at this load.
 
-    `maximum_fps` stands for the link's maximum if it is given.
+    `maximum_fps` replaces the link's maximum if it is given.
     """
     fps = maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     for _ in range(_ATTEMPTS):
@@ -52,7 +49,7 @@ def at_most(
 
 
 def lowered(setting: Setting, size: int, maximum_fps: float | None, fps: float) -> list[str]:
-    """Says so if the maximum load is the tester's, not the link's or the user's."""
+    """Remarks that the maximum load is the tester's, where it is not the link's or the user's."""
     if fps == (maximum_fps or setting.line_fps(size)):
         return []
     return [f"{size} byte: 100 % is the most the tester could offer, {fps:,.0f} frames/s a port"]
@@ -68,7 +65,7 @@ class Boundary:
 
 
 Probe = Callable[[float], Generator[Trial, TrialRecord, bool | None]]
-"""Whether a value passes; None if the tester spoiled every trial."""
+"""Whether a value passes; None if the tester disturbed every trial."""
 
 
 def highest(probe: Probe, ceiling: float, resolution: float) -> Generator[Trial, TrialRecord, Boundary]:
@@ -110,12 +107,12 @@ def forwarding_rate(record: TrialRecord, ports: Collection[int] | None = None) -
 
 
 def flooded(record: TrialRecord) -> int:
-    """Frames that arrived at ports that they were not meant for."""
+    """Frames that arrived at ports other than their destinations."""
     return sum(receiver.misdirected_frames for receiver in record.facts.receivers)
 
 
 def late_starts(record: TrialRecord) -> list[str]:
-    """Says so if the ports did not begin together."""
+    """Remarks that the ports did not begin at the same time."""
     starts = [one.sent.first_sent_ns for one in record.facts.transmitters]
     apart = max(starts) - min(starts)
     if apart <= STARTS * record.trial.duration_ns:
@@ -124,7 +121,7 @@ def late_starts(record: TrialRecord) -> list[str]:
 
 
 def deviations(plan: Plan, simulated: bool, clause: str, trial_s: float | None, sizes: bool = True) -> list[str]:
-    """Where a plan differs from what all procedures want; `sizes`: they want all sizes."""
+    """Deviations of a plan that all procedures share; with `sizes`, all frame sizes are required."""
     found = []
     missing = [str(size) for size in RFC2544_SIZES if size not in plan.frame_bytes]
     if sizes and missing:
@@ -137,7 +134,7 @@ def deviations(plan: Plan, simulated: bool, clause: str, trial_s: float | None, 
 
 
 def percent(part: int, whole: int) -> Quantity:
-    """Of counts, which are exact."""
+    """A loss ratio of counts, which are exact."""
     return Quantity(value=100 * part / whole if whole else 0.0, unit="%", uncertainty=0.0)
 
 

@@ -1,6 +1,6 @@
 """Where a plan differs from RFC 8219 and, for IPv6 test frames, from RFC 5180: clause first, then what was done.
 
-Compares settings only; a method adds what it learns while running.
+Compares settings only; a method adds deviations that it finds while running.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def delay(
 
 
 def rfc5180(plan: Plan) -> list[str]:
-    """Of IPv6 test frames; none if the frames are not IPv6."""
+    """Deviations of IPv6 test frames; none if the frames are not IPv6."""
     if plan.ip_version != "ipv6":
         return []
     found = []

@@ -1,6 +1,6 @@
-"""What the procedures of RFC 8239 share: which ports there are, what 100 % of one is, what was deviated from.
+"""Common parts of RFC 8239's procedures: the ports, the rate of 100 % at a port, deviations.
 
-Proposes a trial only to learn what the tester can offer. Never decides about the DUT.
+It proposes a trial only to find what the tester can offer, never to judge the DUT.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from keisoku.device.record.trial import NS_PER_S, Constant, Flow, Transmitter, T
 from keisoku.errors import PlanError
 
 _PROBE_S = 0.2
-"""How long the tester shows what it can offer: its best rate does not depend on more."""
+"""Length of the trial that finds the tester's highest rate, which does not depend on a longer time."""
 _INTERVALS = 20
 
 
 @dataclass(frozen=True)
 class FullRate:
-    """What 100 % of a port is, in frames/s, and where that comes from."""
+    """The rate of 100 % at a port in frames/s, and its source."""
 
     fps: float
     source: str
@@ -29,14 +29,15 @@ class FullRate:
 
 
 def ports(setting: Setting, least: int, procedure: str) -> int:
-    """Number of the plan's ports. Raises PlanError if they are too few, or if frames would not follow the procedure."""
+    """Number of the plan's ports. Raises PlanError if there are too few, or if the plan's frames do not fit the
+    procedure."""
     count = len(setting.plan.port_fields())
     if count < least:
         raise PlanError("ports", f"{procedure} needs {least} ports, not {count}", "list them all: --ports 1,2,3,4")
     if any(content.frame_bytes for content in setting.plan.contents()):
         raise PlanError("frame_bytes", f"{procedure} is for frames of one size", "give sizes in place of a mix")
     if any(content.pacing != Constant() for content in setting.plan.contents()):
-        raise PlanError("pacing", f"{procedure} paces its frames itself", "leave it out")
+        raise PlanError("pacing", f"{procedure} sets the times of its frames itself", "leave it out")
     return count
 
 
@@ -46,16 +47,16 @@ def outputs(count: int, which: str) -> list[int]:
 
 
 def named(port_indices: Sequence[int]) -> str:
-    """Ports for people, from 1."""
+    """Ports as the user counts them, from 1."""
     return ", ".join(str(port + 1) for port in port_indices)
 
 
 def flows_trial(
     setting: Setting, purpose: str, frame_bytes: int, full: FullRate, seconds: float, flows: Sequence[Flow]
 ) -> Trial:
-    """A trial of flows whose shares are of the full rate.
+    """A trial of flows with shares of the full rate.
 
-    Its series has twenty intervals, none shorter than a ms: what waits in the DUT comes out long after a short burst.
+    Its series has twenty intervals of at least 1 ms, because a queue in the DUT drains long after a short burst.
     """
     interval_ns = min(NS_PER_S, max(1_000_000, round(seconds * NS_PER_S / _INTERVALS)))
     trial = setting.trial(purpose, frame_bytes, full.fps, seconds, interval_ns=interval_ns)
@@ -67,7 +68,7 @@ def full_rate(
 ) -> Generator[Trial, TrialRecord, FullRate]:
     """100 % of a port: as given, or of the link; on a link without a rate the most that the tester can offer.
 
-    The tester shows it with these very flows, because ports share its CPUs.
+    The tester's highest rate is found with these flows, because ports share its CPUs.
     """
     line = setting.line_fps(frame_bytes)
     if maximum_fps is not None:
@@ -76,18 +77,18 @@ def full_rate(
         return FullRate(line, "link")
     beyond = FullRate(CEILING_WITHOUT_LINK_FPS, "tester")
     record = yield flows_trial(setting, f"maximum {frame_bytes} byte", frame_bytes, beyond, _PROBE_S, flows)
-    # What a port offers against what it was asked for tells its full rate; the slowest port is everybody's.
+    # The ratio of offered to intended load gives a port's full rate; the slowest port sets that of all.
     shares = [sender.sent.offered_frames / record.trial.frames_of(sender.port) for sender in senders(record)]
     return FullRate(TESTER_MARGIN * CEILING_WITHOUT_LINK_FPS * min(shares), "tester")
 
 
 def senders(record: TrialRecord) -> list[Transmitter]:
-    """The ports that had something to send: an engine may also report those that had nothing."""
+    """The ports that had frames to send: an engine may also report ports without any."""
     return [sender for sender in record.facts.transmitters if record.trial.frames_of(sender.port)]
 
 
 def reliably(trial: Trial) -> Generator[Trial, TrialRecord, TrialRecord]:
-    """The trial's record, after as many tries as it takes and is allowed to be valid."""
+    """The trial's record, repeated until it is valid or the allowed number of attempts is reached."""
     for _ in range(RETRIES):
         record = yield trial
         if record.valid:
@@ -96,7 +97,7 @@ def reliably(trial: Trial) -> Generator[Trial, TrialRecord, TrialRecord]:
 
 
 def deviations(setting: Setting, full: Sequence[FullRate], all_sizes: bool = False) -> list[str]:
-    """What every procedure of RFC 8239 must say of itself."""
+    """Deviations that all procedures of RFC 8239 share."""
     found = []
     missing = [str(size) for size in RFC8239_SIZES if size not in setting.plan.frame_bytes]
     if all_sizes and missing:
@@ -106,11 +107,11 @@ def deviations(setting: Setting, full: Sequence[FullRate], all_sizes: bool = Fal
     if any(rate.source == "tester" for rate in full):
         found.append(
             "RFC 8239 §2.2: the link has no rate: 100 % is the most that the tester could offer on all ports at once;"
-            " what holds frames then is a port's receive queue or the host's queue for a CPU, not a port's buffer"
+            " the frames' buffer is then a port's receive queue or the host's queue for a CPU, not that of a port"
         )
     count = len(setting.plan.port_fields())
-    found.append(f"RFC 8239 §2.3, §3.2, §4.2: the {count} ports given were taken for all ports of the DUT")
-    found.append("RFC 8239 §3.3 to §6.3: of repetitions the mean and a variation are reported, not each of them")
+    found.append(f"RFC 8239 §2.3, §3.2, §4.2: the {count} ports given were treated as all ports of the DUT")
+    found.append("RFC 8239 §3.3 to §6.3: the mean and a variation of the repetitions are reported, not each repetition")
     if not setting.plan.phases.learning:
         found.append("RFC 2544 §23 b: no learning frames were sent, the DUT may have flooded")
     if setting.capabilities.simulated:

@@ -1,7 +1,7 @@
 """Binary search for the highest load at which a DUT forwards every frame (RFC 2544 §26.1).
 
-A trial in which the tester could not offer the load says nothing about the DUT: it lowers the
-ceiling instead, and the outcome says that the tester set the limit. Never looks at latency.
+A trial in which the tester could not offer the load says nothing about the DUT: it lowers the ceiling instead, and
+the outcome states that the tester set the limit. Latency is not used.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.record.validity import TOLERANCE
 
 RETRIES = 2
-"""How often a load is tried while the tester itself spoils the trial."""
+"""How often a load is tried while the tester itself disturbs the trial."""
 CEILING_WITHOUT_LINK_FPS = 100e6
-"""Where the search starts on a port with no known speed; the tester then finds its own ceiling."""
+"""Where the search starts on a port with no known speed; the tester then finds its own highest rate."""
 SPOILED_LOADS = 10
-"""A search is given up when the tester spoiled the trials at so many loads in a row, each lower than the one before:
-a busy machine would else be searched down to nothing."""
+"""A search ends without a result when the tester disturbed the trials at so many loads in a row, each lower than the
+one before: on a busy host it would otherwise go down to zero."""
 TESTER_MARGIN = 0.97
-"""Share of what the tester just managed that it can be asked for again without falling short."""
+"""Share of the load that the tester has just offered which it can offer again reliably."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Found:
     above_fps: float
     limited_by_tester: bool
     record: TrialRecord | None
-    """The full-length trial that decided; None if not even the least load passed."""
+    """The full-length trial that decided; None if even the lowest load did not pass."""
     given_up: str = ""
-    """Why the search ended before its resolution was reached; empty if it did not."""
+    """Why the search ended before it reached its resolution; empty if it reached it."""
 
     @property
     def fps(self) -> float:
@@ -51,7 +51,8 @@ class Found:
 def search(
     setting: Setting, frame_bytes: int, ceiling_percent: float | None = None
 ) -> Generator[Trial, TrialRecord, Found]:
-    """Searches with trials of `search_s`; where that is short, again around what was found with `trial_s`.
+    """Searches with trials of `search_s`; if these are shorter than `trial_s`, searches again around the result with
+    those.
 
     RFC 2544 §24: "the duration of the test portion of each trial SHOULD be 60 seconds", a search may use
     shorter ones if the final determination does not. Nor does a trial that lost a frame need its full length.
@@ -70,14 +71,15 @@ def search(
 
 
 def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum_fps: float | None) -> float:
-    """The highest load to try. Without a link's speed the tester finds its own ceiling, and clocks do not matter."""
+    """The highest load to try. Without a link's speed the tester finds its own highest rate, and clocks do not
+    matter."""
     line = setting.line_fps(frame_bytes)
     ceiling = CEILING_WITHOUT_LINK_FPS if line is None else line * percent / 100
     return min(ceiling, maximum_fps or ceiling)
 
 
 def throughput_of(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, float]:
-    """The throughput of a size in frames/s as an earlier method of the run found it, or as it is found now."""
+    """The throughput of a size in frames/s: that of an earlier method of the run, or else of a search now."""
     result = setting.earlier.get("throughput")
     rows = [row for row in result.rows if row.frame_bytes == frame_bytes] if result else []
     if rows:
@@ -88,7 +90,7 @@ def throughput_of(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialR
 def maximum_rate(
     setting: Setting, frame_bytes: int, seconds: float
 ) -> Generator[Trial, TrialRecord, tuple[float, bool]]:
-    """The highest rate that can be sent, in frames/s, and whether the tester bounds it rather than the link."""
+    """The highest rate that can be sent, in frames/s, and whether the tester limits it rather than the link."""
     line = setting.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS
     record = yield setting.trial(f"maximum {frame_bytes} byte", frame_bytes, line, seconds)
     if record.offered_share >= 1 - TOLERANCE:
@@ -97,12 +99,12 @@ def maximum_rate(
 
 
 def beyond_tester(record: TrialRecord) -> bool:
-    """True if clearly fewer frames were offered than asked for: no repetition will change that."""
+    """True if clearly fewer frames were offered than intended: no repetition will change that."""
     return record.offered_share < 0.9
 
 
 class _Bracket:
-    """The highest load that passed and the lowest that did not, drawn together trial by trial."""
+    """The highest load that passed and the lowest that did not, narrowed trial by trial."""
 
     def __init__(self, setting: Setting, frame_bytes: int, ceiling_fps: float) -> None:
         self.setting, self.frame_bytes = setting, frame_bytes
@@ -116,22 +118,22 @@ class _Bracket:
     def narrow(
         self, purpose: str, seconds: float, first_fps: float, fall: float
     ) -> Generator[Trial, TrialRecord, None]:
-        """Halves the bracket until it is as narrow as the plan wants.
+        """Halves the bracket until it is as narrow as the plan asks.
 
-        Until a first load has passed it steps down by `fall` of the load, twice as much each time.
+        Until a first load has passed it goes down by the share `fall` of the load, doubled each time.
         """
         resolution = self.setting.plan.of(ThroughputSettings).resolution_percent / 100
         fps = first_fps
         while not self.given_up and self.low_fps < self.high_fps * (1 - resolution) and self.high_fps > self.least_fps:
             if self.spoiled == SPOILED_LOADS:
                 self.given_up = (
-                    f"given up at {fps:,.0f} frames/s: the tester itself spoiled the trials at {SPOILED_LOADS} loads"
+                    f"given up at {fps:,.0f} frames/s: the tester itself disturbed the trials at {SPOILED_LOADS} loads"
                     f" in a row, the last because {self.reason}"
                 )
                 return
             managed = yield from self._try(purpose, seconds, fps)
             if managed < 1:
-                fps = self.high_fps  # the tester's ceiling, not tried yet
+                fps = self.high_fps  # the tester's highest rate, not tried yet
             elif self.passed is not None:
                 fps = (self.low_fps + self.high_fps) / 2
             else:
@@ -139,7 +141,7 @@ class _Bracket:
                 fall = min(2 * fall, 0.5)
 
     def _try(self, purpose: str, seconds: float, fps: float) -> Generator[Trial, TrialRecord, float]:
-        """One trial, repeated if the tester spoiled it; the share of the load that the tester managed to offer."""
+        """One trial, repeated if the tester disturbed it; returns the share of the load that the tester offered."""
         for _ in range(RETRIES):
             record = yield self.setting.trial(
                 f"{purpose} {self.frame_bytes} byte", self.frame_bytes, fps, seconds, stop_after_lost=self.stop

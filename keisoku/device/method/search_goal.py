@@ -1,4 +1,4 @@
-"""What a controller of a search is asked and asks: goals, questions, answers, bounds. Values; no trials, no devices."""
+"""Interface of a search controller: goals, questions, answers, bounds. Values only; no trials, no devices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Goal:
     loss_ratio: float
     preset: Preset
     width: float
-    """Relative to the upper bound."""
+    """Largest distance of the bounds, relative to the upper one."""
 
     @property
     def one_bad_trial_decides(self) -> bool:
@@ -30,23 +30,23 @@ class Question:
     seconds: float
     fps: float
     for_rate: bool
-    """Its loss ratio is used as a hint where to go on: it must be that of a whole trial."""
+    """True if its loss ratio is used to choose the next load: it must be that of a whole trial."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of it. Frames that were not sent are none of the device's."""
+    """The outcome of the trial. Frames that were not sent do not count as lost."""
 
     seconds: float
     """Intended duration: that of the question or more."""
     spent_s: float
-    """How long the load lasted: less if it was ended."""
+    """How long the load lasted: less if it was ended early."""
     frames: int
     lost_frames: int
 
     @property
     def loss_ratio(self) -> float:
-        """Of a load that was ended: at least this."""
+        """Lost frames; a lower bound if the load was ended early."""
         return self.lost_frames / self.frames
 
 

@@ -1,4 +1,4 @@
-"""What every method is given: the plan, what the engine can do, the tester's bias, earlier results."""
+"""Input of every method: the plan, the engine's capabilities, the tester's bias, earlier results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Setting:
     def line_fps(self, frame_bytes: int) -> float | None:
         """Theoretical maximum of the link in frames/s; None if the link has no known speed.
 
-        Of test frames: where 1 % are broadcast frames, they are "in place of" test frames (RFC 2544 §11).
+        It counts test frames only: broadcast frames (1 %) are sent "in place of" test frames (RFC 2544 §11).
         """
         speed = self.capabilities.link_bits_per_second
         if speed is None:

@@ -1,4 +1,4 @@
-"""What became of the frames of a stream, as figures: counts, loss, latency. Pure."""
+"""Figures of one stream: counts, loss, latency."""
 
 from __future__ import annotations
 

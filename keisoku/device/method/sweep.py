@@ -1,6 +1,7 @@
-"""E1's size sweep: each size at the smallest gap, one latency value a second, a least-squares line.
+"""Frame size sweep of the published switch measurements (E1): each size at the smallest gap, one latency value a
+second.
 
-Where sizes begin to be dropped, the largest that passes is then found exactly by bisection.
+A least-squares line is fitted. Where larger sizes are dropped, the largest that passes is found by bisection.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         some, none = _parted(records, _arrives)
         if some > largest and none is not None:
             some = yield from _bisect(setting, some, none, records, _arrives)
-            remarks.append(f"largest frame of which any was forwarded: {some} byte")
+            remarks.append(f"largest frame size of which a part was forwarded: {some} byte")
     elif passing:
         remarks.append(f"largest frame tried, {max(passing)} byte, was forwarded without loss: the limit lies above")
     else:
@@ -85,7 +86,7 @@ def _bisect(
 
 
 def _parted(records: dict[int, TrialRecord], passes: Callable[[TrialRecord], bool]) -> tuple[int, int | None]:
-    """The largest size that passes, and the smallest above it, none of which do."""
+    """The largest size that passes, and the smallest size above it of which no frame passes."""
     passing = max((size for size, record in records.items() if passes(record)), default=0)
     return passing, min((size for size in records if size > passing), default=None)
 
@@ -114,7 +115,7 @@ def _line(setting: Setting, records: dict[int, TrialRecord]) -> Line | None:
 def _row(setting: Setting, record: TrialRecord) -> Row:
     trial, tracked = record.trial, record.facts.tracked
     line = setting.line_fps(trial.frame_bytes)
-    # E1: shortfall of received frames against the theoretical maximum; below it, against what was offered.
+    # Shortfall of received frames against the theoretical maximum; below that load, against the offered frames.
     at_line = line is not None and trial.frames_per_second >= line
     expected = record.intended_frames if at_line else record.facts.sent.offered_frames
     figures = {

@@ -50,7 +50,7 @@ def _row(setting: Setting, found: Found) -> Row:
         figures["line_share"] = Quantity(value=100 * found.fps / line, unit="%", uncertainty=100 * width / line)
     remark = "limited by the tester" if found.limited_by_tester else ""
     if found.given_up:
-        remark = "given up: the tester fell short"
+        remark = "given up: the tester could not offer the load"
     elif found.fps == 0:
         remark = "no load passed without loss"
     return Row(

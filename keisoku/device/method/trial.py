@@ -1,4 +1,4 @@
-"""Single trials: one load at each size, once, and what became of every frame. Searches nothing, repeats nothing."""
+"""Single trials: one load at each size, once, with the outcome of every frame. No search, no repetition."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from keisoku.errors import PlanError
 from keisoku.run.result import Result, Row
 
 _CEILING = 0.9998
-"""Of the link's maximum: clocks differ by up to 100 ppm each way (RFC 8239 §2)."""
+"""Share of the link's maximum: clocks differ by up to ±100 ppm (RFC 8239 §2)."""
 
 
 def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size, and where several streams were sent one more for each of them.
 
     'offered' (frames/s), counts of frames 'forwarded', 'lost', 'reordered', 'duplicated' and 'corrupt', 'loss' (%),
-    and latency of every frame in ns as of `latency`. Only the row of all streams names the trial. A trial that the
-    tester spoilt has no figures, but says why.
+    and latency of every frame in ns, as in `latency`. Only the row of all streams names the trial. A trial that the
+    tester disturbed has no figures, but a remark with the reason.
     """
     settings = setting.plan.of(TrialSettings)
     rows = []

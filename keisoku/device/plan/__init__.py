@@ -1,1 +1,1 @@
-"""What the user wants, parsed and checked before the first frame leaves. Touches no port."""
+"""The user's plan, parsed and checked before the first frame is sent. Accesses no port."""

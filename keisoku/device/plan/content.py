@@ -1,4 +1,4 @@
-"""What a stream consists of: headers, sizes, fields that vary, pacing. Typed; checked when frames are built."""
+"""The content of a stream: headers, sizes, fields that vary, pacing. Checked when frames are built."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _PACINGS = "write constant, bursts:64, bursts:64@1us, poisson or gaps:FILE"
 
 
 class Content(Settings):
-    """One entry of a plan's streams; the plan's own keys of the same names make the only one if there is none."""
+    """One entry of a plan's streams; without entries, the plan's own keys of the same names form the only one."""
 
     headers: str = "ipv4"
     """A short name, or a stack in Scapy's notation."""
     frame_bytes: tuple[int, ...] | None = None
-    """Sizes in turn (a mix), FCS included; None: those of the trials."""
+    """Sizes of consecutive frames (a mix), with FCS; None: those of the trials."""
     modify: tuple[str, ...] = ()
     """Fields that vary from frame to frame, such as 'UDP.sport=random(1024-65535)'."""
     pacing: Pacing = Constant()
     weight: float = Field(1.0, gt=0)
     """Share of its port's frames, relative to the port's other entries."""
     streams: int = Field(1, ge=1, le=4096)
-    """Streams on each route that share the entry's frames evenly and differ by their source port."""
+    """Number of streams on each route, which share the entry's frames evenly and differ by their source port."""
 
     @field_validator("frame_bytes", mode="before")
     @classmethod
@@ -57,7 +57,7 @@ class Content(Settings):
 
 
 def pacing(field: str, text: str) -> Pacing:
-    """How frames follow each other. A file of gaps has one number of ns on each line.
+    """The times between frames. A file of gaps has one number of ns on each line.
 
     Raises PlanError naming `field`.
     """

@@ -1,4 +1,4 @@
-"""The settings of the methods that look at latency over time: E1's buffer behaviour and E3's clock mismatch."""
+"""The settings of the methods for latency over time: buffer behaviour and clock mismatch."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from keisoku.run.settings import Settings
 
 
 class BufferOverTimeSettings(Settings):
-    """E1: one long trial of each size at the smallest gap, one latency sample a second."""
+    """One long trial of each size at the smallest gap, one latency sample a second (published switch measurements,
+    E1)."""
 
     trial_s: float = Field(100.0, gt=0)
     sample_s: float = Field(1.0, gt=0)
-    """Width of a sample: what is shorter is averaged away."""
+    """Length of one sample; shorter changes are averaged."""
     rate_fps: float | None = Field(None, gt=0)
-    """Load for every size; the smallest gap (100 % of the link) if not given."""
+    """Load at every size (default: the smallest gap, 100 % of the link)."""
 
 
 class ClockMismatchSettings(Settings):
-    """E3: every frame stamped at the throughput rate, and again where the drift has vanished."""
+    """Latency of every frame at the throughput rate, and at a lower rate without drift (published measurements, E3)."""
 
     trial_s: float = Field(60.0, gt=0)
     repetitions: int = Field(3, ge=1)
-    """Repetitions at each rate, averaged."""
+    """Number of trials at each rate, whose results are averaged."""
     rate_fps: float | None = Field(None, gt=0)
-    """The first rate; the throughput of each size if not given."""
+    """The first rate (default: the measured throughput of each size)."""
     lowered_percent: float | None = Field(None, gt=0, lt=100)
-    """The second rate as a share of the first (99.4 in E3); just below what drifts if not given."""
+    """The second rate as a share of the first, such as 99.4 (default: just below the rate at which latency drifts)."""

@@ -1,6 +1,6 @@
-"""Settings of the search by MLRsearch: goals as draft-ietf-bmwg-mlrsearch has them, and where each preset comes from.
+"""Settings of the search by MLRsearch: goals as in draft-ietf-bmwg-mlrsearch, and the source of each preset.
 
-Holds values; what a goal means is a controller's (`keisoku/device/method/search_goal.py`).
+The meaning of a goal is defined in `keisoku/device/method/search_goal.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Percent = Annotated[float, Field(ge=0, lt=100)]
 
 
 class Preset(NamedTuple):
-    """What all goals of a search have in common but their loss ratio."""
+    """Values that all goals of a search share; only their loss ratios differ."""
 
     initial_s: float
     trial_s: float
@@ -36,32 +36,33 @@ class MlrSettings(Settings):
     """NDR and PDR by MLRsearch (draft-ietf-bmwg-mlrsearch)."""
 
     goals: Literal["rfc2544", "tst009", "csit"] = "rfc2544"
-    """Which trials a bound needs: rfc2544 (what holds if none is named), tst009 or csit."""
+    """Preset of the conditions for a load to be a bound: rfc2544, tst009 or csit."""
     loss_percent: tuple[Percent, ...] = Field((0.0, 0.5), min_length=1)
-    """Loss ratio of each goal: 0 is NDR, others are PDR."""
+    """Loss ratio of each goal: 0 gives NDR, others give PDR."""
     trial_s: float | None = Field(None, gt=0)
-    """Final trial duration, in place of the preset's."""
+    """Final trial duration (default: the preset's)."""
     sum_s: float | None = Field(None, gt=0)
-    """Sum of durations that classifies a load, in place of the preset's."""
+    """Sum of trial durations that classifies a load (default: the preset's)."""
     exceed_percent: Percent | None = None
-    """Share of that sum that may exceed the loss, in place of the preset's."""
+    """Share of that sum in which trials may exceed the loss ratio (default: the preset's)."""
     initial_s: float | None = Field(None, gt=0)
-    """Shortest trials of the search (default 1 s, or the final duration if that is shorter)."""
+    """Length of the first, shortest trials (default: 1 s, or the final duration if that is shorter)."""
     width_percent: float = Field(0.5, gt=0, lt=100)
-    """How close the bounds must be, relative to the upper one."""
+    """The search ends when the distance of the bounds, relative to the upper one, is at most this."""
     controller: Literal["mlrsearch", "descent"] = "mlrsearch"
-    """Who chooses loads: the package MLRsearch, or for loss goals of 0 without exceeding ours, which is quicker."""
+    """What chooses the loads: mlrsearch (the package MLRsearch), or descent, which is faster but only for
+    a loss ratio of 0 that no trial may exceed."""
     maximum_fps: float | None = Field(None, gt=0)
-    """Search below this load even if the link could carry more."""
+    """Highest load of the search (default: that of the link or the tester)."""
     minimum_fps: float | None = Field(None, gt=0)
-    """Least load tried (default a ten-thousandth of the highest)."""
+    """Lowest load tried (default: 1/10000 of the highest)."""
     ceiling_percent: float = Field(99.98, gt=0, le=100)
-    """Highest load, of the maximum of the link (clocks differ by up to 100 ppm each way)."""
+    """Highest load as a share of the link's maximum; below 100 % because clocks may differ by ±100 ppm."""
     stop_at_loss: bool = True
-    """End a trial when more frames are lost than its goal allows, where one such trial decides."""
+    """End a trial as soon as it has lost more frames than its goal allows, where one such trial decides."""
 
     def preset(self) -> Preset:
-        """The goals' common part with what is given in its place."""
+        """The named preset, with the values that are given in its place."""
         base = PRESETS[self.goals]
         trial_s = self.trial_s or base.trial_s
         default_sum_s = base.sum_s * trial_s / base.trial_s

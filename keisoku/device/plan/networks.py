@@ -1,4 +1,4 @@
-"""Frames to destination networks at random: RFC 2544 §12."""
+"""Frames to random destination networks: RFC 2544 §12."""
 
 from __future__ import annotations
 

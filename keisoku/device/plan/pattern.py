@@ -1,4 +1,4 @@
-"""Traffic patterns: which ports send to which (RFC 2544 §14 and §16, RFC 2889 §5). Pure."""
+"""Traffic patterns: which ports send to which (RFC 2544 §14 and §16, RFC 2889 §5)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pairs(pattern: Pattern, ports: int) -> list[tuple[int, int]]:
 
 
 def fits(pattern: Pattern, ports: int) -> bool:
-    """Whether a pattern can be had on so many ports."""
+    """Whether a pattern is possible with so many ports."""
     if pattern in ("pair", "bidirectional"):
         return ports == 2
     return ports >= 2 and (pattern != "pairs" or ports % 2 == 0)

@@ -1,6 +1,6 @@
 """The plan: everything that defines a run, typed, with units; written into the run directory.
 
-Parsing refuses what can be refused without touching a port, naming the field and the remedy.
+Parsing refuses what can be refused without access to a port, naming the field and the remedy.
 Whether an engine can carry it out is checked by `check` against the engine's capabilities.
 """
 
@@ -28,7 +28,7 @@ from keisoku.run.settings import RunSettings, Settings, parsed
 from keisoku.units import frame_sizes
 
 _OF_ONE_STREAM = {"headers", "modify", "pacing", "streams", "mix"}
-"""Keys that stand for a list of streams with one entry."""
+"""Keys that together are a list of streams with one entry."""
 
 
 _BEYOND_A_NIC = {
@@ -36,7 +36,7 @@ _BEYOND_A_NIC = {
     "undersize": "undersize frames",
     "crc": "frames with a wrong FCS",
     "dribble": "frames with dribble bits",
-    "alignment": "frames of no whole octets",
+    "alignment": "frames with an incomplete octet",
 }
 
 
@@ -65,48 +65,48 @@ class Plan(_OfProcedures):
     With 'fpga:sim#0' a simulated DUT is between the ports of the instrument's own RTL."""
     rx: str | None = None
     engine: Literal["xdp", "packet"] | None = None
-    """For `dut = "lab:…"`: how the lab's ports are driven; xdp if not given."""
+    """For `dut = "lab:…"`: the engine of the lab's ports; xdp if not given."""
     ports: tuple[str, ...] = ()
     """For patterns of more than two ports, in place of `tx` and `rx`: all of them."""
     pattern: Pattern | None = None
-    """Which ports send to which; a pair if not given. Some methods choose themselves."""
+    """Which ports send to which; a pair if not given. Some methods set their own pattern."""
     headers: str = "ipv4"
     """Header stack of all streams: ethernet, ipv4, ipv6, mpls, or one in Scapy's notation."""
     modify: tuple[str, ...] = ()
     """Fields of the headers that vary from frame to frame."""
     pacing: Pacing = Constant()
     streams: int = Field(1, ge=1, le=4096)
-    """Streams on the way from a port to another; they share its load and differ by their source port."""
+    """Number of streams on each way from port to port, which share its load and differ by their source port."""
     stream: tuple[Content, ...] = ()
     """Streams of different headers, sizes or shares; in place of the four keys above."""
     mix: tuple[int, ...] | None = None
     """Sizes of consecutive frames, in turn; `frame_bytes` is then their mean."""
     address: tuple[str, ...] = ()
-    """The tester's own IP address at each port, for which it answers itself; FIRST-LAST for many hosts."""
+    """The tester's own IP address at each port, for which the tester itself answers; FIRST-LAST for many hosts."""
     gateway: tuple[str, ...] = ()
     """IP address of a routing DUT at the first port, at the second and so on; its MAC address is resolved."""
     modifiers: tuple[Modifying, ...] = ()
     """Frames beside the test frames (RFC 2544 §11): broadcast, management, routing."""
     filters: int | None = Field(None, ge=0)
-    """Filters that the device has (RFC 2544 §11.4: 1 and 25); those of real devices are the operator's to set."""
+    """Number of filters in the device (RFC 2544 §11.4: 1 and 25); the operator sets those of a real device."""
     networks: int = Field(1, ge=1, le=256)
-    """Destination networks, at random (RFC 2544 §12: 1 and 256), all behind one receiving port."""
+    """Number of random destination networks (RFC 2544 §12: 1 and 256), all behind one receiving port."""
     frame_bytes: tuple[int, ...] = RFC2544_SIZES
     seed: int = Field(1, ge=0, lt=2**63)
     calibration: str = "auto"
-    """'auto' (the newest that fits), 'none', or a calibration file."""
+    """'auto' (the newest valid one), 'none', or a calibration file."""
     cable_tolerance_m: float = Field(0.0, ge=0)
-    """By how much all cables together may be longer or shorter than the calibration's."""
+    """By how much the total length of the cables may differ from that at the calibration."""
     frames: bool = False
     """Keep a row for each frame of each trial."""
     frames_every: int = Field(1, ge=1, lt=2**32)
-    """Of frames that arrive whole, keep a row for one in so many; those that are lost or corrupt have one each."""
+    """Keep a row for one in so many frames that arrive whole; lost and corrupt frames have one each."""
     stamps: Literal["best", "software", "hardware"] = "best"
-    """Who stamps what is received; 'best': the hardware where driver and engine can."""
+    """Source of receive timestamps; 'best': hardware where driver and engine offer it."""
     capture: Path | None = None
     """A pcapng file to be made of all frames at the tester's ports."""
     snap_bytes: int = Field(0, ge=0, le=65_535)
-    """How much of each frame the capture keeps; 0: all."""
+    """Bytes of each frame that the capture keeps; 0: all."""
     require: tuple[str, ...] = ()
     force: bool = False
     """Use a port even if it carries the default route."""
@@ -148,7 +148,7 @@ class Plan(_OfProcedures):
     def _coherent(self) -> Plan:
         own = next((method for method in self.methods if PROCEDURES[method].own_flows), None)
         if own and self.pattern is not None:
-            raise PlanError("pattern", f"{own} has one of its own", "leave it out; list the ports with --ports")
+            raise PlanError("pattern", f"{own} sets its own pattern", "leave it out; list the ports with --ports")
         for procedure in (PROCEDURES[method] for method in self.methods):
             ports, least = len(self.port_fields()), procedure.least_ports
             if ports < least or (procedure.ports_in_blocks and ports % least):
@@ -161,15 +161,17 @@ class Plan(_OfProcedures):
                 "dut", "no device under test is given", "give --dut lab:bridge, --dut sim:gs908e, or both --tx and --rx"
             )
         if self.ports and (self.tx is not None or self.rx is not None):
-            raise PlanError("ports", "all ports are given, and tx or rx as well", "give either")
+            raise PlanError("ports", "all ports are given, and also tx or rx", "give either")
         if not fits(self._pattern(), len(self.port_fields())):
             raise PlanError(
                 "pattern",
-                f"{self._pattern()} cannot be had on {len(self.port_fields())} ports",
-                "list the ports: pair and bidirectional have 2, pairs an even number, the others 2 or more",
+                f"{self._pattern()} is not possible with {len(self.port_fields())} ports",
+                "list the ports: pair and bidirectional need 2, pairs an even number, the others 2 or more",
             )
         if self.networks > 1 and len({receive for _, receive in self.pairs()}) > 1:
-            raise PlanError("networks", "several ports receive, and networks lie behind one", "use two ports, one way")
+            raise PlanError(
+                "networks", "several ports receive, but all networks are behind one port", "use two ports, one way"
+            )
         alone = _OF_ONE_STREAM & self.model_fields_set
         if self.stream and alone:
             raise PlanError(
@@ -177,20 +179,24 @@ class Plan(_OfProcedures):
             )
         simulated = self.dut is not None and self.dut.startswith("sim:")
         if simulated and self.filters is not None:
-            raise PlanError("filters", "a simulated device has none", "leave it out, or use lab:firewall?rules=25")
+            raise PlanError(
+                "filters", "a simulated device has no filters", "leave it out, or use lab:firewall?rules=25"
+            )
         if simulated and self.capture is not None:
             raise PlanError("capture", "a simulated device has no wire to capture", "leave it out, or use a lab")
         if simulated and self.stamps != "best":
-            raise PlanError("stamps", "a simulated device has exact ones", "leave it out")
+            raise PlanError("stamps", "a simulated device has exact timestamps", "leave it out")
         if self.frames_every > 1 and not self.frames:
-            raise PlanError("frames_every", "no row is kept of any frame", "add --frames, or leave it out")
+            raise PlanError("frames_every", "no rows of frames are kept", "add --frames, or leave it out")
         if self.frames_every > 1 and not all(port.startswith("fpga:") for _, port in self.port_fields()):
             raise PlanError("frames_every", "only the FPGA instrument keeps one row in so many", "leave it out")
         if self.capture is None and self.snap_bytes:
-            raise PlanError("snap_bytes", "nothing is captured", "name a file with --capture, or leave it out")
+            raise PlanError("snap_bytes", "there is no capture", "name a file with --capture, or leave it out")
         for field, given in (("address", self.address), ("gateway", self.gateway)):
             if self.dut is not None and given:
-                raise PlanError(field, "a device named by --dut needs none", "leave it out, or give --tx and --rx")
+                raise PlanError(
+                    field, "a device named by --dut needs no address", "leave it out, or give --tx and --rx"
+                )
         if self.dut is None and self.engine is not None:
             raise PlanError("engine", "ports name their own engine", "leave it out: write --tx xdp:eth1")
         for name, own_settings in (("delay", self.of(DelaySettings)), ("latency", self.of(LatencySettings))):
@@ -210,7 +216,7 @@ class Plan(_OfProcedures):
         return found
 
     def port_fields(self) -> list[tuple[str, str]]:
-        """Each port with the name of the field that gives it; a device's first two ports if none is given."""
+        """Each port with the name of the field that gives it; the first two ports of a device if none is given."""
         if self.ports:
             return [("ports", port) for port in self.ports]
         return [("tx", self.tx or "1"), ("rx", self.rx or "2")]
@@ -225,7 +231,7 @@ class Plan(_OfProcedures):
         return self.pattern or "pair"
 
     def contents(self) -> tuple[Content, ...]:
-        """What the streams on each way consist of."""
+        """The contents of the streams on each way."""
         found = self.stream or (
             Content(
                 headers=self.headers,
@@ -239,7 +245,7 @@ class Plan(_OfProcedures):
 
     @property
     def ip_version(self) -> str | None:
-        """Of the first streams' outermost IP header; None if they have none."""
+        """IP version of the first stream's outermost IP header; None if it has none."""
         return self.contents()[0].ip_version
 
     @property
@@ -275,12 +281,12 @@ class Plan(_OfProcedures):
             if capabilities.max_frame_bytes is not None and size > capabilities.max_frame_bytes:
                 raise PlanError(
                     "frame size",
-                    f"{size} byte is above what the port can send (its MTU)",
+                    f"{size} byte is larger than the port's MTU allows",
                     f"use at most {capabilities.max_frame_bytes} byte or raise the MTU",
                 )
 
     def plain(self) -> dict[str, Any]:
-        """As values of TOML, without what is not set; `parse` reads it back to an equal plan."""
+        """The plan as values of TOML, without fields that are not set; `parse` makes an equal plan of it."""
         return self.model_dump(mode="json", exclude_none=True, exclude=_OF_ONE_STREAM if self.stream else set())
 
 

@@ -1,4 +1,4 @@
-"""Settings of the map of a device's ports (E1, Table 4.3). Defaults are for a simulated or an idle real device."""
+"""Settings of the port map. The defaults suit a simulated device, or a real device without other traffic."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from keisoku.run.settings import Settings
 
 
 class PortMapSettings(Settings):
-    """E1: from every port to every other, one way at a time."""
+    """From every port to every other, one way at a time (published switch measurements, E1)."""
 
     trial_s: float = Field(1.0, gt=0)
     """Length of each trial, of one size from one port to another."""
     limit_trial_s: float = Field(0.1, gt=0)
-    """Length of the trials that look for the largest frame."""
+    """Length of the trials that search for the largest frame."""
     rate_fps: float | None = Field(None, gt=0)
-    """Load for every size the link carries it with; the smallest gap (100 % of the link) if not given."""
+    """Load at every size, as far as the link carries it (default: the smallest gap, 100 % of the link)."""
     limits: bool = True
-    """Look for the largest frame that passes at this load, by bisection."""
+    """Search for the largest frame that passes at this load, by bisection."""

@@ -46,11 +46,11 @@ class Procedure:
     """One method of `keisoku/device/method`."""
 
     name: str
-    """Of the method, of its settings in a plan, and of the command, which has '-' for '_'."""
+    """Name of the method, of its settings in a plan, and of the command, which has '-' for '_'."""
     title: str
     standard: str
     figure: str
-    """What a criterion means that names no figure."""
+    """The figure of a criterion that names none."""
     settings: type[Settings]
     summary: str
     """One sentence, for `keisoku --help`."""
@@ -58,18 +58,18 @@ class Procedure:
     duration: str = "trial_s"
     """The setting that the option --duration gives."""
     searches: bool = False
-    """It looks for the throughput first where it is given no rate: --duration is the length of those trials as well."""
+    """It searches for the throughput first where no rate is given: --duration is the length of those trials as well."""
     own_flows: bool = False
-    """It says itself which port sends to which: every port must be able to send to every other."""
+    """It sets itself which port sends to which: every port must be able to send to every other."""
     least_ports: int = 2
     ports_in_blocks: bool = False
-    """It needs `least_ports` or a multiple."""
+    """The number of ports must be `least_ports` or a multiple."""
     needs: tuple[Ability, ...] = ()
-    """What an engine must be able to do beside sending and receiving."""
+    """Abilities that an engine needs besides sending and receiving."""
     sizes: str | None = None
     """Frame sizes if none are given; RFC 2544's if absent."""
     simulated_sizes: str | None = None
-    """The same for a simulated device, which no MTU bounds."""
+    """Frame sizes for a simulated device, which has no MTU."""
     dut: str | None = None
     """The device if neither device nor ports are named."""
     method: str = ""
@@ -84,10 +84,10 @@ PROCEDURES: dict[str, Procedure] = {
         Procedure(
             "trial",
             "Single trials",
-            "one load at each size, once",
+            "one load at each size, one trial each",
             "loss",
             TrialSettings,
-            "What becomes of every frame of one load at each size.",
+            "Counts, loss and latency of every frame at one given load for each size.",
             "keisoku trial --dut lab:bridge --size 64 --rate 50kpps --duration 1s --waits 0.1s",
         ),
         Procedure(
@@ -105,7 +105,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 2544 §26.2",
             "mean",
             LatencySettings,
-            "Latency of every frame, and of one tagged frame a trial.",
+            "Latency of every frame, and of one tagged frame in each trial.",
             "keisoku latency --dut lab:router --size 64 --rate 50kpps --repetitions 3 --duration 2s --waits 0.1s",
             searches=True,
         ),
@@ -115,7 +115,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 2544 §26.3",
             "loss",
             LossSettings,
-            "Frame loss at 100 %, 90 %, … of the maximum load, until two successive trials without any.",
+            "Frame loss at 100 %, 90 %, … of the maximum load, until two successive trials lose no frame.",
         ),
         Procedure(
             "delay",
@@ -123,7 +123,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 8219 §7.2",
             "typical",
             DelaySettings,
-            "Median and 99.9th percentile of the latency of every frame after 60 s, medians of 20 trials.",
+            "Typical and worst-case latency: median and 99.9th percentile of every frame after 60 s, over 20 trials.",
             "keisoku delay --dut lab:bridge --size 64 --rate 50kpps --repetitions 3 --duration 2s --waits 0.1s",
             sizes="rfc8219",
             searches=True,
@@ -134,7 +134,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 8219 §7.3",
             "pdv",
             DelayVariationSettings,
-            "PDV and IPDV over all frames, medians of 20 trials.",
+            "Packet delay variation (PDV) and inter-packet delay variation (IPDV) of all frames, medians of 20 trials.",
             "keisoku delay-variation --dut lab:bridge --size 64 --rate 50kpps --repetitions 3 --duration 2s",
             sizes="rfc8219",
             searches=True,
@@ -145,7 +145,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 4737, RFC 5236",
             "reordered",
             ReorderingSettings,
-            "How often, how far and how late frames are reordered, at several loads.",
+            "Share of reordered frames, and how far and how late they are, at several loads.",
             "keisoku reordering --dut lab:bridge --size 64 --maximum 200kpps --duration 2s --waits 0.1s",
         ),
         Procedure(
@@ -154,7 +154,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 2544 §26.4, RFC 9004",
             "burst",
             BackToBackSettings,
-            "The longest burst at the maximum rate that loses no frame, and the buffer that it implies.",
+            "The longest burst at the maximum rate without a lost frame, and the buffer size that follows from it.",
             "keisoku back-to-back --dut lab:bridge --size 64 --repetitions 3 --waits 0.1s",
             duration="limit_s",
             searches=True,
@@ -165,7 +165,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 2544 §26.5",
             "recovery",
             RecoverySettings,
-            "How long frames are still lost after an overload of 110 % of the throughput has ended.",
+            "How long a device still loses frames after an overload of 110 % of the throughput has ended.",
             duration="overload_s",
         ),
         Procedure(
@@ -174,7 +174,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 2544 §26.6, RFC 6201",
             "reset_by_loss",
             ResetSettings,
-            "How long the device forwards nothing when it is reset, by lost frames and by time stamps.",
+            "How long the device forwards nothing when it is reset, by lost frames and by timestamps.",
             "keisoku reset --dut lab:bridge --rate 50kpps --duration 2s --stable 1s --repetitions 1 --waits 0.1s",
             duration="watch_s",
             sizes="64",
@@ -185,7 +185,7 @@ PROCEDURES: dict[str, Procedure] = {
             "every size at the smallest gap",
             "latency",
             SweepSettings,
-            "Latency against frame size at the smallest gap: line, standard errors, largest frame.",
+            "Latency against frame size at the smallest gap: fitted line, standard errors, largest forwarded frame.",
             "keisoku sweep --dut sim:gs908e",
             duration="sample_s",
             sizes="64-1518:128",
@@ -197,7 +197,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 8239 §2",
             "line_share",
             LineRateSettings,
-            "Forwarding, latency and jitter with every port at 99.98 % of its rate, as pairs and as a full mesh.",
+            "Forwarding, latency and jitter with every port at 99.98 % of its rate, as port pairs and as a full mesh.",
             "keisoku line-rate --dut sim:lsw4-gt-8ep --ports 1,2,3,4 --size 64,1518 --duration 1s",
             own_flows=True,
             simulated_sizes=_RFC8239_SIZES,
@@ -208,7 +208,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 8239 §3",
             "buffer",
             BufferingSettings,
-            "How much an output holds, by the inflection of the maximum latency under a known congestion.",
+            "Buffer size of an output, from the inflection point of the maximum latency under a known congestion.",
             "keisoku buffering --dut sim:gs908e --ports 1,2,3,4 --size 64,1518",
             own_flows=True,
             simulated_sizes=_RFC8239_SIZES,
@@ -219,7 +219,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 8239 §4",
             "microburst",
             MicroburstSettings,
-            "The largest burst from all other ports at once that an output takes without loss.",
+            "The largest simultaneous burst from all other ports that an output forwards without loss.",
             "keisoku microburst --dut lab:bridge --ports 1,2,3 --size 64 --outputs last --waits 0.1s",
             own_flows=True,
             simulated_sizes=_RFC8239_SIZES,
@@ -230,7 +230,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 8239 §5",
             "loss",
             HeadOfLineSettings,
-            "Whether a congested output hinders frames from the same input to another output.",
+            "Head-of-line blocking: whether a congested output delays or drops frames to an uncongested output.",
             "keisoku head-of-line --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8 --size 512 --duration 0.1s",
             own_flows=True,
             simulated_sizes=_RFC8239_SIZES,
@@ -252,7 +252,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 2889 §5.1 to §5.4 and §5.6",
             "throughput",
             ForwardingSettings,
-            "Throughput, forwarding rates at given loads, FRMOL and MFR of any pattern of ports.",
+            "Throughput, forwarding rates at given loads, FRMOL and maximum forwarding rate (MFR), for any pattern.",
             "keisoku forwarding --dut sim:gs908e --ports 1,2,3,4 --pattern mesh --size 64 --duration 1s",
         ),
         Procedure(
@@ -261,7 +261,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 2889 §5.5",
             "uncongested_loss",
             CongestionSettings,
-            "Loss at a congested output and beside it: head-of-line blocking and back pressure.",
+            "Loss at a congested and at an uncongested output: head-of-line blocking and back pressure.",
             "keisoku congestion --dut sim:gs908e --ports 1,2,3,4 --size 64 --duration 1s",
             own_flows=True,
             least_ports=4,
@@ -273,7 +273,7 @@ PROCEDURES: dict[str, Procedure] = {
             "RFC 2889 §5.6",
             "forwarding_rate",
             ForwardPressureSettings,
-            "Whether a device sends with too small a gap when it is given frames 88 bits apart; needs the FPGA engine.",
+            "Whether a device sends with too small a gap when it receives frames 88 bits apart; needs the FPGA engine.",
             needs=("short_gap",),
         ),
         Procedure(
@@ -327,16 +327,16 @@ PROCEDURES: dict[str, Procedure] = {
             "one sample a second at the smallest gap",
             "slope",
             BufferOverTimeSettings,
-            "When buffers fill, drop, drain and stall: slopes, jumps and depths from latency over time.",
+            "When buffers fill, drop frames, drain and stall: slopes, jumps and buffer depths from latency over time.",
             "keisoku buffer-over-time --dut sim:catalyst3750g --size 1998",
         ),
         Procedure(
             "clock_mismatch",
             "Clock mismatch",
-            "every frame at the throughput rate, and below it",
+            "every frame at the throughput rate, and at a lower rate",
             "mismatch",
             ClockMismatchSettings,
-            "Whether latency grows because clocks differ, by how much, and the rate at which it no longer does.",
+            "Whether latency grows because clocks differ, by how much, and the rate at which it stops growing.",
             "keisoku clock-mismatch --dut sim:sf4024fl --pattern pairs --ports 1,2,3,4 --size 64 --lowered 99.4",
         ),
         Procedure(
@@ -345,7 +345,7 @@ PROCEDURES: dict[str, Procedure] = {
             "from every port to every other",
             "latency",
             PortMapSettings,
-            "Latency and largest frame between all ports; finds the groups of ports that share a chip.",
+            "Latency and largest frame between all ports, and the groups of ports that share a chip.",
             "keisoku port-map --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8",
             own_flows=True,
             sizes="64,512,1518",
@@ -357,7 +357,7 @@ PROCEDURES: dict[str, Procedure] = {
             "the tester on a bare cable",
             "bias",
             CalibrateSettings,
-            "What the tester itself adds: measured on a bare cable, kept, subtracted from later results.",
+            "The tester's own latency on a bare cable, which is stored and subtracted from later results.",
             "keisoku calibrate --tx xdp:eth1 --rx xdp:eth2",
             dut="lab:cable",
         ),
@@ -367,7 +367,7 @@ PROCEDURES: dict[str, Procedure] = {
             "draft-ietf-bmwg-mlrsearch",
             "throughput",
             MlrSettings,
-            "The highest loads without loss (NDR) and with a little (PDR), by MLRsearch.",
+            "The highest loads without loss (NDR) and with a given small loss (PDR), by MLRsearch.",
             "keisoku mlr --dut lab:bridge --size 64 --goals csit --waits 0.1s",
         ),
     )

@@ -1,7 +1,7 @@
 """The settings of RFC 2544's §26.4 to §26.6: back-to-back frames, system recovery, reset.
 
-The values of the RFCs (RFC 9004 and RFC 6201 where they update RFC 2544) are the defaults where they have some; how
-long is watched, and how often recovery and reset are repeated, they leave open. Touches no port.
+The defaults are the values of the RFCs (RFC 9004 and RFC 6201 where they update RFC 2544). The RFCs leave open the
+observation times and the repetitions of recovery and reset.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from keisoku.run.settings import Settings
 
 
 class BackToBackSettings(Settings):
-    """RFC 9004: the longest burst at the maximum rate that loses no frame, searched for N times."""
+    """RFC 9004: the longest burst at the maximum rate without a lost frame, searched for N times."""
 
     repetitions: int = Field(50, ge=1)
-    """Searches of each size, N."""
+    """Number of searches at each size, N."""
     limit_s: float = Field(30.0, gt=0, le=300)
-    """The longest burst tried, as the time to send it; RFC 9004 §6.2: configurable to 30 s at least."""
+    """The longest burst tried, as the time to send it (RFC 9004 §6.2: it must be configurable to at least 30 s)."""
     step_frames: int = Field(1, ge=1)
-    """The search ends when a clean and a lossy burst differ by so many frames."""
+    """The search ends when a burst without loss and one with loss differ by so many frames."""
 
 
 class RecoverySettings(Settings):
@@ -27,21 +27,21 @@ class RecoverySettings(Settings):
 
     overload_s: float = Field(60.0, gt=0)
     watch_s: float = Field(60.0, gt=0)
-    """How long losses are looked for after the step down."""
+    """Observation time after the load is reduced."""
     repetitions: int = Field(5, ge=1)
-    """Repetitions that are averaged."""
+    """Number of trials, whose results are averaged."""
     rate_fps: float | None = Field(None, gt=0)
-    """The throughput to go by; it is measured if not given."""
+    """The throughput, of which the overload is 110 % (default: it is measured)."""
 
 
 class ResetSettings(Settings):
     """RFC 6201: a load at the throughput while the device is reset."""
 
     stable_s: float = Field(15.0, gt=0)
-    """Load without a loss before the reset."""
+    """Time under load before the reset, in which no frame may be lost."""
     watch_s: float = Field(60.0, gt=0)
-    """Load from the reset on: longer than the device needs to come back."""
+    """Time under load from the reset on; it must be longer than the device needs to restart."""
     repetitions: int = Field(3, ge=1)
-    """Resets that are averaged."""
+    """Number of resets, whose results are averaged."""
     rate_fps: float | None = Field(None, gt=0)
-    """Load to measure at; the throughput of each size if not given."""
+    """Load of the trials (default: the measured throughput of each size)."""

@@ -1,4 +1,4 @@
-"""The settings of RFC 2889's methods: LAN switches, with the RFC's values as defaults where it has some."""
+"""The settings of RFC 2889's methods: LAN switches. Where the RFC gives a value, it is the default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Error = Literal["oversize", "undersize", "crc", "dribble", "alignment"]
 LONGEST_S = 300.0
 """RFC 2889 §5.1.2: "Trial duration SHOULD be adjustable between 1 and 300 seconds"."""
 MOST_ADDRESSES = 65_536
-"""As many variants of a frame as a port holds."""
+"""The number of variants of a frame that a port can hold."""
 
 
 class ForwardingSettings(Settings):
@@ -23,9 +23,9 @@ class ForwardingSettings(Settings):
     loads_percent: tuple[Percent, ...] = Field((100, 90, 80, 70, 60, 50, 40, 30, 20, 10), min_length=1)
     """Loads at which the forwarding rate is measured."""
     resolution_percent: float = Field(0.1, gt=0, le=50)
-    """The search for the throughput ends when lossless and lossy load are this close."""
+    """The throughput search ends when the loads with and without loss differ by at most this share."""
     maximum_fps: float | None = Field(None, gt=0)
-    """What 100 % means at each port; the theoretical maximum of the link if not given."""
+    """Rate of 100 % at each port (default: the theoretical maximum of the link)."""
 
 
 class CongestionSettings(Settings):
@@ -33,46 +33,46 @@ class CongestionSettings(Settings):
 
     trial_s: float = Field(30.0, gt=0, le=LONGEST_S)
     maximum_fps: float | None = Field(None, gt=0)
-    """The maximum load of a port; the theoretical maximum of the link if not given."""
+    """The maximum load of a port (default: the theoretical maximum of the link)."""
 
 
 class ForwardPressureSettings(Settings):
-    """RFC 2889 §5.6.3.2: frames 88 bits apart, where the standard wants 96."""
+    """RFC 2889 §5.6.3.2: frames with gaps of 88 bits, where IEEE 802.3 requires 96."""
 
     trial_s: float = Field(30.0, gt=0, le=LONGEST_S)
 
 
 class AddressSettings(Settings):
-    """What both tests of the address table need."""
+    """Settings that both tests of the address table need."""
 
     ageing_s: float = Field(300.0, gt=0)
-    """The device's ageing time, which must be known; each trial is followed by a pause of that length."""
+    """The device's ageing time, which must be known; a pause of this length follows each trial."""
     test_fps: float = Field(1000.0, gt=0)
     """Rate of the test frames, one to each address."""
     settle_s: float = Field(1.0, ge=0)
-    """Between the last learning frame and the first test frame."""
+    """Wait between the last learning frame and the first test frame."""
 
 
 class AddressCachingSettings(AddressSettings):
     """RFC 2889 §5.7: how many addresses a device learns, by binary search."""
 
     addresses: int = Field(1024, ge=1, le=MOST_ADDRESSES)
-    """Where the search starts."""
+    """Number of addresses at which the search starts."""
     most_addresses: int = Field(MOST_ADDRESSES, ge=1, le=MOST_ADDRESSES)
-    """Where it ends (at most 65536)."""
+    """Highest number of addresses tried (at most 65536)."""
     learning_fps: float = Field(1000.0, gt=0)
-    """Rate at which new addresses are offered; it must be below what the device learns."""
+    """Rate of frames with new addresses; it must be below the device's learning rate."""
 
 
 class AddressLearningSettings(AddressSettings):
     """RFC 2889 §5.8: how fast a device learns addresses, by binary search."""
 
     addresses: int | None = Field(None, ge=1, le=MOST_ADDRESSES)
-    """Offered in each trial; the caching capacity if that was measured before, or 1024."""
+    """Number of addresses in each trial (default: the caching capacity if it was measured before, else 1024)."""
     maximum_fps: float | None = Field(None, gt=0)
-    """Search below this rate; the theoretical maximum of the link if not given."""
+    """Highest learning rate tried (default: the theoretical maximum of the link)."""
     resolution_percent: float = Field(1.0, gt=0, le=50)
-    """The search ends when the rates that were learned and not learned are this close."""
+    """The search ends when the rates with and without success differ by at most this share."""
 
 
 class ErroredFramesSettings(Settings):
@@ -80,13 +80,13 @@ class ErroredFramesSettings(Settings):
 
     trial_s: float = Field(30.0, gt=0, le=LONGEST_S)
     errors: tuple[Error, ...] = Field(("oversize",), min_length=1)
-    """Which errors: oversize; undersize, crc, dribble and alignment need the FPGA engine."""
+    """Kinds of errored frames: oversize; and undersize, crc, dribble, alignment, which need the FPGA engine."""
     largest_bytes: int = Field(1518, ge=64)
-    """The largest frame that the device should forward; oversize frames have one byte more."""
+    """The largest frame that the device should forward; oversize frames are one byte longer."""
     load_percent: Percent = 100.0
-    """Of the maximum."""
+    """Load as a share of the maximum."""
     maximum_fps: float | None = Field(None, gt=0)
-    """What 100 % means; the theoretical maximum of the link if not given."""
+    """Rate of 100 % (default: the theoretical maximum of the link)."""
 
 
 class BroadcastSettings(Settings):
@@ -94,6 +94,6 @@ class BroadcastSettings(Settings):
 
     trial_s: float = Field(30.0, gt=0, le=LONGEST_S)
     resolution_percent: float = Field(0.1, gt=0, le=50)
-    """The search ends when lossless and lossy load are this close."""
+    """The search ends when the loads with and without loss differ by at most this share."""
     maximum_fps: float | None = Field(None, gt=0)
-    """Search below this load; the theoretical maximum of the link if not given."""
+    """Highest load of the search (default: the theoretical maximum of the link)."""

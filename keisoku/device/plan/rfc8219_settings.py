@@ -1,6 +1,6 @@
 """Settings of RFC 8219's delay and delay variation and of RFC 4737's reordering; the RFCs' values are the defaults.
 
-Also the frame sizes that the RFCs after 2544 ask for. Says nothing of how a procedure proceeds.
+It also has the frame sizes that the RFCs after RFC 2544 ask for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from keisoku.run.settings import Settings
 
 
 class DelaySettings(LatencySettings):
-    """RFC 8219 §7.2: at least 500 frames tagged after 60 s of at least 120 s, 20 times; all from then on count."""
+    """RFC 8219 §7.2: trials of at least 120 s, frames tagged after 60 s, 20 repetitions; every frame from then on
+    counts."""
 
 
 class DelayVariationSettings(Settings):
@@ -22,14 +23,14 @@ class DelayVariationSettings(Settings):
     repetitions: int = Field(20, ge=1)
     """Repetitions."""
     rate_fps: float | None = Field(None, gt=0)
-    """Load to measure at; the throughput of each size if not given."""
+    """Load of the trials (default: the measured throughput of each size)."""
 
 
 class ReorderingSettings(Settings):
-    """RFC 4737 and RFC 5236, at several loads: a device may reorder above a certain one only."""
+    """RFC 4737 and RFC 5236 at several loads: a device may reorder frames only above a certain load."""
 
     trial_s: float = Field(60.0, gt=0)
     loads_percent: tuple[float, ...] = Field((10.0, 50.0, 90.0, 100.0), min_length=1)
     """Loads as shares of the maximum."""
     maximum_fps: float | None = Field(None, gt=0)
-    """What 100 % means; the theoretical maximum of the link if not given."""
+    """Rate of 100 % (default: the theoretical maximum of the link)."""

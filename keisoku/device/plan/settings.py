@@ -1,7 +1,7 @@
 """The settings of each method and of the phases of a trial, with the RFCs' values as defaults.
 
-Seconds and percent, as people write them in a plan; the plan turns them into trials' ns. What
-differs from the standard is found by comparing with these defaults (`device/method/deviations.py`).
+Times are in seconds and shares in percent, as in a plan; the plan converts them for trials. Deviations from the
+standard are found by comparison with these defaults (`device/method/deviations.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from keisoku.run.settings import Settings
 RFC2544_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
 """RFC 2544 §9.1, Ethernet: from destination address to FCS."""
 RFC5695_SIZES = tuple(size + 4 for size in RFC2544_SIZES)
-"""RFC 5695 §4.1.5.1: of frames with exactly one label."""
+"""RFC 5695 §4.1.5.1: sizes of frames with exactly one label."""
 
 
 class PhaseSettings(Settings):
@@ -28,7 +28,7 @@ class PhaseSettings(Settings):
     rest_s: float = Field(5.0, ge=0)
 
     def phases(self) -> Phases:
-        """The same in ns."""
+        """The phases with times in ns."""
         return Phases(
             learning=self.learning,
             learning_wait_ns=round(self.learning_wait_s * NS_PER_S),
@@ -38,40 +38,40 @@ class PhaseSettings(Settings):
 
 
 class TrialSettings(Settings):
-    """One load at one size for one time."""
+    """One load at each size, one trial each."""
 
     trial_s: float = Field(1.0, gt=0)
     rate_fps: float | None = Field(None, gt=0)
-    """Load of each sending port; 99.98 % of the link's maximum if not given."""
+    """Load of each sending port (default: 99.98 % of the link's maximum)."""
 
 
 class ThroughputSettings(Settings):
     """RFC 2544 §26.1 with a binary search (RFC 2544 §24 allows shorter trials while searching)."""
 
     trial_s: float = Field(60.0, gt=0)
-    """Length of the trial that decides."""
+    """Length of the final trial."""
     search_s: float | None = Field(None, gt=0)
-    """Length of the trials of the search; the same as `trial_s` if not given."""
+    """Length of the search's trials (default: that of the final trial)."""
     resolution_percent: float = Field(0.1, gt=0, le=50)
-    """The search ends when lossless and lossy load are this close, relative to the latter."""
+    """The search ends when the loads with and without loss differ by at most this share."""
     maximum_fps: float | None = Field(None, gt=0)
-    """Search below this load even if the link could carry more."""
+    """Highest load of the search (default: that of the link or the tester)."""
     ceiling_percent: float = Field(99.98, gt=0, le=100)
-    """Highest load, of the maximum of the link (clocks differ by up to 100 ppm each way)."""
+    """Highest load as a share of the link's maximum; below 100 % because clocks may differ by ±100 ppm."""
     stop_at_loss: bool = True
-    """End a trial at its first lost frame, which decides it."""
+    """End a trial at its first lost frame, because the load has then failed."""
 
 
 class LatencySettings(Settings):
-    """RFC 2544 §26.2: tag after 60 s in a stream of 120 s, 20 times; and every frame, as in E3."""
+    """RFC 2544 §26.2: a frame tagged after 60 s in a stream of 120 s, 20 times; and the latency of every frame."""
 
     trial_s: float = Field(120.0, gt=0)
     tag_after_s: float = Field(60.0, ge=0)
-    """When the tagged frame leaves; half way through a trial that is shorter than 120 s."""
+    """When the tagged frame is sent, from the start of the trial; halfway through a trial shorter than 120 s."""
     repetitions: int = Field(20, ge=1)
-    """Repetitions."""
+    """Number of trials at each size."""
     rate_fps: float | None = Field(None, gt=0)
-    """Load to measure at; the throughput of each size if not given."""
+    """Load of the trials (default: the measured throughput of each size)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -86,28 +86,29 @@ class LossSettings(Settings):
 
     trial_s: float = Field(60.0, gt=0)
     step_percent: float = Field(10.0, gt=0, le=10)
-    """Step between loads (at most 10)."""
+    """Step between loads, at most 10 %."""
     maximum_fps: float | None = Field(None, gt=0)
-    """What 100 % means; the theoretical maximum of the link if not given."""
+    """Rate of 100 % (default: the theoretical maximum of the link)."""
 
 
 class SweepSettings(Settings):
-    """E1: each size at the smallest gap, one latency value a second, least-squares line."""
+    """Each size at the smallest gap, one latency value a second, least-squares line (published switch measurements,
+    E1)."""
 
     repetitions: int = Field(10, ge=1)
-    """Latency samples of each size."""
+    """Number of latency samples at each size."""
     sample_s: float = Field(1.0, gt=0)
     rate_fps: float | None = Field(None, gt=0)
-    """Load for every size; the smallest gap (100 % of the link) if not given."""
+    """Load at every size (default: the smallest gap, 100 % of the link)."""
 
 
 class CalibrateSettings(Settings):
-    """The tester on a bare cable: bias and spread per frame size and load."""
+    """The tester on a bare cable: its latency and scatter by frame size and load."""
 
     trial_s: float = Field(1.0, gt=0)
     repetitions: int = Field(5, ge=2)
-    """Repetitions of each size and load."""
+    """Number of trials at each size and load."""
     loads_percent: tuple[float, ...] = (1.0, 10.0, 50.0, 90.0)
-    """Loads as shares of what the tester can offer on the cable."""
+    """Loads as shares of the highest that the tester can offer on the cable."""
     length_m: float | None = Field(None, ge=0)
-    """Length of the cable, for 'keisoku cable-series'; sim:cable is made as long."""
+    """Length of the cable, for 'keisoku cable-series'; sim:cable gets this length."""

@@ -1,4 +1,4 @@
-"""What a tester can do, as a plan is checked against it before the first frame leaves. Knows no engine."""
+"""The tester's capabilities, against which a plan is checked before the first frame is sent. Knows no engine."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ Ability = Literal["short_gap", "undersize", "crc", "dribble", "alignment"]
 
 
 class Capabilities(BaseModel):
-    """What a plan is checked against before the first frame leaves."""
+    """Capabilities of one tester with its ports."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     engine: str
     link_bits_per_second: float | None
-    """None: the link has no rate of its own, as a veth pair has none."""
+    """None: the link has no rate of its own, for example a veth pair."""
     min_frame_bytes: int
     max_frame_bytes: int | None
     """The tester's own limit, not the device's; None: not known."""
     simulated: bool
     transmit_stamp: str
-    """Which clock and which point of the way out."""
+    """Clock and point at which transmit timestamps are taken."""
     receive_stamp: str
     abilities: frozenset[Ability] = frozenset()
-    """What only some testers can do."""
+    """Abilities that only some testers have."""
     resolution_ns: float = 0.0
-    """Of a simulated tester's stamps; 0: exact. What real clocks resolve is in their calibration's scatter."""
+    """Resolution of a simulated tester's timestamps; 0: exact. That of real clocks is part of the calibration's
+    scatter."""
     exact: bool = False
-    """The tester adds nothing of its own: there is nothing to calibrate."""
+    """True if the tester itself adds no latency, so that there is nothing to calibrate."""
     mean_error_ns: float = 0.0
-    """Bound of what steps of the stamps leave in a mean over many frames, which no scatter tells of."""
+    """Bound of the error that the timestamps' quantisation leaves in a mean of many frames and that no scatter
+    shows."""
     switches: bool = False
-    """Flows of a running trial can be started, paused and ended one by one, and are counted meanwhile."""
+    """True if flows of a running trial can be started, paused and ended one by one, and are counted while it runs."""
     resets: Literal["on command", "by hand"] | None = None
-    """Who can reset the device in a trial: the engine, the operator, or nobody."""
+    """What resets the device in a trial: the engine on command, the operator by hand, or nothing (None)."""

@@ -1,6 +1,6 @@
-"""What is counted and measured in a trial: at a sending port, of a received stream.
+"""Counts and measured values of a trial: of a sending port, and of a received stream.
 
-Mirrors the types of `core/src` of the same names. Holds facts only; never computes.
+Mirrors the types of the same names in `core/src`. Holds facts only; never computes.
 """
 
 from __future__ import annotations
@@ -43,28 +43,28 @@ class Variation(_Model):
     max_ns: float
     mean_ns: float
     histogram: Buckets
-    """Of either sign; the one about zero is from −1 to 1."""
+    """Buckets for both signs; the one around zero is from −1 to 1."""
 
 
 class DriverDelay(_Model):
-    """Of a sample of frames: the driver's stamp minus the one in the frame."""
+    """For a sample of frames: the driver's timestamp minus the one in the frame."""
 
     asked_frames: int
     delay: Latency | None
 
 
 class Sent(_Model):
-    """What a sender did at one port, or at all of them; times in ns since the first frame was due."""
+    """Facts of the sender at one port, or at all of them; times in ns since the first frame was due."""
 
     offered_frames: int
     first_sent_ns: int
     last_sent_ns: int
     lag_max_ns: int
     postponed_ns: int
-    """By how much the schedule was shifted in all, because the sender was too late to catch up."""
+    """Total shift of the schedule because the sender was too late to catch up."""
     gaps: Buckets
     driver_delay: DriverDelay | None = None
-    """How much later than its stamp the driver had a frame, where the driver was asked."""
+    """How much later than its timestamp the driver sent a frame, where the driver reports it."""
 
 
 class Ranges(_Model):
@@ -93,11 +93,11 @@ class Times(_Model):
 
 
 class Reordering(_Model):
-    """What reordered frames mean for a receiver (RFC 4737, RFC 5236), in frames; see `core/src/reordering.rs`."""
+    """Metrics of reordering for a receiver (RFC 4737, RFC 5236), in frames; see `core/src/reordering.rs`."""
 
     extent: Extents
     byte_offset: Extents
-    """In frames: those with greater numbers that arrived before a reordered one."""
+    """Extents in frames: how many with greater numbers arrived before a reordered one."""
     late_time: Times
     discontinuities: int
     gap: Extents
@@ -109,13 +109,13 @@ class Reordering(_Model):
     n_reordered: list[int]
     """Element k counts frames that are (k + 1)-reordered."""
     threshold_frames: int
-    """Of displacement and of occupancy."""
+    """Largest displacement and occupancy that are counted."""
     displacement: list[tuple[int, int]]
     """Displacement (early is negative) and frames: RFC 5236's FD."""
     occupancy: list[tuple[int, int]]
     """Buffer occupancy and arrivals: RFC 5236's FB."""
     discarded_frames: int
-    """Displaced beyond the threshold."""
+    """Frames displaced beyond the threshold."""
 
 
 class Gap(_Model):
@@ -124,24 +124,27 @@ class Gap(_Model):
     first: int
     last: int
     count: int
-    """All from first to last, or fewer where gaps had to be joined."""
+    """Number of missing frames: all from first to last, or fewer where gaps were joined."""
     after_ns: int | None
     before_ns: int | None
     bitmap: str | None = None
-    """Of joined gaps, which are missing: base64; bit k of byte k / 8, least significant first, is `first + k`."""
+    """In joined gaps, a bitmap of the missing numbers in base64; bit k of byte k / 8, least significant first, is
+    `first + k`."""
 
     def numbers(self) -> list[int]:
-        """The missing sequence numbers. Raises ValueError of joined gaps that kept their count only."""
+        """The missing sequence numbers. Raises ValueError for joined gaps of which only the count was kept."""
         if self.bitmap is not None:
             octets = enumerate(b64decode(self.bitmap))
             return [self.first + 8 * place + k for place, octet in octets for k in range(8) if octet >> k & 1]
         if self.count != self.last - self.first + 1:
-            raise ValueError(f"which {self.count} of {self.first} to {self.last} are missing was not kept")
+            raise ValueError(
+                f"the numbers of the {self.count} missing frames from {self.first} to {self.last} were not kept"
+            )
         return list(range(self.first, self.last + 1))
 
 
 class IntervalLatency(_Model):
-    """Over the frames received in one interval."""
+    """Latencies of the frames received in one interval."""
 
     min_ns: float
     max_ns: float
@@ -157,7 +160,7 @@ class Interval(_Model):
 
 
 class Tracked(_Model):
-    """What the receiver found; see `core/src/tracking.rs` for each count."""
+    """The receiver's account of one stream; see `core/src/tracking.rs` for each count."""
 
     received_frames: int
     forwarded_frames: int
@@ -171,11 +174,11 @@ class Tracked(_Model):
     foreign_frames: int
     lost: list[Gap]
     lost_kept_as: Literal["list", "bitmap", "intervals"]
-    """Weakest form in `lost`: each gap with its times, bitmaps of dense stretches, or counts in intervals."""
+    """Least detailed form in `lost`: each gap with its times, bitmaps of dense ranges, or counts in intervals."""
     latency: Latency | None
     variation: Variation | None = None
     """None if the trial did not ask for it."""
     tagged_latency_ns: float | None
     latency_since_tag: Buckets | None = None
-    """Of frames that arrived from the tagged one on."""
+    """Latencies of the frames that arrived from the tagged one on."""
     series: list[Interval]

@@ -1,7 +1,7 @@
 """One row for each frame of a trial, in Parquet, written while the trial runs.
 
-A row is an arrival, or a frame that never arrived. It keeps what the core hands over and computes
-nothing; a file appears under its name when its trial is finished.
+A row is an arrival, or a frame that never arrived. The core's rows are written unchanged; a file appears under its name
+when its trial is finished.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ ENTRY = np.dtype(
         ("flags", "<u4"),
     ]
 )
-"""An arrival as the core hands it over; times are ns since the first frame of the trial was due."""
+"""A row for an arrival, as the core passes it on; times are ns since the first frame of the trial was due."""
 
 SCHEMA = pa.schema(
     [
         pa.field("stream", pa.uint16(), nullable=False),
         pa.field("sequence", pa.uint64(), nullable=False),
-        pa.field("transmit_ns", pa.int64()),  # absent of a corrupt or lost frame
+        pa.field("transmit_ns", pa.int64()),  # absent for a corrupt or lost frame
         pa.field("receive_ns", pa.int64()),
-        pa.field("port", pa.uint16()),  # that it arrived at
+        pa.field("port", pa.uint16()),  # at which it arrived
         pa.field("flags", pa.uint8(), nullable=False),
     ]
 )
@@ -53,7 +53,7 @@ class FrameWriter:
     """
 
     def __init__(self, path: Path, every: int = 1) -> None:
-        """`every` is said in the file's metadata: of frames that arrived whole, one in so many has a row."""
+        """`every` is stored in the file's metadata: one in so many frames that arrived whole has a row."""
         self._path, self._partial = path, path.with_suffix(".partial")
         path.parent.mkdir(parents=True, exist_ok=True)
         self._writer = pq.ParquetWriter(
@@ -77,7 +77,7 @@ class FrameWriter:
         self._partial.unlink(missing_ok=True)
 
     def append(self, entries: bytes) -> None:
-        """Rows as the core hands them over (`ENTRY`)."""
+        """Writes rows as the core passes them on (`ENTRY`)."""
         self._waiting.append(entries)
         self._rows += len(entries) // ENTRY.itemsize
         if self._rows >= _ROWS_OF_A_GROUP:

@@ -1,7 +1,7 @@
-"""What was done to the tester during a trial: by the host (`Interference`), and at its ports (`PortCounters`).
+"""Interference with the tester during a trial: by the host (`Interference`), and at its ports (`PortCounters`).
 
-`Interference` mirrors `core/src/hiccup.rs`. Measured values only: whether they spoil a trial is `validity`'s
-to say. Where the kernel does not tell, a value is None, which is not zero.
+`Interference` mirrors `core/src/hiccup.rs`. These are measured values; `validity` judges whether they make a trial
+invalid. A value that the kernel does not provide is None, which is different from zero.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class _Model(BaseModel):
 class Lateness(_Model):
     """How late a thread that sleeps to a fixed grid of times woke, over all points of the grid.
 
-    A point that was slept through counts with its own lateness: the counts are those of something due at any
-    time, not of the wakes.
+    A point that the thread missed counts with its own lateness: the counts describe an event due at any time, not the
+    thread's wake-ups.
     """
 
     points: int
@@ -35,13 +35,13 @@ class Core(_Model):
 
     cpu: int
     steal_ns: int | None
-    """Time that the hypervisor gave to others, in steps of `Interference.steal_resolution_ns`."""
+    """Time that the hypervisor took from the core (steal), in steps of `Interference.steal_resolution_ns`."""
     heat_events: int | None
-    """Times the core was slowed down for heat."""
+    """Number of times the core was throttled because of heat."""
     frequency_khz: tuple[int, int] | None
     """At the beginning and at the end."""
     lateness: Lateness | None
-    """None on a core on which a sender spins: there a sleeper would show, and disturb, the sender."""
+    """None on a core on which a sender polls: a sleeping thread there would disturb the sender and measure only it."""
 
 
 class Thread(_Model):
@@ -51,21 +51,21 @@ class Thread(_Model):
     """'sender' or 'accounting', perhaps followed by a port's name."""
     ran_ns: int
     run_delay_ns: int | None
-    """Time it could have run but waited for other threads on its core (schedstat, exact)."""
+    """Time in which it was runnable but waited for other threads on its core (schedstat, exact)."""
     involuntary_switches: int
 
 
 class Throttling(_Model):
-    """What CPU quotas of the process's control groups, or of groups above them, took."""
+    """Time taken by CPU quotas of the process's control groups, or of groups above them."""
 
     periods: int
     """Periods of a quota that ended with threads stopped."""
     stopped_ns: int
-    """For how long, summed over cores."""
+    """Total stopped time, summed over cores."""
 
 
 class Interference(_Model):
-    """What the host did to the tester during `span_ns`, the trial and its drain."""
+    """Interference by the host during `span_ns`, the trial and its drain."""
 
     span_ns: int
     steal_resolution_ns: int
@@ -78,7 +78,7 @@ class Interference(_Model):
 
 
 class PortCounters(_Model):
-    """The kernel's counters of one tester port (`ip -s -s link`): since it was made, or a change of them."""
+    """The kernel's counters of one tester port (`ip -s -s link`): since the port was made, or a change of them."""
 
     port: str
     engine: Literal["xdp", "packet"]
@@ -88,14 +88,14 @@ class PortCounters(_Model):
     rx_errors: int
     tx_errors: int
     rx_dropped: int
-    """For want of room, but also frames that no protocol of the host wanted (`validity.port_drops`)."""
+    """Frames dropped for lack of room, and frames for which the host has no protocol (`validity.port_drops`)."""
     tx_dropped: int
     rx_missed_errors: int
     rx_fifo_errors: int
     rx_over_errors: int
     peer_tx_dropped: int | None
-    """Frames that the device's end of a veth could not put into this port's ring; None where that end is not
-    the tester's to read."""
+    """Frames that the device's end of a veth could not put into this port's ring; None where the tester cannot read
+    that end."""
 
     def since(self, before: Self) -> Self:
         """The change from `before`, a reading of the same port."""

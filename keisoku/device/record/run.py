@@ -14,7 +14,7 @@ from keisoku.run.result import Result
 
 @dataclass(frozen=True)
 class DeviceRun:
-    """What the run's directory holds; `context` says where and with what it was measured."""
+    """Contents of the run's directory; `context` describes the host and the tester."""
 
     directory: Path
     plan: dict[str, Any]
@@ -24,6 +24,6 @@ class DeviceRun:
 
     @classmethod
     def of(cls, directory: RunDirectory, results: list[Result] | None = None) -> DeviceRun:
-        """Of a directory, with the results that it holds or with these. Raises PlanError if it holds none."""
+        """The run in a directory, with its results or with those given. Raises PlanError if it holds no run."""
         found = directory.results() if results is None else results
         return cls(directory.path, directory.plan, directory.context, TrialLog(directory).records(), found)

@@ -1,4 +1,4 @@
-"""A run as Arrow tables, units in the names of columns. Facts and figures as they are kept; computes none."""
+"""A run as Arrow tables, with units in the names of columns. It computes no figures."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ _LATENCIES = pa.schema([*_STREAM, *((name, pa.int64()) for name in ("lower_ns", 
 def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str | PlanError]:
     """What makes each table of a run; `frames` is a SELECT over the files that hold them, or why there are none.
 
-    'trials', 'streams': what was counted. 'lost': ranges of sequence numbers, and between which departures (ns).
+    'trials', 'streams': counts. 'lost': ranges of sequence numbers, and between which departures (ns).
     'latencies': histogram of every frame's latency. 'frames': a row for each frame; times are ns since the first was
-    due; only if the run kept them.
+    due; only if the run kept these rows.
     """
     log = TrialLog(directory)
     found: dict[str, Callable[[], pa.Table] | str | PlanError] = {
@@ -77,7 +77,7 @@ def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str | 
 
 
 def trials(records: Iterable[TrialRecord]) -> pa.Table:
-    """A row for each trial: what was asked, and what became of its frames."""
+    """A row for each trial: its settings and the counts of its frames."""
     rows = [
         {
             "trial": record.index,

@@ -1,6 +1,6 @@
-"""Several ports' sending as one, several streams' frames as one: the totals that methods look at.
+"""Totals over ports and over streams, for methods that need a trial as a whole.
 
-Pure. Nothing is estimated: counts are added, histograms have the same buckets and are added as well.
+Nothing is estimated: counts are added, and histograms, which have the same buckets, are added as well.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEPT_AS = ("list", "bitmap", "intervals")
 
 
 def all_sent(parts: list[Sent]) -> Sent:
-    """Of all ports: gaps are those between frames of one port."""
+    """The total of all senders; gaps are those between frames of one port."""
     if len(parts) == 1:
         return parts[0]
     return Sent(
@@ -43,10 +43,10 @@ def all_sent(parts: list[Sent]) -> Sent:
 
 
 def all_tracked(parts: list[Tracked], strangers: int) -> Tracked:
-    """Of all streams, with the frames of nobody that their ports received.
+    """The total of all streams, with the foreign frames that their ports received.
 
-    Sequence numbers belong to streams: of several streams, ranges are left out and the gaps of all are
-    listed in order of time.
+    Sequence numbers belong to streams: for several streams, ranges are left out and all gaps
+    are listed in order of time.
     """
     if len(parts) == 1:
         only = parts[0]
@@ -76,7 +76,7 @@ def all_tracked(parts: list[Tracked], strangers: int) -> Tracked:
 
 
 def _reordering(streams: list[Tracked]) -> Reordering | None:
-    """A stream without reordered frames has all of them in their places."""
+    """In a stream without reordered frames, every frame is in its place."""
     parts = [stream.reordering for stream in streams if stream.reordering is not None]
     if not parts:
         return None

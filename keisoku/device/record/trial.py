@@ -1,7 +1,7 @@
-"""One trial: what was asked (`Trial`), what happened (`Facts`), and both with context (`TrialRecord`).
+"""One trial: its settings (`Trial`), its outcome (`Facts`), and both with context (`TrialRecord`).
 
-Mirrors `core/src/record.rs`. Holds counts and intentions; the few properties are definitions of
-the RFCs, everything else belongs to `analysis`. Never talks to an engine.
+Mirrors `core/src/record.rs`. Holds counts and intentions; its few properties are definitions of the
+RFCs; everything else belongs to `analysis`. It never uses an engine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Model(BaseModel):
 
 
 class Phases(_Model):
-    """What surrounds the load of a trial (RFC 2544 §23)."""
+    """The phases around the load of a trial (RFC 2544 §23)."""
 
     learning: bool = True
     """Send learning frames before the load (RFC 2544 §23 b)."""
@@ -48,7 +48,7 @@ class Bursts(_Model):
     kind: Literal["bursts"] = "bursts"
     burst_frames: int = Field(ge=1)
     gap_ns: int = Field(0, ge=0)
-    """Between the frames of a burst, from start to start; 0: as fast as the port sends."""
+    """Time between the frames of a burst, from start to start; 0: as fast as the port sends."""
 
 
 class Poisson(_Model):
@@ -58,7 +58,7 @@ class Poisson(_Model):
 
 
 class Gaps(_Model):
-    """A given list of gaps, again and again; the rate is theirs."""
+    """A given list of gaps, repeated; it sets the rate."""
 
     kind: Literal["gaps"] = "gaps"
     gaps_ns: tuple[int, ...] = Field(min_length=1)
@@ -68,7 +68,7 @@ Pacing = Annotated[Constant | Bursts | Poisson | Gaps, Field(discriminator="kind
 
 
 class Stream(_Model):
-    """One stream of a trial as an engine is told of it: see `core/src/record.rs`."""
+    """One stream of a trial as an engine receives it: see `core/src/record.rs`."""
 
     transmit: int
     receive: int
@@ -84,47 +84,47 @@ class Stream(_Model):
 
 
 class Flow(_Model):
-    """What one port sends to another in a trial whose method says itself which port sends to which."""
+    """The frames from one port to another, in a trial whose method sets itself which port sends to which."""
 
     transmit: int
     receive: int
     """Indices of the plan's ports."""
     share: float = Field(1.0, gt=0)
-    """Of the trial's load of a port."""
+    """Share of the trial's load of a port."""
     start_ns: int = Field(0, ge=0)
-    """After the start of the trial."""
+    """Start of the flow, after the start of the trial."""
     duration_ns: int | None = Field(None, gt=0)
-    """To the end of the trial if not given."""
+    """Length of the flow; to the end of the trial if not given."""
     frame_bytes: tuple[int, ...] | None = None
-    """Sizes in turn; the trial's if not given."""
+    """Sizes of consecutive frames; the trial's if not given."""
     pacing: Pacing | None = None
-    """The plan's if not given, and so below."""
+    """The plan's if not given, as for the fields below."""
     headers: str | None = None
     defect: Literal["undersize", "crc", "dribble", "alignment"] | None = None
-    """What is wrong with every frame (RFC 2889 §5.9); only an engine with that ability sends such frames."""
+    """The error of every frame (RFC 2889 §5.9); only an engine with that ability sends such frames."""
     modify: tuple[str, ...] | None = None
     """Fields that vary, as in a plan."""
 
 
 class Switch(_Model):
-    """How one flow begins and ends in a trial whose flows are switched one by one."""
+    """How one flow begins and ends in a trial whose flows are started and stopped one by one."""
 
     waits: bool = False
-    """It is not sent before it is told to go."""
+    """True if the flow does not send before it is started by a call."""
     cut_ns: int | None = Field(None, gt=0)
-    """It ends so long after its start even if frames are left; None: all are sent, however late."""
+    """The flow ends so long after its start even if frames are left; None: all are sent, however late."""
 
 
 class Trial(_Model):
-    """A load for a fixed time: the intention. How ports and streams share it is the plan's traffic, or `flows`."""
+    """The intention: a load for a fixed time. The plan's traffic, or `flows`, sets how ports and streams share it."""
 
     purpose: str
-    """Why a method wants it, for people: 'search', 'final', 'latency 3 of 20'."""
+    """Purpose of the trial, for the user: 'search', 'final', 'latency 3 of 20'."""
     frame_bytes: int
-    """From destination address to FCS, both included (RFC 2544 §9)."""
-    """Of a mix of sizes: their mean, rounded."""
+    """Frame size from destination address to FCS, both included (RFC 2544 §9)."""
+    """For a mix of sizes: their mean, rounded."""
     frames_per_second: float
-    """Of each transmitting port (RFC 2285 §3.5: the intended load of a port)."""
+    """Rate of each transmitting port (RFC 2285 §3.5: the intended load of a port)."""
     duration_ns: int
     phases: Phases = Phases()
     interval_ns: int = NS_PER_S
@@ -133,14 +133,14 @@ class Trial(_Model):
     variation: bool = False
     """Keep the differences of consecutive frames' latencies (IPDV)."""
     reset_after_ns: int | None = None
-    """When the engine is to reset the device, after the start of the load (RFC 6201)."""
+    """When the engine resets the device, after the start of the load (RFC 6201)."""
     stop_after_lost: int | None = Field(None, ge=0)
-    """The engine ends the load as soon as more frames than this are lost beyond doubt; None: it never does."""
+    """The engine ends the load as soon as more frames than this are certainly lost; None: never."""
     flows: tuple[Flow, ...] = ()
-    """What is sent, in place of the plan's pattern; empty: the plan's. Facts have a stream for each, in this order."""
+    """Flows in place of the plan's pattern; empty: the plan's. The facts have a stream for each flow, in this order."""
     switches: tuple[Switch, ...] = ()
-    """Of each flow, if they are started, paused and ended one by one while the trial runs: it then lasts until none
-    goes any more, and each is counted by itself meanwhile. Empty: all are sent as they are planned."""
+    """Settings of each flow, if flows are started, paused and ended one by one while the trial runs: the trial then
+    lasts until no flow sends any more, and each flow is counted by itself. Empty: all flows are sent as planned."""
 
     @property
     def frames(self) -> int:
@@ -153,12 +153,13 @@ class Trial(_Model):
         return sum(self.frames_in(flow) for flow in own) if self.flows else self.frames
 
     def frames_in(self, flow: Flow) -> int:
-        """Frames of one of its flows: at least one."""
+        """Frames of one flow of the trial: at least one."""
         duration_ns = flow.duration_ns or self.duration_ns - flow.start_ns
         return max(1, round(self.frames_per_second * flow.share * duration_ns / NS_PER_S))
 
     def load(self, streams: Sequence[Stream], first_stream: int, seed: int = 0) -> str:
-        """The load as `core/src/record.rs` reads it; `seed` feeds random pacing and a simulated device's choices."""
+        """The load in the form of `core/src/record.rs`; `seed` is for random pacing and a simulated device's
+        choices."""
         return json.dumps(
             {
                 "first_stream": first_stream,
@@ -176,7 +177,7 @@ class Trial(_Model):
 
 
 class StreamFacts(_Model):
-    """What became of one stream; ports are indices of the engine's."""
+    """Facts of one stream; ports are indices of the engine's ports."""
 
     stream: int
     transmit: int
@@ -184,7 +185,7 @@ class StreamFacts(_Model):
     offered_frames: int
     tracked: Tracked
     first_received_ns: int | None = None
-    """When its first frame arrived, since the start of the trial; only where flows are switched one by one."""
+    """When its first frame arrived, since the start of the trial; only where flows are started one by one."""
     last_received_ns: int | None = None
 
 
@@ -201,7 +202,7 @@ class Receiver(_Model):
 
     port: int
     foreign_frames: int
-    """Frames that no stream of the trial sent."""
+    """Foreign frames, which belong to no stream of the trial."""
     misdirected_frames: int
     """Frames of streams that were meant for another port (a flooding bridge)."""
     tester_dropped_frames: int
@@ -211,24 +212,24 @@ class Receiver(_Model):
 
 
 class Facts(_Model):
-    """What an engine returns of one trial."""
+    """The facts of one trial, as an engine returns them."""
 
     streams: list[StreamFacts]
     beside: list[StreamFacts] = []
-    """Frames that went beside the test frames (RFC 2544 §11): in no total, and nobody's loss."""
+    """Frames sent beside the test frames (RFC 2544 §11); they are in no total and their loss does not count."""
     transmitters: list[Transmitter]
     receivers: list[Receiver]
     interference: Interference | None
-    """What the host did to the tester meanwhile; None in virtual time."""
+    """Interference by the host during the trial; None in virtual time."""
     interrupted: bool
     stopped_for_loss: bool = False
-    """The load ended early because more frames than `Trial.stop_after_lost` were lost: what was lost of it until
-    then decides, but says nothing of the loss ratio of a whole trial."""
+    """True if the load ended early because more frames than `Trial.stop_after_lost` were lost: this decides the trial,
+    but the loss ratio is not that of a whole trial."""
     counters: dict[int, PortCounters] = {}
-    """By port: what the kernel counted there meanwhile; none in virtual time."""
+    """The kernel's counts at each port during the trial; empty in virtual time."""
 
     def set_apart(self, count: int) -> Facts:
-        """The same with the last `count` streams beside the others, and ports that offered the others' frames."""
+        """The facts with the last `count` streams separated from the others, and removed from the counts of ports."""
         if count == 0:
             return self
         own, beside = self.streams[:-count], self.streams[-count:]
@@ -249,33 +250,33 @@ class Facts(_Model):
 
     @cached_property
     def sent(self) -> Sent:
-        """All ports together."""
+        """The total of all senders."""
         return all_sent([transmitter.sent for transmitter in self.transmitters])
 
     @cached_property
     def tracked(self) -> Tracked:
-        """All streams together, and the frames of nobody that their ports received."""
+        """The total of all streams, with the foreign frames that their ports received."""
         strangers = sum(receiver.foreign_frames + receiver.misdirected_frames for receiver in self.receivers)
         return all_tracked([stream.tracked for stream in self.streams], strangers)
 
     @property
     def tester_dropped_frames(self) -> int:
-        """Frames that reached the tester and that it failed to account."""
+        """Frames that reached the tester but that it failed to count."""
         return sum(receiver.tester_dropped_frames for receiver in self.receivers)
 
     @property
     def transmit_stamp(self) -> str:
-        """Which clock and which point transmit stamps were taken at."""
+        """Clock and point at which transmit timestamps were taken."""
         return ", ".join(dict.fromkeys(transmitter.stamp for transmitter in self.transmitters))
 
     @property
     def receive_stamp(self) -> str:
-        """Likewise of receive stamps."""
+        """Clock and point at which receive timestamps were taken."""
         return ", ".join(dict.fromkeys(receiver.stamp for receiver in self.receivers))
 
 
 class TrialRecord(_Model):
-    """A finished trial as it is kept: intention, facts, and whether they may be used."""
+    """A finished trial as it is stored: intention, facts, and whether they may be used."""
 
     index: int
     method: str
@@ -286,17 +287,17 @@ class TrialRecord(_Model):
     engine_seconds: float
     """Time that passed inside the engine, waits included; virtual for simulated devices."""
     invalid_because: list[str]
-    """Why this trial says nothing about the DUT; empty if it does."""
+    """Why this trial is invalid for the DUT; empty if it is valid."""
 
     @property
     def valid(self) -> bool:
-        """False if the tester failed to offer or to account for what was asked."""
+        """False if the tester failed to offer or to count the frames of the trial."""
         return not self.invalid_because
 
     @cached_property
     def offered_fps(self) -> float:
-        """Offered load of a port in frames/s (RFC 2285 §3.5.2), first to last stamp, or where bursts end before the
-        trial does, its mean; of ports, their mean."""
+        """Offered load of a port in frames/s (RFC 2285 §3.5.2), from first to last timestamp, or the mean
+        where bursts end before the trial does; the mean of several ports."""
         sending = [one for one in self.facts.transmitters if self.trial.frames_of(one.port)]
         rates = [_offered_fps(transmitter.sent, self.trial) for transmitter in sending]
         return sum(rates) / len(rates)
@@ -308,7 +309,8 @@ class TrialRecord(_Model):
 
     @property
     def offered_share(self) -> float:
-        """Offered frames as a share of those intended; of a load that was stopped for loss, of those until then."""
+        """Offered frames as a share of those intended; for a load that was stopped because of loss, of those until
+        then."""
         sent = self.facts.sent
         elapsed = min(1.0, sent.last_sent_ns / self.trial.duration_ns) if self.facts.stopped_for_loss else 1.0
         return sent.offered_frames / max(1.0, self.intended_frames * elapsed)
@@ -317,7 +319,7 @@ class TrialRecord(_Model):
     def loss_ratio(self) -> float:
         """RFC 2544 §26.3: (offered - forwarded) / offered; corrupt frames count as not forwarded.
 
-        Of a load that was stopped for loss it is that of its beginning, not of the whole trial.
+        For a load that was stopped because of loss it is the ratio until then, not that of the whole trial.
         """
         offered = self.facts.sent.offered_frames
         return (offered - self.facts.tracked.forwarded_frames) / offered if offered else 0.0

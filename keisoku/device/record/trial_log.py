@@ -16,13 +16,14 @@ _TRIALS = "trials.jsonl"
 
 
 class TrialLog:
-    """Of one run. A trial is kept when `append` returns, and never changed."""
+    """The trials of one run. A trial is stored when `append` returns, and never changed."""
 
     def __init__(self, directory: RunDirectory) -> None:
         self._directory = directory
 
     def records(self) -> list[TrialRecord]:
-        """All finished trials in order; one that was cut off is left out. Raises PlanError if one is damaged."""
+        """All finished trials in order; one that was written only partly is left out. Raises PlanError if one is
+        damaged."""
         try:
             return [TrialRecord.model_validate_json(line) for line in self._directory.lines(_TRIALS)]
         except ValidationError as error:
@@ -31,7 +32,7 @@ class TrialLog:
             ) from error
 
     def repair(self) -> None:
-        """Drops a trial that was cut off while it was written, so that the next one begins a line of its own."""
+        """Removes a trial that was written only partly, so that the next one begins a line of its own."""
         self._directory.drop_half_line(_TRIALS)
 
     def append(self, record: TrialRecord) -> None:

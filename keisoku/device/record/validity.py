@@ -1,7 +1,7 @@
-"""Whether a trial may be used: a tester that failed by itself never counts as loss of the DUT (invariant 2).
+"""Whether a trial may be used: a failure of the tester never counts as loss of the DUT (invariant 2).
 
-Pure: looks at counts and measured values, returns reasons. It never looks at whether frames were lost: guards
-that spared lossless trials would choose among the results. Each limit and why: docs/guards.md.
+It uses counts and measured values and returns reasons. It never considers whether frames were lost: guards that
+depended on loss would select results. Each limit is explained in docs/guards.md.
 """
 
 from __future__ import annotations
@@ -11,24 +11,25 @@ from keisoku.device.record.interference import Interference, PortCounters
 from keisoku.device.record.trial import NS_PER_S, Facts, Trial
 
 TOLERANCE = 0.005
-"""How far the offered load may fall short of the intended one: software is late now and then."""
+"""How far the offered load may be below the intended one, because software is sometimes late."""
 LATE_NS = 10_000_000
-"""How much later than intended the last frame of a short trial may leave (two lost scheduler ticks)."""
+"""How much later than intended the last frame of a short trial may be sent (two lost scheduler ticks)."""
 SETTLED = 0.1
-"""The last part of the drain, in which no frame of ours may arrive."""
+"""The last part of the drain, in which no test frame may arrive."""
 STOLEN = TOLERANCE
-"""The share of the time that a hypervisor may certainly have taken from a core."""
+"""The largest allowed share of the time that a hypervisor has certainly taken from a core."""
 WAITED = 0.02
-"""The share of its time that a sender may wait for others: a program at nice 0 takes 1.1 % from one at -20."""
+"""The largest allowed share of its time that a sender waits for others: a program at nice 0 takes 1.1 % from one at
+-20."""
 HICCUP_NS = 100_000_000
-"""A thread at nice -20 that woke so late was stopped: devices' own work made one 31 ms late at most."""
+"""A thread at nice -20 that wakes so late was stopped by the host: the devices' work made one 31 ms late at most."""
 INTERRUPTED = "the trial was interrupted"
 STRAYS = 2
-"""Frames that no protocol wants may arrive between a trial and the readings of its ports' counters."""
+"""Frames without a protocol of the host may arrive between a trial and the readings of its ports' counters."""
 
 
 def reasons(trial: Trial, facts: Facts) -> list[str]:
-    """Why the trial says nothing about the DUT; empty if it does."""
+    """Why the trial is invalid for the DUT; empty if it is valid."""
     sent = facts.sent
     found = []
     if facts.interrupted:
@@ -63,13 +64,14 @@ def _offered(trial: Trial, port: int, sent: Sent) -> list[str]:
 
 
 def _offered_until_stopped(trial: Trial, sent: Sent) -> list[str]:
-    """Of a load that was ended for its loss: whether the tester kept up until then, which only a steady one tells."""
+    """For a load that was stopped because of loss: whether the tester kept up until then; only a constant load shows
+    this."""
     if trial.flows:
         return []
     due = trial.frames_per_second * (sent.last_sent_ns * (1 - TOLERANCE) - LATE_NS) / NS_PER_S
     if sent.offered_frames >= due:
         return []
-    return [f"the tester offered {sent.offered_frames} frames until the load was stopped for loss, {due:.0f} were due"]
+    return [f"the tester offered {sent.offered_frames} frames until the load was stopped, {due:.0f} were due"]
 
 
 def _at_receivers(trial: Trial, facts: Facts) -> list[str]:
@@ -85,9 +87,9 @@ def _at_receivers(trial: Trial, facts: Facts) -> list[str]:
 
 
 def unsettled(port: str, last_sent_ns: int, last_received_ns: int | None, drain_ns: int) -> list[str]:
-    """Reason if frames of ours still arrived at `port` when the trial's drain was about to end.
+    """The reason if test frames still arrived at `port` when the trial's drain was about to end.
 
-    Times are ns on one clock; `last_received_ns` is None if nothing arrived. Without a drain (0) nothing is said.
+    Times are ns on one clock; `last_received_ns` is None if nothing arrived. Without a drain (0) there is no reason.
     """
     if drain_ns <= 0 or last_received_ns is None:
         return []
@@ -96,22 +98,22 @@ def unsettled(port: str, last_sent_ns: int, last_received_ns: int | None, drain_
         return []
     return [
         f"frames still arrived at {port} {after_ns / 1e9:.3g} s after the last was sent, "
-        f"when the wait of {drain_ns / 1e9:.3g} s was over: wait longer"
+        f"at the end of the wait of {drain_ns / 1e9:.3g} s: wait longer"
     ]
 
 
 def disturbed(interference: Interference) -> list[str]:
-    """Reasons why the host disturbed the tester: steal, quota, heat, other programs, stops, change of clock."""
+    """Reasons by which the host disturbed the tester: steal, quota, heat, other programs, stops, change of clock."""
     found = []
     span_ns = interference.span_ns
     for core in interference.cores:
-        # The kernel counts in steps: this much at least was stolen.
+        # The kernel counts in steps: at least this much was taken.
         stolen_ns = (core.steal_ns or 0) - interference.steal_resolution_ns
         if stolen_ns > STOLEN * span_ns:
             share = 100 * stolen_ns / span_ns
             found.append(f"the hypervisor took CPU {core.cpu} for at least {share:.1f} % of the time")
         if core.heat_events:
-            found.append(f"CPU {core.cpu} was slowed down for heat {core.heat_events} times")
+            found.append(f"CPU {core.cpu} was throttled because of heat {core.heat_events} times")
         if core.lateness and core.lateness.max_ns > HICCUP_NS:
             found.append(f"CPU {core.cpu} stood still for {core.lateness.max_ns / 1e6:.0f} ms")
     for thread in interference.threads:
@@ -131,10 +133,10 @@ def disturbed(interference: Interference) -> list[str]:
 
 
 def port_drops(change: PortCounters, foreign_frames: int) -> list[str]:
-    """Reasons why a tester port lost frames by itself, from the change of its counters during the trial.
+    """Reasons for frames lost by a tester port itself, from the change of its counters during the trial.
 
-    `foreign_frames`: those that the trial counted at this port. The host's stack may refuse each of them, which
-    the kernel counts in `rx_dropped` too.
+    `foreign_frames` are those that the trial counted at this port. The host's network stack may refuse each of them,
+    which the kernel counts in `rx_dropped` as well.
     """
     found = []
     wrapped = {
@@ -152,7 +154,7 @@ def port_drops(change: PortCounters, foreign_frames: int) -> list[str]:
         found.append(
             f"the receive queue of {change.port} had no room for {change.peer_tx_dropped} frames of the device"
         )
-    # A packet socket is told and sends the frame again. A veth counts here what its peer has no room for.
+    # A packet socket learns of it and sends the frame again. A veth counts here frames for which its peer has no room.
     if change.tx_dropped and change.engine == "xdp" and change.driver != "veth":
         found.append(f"{change.port} itself dropped {change.tx_dropped} frames to be sent (tx_dropped)")
     if change.tx_errors:

@@ -1,1 +1,1 @@
-"""What a page shows of a device beside the tables that every result has."""
+"""Sections of a page about a device, in addition to the tables that every result has."""

@@ -1,6 +1,6 @@
-"""The account of every trial: what was intended, what became of it, and whether it adds up.
+"""The account of every trial: frames intended, their outcome, and whether the counts are consistent.
 
-Adds and compares counts; a trial that does not add up is shown, never repaired.
+It adds and compares counts; an inconsistent trial is shown, never corrected.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Account:
 
     @property
     def fault(self) -> str:
-        """What does not add up, in words; empty if all does."""
+        """The balances that are not zero, in words; empty if all are."""
         faults = (
             (self.sent_balance, "offered − forwarded − lost − corrupt"),
             (self.received_balance, "received − forwarded − duplicated − corrupt arrivals − foreign"),
@@ -40,7 +40,7 @@ class Account:
 
 
 def account(record: TrialRecord) -> Account:
-    """The balance of one trial (`core/src/tracking.rs` promises that it is zero)."""
+    """The balance of one trial (`core/src/tracking.rs` guarantees that it is zero)."""
     tracked = record.facts.tracked
     sent = record.facts.sent.offered_frames
     explained = tracked.forwarded_frames + tracked.duplicated.count + tracked.corrupt_arrivals

@@ -1,6 +1,6 @@
-"""Latency over time with the pieces that were found in it: one trial at a time.
+"""Plot of latency over time with the pieces that were found in it: one trial at a time.
 
-Draws what rows hold; finds no piece itself.
+It draws the pieces of the result's rows and finds none itself.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _add_piece(plot: Plot, device: Device, row: Row, choice: list[str], divisor:
         return
     ends = [figures["start"].value, figures["end"].value]
     slope = figures["slope"]
-    # Results are corrected for what the tester adds, the samples of a record are not.
+    # Results are corrected for the tester's bias, the samples of a record are not.
     raw = [
         one.latency.min_ns
         for one in record.facts.tracked.series

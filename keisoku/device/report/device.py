@@ -1,6 +1,6 @@
-"""Which device a run measured, by what name, and what it found with one method.
+"""The device of a run, its name in the report, and its result of one method.
 
-Names are for people: two runs of one device get different ones. Computes no figure.
+Names are unique: two runs of one device get different ones. It computes no figure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Device:
     run: DeviceRun
 
     def result(self, method: str) -> Result | None:
-        """What `method` found, rows of several results of it together; None if it was not run."""
+        """The result of `method`, with the rows of several results together; None if it was not run."""
         found = [result for result in self.run.results if result.measurement == method]
         if not found:
             return None
@@ -42,7 +42,7 @@ class Device:
 
     @property
     def link_bits_per_second(self) -> float | None:
-        """Speed of the link as the context names it (None: it has no rate of its own), or as results imply."""
+        """Speed of the link from the context (None: it has no rate of its own), or else from the results."""
         if "link_bits_per_second" in self.run.context:
             named = self.run.context["link_bits_per_second"]
             return None if named is None else float(named)

@@ -14,7 +14,7 @@ from keisoku.report.plot import Plot, Trace, axis, device_colour, hover, label, 
 
 SIZES_MAX = 12
 FRAMES_MIN = 40
-"""A step with fewer frames scatters so much that it is joined with the next."""
+"""A step with fewer frames is joined with the next, because it scatters too much."""
 WIDTH_MAX = 1.08
 """A joined step's upper edge over its lower one."""
 ALL = "all sizes"
@@ -40,7 +40,7 @@ def histogram_plot(devices: Sequence[Device], method: str) -> Plot | None:
     floor = min(densities) / 3
     plot = Plot(
         name=f"{method}-histogram",
-        caption="How many frames took how long, over every frame of the trial; neighbouring buckets with few "
+        caption="Distribution of the latency of every frame of the trial; neighbouring buckets with few "
         "frames are drawn as one step.",
         axes={
             "xaxis": axis(f"latency ({unit})", (), type="log"),
@@ -70,7 +70,7 @@ def _spread(sizes: Sequence[int]) -> list[int]:
 
 
 def _merged(buckets: Buckets) -> Buckets:
-    """Joins neighbours with few frames, up to `WIDTH_MAX`, so that a thin tail is no comb."""
+    """Joins neighbours with few frames, up to `WIDTH_MAX`, so that a tail with few frames stays readable."""
     lower, upper, counts = [buckets.lower_ns[0]], [buckets.upper_ns[0]], [buckets.counts[0]]
     rest = zip(buckets.lower_ns[1:], buckets.upper_ns[1:], buckets.counts[1:], strict=True)
     for low, high, count in rest:
@@ -101,7 +101,7 @@ def _outline(buckets: Buckets, divisor: float, floor: float, name: str) -> Trace
         text = hover(name, f"{digits.count(lower)} … {digits.count(upper)} ns", frames)
         if previous is not None and previous < lower:
             xs, ys, texts = [*xs, previous / divisor], [*ys, floor], [*texts, texts[-1]]
-        # A logarithmic axis has no place for zero.
+        # A logarithmic axis cannot show zero.
         left, right = max(lower, 0.5) / divisor, upper / divisor
         if previous != lower:
             xs, ys, texts = [*xs, left], [*ys, floor], [*texts, text]

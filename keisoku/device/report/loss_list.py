@@ -1,6 +1,6 @@
 """Which frames were lost: the first ranges of sequence numbers of every trial that lost, with times.
 
-Cuts the list for the page, never the totals.
+It shortens the list for the page, never the totals.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from keisoku.report import digits
 RANGES_SHOWN = 12
 TRIALS_SHOWN = 40
 KEPT_AS = {
-    "bitmap": "neighbouring gaps joined, every number in the record",
-    "intervals": "neighbouring gaps joined, counts exact",
+    "bitmap": "neighbouring gaps joined; the record has every number",
+    "intervals": "neighbouring gaps joined; counts are exact",
 }
 
 

@@ -23,8 +23,8 @@ def loss_plot(devices: Sequence[Device]) -> Plot | None:
     alone = len(devices) == 1
     plot = Plot(
         name="loss",
-        caption="Frames lost of those offered. Dashed: what a device loses that forwards exactly its "
-        "measured throughput and drops the rest; an ideal device stays at 0 %.",
+        caption="Share of the offered frames that was lost. Dashed: loss of a device that forwards exactly "
+        "its measured throughput and drops the rest; an ideal device stays at 0 %.",
         axes={
             "xaxis": {"title": {"text": "load (% of the maximum)"}, "range": [0, 100]},
             "yaxis": {"title": {"text": "frame loss (%)"}, "range": [0, 100]},
@@ -109,7 +109,7 @@ def _add_ideal(plot: Plot, device: Device, size: int, name: str, colour: str, ch
 
 
 def _throughput_share(device: Device, size: int) -> float | None:
-    """The throughput in % of what the loss trials call 100 %; None if either was not measured."""
+    """The throughput in % of the rate that is 100 % in the loss trials; None if either was not measured."""
     throughput, loss = device.result("throughput"), device.result("loss")
     found = [row.figures for row in (throughput.rows if throughput else []) if row.frame_bytes == size]
     loads = [row.figures for row in (loss.rows if loss else []) if row.frame_bytes == size and "loss" in row.figures]

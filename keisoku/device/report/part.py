@@ -1,4 +1,4 @@
-"""What runs of devices give to a page: all devices side by side, every trial's account, lost frames, calibration."""
+"""The part of a page about devices: all devices side by side, every trial's account, lost frames, calibration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FOLDER = Path(__file__).parent / "templates"
 
 
 def part(runs: Sequence[DeviceRun]) -> Part:
-    """Of one or several runs, which stand beside each other in every section."""
+    """The part of one or several runs, which are side by side in every section."""
     found = devices(runs)
     templates = environment(_FOLDER)
     templates.filters["count"] = digits.count
@@ -78,7 +78,7 @@ def _section(found: Sequence[Device], method: str) -> Section | None:
 
 
 def _lost(found: Sequence[Device], templates: Environment) -> list[Extra]:
-    """Which frames were lost; nothing where none were."""
+    """Which frames were lost; empty if none were."""
     lost = {device.name: losses(device.run) for device in found}
     if not any(shown for shown, _ in lost.values()):
         return []
@@ -86,7 +86,7 @@ def _lost(found: Sequence[Device], templates: Environment) -> list[Extra]:
 
 
 def _accounts(found: Sequence[Device], templates: Environment) -> Extra:
-    """Every trial with what became of its frames."""
+    """Every trial with the counts of its frames."""
     balances = {device.name: accounts(device.run.records) for device in found}
     every = [balance for rows in balances.values() for balance in rows]
     markup = templates.get_template("accounts.html").render(
@@ -105,7 +105,7 @@ def _accounts(found: Sequence[Device], templates: Environment) -> Extra:
 
 
 def _calibration(found: Sequence[Device], templates: Environment) -> Extra:
-    """Where frames were stamped, and what was subtracted."""
+    """Where frames were timestamped, and what was subtracted."""
     markup = templates.get_template("calibration.html").render(
         devices=found,
         stamps={device.name: statement.stamps(device) for device in found},

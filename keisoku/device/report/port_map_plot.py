@@ -1,4 +1,4 @@
-"""The port map as two matrices, offset and limit: from which port to which. Draws what results hold."""
+"""The port map as two matrices, offset and limit, from port to port."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CELL_PX, _MARGIN_PX = 36, 150
 
 
 def port_map_plot(devices: Sequence[Device]) -> Plot | None:
-    """Rows send, columns receive; blocks of one colour are chips (E1, Table 4.3)."""
+    """Rows send, columns receive; blocks of one colour are chips, as in the published port map (E1, Table 4.3)."""
     found = [(device, ways) for device in devices if (ways := _ways(device))]
     if not found:
         return None
@@ -33,7 +33,7 @@ def port_map_plot(devices: Sequence[Device]) -> Plot | None:
     plot = Plot(
         name="port-map",
         caption="From each port (row) to each other (column). Offset: how much longer a frame takes than inside a"
-        " group of ports. Largest frame: without loss at the load of the map; blank where no limit was met.",
+        " group of ports. Largest frame: without loss at the load of the map; blank where no limit was found.",
         axes={
             "xaxis": {"title": {"text": "to port"}, "type": "category", "constrain": "domain"},
             "yaxis": {

@@ -1,4 +1,4 @@
-"""Which plots show a method's result, and in which tables it stands. Draws and rounds nothing itself."""
+"""Which plots and tables show a method's result. It draws and rounds nothing itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plots(found: Sequence[Device], method: str) -> list[Plot]:
 
 
 def parts(result: Result) -> list[Result]:
-    """A port map's classes of ways, which are no trial's, in a table of their own before its ways."""
+    """A port map's classes of ways, which belong to no trial, in a table of their own before its ways."""
     if result.measurement != "port_map":
         return [result]
     rows = [[row for row in result.rows if (row.trial is None) == classes] for classes in (True, False)]

@@ -1,7 +1,4 @@
-"""Plots over frame size: throughput with the theoretical line, latency with its fit and residuals.
-
-Draws what results hold; fits nothing itself.
-"""
+"""Plots over frame size: throughput with the theoretical line, latency with its fit and residuals. It fits nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from keisoku.run.result import Line, Result, Row
 SIZE_TITLE = "frame size (byte)"
 CURVE_POINTS = 160
 LOG_RATIO_LINK = 10.0
-"""On a linear axis a link much faster than the device would press the device's curve flat."""
+"""On a linear axis the curve of a device much slower than its link would be flat."""
 MANY_POINTS = 40
 """Above this, points are drawn small and not joined."""
 
@@ -35,7 +32,7 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
     divisor, unit = digits.scale("frames/s", max(every))
     plot = Plot(
         name="throughput",
-        caption="Highest rate without a single lost frame, against frame size"
+        caption="Highest rate without a lost frame, against frame size"
         + ("; the line is what the link can carry at most" if curves else "; the link has no rate of its own")
         + " (RFC 2544 §26.1).",
         axes={
@@ -63,7 +60,7 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
 
 
 def latency_plot(devices: Sequence[Device], method: str) -> Plot | None:
-    """Latency against size, E1's fitted line where the result has one, and the residuals below it."""
+    """Latency against size, the fitted line where the result has one, and the residuals below it."""
     name = "latency" if method == "sweep" else "mean"
     found = [(device, result) for device in devices if (result := device.result(method))]
     every = [
@@ -106,7 +103,7 @@ def _latency_caption(method: str, fitted: bool) -> str:
     what = "Mean latency of every frame at each size"
     if method == "latency":
         what += ", with the minimum (dotted) and the 99th percentile (dashed)"
-    return what + ("; below, what is left after the fitted line is taken away." if fitted else ".")
+    return what + ("; below, the residuals of the fitted line." if fitted else ".")
 
 
 def _points(result: Result, figure: str) -> list[tuple[Row, Quantity]]:
@@ -141,7 +138,7 @@ def _figures(device: Device, points: Sequence[tuple[Row, Quantity]], divisor: fl
 def _add_line(plot: Plot, device: Device, line: Line, points: Sequence[tuple[Row, Quantity]], divisor: float) -> None:
     colour = device_colour(device.index)
     slope, constant = line.slope.value, line.constant.value
-    # More than its two ends, so that the line is right on a logarithmic axis too.
+    # More points than its two ends, so that the line is also right on a logarithmic axis.
     xs = sorted({x for x, _ in line.points})
     plot.add(
         {
@@ -218,6 +215,6 @@ def _theoretical(devices: Sequence[Device], sizes: Sequence[int]) -> dict[float,
     """A curve for each speed of link, drawn through all sizes between the smallest and the largest."""
     step = max(1, (sizes[-1] - sizes[0]) // CURVE_POINTS)
     xs = sorted({*range(sizes[0], sizes[-1] + 1, step), *sizes})
-    # What results imply is off by a rounding; two links are not two because of it.
+    # Speeds derived from results have rounding errors; such a difference does not make two links.
     speeds = {float(f"{speed:.6g}") for device in devices if (speed := device.link_bits_per_second)}
     return {speed: (xs, [maximum_frames_per_second(speed, x) for x in xs]) for speed in sorted(speeds)}

@@ -1,6 +1,6 @@
-"""How sure the figures are and where they come from: calibration, uncertainty, context, plan.
+"""Statements about the figures: timestamps and calibration.
 
-Only says what records, results and context hold; what they do not hold it names as missing.
+They contain only what records, results and context hold; what these lack is named as missing.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from keisoku.report.page import flattened
 
 SIMULATED = "In simulated time the instrument contributes exactly nothing."
 NOT_INCLUDED = (
-    "Not included: how the device behaves at other times, temperatures and configurations, and what else "
-    "the host did. Runs on shared processors scatter more from run to run than within one."
+    "Not included: the device's behaviour at other times, temperatures and configurations, and other "
+    "activity of the host. Results on shared processors scatter more from run to run than within a run."
 )
 
 
 def stamps(device: Device) -> list[str]:
-    """Where both time stamps of a frame were taken, one sentence for each way that occurred."""
+    """Where both timestamps of a frame were taken, one sentence for each variant that occurred."""
     ways = {(record.facts.transmit_stamp, record.facts.receive_stamp): None for record in device.run.records}
     return [f"Sent: {transmit}. Received: {receive}." for transmit, receive in ways]
 
 
 def calibration(device: Device) -> list[tuple[str, str]]:
-    """What the tester itself was found to add, as the context states it; empty if it was not calibrated."""
+    """The tester's own latency from the context; empty if it was not calibrated."""
     found = device.run.context.get("calibration")
     if not found:
         return []

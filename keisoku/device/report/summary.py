@@ -1,7 +1,4 @@
-"""The first paragraph of a report: what was found, in words, for somebody who reads nothing else.
-
-Says only what the tables below say too.
-"""
+"""The first paragraph of a report: the main results in words. All of them are also in the tables below."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ def conclusion(devices: Sequence[Device]) -> str:
     invalid = sum(not balance.record.valid for balance in balances)
     faulty = sum(not balance.adds_up for balance in balances)
     said = f"{digits.count(frames)} frames were offered in {digits.count(len(balances))} trials"
-    said += f"; {faulty} trials do not add up" if faulty else "; every single frame is accounted for"
+    said += f"; {faulty} trials do not add up" if faulty else "; every frame is accounted for"
     if invalid:
         noun = "trial is" if invalid == 1 else "trials are"
         cited = sum(
@@ -51,8 +48,8 @@ def conclusion(devices: Sequence[Device]) -> str:
             for row in result.rows
             if (record := device.record(row))
         )
-        rests = f"and {cited} rows of results rest on such" if cited else "and no result rests on them"
-        said += f". {invalid} {noun} invalid, because the tester itself fell short, {rests}"
+        rests = f"and {cited} rows of results rest on such trials" if cited else "and no result rests on them"
+        said += f". {invalid} {noun} invalid because of the tester itself, {rests}"
     return said + "."
 
 
@@ -109,7 +106,7 @@ def _loss(device: Device) -> str:
         return ""
     worst = max(rows, key=lambda row: row.figures["loss"].value)
     if worst.figures["loss"].value == 0:
-        return "No load that was tried made it lose a frame."
+        return "It lost no frame at any load that was tried."
     load, loss = worst.figures["load"], worst.figures["loss"]
     return (
         f"At {digits.value_text(load)} load it loses up to {digits.value_text(loss)} "

@@ -1,7 +1,4 @@
-"""What happened during a trial: latency and forwarded frames of every interval, one trial at a time.
-
-Shows a trial's own series; averages nothing.
-"""
+"""Plot of one trial over time: latency and forwarded frames of every interval. It averages nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from keisoku.report.plot import Plot, axis, device_colour, hover, label
 from keisoku.run.result import Row
 
 TRIALS_MAX = 60
-"""Trials to choose from; a sweep over a thousand sizes is thinned out."""
+"""Largest number of trials to choose from; of a sweep over a thousand sizes some are left out."""
 FEW_INTERVALS = 60
 
 
@@ -26,13 +23,13 @@ def time_plot(devices: Sequence[Device]) -> Plot | None:
         return None
     extremes = [(found.min_ns, found.max_ns) for *_, record in shown if (found := record.facts.tracked.latency)]
     divisor, unit = digits.scale("ns", max((high for _, high in extremes), default=0.0))
-    # One trial is seen at a time: only its own range may ask for a logarithmic axis.
+    # One trial is shown at a time: only its own range decides whether the axis is logarithmic.
     widest = max(extremes, key=lambda pair: pair[1] / max(pair[0], 1.0), default=())
     plot = Plot(
         name="time",
         caption="Each interval of one trial: mean latency with the range from minimum to maximum, and the "
-        "frames forwarded in it; the dashed line is the intended load. The last intervals hold what was "
-        "received while the device drained.",
+        "frames forwarded in it; the dashed line is the intended load. The last intervals contain frames that were "
+        "received after the load had ended.",
         axes={
             "xaxis": {"title": {"text": "time since the first frame (s)"}, "anchor": "y2"},
             "yaxis": axis(f"latency ({unit})", widest, domain=[0.46, 1]),

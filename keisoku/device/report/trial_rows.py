@@ -9,7 +9,7 @@ from keisoku.device.report.accounting import account
 
 
 def trial_rows(records: Iterable[TrialRecord]) -> Iterable[Sequence[object]]:
-    """The head, then a row for each trial."""
+    """The header, then a row for each trial."""
     yield [
         "trial",
         "method",

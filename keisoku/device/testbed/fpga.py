@@ -21,37 +21,37 @@ _MODEL_DRAIN_NS = 100_000
 
 
 class FpgaTestbed(Testbed):
-    """The instrument is open only while an engine has it. No frame of it passes this host."""
+    """The instrument is open only while an engine uses it. Its frames do not pass this host."""
 
     counts_flows_live = False
-    """Generators start and end together, and are told apart at the end."""
+    """Generators start and end together, and are counted separately only at the end."""
 
     def __init__(self, wanted: WantedTestbed) -> None:
         self._wanted = wanted
         self._addresses = _addresses(wanted)
         if wanted.stamps == "software":
-            raise PlanError("stamps", "the instrument's are those of its hardware", "leave it out")
+            raise PlanError("stamps", "the instrument always has hardware timestamps", "leave it out")
         if wanted.engine is not None:
-            raise PlanError("engine", "ports name their own engine", "leave it out")
+            raise PlanError("engine", "the port's name contains the engine", "leave it out")
         self._device = _device(wanted, self._addresses[0].simulated)
         if self._device is not None:
-            # What passes the model's cable is there at once, and each of its milliseconds takes long to compute.
+            # Frames pass the model's cable without delay, and each millisecond of the model takes long to compute.
             self.drain_ns = _MODEL_DRAIN_NS
 
     def line_rate(self, port: int) -> float | None:
-        """As it was when it was first asked for; None without a link, which an engine refuses."""
+        """The rate when it was first read; None without a link, which an engine refuses."""
         return self._rates[self._addresses[port].number]
 
     def mtu_bytes(self, port: int) -> int:
-        """Of the instrument's largest frame."""
+        """MTU for the instrument's largest frame."""
         return MOST_BYTES - HEADER_AND_FCS_BYTES
 
     def link_is_up(self, port: int) -> bool:
-        """As it was when rates were first asked for: during a trial the instrument is the engine's alone."""
+        """The state when rates were first read: during a trial only the engine may use the instrument."""
         return self.line_rate(port) is not None
 
     def engine(self, wanted: WantedTraffic, capture: PortCapture | None = None) -> FpgaEngine:
-        """Opens the instrument, which the engine lets go of when it is closed."""
+        """Opens the instrument, which the engine closes."""
         instrument = self._open()
         try:
             ports = [address.number for address in self._addresses]
@@ -88,17 +88,19 @@ def _addresses(wanted: WantedTestbed) -> list[FpgaAddress]:
     found = [FpgaAddress.parse(port.name, port.field) for port in wanted.ports]
     for port, address in zip(wanted.ports, found, strict=True):
         if address.target != found[0].target:
-            problem = f"{address.target} and {found[0].target} are two instruments, whose clocks are not one"
+            problem = f"{address.target} and {found[0].target} are two instruments without a common clock"
             raise PlanError(port.field, problem, "use both ports of one instrument")
     wanted.check_apart(found, [f"port {address.number}" for address in found])
     return found
 
 
 def _device(wanted: WantedTestbed, simulated: bool) -> SimulatedDevice | None:
-    """What is between the model's ports; None at a board."""
+    """The device between the model's ports; None for a board."""
     kind, _, name = (wanted.device or "").partition(":")
     if wanted.device is not None and not (simulated and kind == "sim"):
-        remedy = "leave it out: the DUT is what the ports are plugged into" if not simulated else "use sim:NAME"
+        remedy = (
+            "leave it out: the DUT is the device that the ports are connected to" if not simulated else "use sim:NAME"
+        )
         raise PlanError("dut", f"{wanted.device} cannot be between an instrument's ports", remedy)
     if not simulated:
         return None

@@ -1,6 +1,6 @@
 """The tester's hosts at an instrument's ports.
 
-ARP and neighbour discovery are spoken by this program through the ports' mailboxes, between and during trials.
+This program sends and answers ARP and neighbour discovery through the ports' mailboxes, between and during trials.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SIMULATED_RESOLVE_NS = 5_000_000
 
 @dataclass(frozen=True)
 class _Mailbox:
-    """Of one port."""
+    """The hosts of one port."""
 
     tester: Tester
     port: int
@@ -33,26 +33,28 @@ class _Mailbox:
 
 
 class FpgaHosts(TesterHosts):
-    """At `ports` of an instrument, in the order of the testbed, which have no addresses but those given."""
+    """Hosts at `ports` of an instrument, in the order of the testbed; the ports have only the given addresses."""
 
     def __init__(self, tester: Tester, ports: Sequence[int], addresses: Sequence[str], gateways: Sequence[str]) -> None:
         super().__init__([local_mac(place) for place in range(len(ports))], addresses, gateways)
         if gateways and not addresses:
-            problem = "a router delivers to addresses, and the ports have none"
+            problem = "a router needs the addresses of its destinations, and the ports have none"
             raise PlanError("gateway", problem, "give one for each port with --address")
         self._tester = tester
         self._mailboxes = [_Mailbox(tester, port) for port in ports]
 
     def answer(self) -> None:
-        """Answers what has come in at all ports."""
+        """Answers the requests that have arrived at all ports."""
         for mailbox, own in zip(self._mailboxes, self.ranges, strict=False):
             step(mailbox, [own])
 
     def gateway_mac(self, port: int) -> str:
-        """Asked for from the port's first address."""
+        """Resolves it from the port's first address."""
         own, gateway = self.ranges[port], self.gateways[port]
         if own.first.version != gateway.version:
-            raise PlanError("gateway", f"{gateway} is of another IP version", "give one of the address's")
+            raise PlanError(
+                "gateway", f"{gateway} has another IP version than the address", "use the same version for both"
+            )
         patience_ns = _SIMULATED_RESOLVE_NS if self._tester.simulated else _RESOLVE_NS
         asker = Party(own.mac, own.first)
         return resolve(self._mailboxes[port], [own], asker, gateway, patience_ns, self._tester.let_pass)

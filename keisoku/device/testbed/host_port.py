@@ -1,7 +1,7 @@
-"""Ports of this host: their URIs, what the host has, and whether one may be used as a plan wants.
+"""Ports of this host: their URIs, their properties, and whether a plan may use them.
 
-It only reads, except for `set_interface`, and no frame is sent but the kernel's own ARP or neighbour solicitation
-in `resolve_mac`.
+It only reads, except for `set_interface`. No frame is sent except the kernel's own ARP request or neighbour
+solicitation in `resolve_mac`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PortAddress:
         match = _URI.fullmatch(text)
         if not match:
             remedy = "write xdp:INTERFACE or packet:INTERFACE, with @NAMESPACE if it is in one"
-            raise PlanError(field, f"{text!r} names no port", remedy)
+            raise PlanError(field, f"{text!r} is not the name of a port", remedy)
         return cls(cast(Literal["xdp", "packet"], match["engine"]), match["interface"], match["namespace"])
 
     @property
@@ -61,7 +61,7 @@ class PortAddress:
 
 @dataclass(frozen=True)
 class HostPort:
-    """What the kernel tells of an interface. `speed_mbps` and `xdp` are None where it tells nothing."""
+    """Properties of an interface from the kernel. `speed_mbps` and `xdp` are None where the kernel has no value."""
 
     name: str
     driver: str | None
@@ -77,7 +77,7 @@ class HostPort:
 
 
 def list_ports(namespace: Path | None = None) -> list[HostPort]:
-    """All interfaces with an Ethernet address but loopback, by name."""
+    """All interfaces with an Ethernet address except loopback, by name."""
     return within(namespace, _read_ports)
 
 
@@ -102,21 +102,21 @@ def check(address: PortAddress, frame_sizes: Iterable[int], force: bool = False,
         problem = f"{port.name} carries the default route, and test traffic would cut this host off"
         raise PlanError(field, problem, "choose another port, or give --force")
     if not port.up:
-        remedy = f"put it up with `ip link set {port.name} up`"
+        remedy = f"set it up with `ip link set {port.name} up`"
         raise PlanError(field, f"{port.name} is down", remedy)
     if not port.carrier:
-        raise PlanError(field, f"{port.name} has no carrier", "plug it in and see that the other side is up")
+        raise PlanError(field, f"{port.name} has no carrier", "connect the cable and set the other side up")
     largest = max(frame_sizes, default=0)
     if largest > port.mtu + HEADER_AND_FCS_BYTES:
         fits = port.mtu + HEADER_AND_FCS_BYTES
-        problem = f"frames of {largest} bytes do not pass {port.name}, whose MTU of {port.mtu} allows {fits}"
+        problem = f"frames of {largest} bytes are too large for {port.name}, whose MTU of {port.mtu} allows {fits}"
         needed = largest - HEADER_AND_FCS_BYTES
-        raise PlanError(field, problem, f"take smaller frames or `ip link set {port.name} mtu {needed}`")
+        raise PlanError(field, problem, f"use smaller frames, or `ip link set {port.name} mtu {needed}`")
     return port
 
 
 def resolve_mac(interface: str, namespace: Path | None, ip: str) -> str:
-    """The MAC address that answers for `ip` at `interface`, asked by the kernel if it does not know.
+    """The MAC address that answers for `ip` at `interface`; the kernel resolves it if it does not know it.
 
     Raises EngineError if nobody answers within 3 s.
     """
@@ -135,7 +135,7 @@ def has_carrier(interface: str, namespace: Path | None) -> bool:
 
 
 def set_interface(interface: str, namespace: Path | None, up: bool) -> None:
-    """Puts an interface up or down: of a lab only, as one of this host would lose addresses and routes for good."""
+    """Sets an interface of a lab up or down; one of this host would lose its addresses and routes permanently."""
 
     def change() -> None:
         with IPRoute() as ip:
@@ -148,7 +148,7 @@ def set_interface(interface: str, namespace: Path | None, up: bool) -> None:
 
 
 def interface_ip(interface: str, namespace: Path | None, version: int) -> str | None:
-    """The first address of a version (4, 6) that an interface has, of those that a router could deliver to."""
+    """The first address of a version (4, 6) of an interface to which a router could deliver."""
 
     def read() -> str | None:
         with IPRoute() as ip:
@@ -222,7 +222,7 @@ def _resolve(interface: str, address: str) -> str:
         if not indices:
             raise EngineError(f"there is no interface {interface} to resolve {address} at")
         deadline = time.monotonic() + _RESOLVE_S
-        # NTF_USE has the kernel ask as if a packet were to be sent, but there is none.
+        # NTF_USE makes the kernel resolve the address as for a packet, without one.
         ip.neigh("replace", family=family, dst=address, ifindex=indices[0], flags=_USE, state=0)
         while time.monotonic() < deadline:
             for entry in ip.get_neighbours(family=family, dst=address, ifindex=indices[0]):
@@ -231,4 +231,6 @@ def _resolve(interface: str, address: str) -> str:
                 if entry["state"] & _NEIGHBOUR_FAILED:
                     deadline = 0
             time.sleep(0.01)
-    raise EngineError(f"nobody at {interface} answers for {address}; is the device's port up and addressed?")
+    raise EngineError(
+        f"no answer for {address} at {interface}; check that the device's port is up and has this address"
+    )

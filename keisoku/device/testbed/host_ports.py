@@ -17,7 +17,7 @@ from keisoku.errors import PlanError
 class HostPortsTestbed(WiredTestbed):
     """Raises PlanError, naming the port's field, for ports that do not exist or cannot be used.
 
-    Who resets the device is the operator.
+    The operator resets the device.
     """
 
     resets = "by hand"
@@ -38,21 +38,21 @@ class HostPortsTestbed(WiredTestbed):
         self.answer({port: [own] for port, own in enumerate(self._hosts.ranges)})
 
     def line_rate(self, port: int) -> float | None:
-        """As the driver says it. A veth says 10 Gb/s, but that is no rate of anything."""
+        """The rate that the driver reports. A veth reports 10 Gb/s, which has no meaning."""
         found = self._found[port]
         return found.speed_mbps * 1e6 if found.speed_mbps and found.driver != "veth" else None
 
     def set_link(self, port: int, up: bool) -> None:
-        """Never: an interface would lose addresses and routes for good."""
+        """Always raises: an interface would lose its addresses and routes permanently."""
         problem = "keisoku does not change the interfaces of this host"
-        raise PlanError("link", problem, "use a lab, or have the device's own port go down")
+        raise PlanError("link", problem, "use a lab, or set the device's own port down")
 
     def routes(self, wanted: WantedTraffic) -> list[Route]:
-        """By the gateways, or straight to the other port."""
+        """Routes through the gateways, or directly to the other port."""
         return self._hosts.routes(wanted)
 
     def context(self) -> dict[str, object]:
-        """The ports as they were found."""
+        """The ports with their properties."""
         return {
             "device": " to ".join(port.name for port in self._wanted.ports),
             "drivers": [port.driver for port in self._found],
@@ -64,7 +64,7 @@ class HostPortsTestbed(WiredTestbed):
 
 
 class _KernelHosts(TesterHosts):
-    """Where a plan gives no address, the kernel has one and answers for it."""
+    """Hosts at the ports; where a plan gives no address, the kernel has one and answers for it."""
 
     def __init__(self, testbed: WiredTestbed, addresses: Sequence[str], gateways: Sequence[str]) -> None:
         super().__init__([port.mac for port in testbed.ports], addresses, gateways)
@@ -79,16 +79,16 @@ class _KernelHosts(TesterHosts):
         if found is None and self.gateways:
             raise PlanError(
                 "gateway",
-                f"{own.interface} has no IPv{version} address, so no router can deliver to it",
+                f"{own.interface} has no IPv{version} address, so a router cannot deliver to it",
                 f"give one for each port with --address, or with `ip address add ADDRESS dev {own.interface}`",
             )
         return found
 
 
 def wired_port(address: PortAddress, found: HostPort, receives: bool, stamps: Wanted = "best") -> WiredPort:
-    """A port of this host, as `check` found it, as an engine opens it; `stamps` are those of what it receives.
+    """A port of this host that `check` returned, in the form that an engine opens; `stamps` are its receive timestamps.
 
-    Raises PlanError for stamps that it cannot take.
+    Raises PlanError for timestamps that the port does not offer.
     """
     choice = choose(found.stamps, address.engine, stamps if receives else "best")
     phc = found.stamps.phc_index if receives and choice.receive == "hardware" else None

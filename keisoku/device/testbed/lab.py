@@ -26,7 +26,7 @@ _LINK_LOOK_S = 0.02
 
 
 class LabTestbed(WiredTestbed):
-    """On a lab that is already there; `close` removes it if it is the testbed's `own`."""
+    """A testbed on an existing lab; `close` removes the lab if it is the testbed's `own`."""
 
     def __init__(self, wanted: WantedTestbed, lab: Lab, own: bool = False) -> None:
         self._dut, self._numbers = device_and_numbers(wanted)
@@ -36,17 +36,17 @@ class LabTestbed(WiredTestbed):
         self.resets = lab.reset if lab.device.resets else None
 
     def line_rate(self, port: int) -> float | None:
-        """A veth has none."""
+        """A veth has no rate."""
         return None
 
     def set_link(self, port: int, up: bool) -> None:
-        """By the state of its interface."""
+        """The state of its interface."""
         own = self.ports[port]
         set_interface(own.interface, own.namespace, up)
         deadline = time.monotonic() + _LINK_S
         while up and not self.link_is_up(port):
             if time.monotonic() > deadline:
-                raise EngineError(f"{own.interface} has no carrier {_LINK_S:g} s after it was put up")
+                raise EngineError(f"{own.interface} has no carrier {_LINK_S:g} s after it was set up")
             time.sleep(_LINK_LOOK_S)
 
     def engine(self, wanted: WantedTraffic, capture: PortCapture | None = None) -> WiredEngine:
@@ -56,7 +56,7 @@ class LabTestbed(WiredTestbed):
         return super().engine(wanted, capture)
 
     def routes(self, wanted: WantedTraffic) -> list[Route]:
-        """As the device forwards; frames that flows name themselves are sent whether it forwards them or not."""
+        """Routes through the device; frames that flows define themselves are sent even if it does not forward them."""
 
         def addressing(transmit: int, receive: int) -> Addressing:
             passage = self._passage(transmit, receive)
@@ -79,14 +79,14 @@ class LabTestbed(WiredTestbed):
         return self._lab.passage(self._numbers[transmit], self._numbers[receive])
 
     def close(self) -> None:
-        """The lab goes last."""
+        """Removes the lab last."""
         super().close()
         if self._own:
             self._lab.close()
 
 
 def lab_port(end: LabPort, engine: Literal["xdp", "packet"], stamps: Wanted = "best") -> WiredPort:
-    """A lab's port as an engine opens it. A veth has no hardware: raises PlanError where its stamps are wanted."""
+    """A lab's port as an engine opens it. Raises PlanError for hardware timestamps, which a veth does not have."""
     choice = choose(StampOffer(), engine, stamps)
     peer = None
     if end.dut_interface is not None and end.dut_namespace_path is not None:
@@ -95,7 +95,7 @@ def lab_port(end: LabPort, engine: Literal["xdp", "packet"], stamps: Wanted = "b
 
 
 def open_lab(wanted: WantedTestbed) -> LabTestbed:
-    """On a lab of its own. Raises PlanError for what no lab has, EngineError if making it fails."""
+    """Makes a testbed on a lab of its own. Raises PlanError for what no lab offers, EngineError if making it fails."""
     name, numbers = device_and_numbers(wanted)
     device = find_device(name.partition(":")[2], "dut")
     rules = getattr(device, "rules", 0)

@@ -1,4 +1,4 @@
-"""Opens the testbed that somebody wants, by the scheme of its ports' names."""
+"""Opens a testbed, chosen by the scheme of its ports' names."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ VARIANTS = {
     "packet": "keisoku.device.testbed.host_ports:HostPortsTestbed",
     "fpga": "keisoku.device.testbed.fpga:FpgaTestbed",
 }
-"""By scheme, what makes a `Testbed` of a `WantedTestbed`; its module is loaded when it is first needed."""
+"""By scheme, the function that makes a `Testbed` of a `WantedTestbed`; its module is loaded when it is first needed."""
 
 
 def open_testbed(wanted: WantedTestbed) -> Testbed:
-    """Raises PlanError, naming the field, for ports that cannot be had together; EngineError if opening fails."""
+    """Raises PlanError, naming the field, for ports that cannot be used together; EngineError if opening fails."""
     variant = VARIANTS.get(wanted.ports[0].scheme)
     for port in wanted.ports:
         if port.scheme not in VARIANTS:
@@ -27,7 +27,7 @@ def open_testbed(wanted: WantedTestbed) -> Testbed:
                 "write xdp:INTERFACE or packet:INTERFACE (with @NAMESPACE), "
                 "lab:DEVICE#PORT, sim:DEVICE#PORT or fpga:LINK#0"
             )
-            raise PlanError(port.field, f"{port.name!r} names no port", remedy)
+            raise PlanError(port.field, f"{port.name!r} is not the name of a port", remedy)
         if VARIANTS[port.scheme] != variant:
             problem, remedy = "is not at the device of the first port", "use ports of one device, or of this host"
             raise PlanError(port.field, problem, remedy)
@@ -38,13 +38,13 @@ def open_testbed(wanted: WantedTestbed) -> Testbed:
 def port_named(text: str, field: str, device: str | None, receives: bool = True) -> WantedPort:
     """The port that a user means: by its URI, or by its number where a device is named.
 
-    Raises PlanError naming `field` for no number, and 'dut' for no device.
+    Raises PlanError naming `field` for an invalid number, and 'dut' for an invalid device.
     """
     if device is None or text.partition(":")[0] in VARIANTS:
         return WantedPort(text, field, receives)
     if device.partition(":")[0] not in VARIANTS:
         remedy = "use lab:bridge, lab:router, sim:NAME or sim:FILE.toml"
-        raise PlanError("dut", f"'{device}' names no device", remedy)
+        raise PlanError("dut", f"'{device}' is not the name of a device", remedy)
     if not text.isdecimal() or int(text) < 1:
         remedy = "with --dut give the number of the device's port, from 1"
         raise PlanError(field, f"'{text}' is not a port number", remedy)

@@ -13,14 +13,14 @@ from keisoku.simulated_device.device import find_device
 
 
 class SimulatedTestbed(Testbed):
-    """The device knows every address: nobody asks for one, whichever hosts the tester has."""
+    """The device knows every address, so no address is ever resolved."""
 
     has_hosts = True
 
     def __init__(self, wanted: WantedTestbed) -> None:
         name, self._numbers = device_and_numbers(wanted)
         if wanted.stamps != "best":
-            raise PlanError("stamps", "a simulated device has exact ones", "leave it out")
+            raise PlanError("stamps", "a simulated device has exact timestamps", "leave it out")
         device = find_device(name.partition(":")[2])
         self._device = device if wanted.cable_m is None else device.with_cable(wanted.cable_m)
         check_ports(self._device, self._numbers)
@@ -30,14 +30,14 @@ class SimulatedTestbed(Testbed):
         return self._device.link_bits_per_second
 
     def mtu_bytes(self, port: int) -> int:
-        """A simulated tester sends larger frames than most devices take."""
+        """A simulated tester can send larger frames than most devices forward."""
         return MAX_FRAME_BYTES - HEADER_AND_FCS_BYTES
 
     def set_link(self, port: int, up: bool) -> None:
-        """Only up, where it is."""
+        """Accepts only up, the state in which the link always is."""
         if not up:
             raise PlanError("link", "a simulated device's links are always up", "use a lab or real ports")
 
     def engine(self, wanted: WantedTraffic, capture: PortCapture | None = None) -> SimulatedEngine:
-        """Time passes as fast as it is computed."""
+        """No time: virtual time passes as fast as it is computed."""
         return SimulatedEngine(self._device, self._numbers, wanted.on(routes_between(wanted.pairs)))

@@ -1,4 +1,4 @@
-"""What every tester offers a plan or an OTG configuration: its ports, and an engine on them."""
+"""The interface of every tester to a plan or an OTG configuration: its ports, and an engine on them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from keisoku.frame.host_range import HostRange
 
 
 class Testbed(ABC):
-    """Ports by index, in the order in which they were wanted. An engine is closed before the next, and before this.
+    """Ports have indices in the order in which they were asked for. An engine is closed before the next one is opened,
+    and before the testbed is.
 
-    What is not abstract here is true of most testers; a variant says what is different.
+    Methods that are not abstract suit most testers; a variant overrides the others.
     """
 
     captures = False
     """Whether frames pass this host, so that they can be captured."""
     has_hosts = False
-    """Whether the tester can have hosts there, with addresses of their own."""
+    """Whether the tester can have hosts at the ports, with addresses of their own."""
     counts_flows_live = True
     """Whether single flows are counted, and their first and last frames timed, while they run."""
     drain_ns = NS_PER_S // 2
-    """How long frames may be under way after the last was sent."""
+    """How long frames may still arrive after the last one was sent."""
 
     @abstractmethod
     def line_rate(self, port: int) -> float | None:
@@ -34,11 +35,11 @@ class Testbed(ABC):
 
     @abstractmethod
     def mtu_bytes(self, port: int) -> int:
-        """Of its link layer's payload."""
+        """MTU of a port: the largest payload of its link layer, in bytes."""
 
     @abstractmethod
     def engine(self, wanted: WantedTraffic, capture: PortCapture | None = None) -> Engine:
-        """An engine for this traffic; the caller closes it. Raises PlanError for what it cannot send or capture,
+        """An engine for this traffic; the caller closes it. Raises PlanError if it cannot send or capture this traffic,
         EngineError if a port or a gateway fails."""
 
     def link_is_up(self, port: int) -> bool:
@@ -46,15 +47,16 @@ class Testbed(ABC):
         return True
 
     def set_link(self, port: int, up: bool) -> None:
-        """Takes a port's link down, or up again. Raises PlanError where it cannot, EngineError if it stays down."""
-        raise PlanError("link", "the tester does not switch its links", "have the device's port do it")
+        """Sets a port's link down or up. Raises PlanError where this is impossible, EngineError if the link stays
+        down."""
+        raise PlanError("link", "the tester cannot set its links up or down", "do it at the device's port")
 
     def answer(self, hosts: Mapping[int, Sequence[HostRange]]) -> None:
         """Answers ARP and neighbour discovery for these hosts, by port, from now on, and for no others."""
         return
 
     def resolve(self, port: int, host: HostRange, gateway: str) -> str | None:
-        """MAC address of a gateway, asked for from a host; None where nobody need be asked.
+        """MAC address of a gateway, resolved from a host; None where it need not be resolved.
 
         Raises EngineError if it does not answer.
         """

@@ -1,7 +1,7 @@
-"""The tester's hosts as a plan gives them: which IP addresses are its own at each port, and where the DUT's are.
+"""The tester's hosts in a plan: its own IP addresses at each port, and the DUT's.
 
-An address that an interface has is the kernel's to answer for; for those that a plan gives, the tester answers ARP and
-neighbour discovery itself. Nothing is set on an interface.
+For an address of an interface the kernel answers; for an address in a plan the tester itself answers ARP and
+neighbour discovery. Interfaces are not changed.
 """
 
 from __future__ import annotations
@@ -17,28 +17,30 @@ from keisoku.frame.headers import DESTINATION_IPV4, DESTINATION_IPV6, SOURCE_IPV
 from keisoku.frame.host_range import HostRange, address
 
 _UNADDRESSED = {4: (SOURCE_IPV4, DESTINATION_IPV4), 6: (SOURCE_IPV6, DESTINATION_IPV6)}
-"""RFC 2544's and RFC 5180's, for a first and for every other port; nobody answers for them."""
+"""Addresses of RFC 2544 and RFC 5180 for a first and for every other port; no host answers for them."""
 
 
 class TesterHosts(ABC):
-    """At ports with these MAC addresses.
+    """The hosts at ports with these MAC addresses.
 
-    `addresses`: one a port, or none; 'FIRST-LAST' answers for all of a range and sends from its first. `gateways`: the
-    DUT's, of the first ports in order. Raises PlanError for texts that are no such addresses.
+    `addresses`: one for each port, or none; 'FIRST-LAST' answers for a whole range and sends from its first.
+    `gateways`: the DUT's addresses at the ports, in order. Raises PlanError for invalid addresses.
     """
 
     def __init__(self, macs: Sequence[str], addresses: Sequence[str], gateways: Sequence[str]) -> None:
         if addresses and len(addresses) != len(macs):
-            problem = f"{len(addresses)} are given for {len(macs)} ports"
+            problem = f"{len(addresses)} addresses are given for {len(macs)} ports"
             raise PlanError("address", problem, "give one for each port, or none")
         if len(gateways) > len(macs):
-            raise PlanError("gateway", f"{len(gateways)} are given for {len(macs)} ports", "give one for each port")
+            raise PlanError(
+                "gateway", f"{len(gateways)} gateways are given for {len(macs)} ports", "give one for each port"
+            )
         self._macs = list(macs)
         self.ranges = [HostRange.parse(mac, text, "address") for mac, text in zip(macs, addresses, strict=False)]
         self.gateways = [address(text, "gateway") for text in gateways]
 
     def routes(self, wanted: WantedTraffic) -> list[Route]:
-        """Routes between the ports. Raises EngineError if a gateway does not answer, PlanError if a router is to
+        """Routes between the ports. Raises EngineError if a gateway does not answer, PlanError if a router must
         deliver to a port without an address."""
         versions = {content.ip_version for content in wanted.contents} - {None}
         gateway_mac = cache(self.gateway_mac)
@@ -58,10 +60,10 @@ class TesterHosts(ABC):
 
     @abstractmethod
     def own_ip(self, port: int, version: int) -> str | None:
-        """The address that a port has of itself; None if a plan must give one."""
+        """The port's own address; None if a plan must give one."""
 
     def _ip(self, port: int, name: str) -> str:
-        """The address of a version ('ipv4', 'ipv6') that a port sends from and is sent to."""
+        """The address of a version ('ipv4', 'ipv6') from which a port sends and at which it receives."""
         version = int(name[-1])
         if port < len(self.ranges) and self.ranges[port].first.version == version:
             return str(self.ranges[port].first)

@@ -1,4 +1,4 @@
-"""What a plan or an OTG configuration wants of a tester. Plain values; opens nothing."""
+"""What a plan or an OTG configuration asks of a tester. Plain values; opens nothing."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from keisoku.errors import PlanError
 from keisoku.frame.modifying import Modifying
 
 if TYPE_CHECKING:
-    from keisoku.device.engine.stamps import Wanted as WantedStamps  # it asks the kernel, as few testbeds do
+    from keisoku.device.engine.stamps import Wanted as WantedStamps  # it reads from the kernel, which few testbeds need
 
 _NAMED_BY_FLOWS = Content(headers="ethernet")
-"""Stands for frames that flows name themselves; it is never sent."""
+"""Placeholder for frames that flows define themselves; it is never sent."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class WantedPort:
 
     name: str
     field: str
-    """What the user must correct where the port cannot be had."""
+    """The field that the user must correct if the port cannot be used."""
     receives: bool = True
 
     @property
     def scheme(self) -> str:
-        """What the port's variant of a testbed is found by."""
+        """The scheme, which selects the variant of the testbed."""
         return self.name.partition(":")[0]
 
 
@@ -41,9 +41,9 @@ class WantedTestbed:
     device: str | None = None
     """What the user says is between the ports: 'lab:bridge', 'sim:gs908e'."""
     engine: Literal["xdp", "packet"] | None = None
-    """How a lab's ports are driven; xdp if not given."""
+    """Engine of a lab's ports; xdp if not given."""
     frame_bytes: tuple[int, ...] = ()
-    """Sizes that ports of this host must be able to send, with FCS."""
+    """Frame sizes with FCS that ports of this host must be able to send."""
     force: bool = False
     """Use a port of this host even if it carries the default route."""
     stamps: WantedStamps = "best"
@@ -52,22 +52,24 @@ class WantedTestbed:
     gateways: tuple[str, ...] = ()
     """The DUT's IP address at the first port, the second and so on."""
     filters: int | None = None
-    """How many filters the device is said to have."""
+    """How many filters the device has, according to the user."""
     cable_m: float | None = None
     """Length of the cables of a simulated device; None: its own."""
     seed: int = 0
-    """Of an instrument's model."""
+    """The random seed of an instrument's model."""
 
     def check_apart(self, places: Sequence[object], names: Sequence[str]) -> None:
-        """Raises PlanError if two of the ports are at one place; `names` are for the sentence."""
+        """Raises PlanError if two of the ports are the same; `names` are for the message."""
         for number, place in enumerate(places):
             if place in places[:number]:
-                raise PlanError(self.ports[number].field, f"is {names[number]}, as another one is", "use another port")
+                raise PlanError(
+                    self.ports[number].field, f"is {names[number]}, which is given twice", "use another port"
+                )
 
 
 @dataclass(frozen=True)
 class WantedTraffic:
-    """Which ports send to which, and what. Without `contents`, nothing is sent but flows that name their frames."""
+    """Which ports send to which, and what. Without `contents`, only flows that define their frames are sent."""
 
     pairs: tuple[tuple[int, int], ...]
     contents: tuple[Content, ...] = ()
@@ -77,7 +79,7 @@ class WantedTraffic:
     networks: int = 1
     """Destination networks behind the receiving port (RFC 2544 §12)."""
     frames_every: int = 1
-    """Where single frames are told of, one in so many that arrive whole."""
+    """Where rows of single frames are kept: one in so many frames that arrive whole."""
 
     def on(self, routes: Sequence[Route]) -> Traffic:
         """The traffic on these routes."""

@@ -1,4 +1,4 @@
-"""Ports at interfaces of this host, of its own or of a lab's: what both have in common."""
+"""Common parts of testbeds on interfaces of this host, its own or those of a lab."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESOLVE_S = 3.0
 
 
 class WiredTestbed(Testbed):
-    """A variant says which way frames go from port to port, and what resets the device, if anything does."""
+    """A variant defines the routes from port to port, and what resets the device, if anything does."""
 
     captures = True
     has_hosts = True
@@ -33,29 +33,29 @@ class WiredTestbed(Testbed):
 
     @abstractmethod
     def routes(self, wanted: WantedTraffic) -> list[Route]:
-        """Between the ports that send and receive."""
+        """Routes between the ports that send and receive."""
 
     @abstractmethod
     def context(self) -> dict[str, object]:
-        """What a record must say of the device between the ports."""
+        """The device between the ports, for the record."""
 
     def mtu_bytes(self, port: int) -> int:
-        """As it was when the port was found."""
+        """The MTU when the testbed was opened."""
         return self.ports[port].mtu_bytes
 
     def link_is_up(self, port: int) -> bool:
-        """As the kernel sees it."""
+        """The state of the interface in the kernel."""
         return has_carrier(self.ports[port].interface, self.ports[port].namespace)
 
     def engine(self, wanted: WantedTraffic, capture: PortCapture | None = None) -> WiredEngine:
-        """Without a warm-up where flows name all frames: nothing is sent then but what a script asks for."""
+        """An engine without a warm-up where flows define all frames: then only what a script asks for is sent."""
         rates = [self.line_rate(port) for port in range(len(self.ports))]
         speed = None if None in rates else min(rate for rate in rates if rate is not None)
         traffic, warm_up = wanted.on(self.routes(wanted)), bool(wanted.contents)
         return WiredEngine(self.ports, traffic, speed, self.context(), capture, self.resets, warm_up)
 
     def answer(self, hosts: Mapping[int, Sequence[HostRange]]) -> None:
-        """By a socket of its own at each port that has a host."""
+        """Answers by a socket of its own at each port that has a host."""
         for neighbours in self._neighbours.values():
             neighbours.close()
         self._neighbours.clear()
@@ -64,12 +64,13 @@ class WiredTestbed(Testbed):
             self._neighbours[port] = Neighbours(json.dumps(self.ports[port].place()), plain)
 
     def resolve(self, port: int, host: HostRange | None, gateway: str) -> str:
-        """By ARP or neighbour discovery, from the host's own address; by the kernel where the tester has none."""
+        """Resolves it by ARP or neighbour discovery from the host's address; where there is none, the kernel resolves
+        it."""
         neighbours, own = self._neighbours.get(port), self.ports[port]
         if neighbours is None or host is None:
             return resolve_mac(own.interface, own.namespace, gateway)
         return neighbours.resolve(gateway, host.mac, str(host.first), _RESOLVE_S)
 
     def close(self) -> None:
-        """Nobody answers any more."""
+        """Ends all answers of hosts."""
         self.answer({})

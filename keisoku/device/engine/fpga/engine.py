@@ -1,7 +1,8 @@
-"""The engine for the FPGA instrument, a board or its Verilated model: hardware sends, stamps and counts every frame.
+"""The engine for the FPGA instrument, a board or its Verilated model: hardware sends, timestamps and counts every
+frame.
 
 It carries out the phases of RFC 2544 §23 by the instrument's own clock, which for the model is virtual time. It never
-looks at single frames, and touches the instrument from one thread only.
+handles single frames, and accesses the instrument from one thread only.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ from keisoku.fpga.reading import Counted, Generated
 
 ABILITIES: frozenset[Ability] = frozenset({"short_gap", "undersize", "crc", "dribble", "alignment"})
 RESOLUTION_NS = 8.0
-"""Single frames are stamped in steps of 7.8 ns; means are better."""
+"""Single frames are timestamped in steps of 7.8 ns; means have a finer resolution."""
 MEAN_ERROR_NS = 0.7
-"""What the steps leave in a mean where all clocks are locked together (docs/fpga.md, the time base)."""
+"""Error that the quantisation leaves in a mean where all clocks are locked together (docs/fpga.md, the time base)."""
 LEARNING_FRAMES = 10
 """In each direction, as the engine for real ports does it."""
 _BINS = 2048
 _LEAST_SHIFT = 3
 _PROBE_STREAM = 0xFFFF
-"""Nobody's stream in a trial (`keisoku/device/runner.py`)."""
+"""A stream number that no trial uses (`keisoku/device/runner.py`)."""
 _PROBE_FRAMES = 16
 _WRAP = 1 << 48
 _LEAD_LOOKS = 3
@@ -85,7 +86,7 @@ class FpgaEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Errored frames may be smaller than the least."""
+        """Errored frames may be smaller than the smallest valid frame."""
         return Capabilities(
             engine="fpga",
             link_bits_per_second=self._bits_per_second,
@@ -125,7 +126,7 @@ class FpgaEngine:
         return replace_finished(running.progress, not running.is_alive())
 
     def switch(self, flows: Sequence[int], state: Literal["going", "paused", "ended"]) -> bool:
-        """Its generators know no such word."""
+        """The instrument cannot switch single flows."""
         raise EngineError("the instrument starts and ends all flows of a trial together")
 
     def stop(self) -> None:
@@ -150,7 +151,7 @@ class FpgaEngine:
         self._tester.close()
 
     def context(self) -> dict[str, object]:
-        """The instrument and what is between its ports."""
+        """The instrument, and the device between its ports."""
         ends = [
             {
                 "engine": "fpga",
@@ -170,14 +171,14 @@ class FpgaEngine:
         }
         sizes = [len(content.frame_bytes or (0,)) for content in self._traffic.contents if content.pacing == Poisson()]
         if sizes:
-            own["poisson_gaps"] = f"come around after {poisson_period(sizes[0])} frames"
+            own["poisson_gaps"] = f"repeat after {poisson_period(sizes[0])} frames"
         return self._context | own
 
     def _telling(self, trial: Trial, made: Sequence[PortLoad], stream: int, frames: FrameSink | None) -> _Telling:
-        """How single frames are told. Raises PlanError where there are too many of them."""
+        """How single frames are reported. Raises PlanError where there are too many of them."""
         every = self._frames_every if frames is not None else 0
         if trial.variation and every > 1:
-            problem = "differences of consecutive frames need each of them"
+            problem = "differences of consecutive frames need a row for every frame"
             raise PlanError("frames_every", problem, "use 1, or leave out --frames")
         every = every or int(trial.variation)
         if not every:
@@ -203,7 +204,7 @@ class FpgaEngine:
         return self._running
 
     def _stamp(self, port: int) -> str:
-        """Which clock and which point: PHYs differ, so a calibration is one of certain ports."""
+        """Clock and point of a port's timestamps: PHYs differ, so a calibration is valid for certain ports only."""
         return f"SFD at the GMII of port {port}, {self._tester.name}"
 
     def _on_board(self, load: PortLoad) -> PortLoad:
@@ -231,17 +232,17 @@ class FpgaEngine:
 
 
 def replace_finished(progress: Progress, finished: bool) -> Progress:
-    """A look at a trial that is over or not."""
+    """State of a trial that may be over."""
     elapsed_s = progress.expected_s if finished else progress.elapsed_s
     return progress.model_copy(update={"finished": finished, "elapsed_s": elapsed_s})
 
 
 @dataclass(frozen=True)
 class _Telling:
-    """How single frames of a trial are told."""
+    """How single frames of a trial are reported."""
 
     every: int
-    """One in so many; 0: none."""
+    """One frame in so many has a row; 0: none has."""
     sink: FrameSink | None
     of: Mapping[int, tuple[int, int]]
     """The stream, and the plan's port, of each receiving port of the board."""
@@ -249,7 +250,7 @@ class _Telling:
 
 @dataclass
 class _Receiving:
-    """What is known of one stream so far."""
+    """State of one stream so far."""
 
     load: PortLoad
     slices: list[Slice]
@@ -313,7 +314,7 @@ class _Running(TrialThread):
         for place, load in enumerate(self._loads):
             self._tester.expect(load.receive, self._expectation(load, self._first + place))
         self._tester.clear_events()
-        # What a look at all ports costs decides how often there can be one.
+        # The time that reading all ports takes decides how often they can be read.
         before_ns = self._tester.now_ns()
         for load in self._loads:
             self._tester.swap(load.receive)
@@ -339,7 +340,7 @@ class _Running(TrialThread):
             took_ns = self._since(before_ns)
             if took_ns < longest_ns:
                 return
-            # It took longer to write them than was given: stop what began late, and give more.
+            # Writing them took longer than was allowed: stop what began late, and allow more time.
             for load, _ in programs:
                 self._tester.halt(load.transmit)
             for load, stream in programs:
@@ -348,7 +349,7 @@ class _Running(TrialThread):
         raise EngineError(f"the link to {self._tester.name} is too slow to start a trial")
 
     def _watch(self, receiving: Sequence[_Receiving], pause_ns: int, interval_ns: int) -> bool:
-        """Until all has been sent; true if the load was ended for its loss."""
+        """Waits until all has been sent; true if the load was ended because of loss."""
         for_loss, next_ns, limit = False, interval_ns, self._trial.stop_after_lost
         while True:
             sent = [self._tester.generated(one.load.transmit) for one in receiving]
@@ -450,7 +451,7 @@ class _Running(TrialThread):
                 of_port[port].events.append(event)
 
     def _probe(self, load: PortLoad) -> None:
-        """A few frames far apart tell where latencies begin; without any back, the histogram begins at zero."""
+        """A few frames far apart show where latencies begin; if none returns, the histogram begins at zero."""
         interval = Fraction(16 * (load.sizes[1] + PREAMBLE_BYTES + GAP_BYTES))
         few = replace(load, interval_bytes=interval, burst_frames=1, frames=_PROBE_FRAMES, start_ns=0, tag=None)
         self._tester.expect(load.receive, self._expectation(few, _PROBE_STREAM))
@@ -487,7 +488,7 @@ class _Running(TrialThread):
         )
 
     def _pass(self, ns: int) -> None:
-        """Lets time pass in parts, and none of it once the trial was stopped."""
+        """Waits in parts, and not at all once the trial was stopped."""
         part_ns = max(self._tester.least_pause_ns * 4, 1)
         while ns > 0 and not self.stopped.is_set():
             self._tester.let_pass(min(ns, part_ns))
@@ -497,7 +498,7 @@ class _Running(TrialThread):
             self.progress = self.progress.model_copy(update={"elapsed_s": elapsed_s})
 
     def _since(self, then_ns: int) -> int:
-        """Of the instrument's time; less than half a round of its clock."""
+        """Difference of two times of the instrument; less than half the range of its counter."""
         return (self._tester.now_ns() - then_ns + _WRAP // 2) % _WRAP - _WRAP // 2
 
     def _relative(self, at_ns: int) -> int:

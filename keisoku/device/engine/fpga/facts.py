@@ -1,7 +1,7 @@
-"""Facts of a trial on the instrument, from what its registers and its events say. Never talks to hardware.
+"""Facts of a trial on the instrument, from its registers and its events. Never accesses hardware.
 
-Counts come from counters, which miss nothing; events say which frames. Where the two disagree because events found
-no room, the counters are right and the lists are marked as cut.
+Counts come from counters, which miss nothing; events identify single frames. Where the two disagree because the
+events' memory was full, the counters are right and the lists are marked as incomplete.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Numbers:
         return place >= 0 and number <= self.ranges[place][1] and number not in self._out
 
     def take(self, number: int) -> bool:
-        """Takes the number out; whether it was there."""
+        """Removes the number; returns whether it was there."""
         there = number in self
         if there:
             self._out.add(number)
@@ -68,7 +68,7 @@ class _Numbers:
 def tracked(
     load: PortLoad, offered: int, counted: Counted, events: Sequence[Event], slices: Sequence[Slice]
 ) -> tuple[Tracked, int]:
-    """What became of one stream, and how many arrivals belong to nobody's stream at its port.
+    """Facts of one stream, and how many frames arrived at its port that belong to no stream.
 
     `events` are all that were kept since the start, in order; `slices` the latencies, one after another.
     """
@@ -162,7 +162,7 @@ def _gap(load: PortLoad, offered: int, first: int, last: int) -> Gap:
 
 
 def _bitmaps(load: PortLoad, offered: int, ranges: Sequence[tuple[int, int]]) -> list[Gap]:
-    """All that is missing, by stretches of numbers: still exact, but with the times around a stretch only."""
+    """All missing frames, by ranges of 2^15 numbers: exact, but with times for the whole range only."""
     cells: dict[int, list[tuple[int, int]]] = {}
     for first, last in ranges:
         while first <= last:
@@ -182,12 +182,12 @@ def _bitmaps(load: PortLoad, offered: int, ranges: Sequence[tuple[int, int]]) ->
 
 
 def _with_unnamed(gaps: list[Gap], count: int, offered: int) -> list[Gap]:
-    """Frames that no event names, somewhere among all that were offered."""
+    """Lost frames that no event names: only their count is known."""
     return [Gap(first=0, last=offered - 1, count=count, after_ns=None, before_ns=None), *gaps]
 
 
 def _ranges(numbers: Sequence[int], count: int) -> Ranges:
-    """In the order it happened, as `core/src/ranges.rs` has them."""
+    """In order of time, in the form of `core/src/ranges.rs`."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] + 1 == number:

@@ -1,6 +1,6 @@
-"""Rows of single frames, and differences of consecutive ones, from what an instrument tells frame by frame.
+"""Rows of single frames, and differences of consecutive ones, from an instrument's events.
 
-Pure. It never makes up a frame that was not told: what the instrument had no room for is an error of the trial.
+It never invents a frame that was not reported: frames for which the instrument had no room are an error of the trial.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from keisoku.fpga.events import Event, EventKind
 from keisoku.fpga.reading import Counted
 
 STEP_NS = 8
-"""Two stamps of 7.8 ns in each latency: a difference of two latencies is known to a step."""
+"""Each latency has two timestamps in steps of 7.8 ns, so a difference of two latencies is known to one step."""
 _FLAGS = {EventKind.DUPLICATED: DUPLICATE, EventKind.REORDERED: REORDERED, EventKind.LATE: REORDERED}
 
 
 def rows(events: Sequence[Event], stream: int, port: int, relative: Callable[[int], int]) -> bytes:
     """The entries of frames and corrupt arrivals among a port's events, in their order (`device/record/frames.py`).
 
-    `relative` makes a time of the trial of one of the instrument's. Times are to 16 ns, their difference, the latency,
-    to 8 ns. A frame's verdict, if it has one, is told just before it.
+    `relative` converts a time of the instrument to a time of the trial. Times have a resolution of 16 ns, latencies of
+    8 ns. A frame's verdict, if it has one, is the event just before it.
     """
     found: list[tuple[int, int, int, int, int, int]] = []
     verdict: Event | None = None
@@ -43,20 +43,20 @@ def rows(events: Sequence[Event], stream: int, port: int, relative: Callable[[in
 
 
 def check_all_told(events: Sequence[Event], counted: Counted, every: int) -> None:
-    """Raises EngineError if fewer frames were told than one in `every` of those that arrived whole."""
+    """Raises EngineError if fewer frames were reported than one in `every` of those that arrived whole."""
     arrived = counted.forwarded_frames + counted.duplicated_frames + counted.late_frames
     told = sum(event.kind is EventKind.FRAME for event in events)
     missing = -(-arrived // every) - told
     if missing > 0:
         raise EngineError(
-            f"frames: the instrument had no room to tell of {missing} frames; give a larger --frames-every"
+            f"frames: the instrument had no room to report {missing} frames; give a larger --frames-every"
         )
 
 
 def variation(events: Sequence[Event]) -> Variation | None:
     """Latency of each frame less that of the one sent before it, if both arrived; None if there is no such pair.
 
-    Of a frame that arrived again the first arrival counts. Differences lie in buckets of 8 ns, the stamps' step.
+    Of a duplicated frame the first arrival counts. Differences lie in buckets of 8 ns, the timestamps' step.
     """
     latencies: dict[int, int] = {}
     for event in events:

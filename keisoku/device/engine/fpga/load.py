@@ -27,29 +27,29 @@ LEAST_BYTES, MOST_BYTES = 64, 16_387
 UNDERSIZE_HEADERS = "ethernet"
 """IPv4, UDP and a signature do not fit into a frame below 64 bytes."""
 LEAST_GAPS = 256
-"""Of a Poisson process, before they come around."""
+"""Gaps of a Poisson process before they repeat."""
 _SNAP = Fraction(1, 10**7)
 """A rate is a float: an interval this near to whole byte times is meant to be whole."""
 
 TICKS_PERIOD_BYTES = 40
-"""After so many byte times the time base (128.125 MHz) and the ports' clock (125 MHz) meet again as they did."""
+"""After so many byte times the time base (128.125 MHz) and the ports' clock (125 MHz) have the same phase again."""
 MOST_SHARED = 3
-"""A factor of an interval with that period for which the steps of the stamps still average to 0.6 ns."""
+"""A factor of an interval and that period for which the timestamps' quantisation still averages to 0.6 ns."""
 SLIP_BYTES = Fraction(1, 41)
 
 
 @dataclass(frozen=True)
 class PortLoad:
-    """All that one generator sends, and what its stream is received as."""
+    """All that one generator sends, and how its stream is received."""
 
     transmit: int
     receive: int
     program: Program
     """Frames that are sent in turn, again and again."""
     interval_bytes: Fraction
-    """Byte times from start to start of bursts; 0: the program's gaps say it all."""
+    """Byte times from start to start of bursts; 0: the program's gaps alone set the times."""
     burst_frames: int
-    """1: every frame starts by the interval; 0: none does."""
+    """1: the interval starts every frame; 0: it starts none."""
     frames: int
     start_ns: int
     """After the start of the trial."""
@@ -96,7 +96,7 @@ def loads(traffic: Traffic, trial: Trial, link_bits_per_second: float) -> list[P
     Raises PlanError for what a generator cannot send or a receiver cannot account.
     """
     if traffic.streams_beside:
-        raise PlanError("modifiers", "a port of the instrument sends one stream and nothing beside it", "leave it out")
+        raise PlanError("modifiers", "a port of the instrument sends one stream and no other frames", "leave it out")
     if trial.reset_after_ns is not None:
         raise PlanError("dut", "the instrument cannot reset the device in a trial", "reset it by hand")
     defects = [flow.defect for flow in trial.flows] or [None]
@@ -135,13 +135,13 @@ def _whole(flow: Flow) -> Flow:
 
 
 def poisson_period(sizes: int) -> int:
-    """Frames after which gaps of a Poisson process come around, with so many sizes in turn.
+    """Frames after which gaps of a Poisson process repeat, with so many sizes in turn.
 
-    Raises PlanError if they would be too few to be like independent ones.
+    Raises PlanError if there would be too few of them to behave like independent gaps.
     """
     period = ENTRIES // sizes * sizes
     if period // sizes < LEAST_GAPS:
-        problem = f"with {sizes} sizes in turn gaps come around after {period} frames"
+        problem = f"with {sizes} sizes in turn gaps repeat after {period} frames"
         raise PlanError("pacing", problem, f"use at most {ENTRIES // LEAST_GAPS} sizes, or give gaps:FILE")
     return period
 
@@ -153,7 +153,7 @@ def _load(
     if defect == "undersize":
         sizes = [trial.frame_bytes] * len(sizes)
         if table.room_bytes:
-            problem = "the instrument signs the last bytes of a frame, where an inner FCS is to be"
+            problem = "the instrument writes its signature into the last bytes of a frame, where the inner FCS must be"
             raise PlanError("headers", problem, "use Ether() inside the tunnel")
         least = table.checked_from + SIGNATURE_BYTES + FCS_BYTES
         if not least <= trial.frame_bytes < LEAST_BYTES:
@@ -165,7 +165,9 @@ def _load(
     interval, burst, gaps = _pacing(stream, sizes, byte_ns, seed)
     count = lcm(len(sizes), len(gaps))
     if count > ENTRIES:
-        problem = f"sizes, headers and gaps come around after {count} frames, and the program has {ENTRIES} entries"
+        problem = (
+            f"sizes, headers and gaps repeat after {count} frames, and the instrument's program has {ENTRIES} entries"
+        )
         raise PlanError("pacing", problem, "use counts that divide each other")
     frames = [
         PlannedFrame(
@@ -204,7 +206,7 @@ def _pacing(stream: Stream, sizes: Sequence[int], byte_ns: Fraction, seed: int) 
     gap = min(GAP_BYTES, int(interval - mean)) if interval < mean + GAP_BYTES else GAP_BYTES
     if gap < LEAST_GAP_BYTES:
         most = NS_PER_S / (byte_ns * (mean + LEAST_GAP_BYTES))
-        problem = f"{stream.frames_per_second:,.0f} frames/s leave less than {LEAST_GAP_BYTES} byte times between them"
+        problem = f"{stream.frames_per_second:,.0f} frames/s leave a gap below {LEAST_GAP_BYTES} byte times"
         raise PlanError("rate", problem, f"use at most {float(most):,.0f} frames/s")
     if isinstance(pacing, Constant):
         return (_slipping(interval) if interval >= mean + gap + 1 else interval), 1, [gap]
@@ -227,7 +229,7 @@ def _snapped(interval: Fraction) -> Fraction:
 
 
 def _slipping(interval: Fraction) -> Fraction:
-    """An interval at which stamps of clocks that are locked together meet in many phases: then their steps average out.
+    """An interval at which the two locked clocks meet in many phases: the timestamps' quantisation then averages out.
 
     The time base makes 41 ticks in 40 byte times, so frames a multiple of 40 apart would all meet it in one phase, and
     their mean would be off by up to a step. A 41st of a byte time more, 290 millionths at most, visits all phases.
@@ -237,14 +239,15 @@ def _slipping(interval: Fraction) -> Fraction:
 
 
 def _listed(gaps_ns: Sequence[float], sizes: Sequence[int], byte_ns: Fraction) -> list[int]:
-    """Gaps from start to start as gaps after the FCS. What is too short delays the next frame, and is made up for."""
+    """Converts gaps from start to start to gaps after the FCS. A gap that is too short delays the next frame; later
+    gaps make up for it."""
     count = lcm(len(gaps_ns), len(sizes))
     if count > ENTRIES:
-        problem = f"{len(gaps_ns)} gaps and {len(sizes)} sizes come around after {count} frames, more than {ENTRIES}"
+        problem = f"{len(gaps_ns)} gaps and {len(sizes)} sizes repeat after {count} frames, more than {ENTRIES}"
         raise PlanError("pacing", problem, "use fewer gaps")
     found: list[int] = []
     due, start = Fraction(0), 0
-    # The second round counts: what is too short at the end of a round is made up for at the beginning of the next.
+    # The second round is used: a gap too short at the end of a round is made up for at the beginning of the next.
     for place in range(2 * count):
         due += Fraction(gaps_ns[place % len(gaps_ns)]) / byte_ns
         end = start + PREAMBLE_BYTES + sizes[place % len(sizes)]

@@ -1,4 +1,4 @@
-"""What the engine needs of an instrument, whether it is a board or its Verilated model. Holds no logic."""
+"""The interface that the engine needs of an instrument, a board or its Verilated model. Holds no logic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Tester(Protocol):
 
     @property
     def name(self) -> str:
-        """Which instrument, which build."""
+        """Name of the instrument and its build."""
         ...
 
     @property
@@ -26,7 +26,7 @@ class Tester(Protocol):
 
     @property
     def least_pause_ns(self) -> int:
-        """How long it should be left alone between two looks at a running trial."""
+        """How long to wait between two readings during a trial."""
         ...
 
     def now_ns(self) -> int:
@@ -46,7 +46,8 @@ class Tester(Protocol):
         ...
 
     def receive(self, port: int) -> bytes | None:
-        """The oldest frame in the port's mailbox that is no test frame, without its FCS; None if there is none."""
+        """The oldest frame in the port's mailbox, without its FCS; it holds frames that are no test frames. None if
+        empty."""
         ...
 
     def arm(
@@ -59,7 +60,7 @@ class Tester(Protocol):
         interval_bytes: Fraction,
         burst_frames: int,
     ) -> None:
-        """Has a generator begin its program when the clock has come to `start_at_ns`, and end after `frames`.
+        """Starts a generator's program when the clock reaches `start_at_ns`; it ends after `frames`.
 
         A burst of `burst_frames` begins every `interval_bytes` byte times; with 0 the program's gaps say it all.
         """
@@ -70,19 +71,19 @@ class Tester(Protocol):
         ...
 
     def generated(self, port: int) -> Generated:
-        """What a generator has done of its program."""
+        """How far a generator has come in its program."""
         ...
 
     def expect(self, port: int, expectation: Expectation) -> None:
-        """Sets a receiver up for a trial, and all its counts and latencies to zero."""
+        """Prepares a receiver for a trial and sets all its counts and latencies to zero."""
         ...
 
     def swap(self, port: int) -> Latencies:
-        """The latencies since the last swap; those of frames that arrive from now on are counted anew."""
+        """Returns the latencies since the last swap and begins a new count."""
         ...
 
     def flush(self, port: int, frames: int) -> None:
-        """Has the receiver tell of all that is missing of the `frames` that were sent."""
+        """Makes the receiver report all that is missing of the `frames` that were sent."""
         ...
 
     def counted(self, port: int) -> Counted:
@@ -98,11 +99,11 @@ class Tester(Protocol):
         ...
 
     def event_room(self, duration_ns: int) -> int:
-        """How many events memory and link surely carry in a trial of this length."""
+        """How many events the memory and the link can carry in a trial of this length."""
         ...
 
     def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
-        """After `flush`: losses that were too many to be events one by one."""
+        """After `flush`: losses that were too many for single events."""
         ...
 
     def close(self) -> None:

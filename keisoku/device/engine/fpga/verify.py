@@ -1,4 +1,4 @@
-"""Whether an instrument is in order, with one cable between its two ports. It says what it found, and no more."""
+"""Checks an instrument with one cable between its two ports, and reports the findings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     found: str
@@ -51,7 +51,7 @@ def verify(target: str, simulated: bool, sizes: Sequence[int], duration_ns: int)
 
 def _loaded(engine: FpgaEngine, size: int, duration_ns: int) -> Iterator[Check]:
     speed = engine.capabilities.link_bits_per_second
-    assert speed is not None, "an instrument's link has a rate"
+    assert speed is not None, "the instrument's link must have a known rate"
     trial = Trial(
         purpose=f"verify {size} byte",
         frame_bytes=size,
