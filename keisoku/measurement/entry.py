@@ -82,6 +82,17 @@ class Work(Generic[Settings_]):
         return self.directory
 
 
+def without_files(*keys: str) -> Callable[[Mapping[str, Any]], None]:
+    """A check of settings that a client of the server sent: `keys`, which name files of the server, are not given."""
+
+    def check(values: Mapping[str, Any]) -> None:
+        for key in keys:
+            if values.get(key):
+                raise PlanError(key, "names a file of the server", "leave it out")
+
+    return check
+
+
 @dataclass(frozen=True)
 class Measurement(Generic[Settings_]):
     """One entry. `measure` does the input and output; `analyse` reads the directory and nothing else."""

@@ -149,6 +149,7 @@ class _Run:
         self._trials = 0
         self._doing: str | None = None
         self._progress: Progress | None = None
+        self._come: float | None = None
         self._criteria: list[Judged] = []
         self._opened = False
         self._begun, self._cancelled = threading.Event(), threading.Event()
@@ -185,7 +186,7 @@ class _Run:
                 started_at=self._started_at,
                 trials=self._trials,
                 doing=self._doing if self._state == "running" else None,
-                progress=None if progress is None else _share(progress),
+                progress=self._come if progress is None else _share(progress),
                 offered_frames=None if progress is None else progress.offered_frames,
                 forwarded_frames=None if progress is None else progress.forwarded_frames,
                 error=None if self._error is None else str(self._error),
@@ -225,6 +226,7 @@ class _Run:
                 self.path,
                 tell=self._told,
                 observer=self,
+                came_to=self._came_to,
                 begun=self._has_begun,
             )
             state = "finished"
@@ -246,6 +248,12 @@ class _Run:
     def _has_begun(self, directory: RunDirectory) -> None:
         self._opened = True
         self._begun.set()
+
+    def _came_to(self, done: float, whole: float, said: str) -> None:
+        """How far the measurement has come."""
+        self._check()
+        with self._lock:
+            self._doing, self._come = said or self._doing, done / whole if whole else None
 
     def _told(self, line: str) -> None:
         """What the measurement says that it does."""

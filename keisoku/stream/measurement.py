@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from keisoku.errors import PlanError
 from keisoku.host.place import Place
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
@@ -53,7 +54,14 @@ def stream_measurement(
         summary=summary,
         help=help_,
         resumes=True,
+        from_afar=_from_afar,
     )
+
+
+def _from_afar(values: Mapping[str, Any]) -> None:
+    """A ceiling that is none of the words is the directory of a run of the server."""
+    if values.get("ceiling", MEASURED) not in (MEASURED, NONE):
+        raise PlanError("ceiling", "names a run of the server", f"use {MEASURED} or {NONE}")
 
 
 def filled_in(settings: _Settings, sizes: Callable[[Place], list[int]]) -> _Settings:

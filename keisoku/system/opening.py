@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import Any
 
 from keisoku.errors import PlanError
 from keisoku.system.system import System
@@ -20,6 +21,15 @@ def open_system(name: str, seed: int = 1) -> System:
         raise PlanError("system", f"there is no system '{name}'", f"use {' or '.join(names())}")
     open_one: Callable[[str, int], System] = import_module(KINDS[kind]).open_system
     return open_one(rest, seed)
+
+
+def from_afar(values: Mapping[str, Any]) -> None:
+    """Settings that a client of the server sent name a simulated system that comes with keisoku. Raises PlanError."""
+    kind, _, rest = str(values.get("system", "")).partition(":")
+    if kind != "sim" or "/" in rest or rest.endswith(".toml"):
+        raise PlanError(
+            "system", "may only be given on this host's command line", "use a simulated one, such as sim:e4"
+        )
 
 
 def names() -> list[str]:

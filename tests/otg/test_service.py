@@ -75,6 +75,36 @@ def test_a_run_is_started_watched_and_read(server: Server, tmp_path: Path) -> No
     assert [each["run"] for each in get(server, "/runs")] == [run]
 
 
+def test_any_measurement_is_carried_out_by_its_name(server: Server) -> None:
+    cost = {"measurement": "clock cost", "reads": 500, "rounds": 50, "stall_scan_s": 0.005}
+    limit = {"measurement": "app limit", "system": "sim:e4", "sweep": 3, "repetitions": 1, "floor_bps": 1e8}
+    for plan, figure in ((cost, "p50"), (limit, "requests")):
+        run = start(server, plan)
+        status = until_over(server, run)
+        assert status["state"] == "finished" and status["measurement"] == plan["measurement"], status
+        (result,) = [Result.model_validate(each) for each in get(server, f"/runs/{run}/results")]
+        assert any(figure in row.figures for row in result.rows)
+        assert "<h1>" in get(server, f"/runs/{run}/report")
+        assert get(server, f"/runs/{run}/trials") == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "field"),
+    [
+        ({"measurement": "stream file", "source": "/etc/passwd", "host": "127.0.0.1"}, "measurement"),
+        ({"measurement": "path delay", "host": "127.0.0.1", "key_file": "/etc/passwd"}, "key_file"),
+        ({"measurement": "stream tcp", "host": "127.0.0.1", "ceiling": "runs/other"}, "ceiling"),
+        ({"measurement": "app limit", "system": "sim:/etc/passwd"}, "system"),
+        ({"measurement": "app limit", "system": "lab:system?clients=4"}, "system"),
+        ({"measurement": "clock costs"}, "measurement"),
+    ],
+)
+def test_what_names_files_of_the_server_is_refused(server: Server, plan: dict[str, Any], field: str) -> None:
+    code, error = ask(server, "POST", f"{BASE}/runs", plan)
+    assert code == 400 and error["errors"][0].startswith(f"{field}: ")
+    assert get(server, "/runs") == []
+
+
 def test_a_run_and_a_configuration_do_not_share_the_ports(server: Server) -> None:
     config = json.loads(two_ports().serialize("json"))
     run = start(server, ENDLESS)
@@ -113,11 +143,11 @@ def test_who_starts_a_run_owns_the_ports_until_it_is_over() -> None:
         ({}, "methods"),
         ([], "no JSON object"),
         (PLAN | {"dut": "sim:nothing"}, "no simulated device 'nothing'"),
-        (PLAN | {"capture": "/tmp/x.pcapng"}, "capture: is for the command line"),
+        (PLAN | {"capture": "/tmp/x.pcapng"}, "capture: may only be given on this host's command line"),
         (PLAN | {"calibration": "/etc/passwd"}, "names a file of the server"),
         (PLAN | {"pacing": "gaps:/etc/passwd"}, "names a file of the server"),
         (PLAN | {"stream": [{"pacing": " gaps:/etc/passwd"}]}, "names a file of the server"),
-        (PLAN | {"force": True}, "force: is for the command line"),
+        (PLAN | {"force": True}, "force: may only be given on this host's command line"),
         (PLAN | {"require": ["nonsense"]}, "nonsense"),
         (PLAN | {"wrong": 1}, "wrong: there is no such setting"),
     ],

@@ -9,7 +9,7 @@ from keisoku.clock.cost.analysis import NAME, CostRecord
 from keisoku.clock.cost.analysis import analyse as analyse_record
 from keisoku.clock.cost.plot import cost_plot
 from keisoku.errors import PlanError
-from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.run.directory import RunDirectory
 from keisoku.run.settings import RunSettings
 
@@ -60,4 +60,5 @@ MEASUREMENT = Measurement(
     \b
     keisoku clock cost
     keisoku clock cost --require "p50[rdtsc] < 50 ns\"""",
+    from_afar=without_files(),
 )

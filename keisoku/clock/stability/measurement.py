@@ -16,7 +16,7 @@ from keisoku.clock.stability.log import NS_PER_S, Logger, host_flags, logged, pl
 from keisoku.clock.stability.plot import stability_plots
 from keisoku.clock.stability.settings import COUNTER, MEASURED, StabilitySettings
 from keisoku.errors import PlanError
-from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Flag
 
@@ -122,4 +122,5 @@ MEASUREMENT = Measurement(
     keisoku clock stability --duration 3d --every 1s --out log
     keisoku run --resume log    # after an interruption
     keisoku analyse log         # what there is so far""",
+    from_afar=without_files(),
 )

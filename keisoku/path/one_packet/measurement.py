@@ -5,7 +5,7 @@ from __future__ import annotations
 from keisoku.clock import rated
 from keisoku.errors import PlanError
 from keisoku.host.place import Place
-from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.path.one_packet.analysis import NAME
 from keisoku.path.one_packet.analysis import analyse as analyse_probes
 from keisoku.path.one_packet.discovery import KnownPath
@@ -83,4 +83,5 @@ MEASUREMENT = Measurement(
     \b
     keisoku path one-packet 192.0.2.7
     keisoku path one-packet 198.18.4.2@keisoku-1234-tester    # from a network namespace""",
+    from_afar=without_files(),
 )

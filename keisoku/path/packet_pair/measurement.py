@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keisoku.clock import rated
 from keisoku.host.place import Place
-from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.path.packet_pair.analysis import NAME, way_of
 from keisoku.path.packet_pair.analysis import analyse as analyse_trains
 from keisoku.path.packet_pair.plot import pair_plots
@@ -47,4 +47,5 @@ MEASUREMENT = Measurement(
     help="""\b
     keisoku path packet-pair 192.0.2.7
     keisoku path packet-pair 192.0.2.7@blue --one-packet 94Mb/s    # from the network namespace blue""",
+    from_afar=without_files(),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keisoku.host.place import Place
-from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.path.sources.analysis import NAME
 from keisoku.path.sources.analysis import analyse as analyse_log
 from keisoku.path.sources.settings import SourceComparisonSettings
@@ -45,4 +45,5 @@ MEASUREMENT = Measurement(
     \b
     keisoku path clocks 192.0.2.7
     keisoku path clocks 192.0.2.7@blue --repetitions 20    # from the network namespace blue""",
+    from_afar=without_files(),
 )

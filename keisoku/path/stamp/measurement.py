@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from keisoku.host.place import Place
-from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.path.stamp.analysis import NAME, delays_of
 from keisoku.path.stamp.analysis import analyse as analyse_rows
 from keisoku.path.stamp.key import read_key
@@ -54,4 +54,5 @@ MEASUREMENT = Measurement(
     \b
     keisoku path delay 192.0.2.7
     keisoku path delay 192.0.2.7 --packets 1000 --interval 1ms --require "p99[two-way] < 5 ms\"""",
+    from_afar=without_files("key_file"),
 )

@@ -15,6 +15,7 @@ from keisoku.system.govern.analysis import analyse as analyse_intervals
 from keisoku.system.govern.governor import Command, govern
 from keisoku.system.govern.plot import govern_plots
 from keisoku.system.interval_log import IntervalLog, KeptInterval, kept_intervals
+from keisoku.system.opening import from_afar
 from keisoku.system.search.candidate import limit_text
 from keisoku.system.set_up import set_up
 from keisoku.system.settings import GovernSettings
@@ -75,4 +76,5 @@ MEASUREMENT = Measurement(
     keisoku app govern --system sim:e4-steps --objective sum_requests --duration 30min
 
     It says what it does and why on standard error. No limit is left when the command ends.""",
+    from_afar=from_afar,
 )

@@ -8,6 +8,7 @@ from keisoku.errors import PlanError
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
 from keisoku.system.interval_log import IntervalLog, KeptInterval, kept_intervals
+from keisoku.system.opening import from_afar
 from keisoku.system.search.analysis import NAME
 from keisoku.system.search.analysis import analyse as analyse_evaluations
 from keisoku.system.search.asking import LOOK, Asking, again, evaluations, looks, searched
@@ -100,4 +101,5 @@ MEASUREMENT = Measurement(
 
     A limit is advised only if it surely gains something over none. No limit is left when the command ends.""",
     resumes=True,
+    from_afar=from_afar,
 )
