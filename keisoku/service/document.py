@@ -48,7 +48,7 @@ class RunStatus(_Document):
     doing: str | None
     """What it does now: procedure and purpose of the trial that runs, for instance."""
     progress: float | None = Field(ge=0, le=1)
-    """Share of the running trial's time, as the number of trials is not known in advance; of the whole for a clock's log."""
+    """Share of the running trial, as the number of trials is not known in advance; of the whole for a log."""
     offered_frames: int | None
     """Of the running trial until now."""
     forwarded_frames: int | None
