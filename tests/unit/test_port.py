@@ -67,8 +67,8 @@ def _offer(monkeypatch, *ports: HostPort, missing: list[str] | None = None) -> N
             [64],
             "eth1 carries the default route, .*; choose another port, or give --force",
         ),
-        ({"up": False}, [64], "eth1 is down; put it up with `ip link set eth1 up`"),
-        ({"carrier": False}, [64], "eth1 has no carrier; plug it in"),
+        ({"up": False}, [64], "eth1 is down; set it up with `ip link set eth1 up`"),
+        ({"carrier": False}, [64], "eth1 has no carrier; connect the cable"),
         ({}, [64, 1519], "frames of 1519 bytes are too large for eth1, .* MTU of 1500 allows 1518; .* mtu 1501`"),
     ],
 )
