@@ -1,1 +1,1 @@
-"""What every measurement asks of this machine: namespaces, interfaces, programs, the far end."""
+"""What all measurements use of this machine: namespaces, interfaces, programs, connections to the far end."""

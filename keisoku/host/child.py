@@ -11,7 +11,7 @@ from keisoku.host.process import born_at
 from keisoku.host.undo import record, undo
 
 _HELD = 'read -r _ && exec "$@" </dev/null'
-"""It begins only when it is told, and never if this process dies first: its number is in the journal before."""
+"""It begins only after a line of input, and never if this process dies first: its number is then in the journal."""
 
 
 class Child:
@@ -28,7 +28,7 @@ class Child:
                 self.entry = record("process", name=name, number=number, born=born_at(number))
                 told.write(b"\n")
         except BaseException:
-            self._process.wait()  # it was told nothing
+            self._process.wait()  # it received no line
             raise
 
     def ended(self) -> bool:

@@ -1,7 +1,4 @@
-"""The context without which no record is worth anything: versions, host, kernel, clock, governor.
-
-Reads the host; measures nothing.
-"""
+"""The context that every record needs: versions, host, kernel, clock, governor. It measures nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ _LIBRARIES = ("keisoku", "numpy", "scapy", "pyroute2", "pydantic")
 
 
 def host_context() -> dict[str, object]:
-    """What of this machine can influence a result."""
+    """Properties of this machine that can influence a result."""
     return {
         "host": platform.node(),
         "system": _os_release(),

@@ -1,6 +1,7 @@
-"""HTB on an interface: classes with a rate, for a whole port or for single addresses, under a handle that is ours.
+"""HTB on an interface: classes with a rate, for a whole port or for single addresses, under keisoku's own handle.
 
-Every function acts on the namespace of the calling thread. It must never change a qdisc whose handle is not `HANDLE`.
+Every function acts on the namespace of the calling thread. It must never change a queueing discipline with a handle
+other than `HANDLE`.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.host.interface import index_of
 
 HANDLE = 0x6B730000
-"""'ks:': nobody else chooses it."""
+"""'ks:', which other programs do not use."""
 _ROOT = 0xFFFFFFFF
 _FRAME_BYTES = 1514
 _BURST_S = 0.002
-"""What a class may send at once: enough for the kernel's timers, too little to fool whoever probes the rate."""
+"""Burst of a class: enough for the kernel's timers, too small to mislead a measurement of the rate."""
 _QUEUE_FRAMES = 1000
 _ALL, _IPV4 = 0x0003, 0x0800
 
 
 def root(ip: IPRoute, index: int) -> tuple[str, int]:
-    """Kind and handle of an interface's root qdisc; the kernel's own has the handle 0."""
+    """Kind and handle of an interface's root queueing discipline; the kernel's default has the handle 0."""
     for qdisc in ip.get_qdiscs(index=index):
         if qdisc["parent"] == _ROOT:
             return str(qdisc.get_attr("TCA_KIND")), int(qdisc["handle"])
@@ -32,18 +33,22 @@ def root(ip: IPRoute, index: int) -> tuple[str, int]:
 
 
 def require_free(interface: str) -> None:
-    """Raises PlanError if there is no such interface, or if it carries a qdisc that somebody has set."""
+    """Raises PlanError if there is no such interface, or if it has a queueing discipline that was set by a user."""
     with IPRoute() as ip:
         kind, handle = root(ip, index_of(interface))
     if handle:
-        whose = "another keisoku's limit" if handle == HANDLE else f"a qdisc of somebody else's ({kind} {handle:#x})"
-        raise PlanError("port", f"{interface} carries {whose}", "remove it first, or limit another port")
+        whose = (
+            "the limit of another keisoku process"
+            if handle == HANDLE
+            else f"a queueing discipline that keisoku did not set ({kind} {handle:#x})"
+        )
+        raise PlanError("port", f"{interface} has {whose}", "remove it first, or limit another port")
 
 
 def limit(interface: str, rates: Mapping[int, tuple[str | None, int]]) -> None:
     """Sets classes by number: the address that each is for (None: everything) and its rate in bit/s.
 
-    No classes: the interface is as it was. Raises EngineError if the kernel refuses.
+    Without classes the interface is restored. Raises EngineError if the kernel refuses.
     """
     with IPRoute() as ip:
         index = index_of(interface)
@@ -57,7 +62,7 @@ def limit(interface: str, rates: Mapping[int, tuple[str | None, int]]) -> None:
             return
         _remove(ip, index)
         everything = next((number for number, (address, _) in rates.items() if address is None), 0)
-        # What belongs to no class passes at once, as if there were none.
+        # Traffic that belongs to no class passes without a limit.
         ip.tc("add", "htb", index, HANDLE, default=everything)
         for number, (address, rate_bps) in rates.items():
             ip.tc("add-class", "htb", index, HANDLE | number, parent=HANDLE, **_bucket(rate_bps))
@@ -77,7 +82,7 @@ def limit(interface: str, rates: Mapping[int, tuple[str | None, int]]) -> None:
 
 
 def lift(index: int) -> bool:
-    """Takes ours off the interface of that index, and nobody else's; whether there was one."""
+    """Removes keisoku's own from the interface of that index, and no other; returns whether there was one."""
     with IPRoute() as ip:
         return root(ip, index)[1] == HANDLE and _remove(ip, index)
 
@@ -93,7 +98,9 @@ def _remove(ip: IPRoute, index: int) -> bool:
         ip.tc("delete", "htb", index, HANDLE, parent=_ROOT)
         return True
     if handle:
-        raise EngineError(f"somebody has put a qdisc ({kind}) where the limit was: it is left alone")
+        raise EngineError(
+            f"another program has replaced the limit by a queueing discipline ({kind}): it is not changed"
+        )
     return False
 
 

@@ -1,4 +1,4 @@
-"""The ethtool ioctl: an interface's driver and stamps, read; its offloads, read and set.
+"""The ethtool ioctl: reads an interface's driver and timestamping, reads and sets its offloads.
 
 Every function acts on the network namespace of the calling thread.
 """
@@ -71,7 +71,7 @@ class Timestamping:
 
 
 def timestamping(interface: str) -> Timestamping | None:
-    """Who can stamp frames of this interface; None where the kernel does not say."""
+    """Which timestamps this interface offers; None where the kernel does not report it."""
     answer = _Timestamping(_GET_TIMESTAMPING)
     if not _call(interface, answer):
         return None
@@ -86,7 +86,7 @@ def driver(interface: str) -> str | None:
 
 
 def offloads(interface: str) -> dict[str, bool]:
-    """Which offloads are on, of those that the interface knows."""
+    """Which of the interface's offloads are on."""
     known = {}
     for name, (get, _) in _COMMANDS.items():
         answer = _Value(get)

@@ -1,4 +1,4 @@
-"""`Interface`: one that is known again later; and the MTU and offloads of one, read and set."""
+"""`Interface`: an interface that can be identified later; and functions for its MTU and offloads."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ _Outcome = TypeVar("_Outcome")
 
 @dataclass(frozen=True)
 class Interface:
-    """An interface that was there, in the namespace with that path (None: this process's own)."""
+    """An existing interface in the namespace with that path (None: this process's own)."""
 
     name: str
     namespace: str | None
     index: int
     inode: int
-    """Of the namespace: another one may get its name."""
+    """Identity of the namespace: another one may get its name later."""
 
     @classmethod
     def find(cls, name: str, namespace: Path | None) -> Self:
-        """Raises PlanError for one that is not there."""
+        """Raises PlanError if there is no such interface."""
         path = str(namespace) if namespace else None
         return within(namespace, lambda: cls(name, path, index_of(name), _inode()))
 
     def there(self, work: Callable[[], _Outcome]) -> _Outcome | None:
-        """Calls `work` in its namespace; None without a call if it is gone, or another one has its name."""
+        """Calls `work` in its namespace; returns None without a call if it no longer exists, or if another one has its
+        name."""
 
         def checked() -> _Outcome | None:
             with IPRoute() as ip:
@@ -48,7 +49,7 @@ class Interface:
         try:
             return within(place, checked)
         except NetlinkError as error:
-            if error.code in (errno.ENODEV, errno.ENOENT):  # gone meanwhile
+            if error.code in (errno.ENODEV, errno.ENOENT):  # it was removed meanwhile
                 return None
             raise
 
@@ -58,12 +59,12 @@ def index_of(name: str) -> int:
     with IPRoute() as ip:
         found = ip.link_lookup(ifname=name)
     if not found:
-        raise PlanError("port", f"there is no interface {name}", "see ip link, in the namespace named")
+        raise PlanError("port", f"there is no interface {name}", "list those of the namespace with ip link")
     return int(found[0])
 
 
 def settings(name: str) -> dict[str, int | bool]:
-    """`mtu` (bytes), and those of `tso`, `gso` and `gro` that it knows, of an interface of this thread's namespace."""
+    """`mtu` (bytes), and the supported ones of `tso`, `gso` and `gro`, of an interface in this thread's namespace."""
     known = offloads(name)
     found: dict[str, int | bool] = {short: known[long] for short, long in _OFFLOADS.items() if long in known}
     with IPRoute() as ip:
@@ -72,7 +73,7 @@ def settings(name: str) -> dict[str, int | bool]:
 
 
 def change(name: str, wanted: Mapping[str, int | bool]) -> bool:
-    """Sets what is not so yet; whether anything was. Raises EngineError if the interface refuses."""
+    """Sets the values that differ; returns whether any did. Raises EngineError if the interface refuses."""
     now = settings(name)
     different = {key: value for key, value in wanted.items() if now.get(key) != value}
     for key, value in different.items():

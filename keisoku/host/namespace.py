@@ -1,6 +1,6 @@
 """A named network namespace: made, entered by short-lived threads, removed.
 
-Never moves the calling thread, and never touches a namespace whose name is not `keisoku-...`.
+Never moves the calling thread, and never changes a namespace whose name is not `keisoku-...`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TypeVar
 from keisoku.errors import EngineError
 
 FOLDER = Path("/run/netns")
-"""Where iproute2 keeps its names, so that `ip netns` shows ours."""
+"""Where iproute2 keeps its names, so that `ip netns` lists these namespaces."""
 NAME = re.compile(r"keisoku-\d+-(?:\d+-)?(?:dut|tester|target|router\d+|cross\d+[ab]|switch|edge|server\d+|client\d+)")
 
 _CLONE_NEWNET = 0x4000_0000
@@ -43,7 +43,7 @@ class Namespace:
         uninterrupted(self._create)
 
     def remove(self) -> None:
-        """Take its name away; the kernel then removes what is in it. No error if it is gone."""
+        """Remove its name; the kernel then removes what is in it. No error if it no longer exists."""
         uninterrupted(self._remove)
 
     def run(self, work: Callable[[], _Outcome]) -> _Outcome:
@@ -68,7 +68,7 @@ class Namespace:
 
 
 def named(name: str | None) -> Path | None:
-    """Where the namespace of that name is; a path stays as it is. None: the one of this process."""
+    """The path of the namespace of that name; a path is returned unchanged. None: the namespace of this process."""
     return None if name is None else FOLDER / name
 
 
@@ -93,7 +93,7 @@ def within(path: Path | None, work: Callable[[], _Outcome]) -> _Outcome:
 
 
 def apart(work: Callable[[], _Outcome]) -> _Outcome:
-    """Call `work` on a thread in a new namespace without a name, which goes when `work` returns."""
+    """Call `work` on a thread in a new namespace without a name, which is removed when `work` returns."""
 
     def enter() -> _Outcome:
         _call("unshare", _CLONE_NEWNET)
@@ -104,9 +104,9 @@ def apart(work: Callable[[], _Outcome]) -> _Outcome:
 
 
 def uninterrupted(work: Callable[[], _Outcome]) -> _Outcome:
-    """Call `work` on a thread and wait for its end, whatever signals arrive; then let them act.
+    """Call `work` on a thread and wait for its end; signals that arrive meanwhile act afterwards.
 
-    So a signal finds a thing made or not made, removed or not removed, never half of it.
+    So a signal never interrupts `work` when something is only half made or half removed.
     """
     outcome: list[_Outcome] = []
     failures: list[BaseException] = []
@@ -133,15 +133,15 @@ def uninterrupted(work: Callable[[], _Outcome]) -> _Outcome:
 
 
 def _mount_sysfs() -> None:
-    # /sys shows the devices of the namespace in which it was mounted; ours is seen by this thread only, and by daemons
-    # that it starts. A slave still learns of unmounts, so a daemon keeps no namespace of another lab from going.
+    # /sys shows the devices of the namespace in which it was mounted; this mount is visible to this thread only, and to
+    # daemons that it starts. As a slave it still receives unmounts, so that a daemon keeps no namespace of another lab.
     _call("unshare", _CLONE_NEWNS)
     _call("mount", b"none", b"/", None, _MS_REC | _MS_SLAVE, None)
     _call("mount", b"none", b"/sys", b"sysfs", 0, None)
 
 
 def _share_folder() -> None:
-    # As iproute2 does: names made or removed later show in other mount namespaces too.
+    # As iproute2 does: names made or removed later appear in other mount namespaces too.
     try:
         _call("mount", b"", bytes(FOLDER), b"none", _MS_SHARED | _MS_REC, None)
     except OSError:

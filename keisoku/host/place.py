@@ -19,14 +19,14 @@ _BACKLOG = 8
 
 @dataclass(frozen=True)
 class Place:
-    """`namespace` is a name in /run/netns or a path; None: where this process is."""
+    """`namespace` is a name in /run/netns or a path; None: the namespace of this process."""
 
     host: str
     namespace: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> Place:
-        """Raises PlanError for a namespace that is not there."""
+        """Raises PlanError for a namespace that does not exist."""
         host, _, namespace = text.partition("@")
         place = cls(host, namespace or None)
         if namespace and not (FOLDER / namespace).exists():
@@ -35,7 +35,7 @@ class Place:
 
     @property
     def path(self) -> str | None:
-        """Of the namespace's file."""
+        """Path of the namespace's file."""
         path = named(self.namespace)
         return None if path is None else str(path)
 
@@ -44,7 +44,7 @@ class Place:
         return within(named(self.namespace), work)
 
     def resolve(self) -> str:
-        """The host's address. Raises EngineError if its name is not known."""
+        """The host's address. Raises EngineError if its name cannot be resolved."""
         try:
             found = self.inside(lambda: socket.getaddrinfo(self.host, None, type=socket.SOCK_DGRAM))
         except OSError as error:
@@ -52,7 +52,7 @@ class Place:
         return str(found[0][4][0])
 
     def connect(self, port: int, timeout_s: float, server: str = "keisoku path serve") -> socket.socket:
-        """A TCP connection to where `server` runs. Raises EngineError, in a sentence that says what to do."""
+        """A TCP connection to the host where `server` runs. Raises EngineError with the remedy."""
         address = self.resolve()
         start = f"start '{server}' there"
         try:
@@ -66,7 +66,7 @@ class Place:
             raise EngineError(f"{self.host} cannot be reached at TCP port {port}: {error.strerror}; {start}") from error
 
     def listen(self, port: int) -> socket.socket:
-        """A listening TCP socket at this address. Raises EngineError if there can be none."""
+        """A listening TCP socket at this address. Raises EngineError if this is not possible."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
 
         def opened() -> socket.socket:

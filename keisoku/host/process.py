@@ -1,4 +1,4 @@
-"""A process of this host, by its number and when it began: the number alone may pass to another one."""
+"""A process of this host, by its number and start time: the number alone may be reused by another process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GRACE_S, _PATIENCE_S = 2.0, 10.0
 
 
 def lives(process: int, born: int) -> bool:
-    """Also where the process is another user's, and where nobody may see when it began."""
+    """It also works for another user's process, and where the start time is hidden."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -23,20 +23,20 @@ def lives(process: int, born: int) -> bool:
 
 
 def born_at(process: int) -> int:
-    """When a process began, in clock ticks since boot. 0: there is none."""
+    """Start time of a process in clock ticks since boot. 0: there is no such process."""
     with suppress(OSError, IndexError, ValueError):
         return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
     return 0
 
 
 def end(process: int, born: int) -> bool:
-    """Ends a process and waits until it is gone; whether there was one. Raises OSError if it cannot be ended."""
+    """Ends a process and waits for its end; returns whether it existed. Raises OSError if it cannot be ended."""
     try:
         handle = os.pidfd_open(process)
     except ProcessLookupError:
         return False
     try:
-        # Verified while the handle is held: the number cannot pass to another process in between.
+        # Verified while the handle is held: the number cannot be reused in between.
         if born_at(process) != born:
             return False
         for sign, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _PATIENCE_S)):

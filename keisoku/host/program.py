@@ -1,6 +1,6 @@
 """`Program`: an external command that a device needs, and the Debian package it comes from.
 
-It runs to its end, in the calling thread's namespace. What stays is `Child`'s matter.
+It runs to its end, in the calling thread's namespace. `Child` is for programs that keep running.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from keisoku.errors import EngineError
 
 _PATIENCE_S = 60.0
-# Debian keeps administration commands where an ordinary user's PATH does not lead.
+# Debian keeps administration commands outside an ordinary user's PATH.
 _ALSO = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
@@ -27,11 +27,11 @@ class Program:
 
     @property
     def path(self) -> str | None:
-        """Where it is, None if it is absent."""
+        """Its path; None if it is not installed."""
         return shutil.which(self.name, path=f"{os.environ.get('PATH', os.defpath)}:{_ALSO}")
 
     def run(self, *arguments: str, text: str = "") -> str:
-        """Run it with `text` as its input; return its output. Raises EngineError if it fails or complains."""
+        """Run it with `text` as its input; return its output. Raises EngineError if it fails or writes an error."""
         try:
             done = subprocess.run(
                 [self.path or self.name, *arguments], input=text, capture_output=True, text=True, timeout=_PATIENCE_S
@@ -44,7 +44,7 @@ class Program:
         return done.stdout
 
     def version(self) -> str:
-        """Its version number, or all it says of it."""
+        """Its version number, or its whole answer if that contains none."""
         said = self.run("--version").splitlines()[0]
         found = re.search(r"\d+(\.\d+)+", said)
         return found[0] if found else said

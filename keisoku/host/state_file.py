@@ -1,4 +1,4 @@
-"""A calibration as a file of this machine. Knows nothing of what it holds."""
+"""A calibration as a file of this machine, whatever its content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keisoku.errors import KeisokuError
 
 
 def written(path: Path, calibration: BaseModel) -> Path:
-    """Writes it as JSON; the same path. Raises KeisokuError if the disk does not take it."""
+    """Writes it as JSON and returns the path. Raises KeisokuError if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(calibration.model_dump_json(indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`TemporaryFolder`: a folder in the system's place for such, that goes with its process, however that ends."""
+"""`TemporaryFolder`: a folder among the system's temporary files that is removed when its process ends in any way."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ class TemporaryFolder:
         self.path.mkdir(mode=0o700)
 
     def remove(self) -> None:
-        """With all that is in it; twice is no error."""
+        """Removes it with its contents; twice is no error."""
         undo(self._entry)

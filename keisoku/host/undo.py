@@ -1,8 +1,8 @@
-"""One journal of what must not outlive the process that made it, and one way to undo it.
+"""The journal of changes to this host that must be undone when their process ends.
 
-Before a thing is made, `record` puts an entry on the disk: a file that says how to undo it. `undo` does so and then
-removes the entry. The process itself calls it, at the latest when it exits; for a process that was killed, its guard,
-the next process that makes such a thing, or `keisoku clean`.
+Before a change, `record` writes an entry to the disk: a file with the action that undoes it. `undo` carries this
+action out and then removes the entry. The process itself calls it, at the latest when it exits; for a killed process
+its guard does, or the next process that makes such a change, or `keisoku clean`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from keisoku.host.interface import Interface, change
 from keisoku.host.namespace import Namespace, uninterrupted
 
 FOLDER = Path("/run/keisoku")
-"""In memory, as what is made is, and root's."""
+"""Root's journal: in memory, as the changes themselves are."""
 _ENTRY = re.compile(r"(\d+)-(\d+)-(\d+)\.json")
 _numbers = itertools.count(1)
 
@@ -50,10 +50,10 @@ def record(action: str, **arguments: Any) -> Path:
 
 
 def undo(*entries: Path) -> list[str]:
-    """Undoes what entries say, the last one first; sentences of what was still there.
+    """Carries out entries, the last one first; returns sentences about what was still there.
 
-    An entry that is gone is no error. Raises EngineError, after all others, for what could not be undone; its entry
-    stays.
+    An entry that no longer exists is no error. Raises EngineError, after all others, for what could not be undone; its
+    entry stays.
     """
     done, failures = [], []
 
@@ -62,7 +62,7 @@ def undo(*entries: Path) -> list[str]:
             try:
                 if said := _undo(entry):
                     done.append(said)
-            except Exception as error:  # whatever it is, the others have their turn
+            except Exception as error:  # any exception, so that the other entries are carried out too
                 failures.append(str(error))
 
     uninterrupted(work)
@@ -72,7 +72,8 @@ def undo(*entries: Path) -> list[str]:
 
 
 def left(force: bool = False) -> list[Path]:
-    """The entries of processes that are dead, with `force` of all, in the order in which their things were made."""
+    """The entries of processes that have ended, with `force` of all processes, in the order in which they were
+    written."""
     found = []
     for entry in _folder().iterdir():
         if match := _ENTRY.fullmatch(entry.name):
@@ -83,7 +84,7 @@ def left(force: bool = False) -> list[Path]:
 
 
 def undo_left() -> list[str]:
-    """Undoes what dead processes left, as far as this one may; call it before such a thing is made."""
+    """Undoes what ended processes left, as far as this one may; to be called before such a change is made."""
     done = []
     for entry in reversed(left()):
         with suppress(EngineError):
@@ -96,7 +97,7 @@ def _undo(entry: Path) -> str | None:
         told = json.loads(entry.read_text())
     except FileNotFoundError:
         return None
-    except ValueError:  # cut off while it was written, so before anything was made
+    except ValueError:  # written only partly, so before the change was made
         said = None
     else:
         said = _ACTIONS[told.pop("action")](**told)
@@ -109,16 +110,17 @@ def _undo_own() -> None:
 
 
 def _folder() -> Path:
-    """Root's, or this user's own; others could have anything undone. Raises EngineError if there is none."""
+    """Root's journal, or this user's own: who can write in it can have anything undone. Raises EngineError if there is
+    none."""
     roots = os.geteuid() == 0 or os.access(FOLDER, os.W_OK, effective_ids=True)
     folder = FOLDER if roots else Path(tempfile.gettempdir()) / f"keisoku-{os.geteuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
     except OSError as error:
-        raise EngineError(f"the journal {folder} cannot be made: {error.strerror}; make that possible") from error
+        raise EngineError(f"the journal {folder} cannot be made: {error.strerror}; make its parent writable") from error
     if found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o170077 != 0o040000:
-        raise EngineError(f"others could write in {folder}, where the journal should be; remove it")
+        raise EngineError(f"other users could write in {folder}, the folder of the journal; remove it")
     return folder
 
 
@@ -136,7 +138,7 @@ def _end_process(name: str, number: int, born: int) -> str | None:
 
 def _remove_folder(path: str) -> str | None:
     if not Path(path).name.startswith("keisoku-"):
-        raise EngineError(f"{path} is no folder of keisoku's")
+        raise EngineError(f"{path} is not a folder of keisoku")
     try:
         shutil.rmtree(path)
     except FileNotFoundError:

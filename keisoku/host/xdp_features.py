@@ -1,4 +1,4 @@
-"""What an interface's driver can do with XDP, by the kernel's `netdev` generic-netlink family (Linux 6.3)."""
+"""XDP features of an interface's driver, from the kernel's `netdev` generic-netlink family (Linux 6.3)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SOCKET_FEATURES = ("transmit timestamp", "transmit checksum", "launch time")
 
 @dataclass(frozen=True)
 class XdpFeatures:
-    """Names of what a driver can do; empty where it can do nothing of a kind (or the kernel is too old to know)."""
+    """Names of a driver's features; empty where it has none of a kind (or the kernel is too old to report them)."""
 
     xdp: tuple[str, ...] = ()
     receive_metadata: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class _Device(genlmsg):  # type: ignore[misc]
 
 
 def xdp_features(index: int) -> XdpFeatures | None:
-    """What the driver of an interface in this thread's namespace can do; None if the kernel cannot say."""
+    """Features of the driver of an interface in this thread's namespace; None if the kernel cannot report them."""
     try:
         with GenericNetlinkSocket() as netlink:
             netlink.bind("netdev", _Device)

@@ -1,4 +1,4 @@
-"""Can this process make labs? Tries in a nameless namespace that is gone at once, and says why not."""
+"""Whether this process can make labs: it tries in a temporary namespace without a name, and gives the reason if not."""
 
 from __future__ import annotations
 

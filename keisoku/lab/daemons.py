@@ -1,4 +1,4 @@
-"""Daemons of a lab: children in the DUT's namespace, with a directory of their own that bears the namespace's name."""
+"""Daemons of a lab: children in the DUT's namespace, with a directory named after the namespace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keisoku.host.program import Program
 from keisoku.host.undo import record, undo
 
 FOLDER = Path("/run")
-"""Where the directories are: in memory, and root's, so nobody can put a name there before us."""
+"""Where the directories are: in memory, and owned by root, so that no other user can take a name first."""
 _PATIENCE_S = 10.0
 
 
@@ -27,7 +27,7 @@ class Daemons:
         self._stack = ExitStack()
 
     def make_directory(self) -> Path:
-        """Makes the directory, for nobody else to read."""
+        """Makes the directory, readable by this user only."""
         self._stack.callback(undo, record("folder", path=str(self.directory)))
         self.directory.mkdir(mode=0o700)
         return self.directory
@@ -37,7 +37,7 @@ class Daemons:
     ) -> None:
         """Start a daemon on `core`; wait until it listens at the socket `ready`.
 
-        Must be called within the namespace. Raises EngineError with the daemon's last words if it ends first.
+        Must be called within the namespace. Raises EngineError with the daemon's last line of output if it ends first.
         """
         if core is not None:
             os.sched_setaffinity(0, {core})  # of this short-lived thread, and so of its child
@@ -49,14 +49,14 @@ class Daemons:
                 stderr=output,
                 cwd=self.directory,
                 env=os.environ | environment,
-                start_new_session=True,  # Ctrl-C is for the tester, which then ends its daemons in order
+                start_new_session=True,  # only the tester reacts to Ctrl-C; it then ends its daemons in order
             )
         self._stack.callback(child.end)
         deadline = time.monotonic() + _PATIENCE_S
         while not listens(ready):
             if child.ended() or time.monotonic() > deadline:
                 said = log.read_text(errors="replace").strip().splitlines()
-                raise EngineError(f"{program.name} did not start: {said[-1] if said else 'it said nothing'}")
+                raise EngineError(f"{program.name} did not start: {said[-1] if said else 'it printed nothing'}")
             time.sleep(0.005)
 
     def end(self) -> None:

@@ -1,6 +1,6 @@
-"""`Lifetime`: a thing in namespaces that is made on entry and removed on any exit, whatever signals arrive.
+"""`Lifetime`: a lab in namespaces that is made on entry and removed on any exit, also after signals.
 
-It knows nothing of what is made. Namespaces are removed last; a forked child's copy removes nothing.
+Subclasses define what is made. Namespaces are removed last; a forked child's copy removes nothing.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Lifetime(ABC):
                 signal.signal(*self._handlers.popitem())
 
     def _prepare(self) -> None:
-        """Before anything is made: refuse what cannot be. Raises PlanError."""
+        """Before anything is made: check the settings. Raises PlanError."""
         return
 
     @abstractmethod
@@ -79,7 +79,8 @@ class Lifetime(ABC):
 
     @abstractmethod
     def _end(self) -> None:
-        """End what runs in it, before its namespaces go; called also when it was made in part, or not at all."""
+        """End what runs in it, before its namespaces are removed; also called if it was made only in part, or not at
+        all."""
 
     def _add_namespace(self, name: str) -> Namespace:
         namespace = Namespace(name)

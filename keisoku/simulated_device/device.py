@@ -31,16 +31,16 @@ class _Section(BaseModel):
 
 
 class Forwarding(_Section):
-    """Latency of a frame that meets no queue, first bit in to first bit out (FIFO, as in E1)."""
+    """Latency of a frame without queueing, from first bit in to first bit out (FIFO)."""
 
     mode: Literal["store-and-forward", "cut-through"] = "store-and-forward"
     ns_per_byte: float = Field(8.0, ge=0, le=1e6)
-    """Of the whole frame when it is stored first, of its header when it is cut through."""
+    """Latency for each byte: of the whole frame for store-and-forward, of its header for cut-through."""
     constant_ns: Nanoseconds = 0.0
     header_bytes: int | None = Field(None, ge=1, le=256)
-    """Read before a cut-through device forwards: 14, the Ethernet header, if absent."""
+    """Bytes that a cut-through device reads before it forwards (default: 14, the Ethernet header)."""
     decision_ns: Nanoseconds = 0.0
-    """From a frame's first bit until the device knows where to send it: a longer frame is still arriving then."""
+    """Time from a frame's first bit until the device knows its output: a longer frame is then still arriving."""
 
     @model_validator(mode="after")
     def _check(self) -> Forwarding:
@@ -54,35 +54,36 @@ class Forwarding(_Section):
 
 
 class Output(_Section):
-    """What every output port is: one server and a buffer that drops at its tail."""
+    """An output port: one server and a tail-drop buffer."""
 
     buffer_bytes: int = Field(131_072, ge=64, le=1 << 30)
-    """Holds the frame being sent and those that wait for it."""
+    """Size of the buffer, which holds the frame being sent and the waiting frames."""
     service_bits_per_second: float | None = Field(None, gt=0)
     """The link rate if absent."""
 
 
 class Input(_Section):
-    """Each input is a queue: a frame that waits for room at its output blocks those behind it."""
+    """Each input has a queue: a frame that waits for room at its output blocks the frames behind it."""
 
     buffer_bytes: int = Field(131_072, ge=1024, le=1 << 30)
-    """What does not fit is dropped."""
+    """Size of an input queue; frames that do not fit are dropped."""
     back_pressure: bool = False
-    """The sender is made to pause while the buffer is more than half full."""
+    """True if the sender is paused while the queue is more than half full."""
 
 
 class AddressTable(_Section):
-    """Addresses that the device has learned from the sources of frames; frames to any other go to all ports."""
+    """The table of addresses that the device learns from the sources of frames; frames to other addresses go to all
+    ports."""
 
     entries: int = Field(ge=1, le=1 << 24)
     learning_per_second: float | None = Field(None, gt=0, le=1e9)
-    """A new address that comes sooner after the last one is not learned; any rate if absent."""
+    """A new address that arrives sooner after the last one is not learned (default: every address is)."""
     ageing_s: float = Field(300.0, gt=0, le=1e6)
-    """An address that is not seen again for so long is forgotten (IEEE 802.1D §7.9.2: 300 s)."""
+    """Ageing time: an address that is not seen again for so long is forgotten (IEEE 802.1D §7.9.2: 300 s)."""
 
 
 class Jitter(_Section):
-    """Random latency; frames keep their order all the same."""
+    """Random additional latency; frames keep their order."""
 
     distribution: Literal["uniform", "normal"]
     """'uniform' adds 0 to `spread_ns`; 'normal' adds a deviate of mean 0."""
@@ -107,10 +108,10 @@ class Loss(_Section):
 
 
 class Stall(_Section):
-    """The output begins no frame for `duration_ns`: at `first_ns`, and every `period_ns` from then on."""
+    """The output starts no frame for `duration_ns`: at `first_ns`, and every `period_ns` from then on."""
 
     first_ns: int | None = Field(None, ge=0, le=10**15)
-    """After one period if absent; 0: a backlog to begin with."""
+    """Time of the first stall (default: after one period; 0: the trial begins with a backlog)."""
     period_ns: int | None = Field(None, ge=1, le=10**15)
     """Absent: once."""
     duration_ns: int = Field(ge=1, le=10**15)
@@ -118,37 +119,37 @@ class Stall(_Section):
     @model_validator(mode="after")
     def _check(self) -> Stall:
         if self.period_ns is None and self.first_ns is None:
-            raise PlanError("stall", "does not say when", "add stall.period_ns, stall.first_ns, or both")
+            raise PlanError("stall", "has no time", "add stall.period_ns, stall.first_ns, or both")
         if self.period_ns is not None and self.duration_ns >= self.period_ns:
             raise PlanError(
                 "stall.duration_ns",
                 f"{self.duration_ns} is not below the period of {self.period_ns}",
-                "make it shorter: the output must serve at some time",
+                "make it shorter, so that the output can send between stalls",
             )
         return self
 
 
 class Reset(_Section):
-    """What a reset does: for `duration_ns` nothing is forwarded, and what was in the buffers is gone."""
+    """A reset: for `duration_ns` nothing is forwarded, and the frames in the buffers are lost."""
 
     duration_ns: int = Field(ge=1, le=10**15)
     at_ns: int | None = Field(None, ge=0, le=10**15)
-    """The device resets by itself so long after the start of every trial; only when it is told to, if absent."""
+    """The device resets by itself so long after the start of every trial (default: only on command)."""
 
 
 class Faults(_Section):
-    """What no device should do, for checking that a tester sees it."""
+    """Faults that no device should have, to check that a tester detects them."""
 
     duplicate_ratio: Ratio = 0.0
     reorder_ratio: Ratio = 0.0
-    """Frames that are held back until the next one has passed them."""
+    """Share of frames that are held back until the next one has passed them."""
     reorder_above_fps: Annotated[float, Field(gt=0)] | None = None
-    """Only while frames of a stream follow each other faster than this."""
+    """Reordering only above this rate of a stream."""
     corrupt_ratio: Ratio = 0.0
 
 
 class Pair(_Section):
-    """What differs between certain ports, in this direction; absent keys are as everywhere."""
+    """Differences between certain ports, in this direction; absent keys have the device's values."""
 
     from_ports: list[Port] = Field(min_length=1)
     to_ports: list[Port] = Field(min_length=1)
@@ -159,15 +160,15 @@ class Pair(_Section):
 
 
 class Cable(_Section):
-    """The tester's cables on the way through the device, together: each metre adds to every latency."""
+    """The tester's cables to and from the device: each metre of their total length adds to every latency."""
 
     length_m: float = Field(0.0, ge=0, le=1e6)
     ns_per_m: float = Field(4.72284, ge=0, le=1000)
-    """E1's cables, if absent: 71 % of the speed of light."""
+    """Default: 71 % of the speed of light, as in the published switch measurements (E1)."""
 
 
 class Published(_Section):
-    """What somebody measured on the real device: for comparison only, never used by the model."""
+    """Published measurements of the real device: for comparison only, never used by the model."""
 
     source: str
     ports: tuple[Port, Port] = (1, 2)
@@ -182,11 +183,11 @@ class Published(_Section):
 
 
 class PublishedLatency(_Section):
-    """The same for the latency of every frame of one size (E3), last bit in to first bit out (LIFO)."""
+    """Published latency of every frame of one size, from last bit in to first bit out (LIFO, E3)."""
 
     frame_bytes: FrameBytes
     lowered: bool = False
-    """At 99.4 % of the throughput rate; at that rate itself if not."""
+    """True if measured at 99.4 % of the throughput rate, false if at the throughput rate."""
     min_ns: float
     mean_ns: float
     max_ns: float
@@ -196,9 +197,9 @@ class SimulatedDevice(_Section):
     """A device under test that exists in virtual time only."""
 
     name: str
-    """What `--dut sim:NAME` calls it: the file's name if absent."""
+    """The name in `--dut sim:NAME` (default: the file's name)."""
     title: str
-    """For people: the name if absent."""
+    """The name that reports show (default: `name`)."""
     maker: str = ""
     class_: str = Field("", alias="class")
     year: int | None = None
@@ -207,21 +208,21 @@ class SimulatedDevice(_Section):
     max_frame_bytes: FrameBytes | None = None
     """Larger frames are all dropped; None: no limit."""
     resolution_ns: float = Field(0.0, ge=0, le=1e6)
-    """Of the tester's stamps, which are rounded down to multiples of it; 0: exact."""
+    """Resolution of the tester's timestamps, which are rounded down to multiples of it; 0: exact."""
     cable: Cable | None = None
     forwarding: Forwarding = Forwarding()
     output: Output = Output()
     input: Input | None = None
     """None: frames wait at their output only."""
     address_table: AddressTable | None = None
-    """None: the device has always known where every address is."""
+    """None: the device knows the port of every address from the start."""
     jitter: Jitter | None = None
     loss: Loss = Loss()
     stall: Stall | None = None
     reset: Reset | None = None
     faults: Faults = Faults()
     clock_offset_ppm: dict[int, PartsPerMillion] = {}
-    """By port: how much faster than the tester's its clock runs, in millionths."""
+    """By port: how much faster its clock runs than the tester's, in ppm."""
     pairs: list[Pair] = Field([], alias="pair")
     published: Published | None = None
     published_latency: list[PublishedLatency] = []
@@ -242,7 +243,7 @@ class SimulatedDevice(_Section):
             self._check_ports("pair.to_ports", pair.to_ports)
             for way in ((tx, rx) for tx in set(pair.from_ports) for rx in set(pair.to_ports)):
                 if way in seen:
-                    raise PlanError("pair", f"ports {way[0]} to {way[1]} stand in two tables", "join them")
+                    raise PlanError("pair", f"ports {way[0]} to {way[1]} are in two tables", "join them")
                 seen.add(way)
         return self
 
@@ -252,7 +253,7 @@ class SimulatedDevice(_Section):
                 raise PlanError(field, f"there is no port {port}", f"use 1 to {self.ports}, or raise 'ports'")
 
     def model_json(self) -> str:
-        """What the simulation needs to know, as `core/src/simulated/device.rs` reads it."""
+        """The model in the form that `core/src/simulated/device.rs` reads."""
         model = self.model_dump(mode="json", exclude=_NOT_PART_OF_THE_MODEL)
         if self.cable is not None:
             for forwarding in (model["forwarding"], *(pair["forwarding"] for pair in model["pairs"])):
@@ -261,9 +262,9 @@ class SimulatedDevice(_Section):
         return json.dumps(model)
 
     def with_cable(self, length_m: float) -> SimulatedDevice:
-        """The same device on cables of `length_m` together. Raises PlanError if it says nothing of cables."""
+        """The same device with cables of total length `length_m`. Raises PlanError if it has no cables."""
         if self.cable is None:
-            problem = f"{self.name} says nothing of cables"
+            problem = f"{self.name} has no cables"
             raise PlanError("length", problem, "use sim:cable, add a [cable] to the device file, or leave it out")
         return self.model_copy(update={"cable": self.cable.model_copy(update={"length_m": length_m})})
 
@@ -295,7 +296,7 @@ def parse_device(toml: str, name: str) -> SimulatedDevice:
     except tomllib.TOMLDecodeError as error:
         raise PlanError("device", f"is not valid TOML: {error}", "correct that line") from error
     try:
-        # By way of JSON, where strict reading still takes a table for a section.
+        # Through JSON, where strict reading still accepts a table for a section.
         return SimulatedDevice.model_validate_json(json.dumps({"name": name, "title": name, **values}, default=str))
     except ValidationError as error:
         raise _plan_error(error) from error
@@ -338,7 +339,7 @@ def find_device(name_or_path: str) -> SimulatedDevice:
 
 def _plan_error(error: ValidationError) -> PlanError:
     first = error.errors(include_url=False)[0]
-    # Places in a list are left out, and the mark that a key itself is wrong.
+    # Indices of a list are left out, and the mark for a wrong key.
     keys = [part for part in first["loc"] if isinstance(part, str) and part != "[key]"]
     field = ".".join(keys)
     if first["type"] == "extra_forbidden":

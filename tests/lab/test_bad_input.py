@@ -71,7 +71,7 @@ def throughput(cwd: Path, tx: str, rx: str, *more: str, prefix: Sequence[str] = 
     [
         ("nosuch", "good", [], ["tx: ", "nosuch", "choose one that exists"]),
         ("good", "nosuch", [], ["rx: ", "nosuch", "choose one that exists"]),
-        ("good", "cut", [], ["rx: ", "cut has no carrier", "plug it in"]),
+        ("good", "cut", [], ["rx: ", "cut has no carrier", "connect the cable"]),
         ("idle", "good", [], ["tx: ", "idle is down", "ip link set idle up"]),
         ("routed", "good", [], ["tx: ", "routed carries the default route", "choose another port"]),
         ("good", "good", [], ["rx: ", "good", "use another port"]),

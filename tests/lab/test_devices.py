@@ -185,7 +185,7 @@ def test_lab_ports_can_be_listed_and_checked():
             assert (found.driver, found.mac, found.mtu, found.carrier) == ("veth", port.mac, 1500, True)
             assert not found.default_route
         assert check(PortAddress("xdp", "t1", str(path)), [64, 1518]) == ports["t1"]
-        with pytest.raises(PlanError, match="frames of 9018 bytes do not pass t1"):
+        with pytest.raises(PlanError, match="frames of 9018 bytes are too large for t1"):
             check(PortAddress("xdp", "t1", path.name), [9018])
         with pytest.raises(EngineError, match=r"no answer for 198\.18\.1\.99 at t1"):
             resolve_mac("t1", path, "198.18.1.99")

@@ -155,7 +155,7 @@ def test_one_client_at_a_time_and_the_next_one_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "told"),
-    [(b"SSH-2.0-OpenSSH\r\n", "greets with"), (b"", "does not greet"), (b"keisoku-path 9\n", "version 9")],
+    [(b"SSH-2.0-OpenSSH\r\n", "as greeting"), (b"", "sends no greeting"), (b"keisoku-path 9\n", "version 9")],
 )
 def test_whoever_is_no_server_of_this_version_is_told_so(answer: bytes, told: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:

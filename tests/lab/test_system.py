@@ -142,7 +142,7 @@ def test_limits_are_set_changed_and_lifted(lab: SystemLab) -> None:
         assert 8 * seen.received_bytes <= 5e6 * seen.seconds * 1.02 + 8 * 20_000
         limits.set({other.name: 7e6})
         assert discipline_at(one) == untouched[0]
-        with pytest.raises(PlanError, match="another keisoku's limit"), PortLimits(places):
+        with pytest.raises(PlanError, match="the limit of another keisoku process"), PortLimits(places):
             pass
         raise ZeroDivisionError
     assert (discipline_at(one), discipline_at(other)) == untouched

@@ -84,4 +84,4 @@ def test_the_command_makes_a_series_of_runs(tmp_path: Path, monkeypatch: pytest.
     assert "propagation: 4.7" in shown and "% of that of light)" in shown
     assert isinstance(command.invoke(keisoku, ["cable-series", *lengths[1:]]).exception, PlanError)
     other = command.invoke(keisoku, ["calibrate", "--dut", "sim:gs908e", "--length", "1m"])
-    assert "length: gs908e says nothing of cables; use sim:cable" in str(other.exception)
+    assert "length: gs908e has no cables; use sim:cable" in str(other.exception)

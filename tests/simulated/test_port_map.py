@@ -121,7 +121,7 @@ def test_ways_with_limits_of_their_own_in_one_class_are_found() -> None:
 def test_without_a_limit_it_says_how_far_it_looked() -> None:
     result, trials = port_map("ports = 2\noutput = { buffer_bytes = 1_000_000 }\n" + LINE, 2)
     assert "the largest frame tried, 16384 byte, was forwarded without loss" in result.remarks[-1]
-    assert result.remarks[0] == "below 4 ports a chip cannot be told from a slow port"
+    assert result.remarks[0] == "with fewer than 4 ports a chip cannot be distinguished from a slow port"
     assert trials == 2 * 3 + 2
 
 

@@ -93,7 +93,7 @@ def test_every_key_is_read_and_the_model_gets_what_it_needs() -> None:
 def test_a_device_is_put_on_other_cables() -> None:
     model = json.loads(find_device("cable").with_cable(100).model_json())
     assert model["forwarding"]["constant_ns"] == pytest.approx(459.913 + 472.284)
-    with pytest.raises(PlanError, match="length: gs908e says nothing of cables"):
+    with pytest.raises(PlanError, match="length: gs908e has no cables"):
         find_device("gs908e").with_cable(1)
 
 
@@ -144,11 +144,11 @@ def test_an_empty_file_is_a_plain_gigabit_switch() -> None:
         ("[jitter]\nspread_ns = 5", "jitter.distribution: is missing; add it"),
         (
             "[stall]\nperiod_ns = 5\nduration_ns = 5",
-            "stall.duration_ns: 5 is not below the period of 5; make it shorter: the output must serve at some time",
+            "stall.duration_ns: 5 is not below the period of 5; make it shorter, so that the output can send between stalls",
         ),
         (
             "[stall]\nduration_ns = 5",
-            "stall: does not say when; add stall.period_ns, stall.first_ns, or both",
+            "stall: has no time; add stall.period_ns, stall.first_ns, or both",
         ),
         (
             "[forwarding]\nheader_bytes = 14",
@@ -166,7 +166,7 @@ def test_an_empty_file_is_a_plain_gigabit_switch() -> None:
         ),
         (
             "[[pair]]\nfrom_ports = [1]\nto_ports = [2]\n[[pair]]\nfrom_ports = [1]\nto_ports = [2]",
-            "pair: ports 1 to 2 stand in two tables; join them",
+            "pair: ports 1 to 2 are in two tables; join them",
         ),
         (
             "title = 'x'\nports =",

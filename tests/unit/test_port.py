@@ -67,9 +67,9 @@ def _offer(monkeypatch, *ports: HostPort, missing: list[str] | None = None) -> N
             [64],
             "eth1 carries the default route, .*; choose another port, or give --force",
         ),
-        ({"up": False}, [64], "eth1 is down; put it up with `ip link set eth1 up`"),
-        ({"carrier": False}, [64], "eth1 has no carrier; plug it in"),
-        ({}, [64, 1519], "frames of 1519 bytes do not pass eth1, .* MTU of 1500 allows 1518; .* mtu 1501`"),
+        ({"up": False}, [64], "eth1 is down; set it up with `ip link set eth1 up`"),
+        ({"carrier": False}, [64], "eth1 has no carrier; connect the cable"),
+        ({}, [64, 1519], "frames of 1519 bytes are too large for eth1, .* MTU of 1500 allows 1518; .* mtu 1501`"),
     ],
 )
 def test_unsuitable_ports_are_refused(monkeypatch, changes, sizes, sentence):

@@ -65,7 +65,7 @@ def test_the_last_thing_is_undone_first_and_what_fails_holds_nothing_up(journal:
         record("folder", path=str(outer / "keisoku-inner")),
         record("namespace", name="default"),
     ]
-    with pytest.raises(EngineError, match=rf"default is not a name.*; {tmp_path} is no folder of keisoku's$"):
+    with pytest.raises(EngineError, match=rf"default is not a name.*; {tmp_path} is not a folder of keisoku$"):
         undo.undo(*entries)
     assert not outer.exists()
     assert undo.left(force=True) == [entries[1], entries[3]] == sorted(journal.iterdir())
@@ -115,7 +115,7 @@ def test_a_folder_that_others_could_write_in_is_not_trusted(what: str, journal: 
     else:
         journal.symlink_to(journal.rename(tmp_path / "moved"))
     assert entry.exists()
-    with pytest.raises(EngineError, match="others could write in"):
+    with pytest.raises(EngineError, match="other users could write in"):
         undo.left(force=True)
 
 

@@ -1,1 +1,1 @@
-"""How the two ends of a measurement talk: control over TCP, and a server that has one client at a time."""
+"""How the two ends of a measurement communicate: control over TCP, and a server with one client at a time."""

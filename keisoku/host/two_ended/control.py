@@ -1,7 +1,7 @@
 """Control of a two-ended measurement over TCP: a greeting with the protocol's version, then messages.
 
-A message is a JSON object and a block of bytes, both with their length before them. Knows nothing of what is measured,
-and never trusts a length.
+A message is a JSON object and a block of bytes, both with their length before them. It does not depend on the
+measurement, and checks every length.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ANSWER_S = 10.0
 
 
 class ControlError(EngineError):
-    """The other end is no keisoku, speaks another version, or went away."""
+    """The other end is no keisoku, has another version of the protocol, or closed the connection."""
 
 
 class Control:
@@ -39,13 +39,13 @@ class Control:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def greet(self, timeout_s: float) -> None:
-        """Both ends greet first. Raises ControlError if the other is no keisoku of this version."""
+        """Both ends send a greeting first. Raises ControlError if the other is no keisoku of this version."""
         self._socket.settimeout(timeout_s)
         try:
             self._socket.sendall(self._greeting)
             got = self._exactly(len(self._greeting))
         except (OSError, ControlError) as error:
-            raise ControlError(f"{self.peer} {self._is_none}: it does not greet; {self._remedy}") from error
+            raise ControlError(f"{self.peer} {self._is_none}: it sends no greeting; {self._remedy}") from error
         if got == self._greeting:
             return
         name, version = self._greeting.split()
@@ -53,40 +53,46 @@ class Control:
         if words and words[0] == name:
             theirs = b" ".join(words[1:]).decode("ascii", "replace")
             raise ControlError(
-                f"{self.peer} speaks version {theirs} of the protocol, not {version.decode()};"
+                f"{self.peer} uses version {theirs} of the protocol, not {version.decode()};"
                 " use the same keisoku at both ends"
             )
-        raise ControlError(f"{self.peer} {self._is_none}: it greets with {got[:12]!r}; {self._remedy}")
+        raise ControlError(f"{self.peer} {self._is_none}: it sends {got[:12]!r} as greeting; {self._remedy}")
 
     def send(self, message: dict[str, Any], block: bytes = b"") -> None:
-        """Raises ControlError if the other end went away."""
+        """Raises ControlError if the connection was closed."""
         text = json.dumps(message).encode()
         try:
             self._socket.sendall(_LENGTHS.pack(len(text), len(block)) + text + block)
         except OSError as error:
-            raise ControlError(f"{self.peer} went away during the measurement: {error}; measure again") from error
+            raise ControlError(
+                f"{self.peer} closed the connection during the measurement: {error}; measure again"
+            ) from error
 
     def receive(self, timeout_s: float) -> tuple[dict[str, Any], bytes]:
-        """The next message. Raises ControlError if there is none, or it is an error of the other end."""
+        """The next message. Raises ControlError if there is none, or if it reports an error of the other end."""
         self._socket.settimeout(timeout_s)
         try:
             json_bytes, block_bytes = _LENGTHS.unpack(self._exactly(_LENGTHS.size))
             if json_bytes > _MOST_JSON or block_bytes > _MOST_BLOCK:
-                raise ControlError(f"{self.peer} sent a message of {json_bytes + block_bytes} bytes; measure again")
+                raise ControlError(
+                    f"{self.peer} sent a message of {json_bytes + block_bytes} bytes, which is too long; measure again"
+                )
             message = json.loads(self._exactly(json_bytes))
             block = self._exactly(block_bytes)
         except TimeoutError as error:
             raise ControlError(f"{self.peer} did not answer within {timeout_s:g} s; measure again") from error
         except (OSError, ValueError) as error:
-            raise ControlError(f"{self.peer} went away during the measurement: {error}; measure again") from error
+            raise ControlError(
+                f"{self.peer} closed the connection during the measurement: {error}; measure again"
+            ) from error
         if not isinstance(message, dict):
-            raise ControlError(f"{self.peer} sent what is no message; measure again")
+            raise ControlError(f"{self.peer} sent an invalid message; measure again")
         if "error" in message:
             raise ControlError(f"{self.peer}: {message['error']}")
         return message, block
 
     def poll(self, wait_s: float) -> dict[str, Any] | None:
-        """The next message, None if none begins to come in that time. Raises ControlError like `receive`."""
+        """The next message, None if none begins to arrive in that time. Raises ControlError like `receive`."""
         ready, _, _ = select.select([self._socket], [], [], wait_s)
         return self.receive(_ANSWER_S)[0] if ready else None
 
@@ -96,7 +102,7 @@ class Control:
         return self.receive(timeout_s)
 
     def abandon(self) -> None:
-        """Wakes whoever waits for a message, from another thread: it raises ControlError."""
+        """Called from another thread: ends the waiting for a message, which raises ControlError."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 

@@ -14,14 +14,14 @@ from keisoku.host.two_ended.control import Control
 
 _GREETING_S = 5.0
 _CHANGE_S = 1.0
-"""So long a client waits for one that just hung up: that is noticed a little later."""
+"""How long a client waits for one that has just closed its connection, which the server notices a little later."""
 
 
 class OneClientServer(ABC):
     """Listens from the moment it is made; `serve` answers until `stop`. Raises EngineError if it cannot listen."""
 
     greeting: bytes
-    """What clients of this kind say first."""
+    """The greeting of clients of this kind."""
 
     def __init__(self, place: Place, port: int, told: Callable[[str], None] = lambda _: None) -> None:
         self._place, self._told = place, told
@@ -54,14 +54,15 @@ class OneClientServer(ABC):
 
     @abstractmethod
     def _answer(self, control: Control, address: str, host: str) -> None:
-        """Does what a client at `host` asks for, who came to `address`, until it hangs up."""
+        """Carries out the requests of a client at `host`, which connected to `address`, until it closes the
+        connection."""
 
     def _attend(self, connection: socket.socket, host: str) -> None:
         control = Control(connection, host, self.greeting)
         try:
             control.greet(_GREETING_S)
             if not self._busy.acquire(timeout=_CHANGE_S):
-                control.send({"error": "measures with another client; try again later"})
+                control.send({"error": "is measuring with another client; try again later"})
                 return
             try:
                 self._told(f"{host} measures")

@@ -1,4 +1,4 @@
-"""The devices that there are, and how one is found by the name a user writes. Builds none."""
+"""All lab devices, and how one is found by the name that a user writes. Builds none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FAMILIES: dict[str, type[LabDevice]] = {
 def find_device(name: str, field: str = "device") -> LabDevice:
     """The device called `family` or `family?parameter=value&parameter=value`.
 
-    Raises PlanError, with `field` as the option to blame, for a name or parameter that does not exist.
+    Raises PlanError, naming the option `field`, for a name or parameter that does not exist.
     """
     family, _, given = name.partition("?")
     found = FAMILIES.get(family)

@@ -1,6 +1,6 @@
-"""`LabDevice`: what every device under test has: a name with parameters, needs, a way to be built, passages.
+"""`LabDevice`: the interface of every device under test: name, parameters, requirements, building, passages.
 
-One subclass a device, in the file of its family. A device is a plain value: what runs belongs to the lab.
+One subclass a device, in the file of its family. A device is a plain value: running programs belong to the lab.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from keisoku.lab.device.port import LabPort
 
 @dataclass(frozen=True)
 class Site:
-    """Where a device is built: its ports (up, in its namespace), its core, and what keeps its daemons."""
+    """Where a device is built: its ports (up, in its namespace), its core, and its daemons."""
 
     ports: list[LabPort]
     core: int | None
@@ -34,22 +34,22 @@ class LabDevice(BaseModel, ABC):
     family: ClassVar[str]
     title: ClassVar[str]
     parameters: ClassVar[str] = ""
-    """The parameters it takes, for a user; empty if none."""
+    """The parameters it accepts, as text for the user; empty if none."""
     most_ports: ClassVar[int] = 32
     l3: ClassVar[bool] = False
     """It forwards by IP address: a frame goes to the MAC of the DUT's port."""
     programs: ClassVar[tuple[Program, ...]] = ()
     by_daemon: ClassVar[bool] = False
-    """A process, pinned to the DUT's core, forwards; the kernel only hands it the frames."""
+    """A process pinned to the DUT's core forwards; the kernel only passes frames to it."""
 
     leads: ClassVar[bool] = False
     """It can be given routes to networks behind a tester's port."""
     resets: ClassVar[bool] = False
-    """It can stop forwarding, and be made to begin again, while its ports stay up."""
+    """It can stop forwarding and begin again while its ports stay up."""
 
     @property
     def name(self) -> str:
-        """As `find_device` reads it."""
+        """The name in the form that `find_device` reads."""
         given = "&".join(f"{key}={value}" for key, value in self.model_dump(exclude_defaults=True).items())
         return f"{self.family}?{given}" if given else self.family
 
@@ -58,11 +58,11 @@ class LabDevice(BaseModel, ABC):
         return 0
 
     def addressed(self, port: int) -> tuple[str, ...]:
-        """Of 'ipv4' and 'ipv6', those of which the DUT has an address at a port (from 1)."""
+        """The versions ('ipv4', 'ipv6') of which the DUT has an address at a port (from 1)."""
         return ("ipv4", "ipv6") if self.l3 else ()
 
     def passage(self, tx: LabPort, rx: LabPort) -> Passage:
-        """What becomes of a frame from port `tx` to port `rx`."""
+        """How the device changes a frame from port `tx` to port `rx`."""
         return bridged(tx, rx)
 
     @abstractmethod
@@ -70,13 +70,13 @@ class LabDevice(BaseModel, ABC):
         """In the DUT's namespace, with all ports up: make the device. Raises EngineError, OSError or NetlinkError."""
 
     def halt(self) -> None:
-        """In the DUT's namespace: forward nothing from now on. Only of a device that `resets`."""
+        """In the DUT's namespace: forward nothing from now on. Only for a device that `resets`."""
         raise NotImplementedError
 
     def restart(self, site: Site) -> None:
-        """In the DUT's namespace: begin anew after `halt`. Only of a device that `resets`."""
+        """In the DUT's namespace: begin again after `halt`. Only for a device that `resets`."""
         raise NotImplementedError
 
     def lead_networks(self, port: LabPort, count: int) -> None:
-        """In the DUT's namespace: route `count` networks (`lab/networks.py`) to a port. Only of one that `leads`."""
+        """In the DUT's namespace: route `count` networks (`lab/networks.py`) to a port. Only for one that `leads`."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""`Faults`: which frames the `faulty` device harms; `Applied`: what it really did. Plain values."""
+"""`Faults`: which frames the `faulty` device changes or drops; `Applied`: what it actually did. Plain values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEQUENCES = 1 << 48
 
 
 class Faults(BaseModel):
-    """Known frames by sequence number, in every stream or in one.
+    """Frames chosen by sequence number, in every stream or in one.
 
     `corrupt` holds pairs (sequence, byte from the end): 1 is the last byte of the frame without its
     FCS, 18 the first of the signature. A swap of n exchanges n with the next frame of its stream.
@@ -34,14 +34,14 @@ class Faults(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        """Raises PlanError for what the device could not do as told."""
+        """Raises PlanError for faults that the device could not apply as given."""
         harmed = [*self.drop, *self.duplicate, *self.swap, *(sequence for sequence, _ in self.corrupt)]
-        # The frame after a swapped one takes part in the swap, so it can suffer nothing else.
+        # The frame after a swapped one takes part in the swap, so it can have no other fault.
         taken = [*harmed, *(sequence + 1 for sequence in self.swap)]
         twice = [sequence for sequence, count in Counter(taken).items() if count > 1]
         if twice:
-            problem = f"frame {min(twice)} is to suffer two faults"
-            raise PlanError("faults", problem, "give each frame, and each frame after a swapped one, only one")
+            problem = f"frame {min(twice)} would have two faults"
+            raise PlanError("faults", problem, "give each frame, and each frame after a swapped one, only one fault")
         if any(not 0 <= sequence < SEQUENCES for sequence in harmed):
             raise PlanError("faults", "a sequence number is below 0 or above 48 bits", "count from 0")
         if any(place < 1 for _, place in self.corrupt):
@@ -53,7 +53,7 @@ class Faults(BaseModel):
         return self
 
     def to_json(self) -> str:
-        """As `keisoku._core.Faulty` takes them."""
+        """The faults in the form that `keisoku._core.Faulty` takes."""
         plain = [("drop", self.drop), ("duplicate", self.duplicate), ("swap", self.swap)]
         faults: list[dict[str, object]] = [
             {"stream": self.stream, "sequence": sequence, "action": action}
@@ -84,9 +84,9 @@ class Applied:
     swapped: int = 0
     corrupted: int = 0
     held: int = 0
-    """Taken for a swap, but no frame of the stream came after: lost."""
+    """Held for a swap, but no frame of the stream came after it: lost."""
     failed: int = 0
-    """Intended, but refused by the kernel: the truth is then not known."""
+    """Intended, but refused by the kernel: what happened to these frames is unknown."""
 
     def __add__(self, other: Applied) -> Applied:
         pairs = ((field.name, getattr(self, field.name) + getattr(other, field.name)) for field in fields(self))

@@ -1,7 +1,7 @@
-"""What a lab sets on its interfaces: no offloads, no chatter, a core to handle what arrives.
+"""What a lab sets on its interfaces: no offloads, no frames of the kernel's own, a core that handles received frames.
 
 Every function acts on the namespace of the calling thread (see `Namespace.run`). Only the lab calls
-them, and only on interfaces it made: they must never meet an interface of the host.
+them, and only on interfaces that it made: they must never be used on an interface of the host.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _QUIET = {
     "ipv6/conf/{}/addr_gen_mode": "1",
     "ipv6/conf/{}/autoconf": "0",
     "ipv6/conf/{}/dad_transmits": "0",
-    # The kernel tells the groups it joins twice; at once, so that it is over before the first trial.
+    # The kernel reports the groups it joins twice; without delay, so that both reports precede the first trial.
     "ipv6/conf/{}/mldv1_unsolicited_report_interval": "1",
     "ipv6/conf/{}/mldv2_unsolicited_report_interval": "1",
     "ipv6/conf/{}/router_solicitations": "0",
@@ -33,14 +33,14 @@ _SERVICE_TAGS = ("tx-vlan-stag-hw-insert", "rx-vlan-stag-hw-parse")
 
 
 def quiet_defaults() -> None:
-    """Make interfaces yet to come send nothing by themselves, and answer ARP for themselves only."""
+    """Make future interfaces send nothing by themselves, and answer ARP for their own addresses only."""
     for name in ("all", "default"):
         for key, value in _QUIET.items():
             set_sysctl(key.format(name), value)
 
 
 def withhold_errors() -> None:
-    """Have the kernel send no ICMP errors about frames that a tester's port receives and nobody waits for.
+    """Stop the kernel from sending ICMP errors about received test frames, for which the host has no socket.
 
     A NAT or tunnel end sends them from its own address, to which there is a route, so the kernel would answer.
     """
@@ -57,16 +57,16 @@ def set_sysctl(key: str, value: str) -> None:
 
 
 def disable_ipv6() -> None:
-    """Take the kernel's IPv6 off all interfaces of the namespace, present and to come."""
+    """Disable the kernel's IPv6 on all interfaces of the namespace, present and future."""
     for name in ("all", "default"):
         set_sysctl(f"ipv6/conf/{name}/disable_ipv6", "1")
 
 
 def whole_frames(interface: str) -> dict[str, str]:
-    """Switch off whatever merges, splits, strips or defers, for it would falsify frames; but GRO on.
+    """Switch off all offloads that merge, split, change or delay frames; but switch GRO on.
 
-    With GRO comes NAPI, and without NAPI a veth silently drops the XDP frames that its peer sends; that
-    GRO merges nothing is seen to by `topology.MERGED_BYTES`. Returns each setting: 'on', 'off', or
+    GRO switches NAPI on, and without NAPI a veth silently drops the XDP frames that its peer sends;
+    `topology.MERGED_BYTES` ensures that GRO merges nothing. Returns each setting: 'on', 'off', or
     'fixed' if it was refused.
     """
     wanted = {name: name == "GRO" for name in OFFLOADS}
@@ -77,7 +77,7 @@ def whole_frames(interface: str) -> dict[str, str]:
 
 
 def _leave_service_tags(interface: str) -> str:
-    """802.1ad tags stay in the frame: beside it an XDP program would not see them. They have no flag of their own."""
+    """802.1ad tags stay in the frame: an XDP program would not see them outside it. They have no flag of their own."""
     with Ethtool() as ethtool:
         features = ethtool.get_features(interface)
         for name in _SERVICE_TAGS:
@@ -91,7 +91,7 @@ def _leave_service_tags(interface: str) -> str:
 
 
 def receive_on_core(interface: str, core: int) -> str:
-    """Have what arrives at the interface handled on `core` instead of in its sender's softirq.
+    """Handle received frames of the interface on `core` instead of in the sender's softirq.
 
     Returns how: 'RPS', or 'shared' where the kernel lacks it. Why RPS and not a NAPI thread: docs/lab.md.
     Needs the namespace's own /sys.

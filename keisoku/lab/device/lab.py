@@ -1,7 +1,6 @@
-"""`Lab`: a device under test and the tester's ports, in namespaces that go when the lab is left.
+"""`Lab`: a device under test and the tester's ports, in namespaces that are removed with the lab.
 
-It makes, holds and removes; how the wires lie is `topology`'s matter. It never touches an interface or
-a namespace that it has not made itself.
+`topology` connects the ports. The lab never changes an interface or a namespace that it has not made itself.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from keisoku.lab.device.wire import Cable, FaultyWire
 from keisoku.lab.lifetime import Lifetime
 
 RESET_S = 0.1
-"""How long a device is down that is reset: as with a power interruption (RFC 6201 §4.3), the tester's choice."""
+"""How long a device is down in a reset: as for a power interruption (RFC 6201 §4.3), the tester chooses it."""
 _UNSIGNED = -1
 
 
@@ -33,11 +32,11 @@ class Lab(Lifetime):
     """A device between tester ports; a context manager, made on entry and removed on any exit.
 
     `device` is one, or its name (`find_device`). `mtu` is that of every interface, in bytes without the Ethernet
-    header; where the device adds headers, those of a port come on top (`LabPort.mtu_bytes`). With `own_core` the DUT
-    works on the second CPU of this process, if it has two. `faults` is for `faulty` only.
+    header; where the device adds headers, they are added to the port's MTU (`LabPort.mtu_bytes`). With `own_core` the
+    DUT works on the second CPU of this process, if it has two. `faults` is for `faulty` only.
 
-    Raises PlanError for a device, ports, MTU or faults that cannot be, and where labs are not possible;
-    EngineError if making it fails, after removing what there was of it.
+    Raises PlanError for an invalid device, ports, MTU or faults, and where labs are not possible; EngineError if
+    making it fails, after removing all that was made.
     """
 
     def __init__(
@@ -66,11 +65,12 @@ class Lab(Lifetime):
         self._offloads: dict[str, dict[str, str]] = {}
 
     def passage(self, tx: int, rx: int) -> Passage:
-        """What the device does to a frame from one port to another, by their numbers from 1; only once made."""
+        """How the device changes a frame from one port to another, by their numbers from 1; only while the lab
+        exists."""
         return self.device.passage(self.ports[tx - 1], self.ports[rx - 1])
 
     def applied(self, stream: int | None = None) -> Applied:
-        """What `faulty` did so far to the frames of one stream, or of all.
+        """What `faulty` has done so far to the frames of one stream, or of all.
 
         Raises EngineError if the lab is no `faulty` or is closed.
         """
@@ -89,7 +89,7 @@ class Lab(Lifetime):
         self._namespaces[-1].run(lambda: self.device.lead_networks(self.ports[number - 1], count))
 
     def reset(self) -> None:
-        """Reset the device: it forwards nothing for `RESET_S` and begins anew, while traffic may go on.
+        """Reset the device: it forwards nothing for `RESET_S` and then begins again; traffic may continue.
 
         Raises EngineError if this device cannot be reset.
         """
@@ -102,7 +102,7 @@ class Lab(Lifetime):
         dut.run(lambda: self.device.restart(site))
 
     def context(self) -> dict[str, object]:
-        """What a record must keep of the lab, ready for JSON."""
+        """The lab as a record must state it, ready for JSON."""
         return {
             "device": self.kind,
             "name": self.device.name,
@@ -149,7 +149,7 @@ class Lab(Lifetime):
     def _receive_by(self, interface: str, core: int | None) -> str:
         if core is None:
             return "shared"
-        # RPS on the daemon's core would starve it: softirqs go before it (docs/lab.md).
+        # RPS on the daemon's core would starve it: softirqs have priority (docs/lab.md).
         return "daemon" if self.device.by_daemon else receive_on_core(interface, core)
 
     def _prepare(self) -> None:
@@ -185,9 +185,9 @@ def _check(device: LabDevice, ports: int, mtu: int, faults: Faults | None) -> No
     if not 2 <= ports <= device.most_ports:
         raise PlanError("ports", f"a lab cannot have {ports} ports", f"give 2 to {device.most_ports}")
     if not 1280 <= mtu <= 9000:
-        raise PlanError("mtu", f"{mtu} bytes cannot be set", "give 1280 (IPv6's least) to 9000")
+        raise PlanError("mtu", f"{mtu} bytes cannot be set", "give 1280 (the minimum of IPv6) to 9000")
     if faults is not None and not isinstance(device, FaultyWire):
-        raise PlanError("faults", f"{device.family} applies none", "choose the device faulty")
+        raise PlanError("faults", f"{device.family} applies no faults", "choose the device faulty")
 
 
 def _plain(port: LabPort) -> dict[str, object]:

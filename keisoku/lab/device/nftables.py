@@ -20,7 +20,7 @@ NFT = Program("nft", "nftables")
 
 
 class Nat(Router):
-    """Source NAT from port 1 to port 2, which keeps the ports; port 2's own address leads to port 1's tester.
+    """Source NAT from port 1 to port 2 without changes of TCP and UDP ports; port 2's address leads to port 1's tester.
 
     IPv6 is forwarded untouched.
     """
@@ -31,7 +31,8 @@ class Nat(Router):
     programs: ClassVar[tuple[Program, ...]] = (NFT,)
 
     def passage(self, tx: LabPort, rx: LabPort) -> Passage:
-        """Outwards the source becomes the DUT's outer address; inwards that destination becomes the tester's."""
+        """Outwards the source becomes the DUT's outer address; inwards that address, as destination, becomes the
+        tester's."""
         plain = routed(tx, rx)
         assert tx.dut_mac and rx.dut_mac and tx.dut_ipv4 and rx.dut_ipv4
         outwards = tx.interface < rx.interface

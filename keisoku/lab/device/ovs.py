@@ -1,4 +1,4 @@
-"""Open vSwitch with its userspace datapath: `ovs`, `ovs-mpls`, `ovs-vxlan`. The daemons are `Vswitch`'s matter."""
+"""Open vSwitch with its userspace datapath: `ovs`, `ovs-mpls`, `ovs-vxlan`. `Vswitch` runs the daemons."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from keisoku.lab.device.vxlan import NETWORK, TunnelEnd
 
 MPLS_BYTES = 4
 LABELS = {"ipv4": (104, 204), "ipv6": (106, 206)}
-"""At port 1 and, where labels are swapped, at port 2."""
+"""The labels at port 1 and, where labels are swapped, at port 2."""
 _ETHERTYPES = {"ipv4": "0x0800", "ipv6": "0x86dd"}
 _SWITCH = "switch"
 
 
 class Ovs(LabDevice):
-    """A learning switch; or with `flows`, so many flows towards each port, each for a destination MAC of its own.
+    """A learning switch; or with `flows`, so many flows to each port, each for a destination MAC of its own.
 
     Flow 0 is for the tester port's MAC; what matches no flow is dropped.
     """
 
     family: ClassVar[str] = "ovs"
     title: ClassVar[str] = "Open vSwitch"
-    parameters: ClassVar[str] = "flows=1 to 10000 towards each port, or 0 to learn"
+    parameters: ClassVar[str] = "flows=1 to 10000 to each port, or 0 for a learning switch"
     programs: ClassVar[tuple[Program, ...]] = PROGRAMS
     by_daemon: ClassVar[bool] = True
 
     flows: int = Field(0, ge=0, le=10_000)
 
     def passage(self, tx: LabPort, rx: LabPort) -> Passage:
-        """Nothing changes; each flow has its MAC."""
+        """The frame is not changed; each flow has its own MAC."""
         stacks = inside(tx, rx)
         return Passage(self._macs(rx), 0, stacks, stacks)
 
@@ -54,9 +54,9 @@ class Ovs(LabDevice):
 
 
 class OvsMpls(LabDevice):
-    """Does `action` to the label of what goes from port 1 to port 2, and the reverse on the way back.
+    """Applies `action` to the label of frames from port 1 to port 2, and the reverse on the way back.
 
-    A swap also counts down the label's time to live (RFC 3032 §2.4); a label that is pushed takes that of IP.
+    A swap also counts down the label's time to live (RFC 3032 §2.4); a pushed label takes that of IP.
     """
 
     family: ClassVar[str] = "ovs-mpls"
@@ -69,11 +69,11 @@ class OvsMpls(LabDevice):
     action: Literal["push", "pop", "swap"]
 
     def headroom_bytes(self, port: int) -> int:
-        """The labelled side carries the label, as much as the plain one besides."""
+        """The MTU of the labelled side is larger by the label."""
         return MPLS_BYTES if self._labelled(port) else 0
 
     def passage(self, tx: LabPort, rx: LabPort) -> Passage:
-        """One label more, one less, or another one."""
+        """The frame has one label more, one less, or another one."""
         sender, receiver = (1, 2) if tx.interface < rx.interface else (2, 1)
         swap = self.action == "swap"
         sent: dict[str, str] = {}
@@ -134,7 +134,7 @@ class OvsVxlan(TunnelEnd):
             ip.link("set", index=index, state="up")
             ip.addr("add", index=index, address=far.dut_ipv4, prefixlen=24)
         switch.set_flows(below, ["in_port=1,actions=LOCAL", "in_port=LOCAL,actions=output:1"])
-        # The switch would learn route and neighbour by itself, but only some time after the first frames.
+        # The switch would learn route and neighbour by itself, but only after the first frames.
         switch.control("ovs/route/add", f"{far.ipv4}/32", below)
         switch.control("tnl/neigh/set", below, far.ipv4, far.mac)
         switch.bridge(_SWITCH, str(plain.dut_interface))

@@ -1,4 +1,4 @@
-"""`Passage`: what a device does to a frame between two tester ports, known before one is sent. Plain values.
+"""`Passage`: how a device changes a frame between two tester ports, known in advance. Plain values.
 
 Header stacks are text in Scapy's notation, so that they can be read, kept in a record and built. Loads no Scapy.
 """
@@ -24,9 +24,9 @@ class Passage:
     """
 
     next_hop_macs: tuple[str, ...]
-    """Destination MACs that lead this way; the first is the one to use, the others are further flows."""
+    """Destination MACs of this way; the first is the one to use, the others are further flows."""
     growth_bytes: int
-    """How much longer the frame comes out than it went in; negative if shorter."""
+    """How much longer the frame is at the output than at the input; negative if shorter."""
     sent: dict[str, str]
     arrives: dict[str, str]
 
@@ -43,7 +43,7 @@ def bridged(tx: LabPort, rx: LabPort) -> Passage:
 
 
 def inside(tx: LabPort, rx: LabPort) -> dict[str, str]:
-    """The stacks that the tester's ports would exchange over a wire."""
+    """The stacks for two tester ports joined by a wire."""
     ends = tx.mac, rx.mac
     return {
         "ethernet": ethernet(*ends, "type=0x88b5"),

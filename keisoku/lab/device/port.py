@@ -1,4 +1,4 @@
-"""`LabPort`: one port of the tester in a lab and what it is plugged into. Plain values."""
+"""`LabPort`: one port of the tester in a lab and the DUT's port that it is connected to. Plain values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 class LabPort:
     """A tester port. Addresses are text without prefix length (/24 and /64).
 
-    The `dut_` values are None where there is no such thing: a cable has no DUT port, a bridge or
+    The `dut_` values are None where they do not apply: a cable has no DUT port, a bridge or
     `faulty` no addresses. `dut_ipv4` and `dut_ipv6` are the gateway of the port, or its tunnel end.
     """
 

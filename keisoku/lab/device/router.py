@@ -49,11 +49,11 @@ class Router(LabDevice):
                     ip.route("replace", dst=f"{network}/{bits}", gateway=gateway, oif=index)
 
     def halt(self) -> None:
-        """Forward no more."""
+        """Stop forwarding."""
         _forward("0")
 
     def restart(self, site: Site) -> None:
-        """Forward again; addresses, neighbours and rules have stayed."""
+        """Forward again; addresses, neighbours and rules are unchanged."""
         _forward("1")
 
 
@@ -65,7 +65,7 @@ def _forward(value: str) -> None:
 def know_tester(ip: IPRoute, index: int, port: LabPort, *addresses: str) -> None:
     """Make a tester port's addresses permanent neighbours at an interface.
 
-    The kernel probes others again after some seconds, and a probe in the middle of a trial would be a foreign frame.
+    The kernel would probe other neighbours after some seconds, and a probe during a trial would be a foreign frame.
     """
     for address in addresses:
         ip.neigh("replace", dst=address, lladdr=port.mac, ifindex=index, state="permanent")

@@ -32,7 +32,7 @@ class Srv6(Router):
         return HEADER_BYTES if port == 2 else 0
 
     def passage(self, tx: LabPort, rx: LabPort) -> Passage:
-        """From port 1 to 2 headers come in front, from 2 to 1 they go."""
+        """From port 1 to 2 headers are added, from 2 to 1 they are removed."""
         assert tx.dut_mac and rx.dut_mac and tx.dut_ipv6 and rx.dut_ipv6
         before, after = ethernet(tx.mac, tx.dut_mac), ethernet(rx.dut_mac, rx.mac)
         outwards = tx.interface < rx.interface

@@ -19,14 +19,15 @@ from keisoku.lab.device.port import LabPort
 QUEUES = 1
 """One per veth: with more, the frames of one stream could overtake each other between cores."""
 MERGED_BYTES = 1
-"""GRO may merge frames up to so many bytes: none. It is on for the sake of NAPI only (`whole_frames`)."""
+"""GRO may merge frames up to so many bytes, so it merges none. It is only on because it switches NAPI on
+(`whole_frames`)."""
 _SILENCE_S = 0.06
 _PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True)
 class Wire:
-    """A veth pair to be: port `number` of the tester and the DUT's end of it."""
+    """Names of a veth pair: port `number` of the tester and the DUT's end of it."""
 
     number: int
     tester: Namespace
@@ -94,10 +95,10 @@ def raise_dut_port(name: str) -> dict[str, str]:
 
 
 def settle(ports: list[LabPort]) -> None:
-    """In the tester's namespace: wait until the ports have carrier and what their creation sent is over.
+    """In the tester's namespace: wait until the ports have carrier and the frames caused by their creation have ended.
 
-    A port that has sent and received nothing for `_SILENCE_S` is settled; its kernel has then told its
-    multicast groups, which it does within some timer ticks (see `quiet_defaults`). Raises EngineError after
+    A port that has sent and received nothing for `_SILENCE_S` is settled; its kernel has then reported
+    its multicast groups, which it does within some timer ticks (see `quiet_defaults`). Raises EngineError after
     `_PATIENCE_S`.
     """
     names = {port.interface for port in ports}
@@ -122,7 +123,7 @@ def _frames(link: nlmsg) -> tuple[int, int]:
 def add_addresses(ip: IPRoute, index: int, ipv4: str, ipv6: str) -> None:
     """Give an interface an IPv4 /24, an IPv6 /64 and a link-local address of the same end."""
     no_duplicate_detection = 0x02
-    # Neighbour solicitations are sent from a link-local address, or not at all (RFC 4861 §7.2.2).
+    # Neighbour solicitations are only sent from a link-local address (RFC 4861 §7.2.2).
     link_local = "fe80::" + ipv6.rsplit("::", 1)[1]
     ip.addr("add", index=index, address=ipv4, prefixlen=24)
     for address in (link_local, ipv6):

@@ -50,16 +50,16 @@ class Vswitch:
         self.configure(*port[1:])
 
     def configure(self, *words: str) -> None:
-        """Run `ovs-vsctl`, which waits until the switch has done it."""
+        """Run `ovs-vsctl`, which waits until the switch has applied the change."""
         _VSCTL.run(self._database, f"--timeout={_PATIENCE_S}", *words)
 
     def set_flows(self, name: str, flows: Sequence[str]) -> None:
-        """Replace all flows of a bridge, and see that it has taken each."""
+        """Replace all flows of a bridge, and check that it has accepted each."""
         bridge = str(self._directory / f"{name}.mgmt")
         _OFCTL.run("-O", "OpenFlow13", "--bundle", "replace-flows", bridge, "-", text="\n".join(flows) + "\n")
         taken = _OFCTL.run("-O", "OpenFlow13", "dump-aggregate", bridge).rsplit("flow_count=", 1)[1]
         if int(taken) != len(flows):
-            raise EngineError(f"Open vSwitch took {taken} of {len(flows)} flows")
+            raise EngineError(f"Open vSwitch accepted {taken} of {len(flows)} flows")
 
     def control(self, *words: str) -> str:
         """Run `ovs-appctl`; return what the switch answers."""

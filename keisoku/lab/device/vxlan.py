@@ -23,7 +23,7 @@ _HOPS = 64
 
 
 class TunnelEnd(LabDevice):
-    """A VXLAN tunnel end at port 2, whose other end is the tester's port 2; a frame of port 1 is what it carries."""
+    """A VXLAN tunnel end at port 2, whose other end is the tester's port 2; it carries the frames of port 1."""
 
     most_ports: ClassVar[int] = 2
 
@@ -36,7 +36,7 @@ class TunnelEnd(LabDevice):
         return ("ipv4",) if port == 2 else ()
 
     def passage(self, tx: LabPort, rx: LabPort) -> Passage:
-        """From port 1 to 2 headers come in front, from 2 to 1 they go."""
+        """From port 1 to 2 headers are added, from 2 to 1 they are removed."""
         inner = inside(tx, rx)
         if rx.dut_ipv4:
             assert rx.dut_mac

@@ -1,4 +1,4 @@
-"""The devices that are but a wire between two ports: `cable`, and `faulty`, which harms known frames."""
+"""The devices that are a wire between two ports: `cable`, and `faulty`, which changes or drops chosen frames."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`BarePath`: two namespaces of this host joined by a veth and nothing else: what this machine can do by itself.
+"""`BarePath`: two namespaces of this host joined by a veth only, to measure what this machine can do by itself.
 
-Interfaces keep the offloads that the kernel gives them. It makes, holds and removes; it sends nothing.
+Interfaces keep the kernel's default offloads. It sends nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ _PREFIX = 24
 
 
 class BarePath(Lifetime):
-    """A context manager; removed on any exit. Raises PlanError where there can be none, EngineError if making fails."""
+    """A context manager; removed on any exit. Raises PlanError where it is not possible, EngineError if making it
+    fails."""
 
     kind = "bare path"
 
@@ -34,7 +35,7 @@ class BarePath(Lifetime):
         return self._namespaces[1].name
 
     def context(self) -> dict[str, object]:
-        """What a record must keep of it."""
+        """The path as a record must state it."""
         return {"device": self.kind, "mtu": self._mtu}
 
     def _create(self, prefix: str) -> None:

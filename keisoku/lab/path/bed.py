@@ -1,6 +1,6 @@
-"""`PathBed`: the links of a path as the engine in core/ wants them, and its counts as the path's truth.
+"""`PathBed`: the links of a path in the form of the engine in core/, and the engine's counts as the path's truth.
 
-Pure: it makes nothing. Ports are numbered in pairs, near and far, in the order of the hops.
+It makes nothing. Ports are numbered in pairs, near and far, in the order of the hops.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class PathBed:
                 self._add_source(crossing, hops[crossing.traffic.hop - 1], places)
 
     def to_json(self) -> str:
-        """As `SerialLinks` takes it."""
+        """The links in the form that `SerialLinks` takes."""
         return json.dumps({"ports": self._ports, "lanes": self._lanes, "sources": self._sources, "core": self._core})
 
     def hop_truth(self, counted: Mapping[str, Any], number: int) -> HopTruth:
-        """What the engine counted of a hop (from 1) that is a link."""
+        """The engine's counts of a hop (from 1) that is a link."""
         first = self._first_lane[number]
         forward, reverse = (DirectionTruth(**lane) for lane in counted["lanes"][first : first + 2])
         return HopTruth(forward, reverse)
 
     def cross_truth(self, counted: Mapping[str, Any], crossing: CrossPath) -> CrossTruth:
-        """What the engine counted of cross traffic that is UDP."""
+        """The engine's counts of cross traffic that is UDP."""
         source, exit_port = self._exits[crossing.index]
         sent, came = counted["sources"][source], counted["hosts"][exit_port]
         return CrossTruth(

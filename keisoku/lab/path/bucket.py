@@ -1,7 +1,7 @@
-"""`Bucket`: a hop that is a veth pair with a token bucket of the kernel at either end: the trap of a path.
+"""`Bucket`: a hop that is a veth pair with a token bucket of the kernel at either end.
 
-A lone packet passes it at once. Rate and burst count frames with their Ethernet header, as the kernel does. Functions
-act on the namespace of the calling thread, which the path has made.
+It can mislead a measurement, because a single packet passes it without delay. Rate and burst count frames with their
+Ethernet header, as the kernel does. Functions act on the namespace of the calling thread, which the path has made.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Bucket:
         self.near.run(lambda: plug("down", "up", self.far, self.hop.mtu))
 
     def limit(self, near_address: str, far_address: str) -> None:
-        """Put a bucket at both ends, once they are up, and have them know each other without ARP."""
+        """Put a bucket at both ends, once they are up, and set their neighbours so that they need no ARP."""
         near_mac, far_mac = self.near.run(lambda: _mac("down")), self.far.run(lambda: _mac("up"))
         self.near.run(lambda: _know("down", far_address, far_mac))
         self.far.run(lambda: _know("up", near_address, near_mac))
@@ -67,7 +67,7 @@ def _mac(name: str) -> str:
 
 
 def _know(name: str, address: str, mac: str) -> None:
-    # For good: neighbours that it had learned the kernel would probe again in the middle of a measurement.
+    # Permanent: the kernel would probe learned neighbours again during a measurement.
     with IPRoute() as ip:
         index = ip.link_lookup(ifname=name)[0]
         ip.neigh("replace", dst=address, lladdr=mac, ifindex=index, state="permanent")
@@ -79,7 +79,7 @@ def _limit(name: str, hop: Hop, rate_bps: int) -> None:
     with IPRoute() as ip:
         index = ip.link_lookup(ifname=name)[0]
         if hop.discipline == "tbf":
-            # The limit of tbf counts what waits and nothing of the bucket.
+            # The limit of tbf counts waiting bytes without the bucket.
             ip.tc("add", "tbf", index, _ROOT, rate=bytes_per_second, burst=burst, limit=hop.queue_bytes)
             return
         ip.tc("add", "htb", index, _ROOT, default=_CLASS)

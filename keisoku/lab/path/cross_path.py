@@ -1,4 +1,4 @@
-"""`CrossPath`: where the hosts of one cross traffic are: networks, devices and routes beside a hop. Pure.
+"""`CrossPath`: where the hosts of one cross traffic are: networks, devices and routes beside a hop.
 
 The networks are 198.19.2j.0/24 on the sender's side and 198.19.(2j+1).0/24 on the receiver's (RFC 2544 C.2.2).
 """
@@ -34,11 +34,11 @@ class CrossPath:
 
     @property
     def addresses(self) -> tuple[str, str]:
-        """Of sender and receiver."""
+        """Addresses of sender and receiver."""
         return f"198.19.{2 * self.index}.2", f"198.19.{2 * self.index + 1}.2"
 
     def join(self, nodes: list[PathNode], near_address: str, far_address: str) -> None:
-        """Give both nodes a foot towards their host, and a route to the other host over the hop alone."""
+        """Give both nodes an interface to their host, and a route to the other host over this hop only."""
         ends = (near_address, far_address) if self.traffic.way == "forward" else (far_address, near_address)
         for side in (0, 1):
             node = nodes[self.nodes[side]]

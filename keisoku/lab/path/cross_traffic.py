@@ -1,4 +1,4 @@
-"""`CrossTraffic`: what other hosts send over one hop of a path, and what they really sent. It sends nothing itself."""
+"""`CrossTraffic`: what other hosts must send over one hop of a path, and what they actually sent. It sends nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CrossDirection = Literal["forward", "reverse"]
 
 @dataclass(frozen=True)
 class CrossTraffic:
-    """Traffic between two hosts of their own, one at either side of hop `hop` (from 1), so that it crosses no other.
+    """Traffic between two additional hosts, one on each side of hop `hop` (from 1), so that it crosses no other hop.
 
     `share` is the part of the hop's rate that it offers, on the line (with the hop's overhead). `constant` and
     `poisson` are UDP packets of `sizes_bytes` (IP bytes, drawn evenly) from a seed; `tcp` is one connection of the two
@@ -45,7 +45,7 @@ class CrossTraffic:
             raise PlanError("cross", problem, f"choose larger packets or a share for {MOST_PACKETS_PER_SECOND} at most")
 
     def packets_per_second(self, rate_bps: int, overhead_bytes: int) -> float:
-        """The mean rate that makes its share of a line."""
+        """The mean rate for its share of a line."""
         mean_bytes = sum(self.sizes_bytes) / len(self.sizes_bytes)
         return self.share * rate_bps / (8 * (mean_bytes + overhead_bytes))
 
@@ -60,4 +60,4 @@ class CrossTruth:
     received_packets: int | None
     received_bytes: int
     skipped_packets: int = 0
-    """Due while the host stood still, and left out."""
+    """Packets that were due while the host was stopped, and that were not sent."""

@@ -1,6 +1,6 @@
 """`PathLab`: a tester, routers and a target in a row, joined by links whose truth is known.
 
-It makes, holds and removes; the links themselves are core/src/serial_link. Packets on it are IPv4.
+The links themselves are in core/src/serial_link. Packets on the path are IPv4.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _Outcome = TypeVar("_Outcome")
 class PathLab(Lifetime):
     """A path of `hops` links: tester, routers 1 to n - 1, target; a context manager, removed on any exit.
 
-    `icmp` says how routers and target answer: as Linux limits it by default (each peer a burst of 6, then one error a
-    second), without limit, or never; `silent` are the numbers of single routers that never do. `target` answers,
-    drops all that is addressed to it, or resets (TCP reset, ICMP 3/13 for all else). With `own_core` the links' thread
-    keeps to the last CPU of this process, if it has two.
+    `icmp` sets how routers and target answer: with the default limit of Linux (for each peer a burst of 6, then one
+    error a second), without limit, or never; `silent` are the numbers of single routers that never answer. `target`
+    answers, drops all packets to it, or resets (TCP reset, ICMP 3/13 for other packets). With `own_core` the links'
+    thread stays on the last CPU of this process, if it has two.
 
-    Raises PlanError for what cannot be, and where labs are not possible; EngineError if making it fails, after
-    removing what there was of it.
+    Raises PlanError for invalid settings, and where labs are not possible; EngineError if making it fails, after
+    removing all that was made.
     """
 
     kind = "path"
@@ -65,7 +65,7 @@ class PathLab(Lifetime):
         self._seed = seed
         cores = sorted(os.sched_getaffinity(0))
         self.core = cores[-1] if own_core and len(cores) > 1 else None
-        """The CPU that the links' thread keeps to; tools do well to leave it to it."""
+        """The CPU of the links' thread; other tools should not use it."""
         self.nodes: list[PathNode] = []
         mtus = [self.hops[traffic.hop - 1].mtu for traffic in self.cross_traffic]
         self._crossings = [CrossPath(*one) for one in zip(itertools.count(), self.cross_traffic, mtus, strict=False)]
@@ -96,7 +96,7 @@ class PathLab(Lifetime):
 
     @property
     def hop_addresses(self) -> list[str]:
-        """Who answers at TTL 1, 2, …: each router's address towards the tester, and the target's."""
+        """Addresses that answer at TTL 1, 2, …: each router's address towards the tester, and the target's."""
         return [far_address(hop) for hop in range(1, len(self.hops) + 1)]
 
     def run_in_tester(self, work: Callable[[], _Outcome]) -> _Outcome:
@@ -127,7 +127,7 @@ class PathLab(Lifetime):
         return CrossTruth(crossing.traffic, None, sent, None, received)
 
     def context(self) -> dict[str, object]:
-        """What a record must keep of the lab, ready for JSON."""
+        """The lab as a record must state it, ready for JSON."""
         return {
             "device": self.kind,
             "hops": [asdict(hop) for hop in self.hops],
@@ -225,4 +225,4 @@ def _check(hops: tuple[Hop, ...], cross: tuple[CrossTraffic, ...], silent: Seque
         traffic.check(len(hops), hop.mtu)
         traffic.check_rate(hop.rates_bps[0 if traffic.way == "forward" else 1], hop.overhead_bytes)
     if any(not 1 <= number < len(hops) for number in silent):
-        raise PlanError("silent", f"there are routers 1 to {len(hops) - 1} only", "give their numbers")
+        raise PlanError("silent", f"there are only routers 1 to {len(hops) - 1}", "give their numbers")

@@ -23,7 +23,7 @@ _WHOLE = ("icmp", "silent", "target", "cross", "seed")
 
 
 def is_path(name: str) -> bool:
-    """Is it a path that is named so, with `lab:` before it or without?"""
+    """Whether the text is the name of a path, with or without `lab:` before it."""
     return name.removeprefix("lab:").partition("?")[0] == FAMILY
 
 
@@ -75,7 +75,8 @@ def _hops(given: dict[str, str]) -> list[Hop]:
 
 
 def _spread(field: str, hops: list[Hop], changes: list[dict[str, float]]) -> list[Hop]:
-    """One value is for all hops but those with a token bucket, which have none of it; else there is one for each."""
+    """A single value is for all hops except those with a token bucket, which do not have it; otherwise one for each
+    hop."""
     if not changes:
         return hops
     if len(changes) == 1:
@@ -118,7 +119,7 @@ def _rate(text: str) -> int:
 def _count(field: str, text: str, units: dict[str, float]) -> int:
     value = quantity(field, text, units)
     if not abs(value) <= MOST:
-        raise PlanError(field, f"'{text}' is too much", f"stay below {MOST:.0e}")
+        raise PlanError(field, f"'{text}' is too large", f"stay below {MOST:.0e}")
     return round(value)
 
 

@@ -32,7 +32,7 @@ class Foot:
 
 @dataclass
 class PathNode:
-    """One node: its namespace's name, its feet, and where it sends what (network/bits → gateway)."""
+    """One node: its namespace's name, its interfaces, and its routes (network/bits → gateway)."""
 
     namespace: str
     icmp: Icmp
@@ -41,7 +41,7 @@ class PathNode:
     routes: dict[str, str] = field(default_factory=dict)
 
     def build(self) -> None:
-        """Put all feet up and lay the routes. The devices must be there. Raises NetlinkError."""
+        """Set all interfaces up and add the routes. The devices must exist. Raises NetlinkError."""
         set_sysctl("ipv4/ip_forward", "1")
         set_icmp(self.icmp)
         with IPRoute() as ip:
@@ -59,7 +59,7 @@ class PathNode:
 def set_icmp(icmp: Icmp) -> None:
     """How the kernel's ICMP errors are limited: as Linux does by default, not at all, or never one sent."""
     if icmp == "unlimited":
-        # No type is limited, neither for each peer nor for all of them.
+        # No ICMP type is limited, neither for each peer nor for all of them.
         set_sysctl("ipv4/icmp_ratemask", "0")
     elif icmp == "silent":
         # A message is allowed once so many ms have passed since the last, or since 60 s before the first.
@@ -68,7 +68,7 @@ def set_icmp(icmp: Icmp) -> None:
 
 
 def _refuse(ip: IPRoute, answer: Answer) -> None:
-    # Before the table of the node's own addresses, so for what is addressed to it.
+    # Before the table of the node's own addresses, so it applies to packets for the node itself.
     ip.rule("add", priority=100, table=_LOCAL_TABLE)
     if answer == "drops":
         ip.rule("add", priority=50, action="blackhole", iifname="up")

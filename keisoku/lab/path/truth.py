@@ -1,4 +1,4 @@
-"""What the links of a path did: exact counts for each direction, read from the engine that did it."""
+"""What the links of a path did: exact counts for each direction, read from their engine."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class DirectionTruth:
     lost_packets: int
     lost_bytes: int
     busy_ns: int
-    """Time that the line spent, or will spend, sending what came so far."""
+    """Time that the line needs to send all packets that have arrived so far."""
     delivered_packets: int
     delivered_bytes: int
     held_packets: int
     refused_packets: int
     late_packets: int
-    """Delivered more than 20 µs after their time: the host was too busy to tell the truth."""
+    """Packets delivered more than 20 µs late: the host was too busy, and the path's truth does not hold for them."""
     max_late_ns: int
 
     @property
     def adds_up(self) -> bool:
-        """Every packet that came is accounted for."""
+        """True if every packet that arrived is accounted for."""
         went = self.delivered_packets + self.dropped_packets + self.lost_packets
         return self.in_packets == went + self.refused_packets + self.held_packets
 
@@ -56,6 +56,6 @@ class PathTruth:
     """The whole path at one moment."""
 
     elapsed_ns: int
-    """Since the links began."""
+    """Time since the links began."""
     hops: tuple[HopTruth, ...]
     cross: tuple[CrossTruth, ...]

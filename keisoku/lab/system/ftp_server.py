@@ -1,6 +1,6 @@
-"""`FtpServer`: vsftpd in a namespace of a lab, for whoever measures transfers by a real FTP server.
+"""`FtpServer`: vsftpd in a namespace of a lab, for measurements of transfers with a real FTP server.
 
-Anybody may store and fetch in one directory, which is given to Debian's user `ftp`. It measures nothing.
+Any client may read and write in one directory, which belongs to Debian's user `ftp`. It measures nothing.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ PORT = 21
 USER = "ftp"
 _PROGRAM = "/usr/sbin/vsftpd"
 _EMPTY = Path("/run/vsftpd/empty")
-"""Debian's package has its service make that; vsftpd locks itself up in it."""
+"""The service of Debian's package makes this directory; vsftpd uses it as its chroot."""
 _START_S = 10.0
 
 
 class FtpServer:
     """A context manager. Clients see the parent of `directory` as their root and may write in `directory` alone.
 
-    `bytes_per_second` holds each transfer back (anon_max_rate; 0: not).
+    `bytes_per_second` limits each transfer (anon_max_rate; 0: no limit).
 
-    Raises EngineError where there is no vsftpd, or it does not start.
+    Raises EngineError if vsftpd is not installed or does not start.
     """
 
     def __init__(self, namespace: Namespace, directory: Path, bytes_per_second: int = 0) -> None:
@@ -42,11 +42,11 @@ class FtpServer:
 
     def __enter__(self) -> Self:
         if not installed():
-            raise EngineError("there is no vsftpd; install it (Debian: vsftpd)")
+            raise EngineError("vsftpd is not installed; install the Debian package vsftpd")
         _EMPTY.mkdir(parents=True, exist_ok=True)
         owner = pwd.getpwnam(USER)
         if not self._directory.parent.stat().st_mode & 0o001:
-            raise EngineError(f"{self._directory.parent} is closed to FTP's user; make it 0755")
+            raise EngineError(f"{self._directory.parent} is not accessible to the user ftp; set its mode to 0755")
         os.chown(self._directory, owner.pw_uid, owner.pw_gid)
         self._folder = TemporaryFolder("vsftpd")
         settings = self._folder.path / "vsftpd.conf"
@@ -63,7 +63,7 @@ class FtpServer:
             deadline = time.monotonic() + _START_S
             while not self._namespace.run(_listens):
                 if child.ended() or time.monotonic() > deadline:
-                    raise EngineError("vsftpd did not start; try it by hand")
+                    raise EngineError("vsftpd did not start; start it by hand to see why")
                 time.sleep(0.01)
         except BaseException:
             self.close()

@@ -1,7 +1,7 @@
 """`SystemLab`: servers with nginx and client hosts around a switch, with lines of known rates.
 
-It makes, holds and removes; load comes from `system/load`, limits from `system/shaping`. The switch's own
-ports have no qdisc: lines that have a rate are built behind them, in a namespace of their own (`edge`).
+Load comes from `system/load`, limits from `system/shaping`. The switch's own ports have no queueing discipline: lines
+with a rate are built behind them, in a namespace of their own (`edge`).
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from keisoku.lab.system.web_server import PORT, WebServer
 
 @dataclass(frozen=True)
 class SystemPort:
-    """A client as the network sees it: where a limit of it can be set, and the port that delivers to it."""
+    """A client in the network: the interface for its limit, and the port that delivers to it."""
 
     name: str
     address: str
     line_bps: int
     namespace_path: Path
-    """Of the client's host."""
+    """Address of the client's host."""
     limit_interface: str
     limit_namespace: Path
     shared: bool
-    """The interface to limit carries other clients' frames too."""
+    """True if the interface to limit also carries other clients' frames."""
     seen_interface: str
     seen_namespace: Path
 
@@ -39,7 +39,7 @@ class SystemPort:
 class SystemLab(Lifetime):
     """Servers 198.18.1.N and clients 198.18.2.N (RFC 2544 C.2.2); a context manager, removed on any exit.
 
-    Raises PlanError for what cannot be, and where labs are not possible; EngineError if making it fails.
+    Raises PlanError for invalid settings, and where labs are not possible; EngineError if making it fails.
     """
 
     kind = "system"
@@ -54,11 +54,11 @@ class SystemLab(Lifetime):
 
     @property
     def addresses(self) -> list[str]:
-        """Of the servers, each with its TCP port."""
+        """Addresses of the servers, each with its TCP port."""
         return [f"{_server(number)}:{PORT}" for number in range(1, self.shape.servers + 1)]
 
     def context(self) -> dict[str, object]:
-        """What a record must keep of the lab, ready for JSON."""
+        """The lab as a record must state it, ready for JSON."""
         return {
             "device": self.kind,
             **asdict(self.shape),

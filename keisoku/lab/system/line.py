@@ -39,8 +39,8 @@ def join(name: str, bridge_name: str | None) -> None:
 
 
 def rated(name: str, rate_bps: int, queue_bytes: int) -> None:
-    """Send at this rate by `name`; what finds the queue full is dropped."""
-    # A millisecond's worth: the kernel's timers keep a bucket of that size full at any rate of ours.
+    """Limit `name` to this rate; frames that find the queue full are dropped."""
+    # One millisecond of the rate: the kernel's timers can keep a bucket of that size full at all rates used here.
     burst = max(2 * _FRAME_BYTES, rate_bps // 8 // 1000)
     with IPRoute() as ip:
         index = ip.link_lookup(ifname=name)[0]
@@ -51,13 +51,14 @@ def host(name: str, address: str, congestion: str) -> None:
     """A host's only interface: its address, and the congestion control of its TCP."""
     interface.whole_frames(name)
     interface.set_sysctl("ipv4/ip_local_port_range", "1024 65535")
-    # A client opens thousands of connections a second; each port would rest for a minute.
+    # A client opens thousands of connections a second; each TCP port would stay in TIME-WAIT for a minute.
     interface.set_sysctl("ipv4/tcp_tw_reuse", "1")
     with IPRoute() as ip:
         ip.link("set", index=ip.link_lookup(ifname="lo")[0], state="up")
         index = ip.link_lookup(ifname=name)[0]
         ip.link("set", index=index, state="up", gro_max_size=1)
-        # Without the kernel's own route: ours names the congestion control, which a namespace cannot set otherwise.
+        # In place of the kernel's own route: this one names the congestion control, which a namespace cannot set
+        # otherwise.
         ip.addr("add", index=index, address=address, prefixlen=32)
         metrics = {"attrs": [["RTAX_CC_ALGO", congestion]]}
         ip.route("add", dst="198.18.0.0/16", oif=index, scope="link", prefsrc=address, metrics=metrics)

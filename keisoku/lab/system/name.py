@@ -29,12 +29,12 @@ _NONE = ("none", "-")
 
 
 def is_system(name: str) -> bool:
-    """Is it a system that is named so, with `lab:` before it or without?"""
+    """Whether the text is the name of a system, with or without `lab:` before it."""
     return name.removeprefix("lab:").partition("?")[0] == FAMILY
 
 
 def pairs(name: str, known: tuple[str, ...], field: str = "system") -> dict[str, str]:
-    """What is given behind the question mark. Raises PlanError for a key that is not in `known`, or comes twice."""
+    """The parameters after the question mark. Raises PlanError for a key that is not in `known`, or is given twice."""
     given: dict[str, str] = {}
     text = name.partition("?")[2]
     for part in text.split("&") if text else []:
@@ -46,7 +46,7 @@ def pairs(name: str, known: tuple[str, ...], field: str = "system") -> dict[str,
 
 
 def shape_of(given: dict[str, str]) -> SystemShape:
-    """The shape from what was given; keys that are not in `KEYS` are left alone. Raises PlanError."""
+    """The shape from the parameters; keys that are not in `KEYS` are ignored. Raises PlanError."""
     rates = [rate_bps("rates", part) for part in given.get("rates", "none").split(",")]
     clients = _count("clients", given["clients"]) if "clients" in given else len(rates)
     if len(rates) not in (1, clients):
@@ -94,5 +94,5 @@ def _file(text: str) -> ServedFile:
 
 def _count(field: str, text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) <= 1_000_000:
-        raise PlanError(field, f"'{text}' is no number of things", "give one such as 2")
+        raise PlanError(field, f"'{text}' is not a number", "give one such as 2")
     return int(text)

@@ -18,20 +18,20 @@ _TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
 def require() -> None:
-    """Raises PlanError with the remedy where there is no nginx."""
+    """Raises PlanError with the remedy if nginx is not installed."""
     if NGINX.path is None:
         raise PlanError("device", "a system needs nginx", f"install the Debian package {NGINX.package}")
 
 
 class WebServer:
-    """A context-free daemon: `start` makes it, `end` ends it and removes its directory."""
+    """A daemon that is not a context manager: `start` starts it, `end` ends it and removes its directory."""
 
     def __init__(self, namespace: Namespace, address: str, shape: SystemShape) -> None:
         self._namespace, self._address, self._shape = namespace, address, shape
         self._daemons = Daemons(namespace)
 
     def start(self) -> None:
-        """Starts nginx and waits until it listens. Raises EngineError with its last words if it does not."""
+        """Starts nginx and waits until it listens. Raises EngineError with its last line of output if it does not."""
         directory = self._daemons.make_directory()
         files = directory / "files"
         files.mkdir()
@@ -54,7 +54,7 @@ class WebServer:
         shape = self._shape
         temporary = "".join(f"  {name}_temp_path {directory}/{name};\n" for name in _TEMPORARY)
         return (
-            # As whoever makes the lab: the directory is closed to all others.
+            # Runs as the user who makes the lab: the directory is closed to all others.
             f"daemon off;\nuser {_user()};\nworker_processes {shape.workers};\n"
             f"pid {directory}/nginx.pid;\nerror_log {directory}/error.log crit;\nworker_rlimit_nofile 65536;\n"
             f"events {{ worker_connections {shape.worker_connections}; }}\n"
@@ -76,6 +76,6 @@ def _content(source: random.Random, size_bytes: int, compressible: bool) -> byte
 
 
 def _user() -> str:
-    import pwd  # only there on Unix, as is the lab
+    import pwd  # this module exists only on Unix, as labs do
 
     return pwd.getpwuid(os.geteuid()).pw_name

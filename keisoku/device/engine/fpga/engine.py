@@ -79,7 +79,7 @@ class FpgaEngine:
         rates = [tester.link_bits_per_second(port) for port in self._ports]
         down = next((port for port, rate in zip(self._ports, rates, strict=True) if rate is None), None)
         if down is not None:
-            raise EngineError(f"port {down} of {tester.name} has no link: plug it in and see that the other side is up")
+            raise EngineError(f"port {down} of {tester.name} has no link: connect the cable and set the other side up")
         self._bits_per_second = float(min(rate for rate in rates if rate is not None))
         self._ranges: dict[tuple[object, ...], tuple[int, int]] = {}
         self._running: _Running | None = None
