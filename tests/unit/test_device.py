@@ -144,7 +144,8 @@ def test_an_empty_file_is_a_plain_gigabit_switch() -> None:
         ("[jitter]\nspread_ns = 5", "jitter.distribution: is missing; add it"),
         (
             "[stall]\nperiod_ns = 5\nduration_ns = 5",
-            "stall.duration_ns: 5 is not below the period of 5; make it shorter, so that the output can send between stalls",
+            "stall.duration_ns: 5 is not below the period of 5; "
+            "make it shorter, so that the output can send between stalls",
         ),
         (
             "[stall]\nduration_ns = 5",
