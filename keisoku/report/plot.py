@@ -36,6 +36,11 @@ class Plot:
     """Axes with a fixed range that the reader can fit to what was measured."""
     height: int = 400
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a control of an axis that there is not: the page's script would end at it."""
+        if unknown := {*self.scales, *self.zooms} - self.axes.keys():
+            raise ValueError(f"plot {self.name} has no axis {', '.join(sorted(unknown))}")
+
     def add(self, trace: Trace, choices: Sequence[str] = ()) -> None:
         """Adds a trace, shown only with `choices` if any are given."""
         self.traces.append({**trace, "meta": list(choices)})

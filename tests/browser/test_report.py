@@ -10,6 +10,9 @@ from selenium.webdriver.support.ui import Select
 from support.chromium import drawn, opened
 from support.synthetic_runs import host_run, page_of, router_run, sweep_run
 
+import keisoku as ks
+from keisoku.measurement.carry_out import findings_of, page
+
 
 def test_two_devices_are_drawn_without_errors_and_requests(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
@@ -25,6 +28,24 @@ def test_two_devices_are_drawn_without_errors_and_requests(browser: Any, tmp_pat
     for plot in browser.find_elements(By.CSS_SELECTOR, ".plot"):
         titles = [title.text for title in plot.find_elements(By.CSS_SELECTOR, ".xtitle, .ytitle")]
         assert len(titles) >= 2 and all(titles)
+
+
+def test_a_page_of_a_device_and_of_clocks_is_drawn_without_errors(browser: Any, tmp_path: Path) -> None:
+    """A button of the clock's plot once named no axis, which kept every plot of the page from being drawn."""
+    runs = []
+    for name in ("one", "other"):
+        found = ks.measure("clock cost", reads=500, rounds=50, stall_scan_s=0.005, out=tmp_path / name)
+        runs.append((found.outcome.directory, findings_of(found.outcome.directory)))
+    device = ks.measure("throughput", dut="sim:gs908e", frame_bytes=64, trial_s=0.05, out=tmp_path / "device")
+    runs.append((device.outcome.directory, findings_of(device.outcome.directory)))
+    opened(browser, tmp_path / "report.html", page(runs))
+    plots = browser.find_elements(By.CSS_SELECTOR, ".plot")
+    assert len(plots) == 4
+    for plot in plots:
+        assert any(drawn(browser, str(plot.get_attribute("id")).removeprefix("plot-")).values())
+    for button in browser.find_elements(By.CSS_SELECTOR, "[data-scale]"):
+        button.click()
+    assert browser.get_log("browser") == []
 
 
 def test_nothing_is_wider_than_the_window(browser: Any, tmp_path: Path) -> None:

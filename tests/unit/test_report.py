@@ -153,6 +153,11 @@ def names(plot: Plot | None) -> list[str]:
     return [trace["name"] for trace in plot.traces if "name" in trace]
 
 
+def test_a_control_of_an_axis_that_a_plot_has_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="plot cost has no axis x"):
+        Plot("cost", "", {"xaxis": {}}, scales=["x"])
+
+
 def test_plots_hold_every_size_and_the_theoretical_lines() -> None:
     both = devices([host_run(), router_run()])
     throughput = throughput_plot(both)

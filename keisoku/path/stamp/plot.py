@@ -15,7 +15,7 @@ def delay_plot(found: Delays) -> Plot:
     }
     axes = {"xaxis": axis("s since the first packet"), "yaxis": axis("delay, µs")}
     caption = "Delay of each packet. One-way delays are shown above their least, which the clocks leave open."
-    plot = Plot("delay", caption, axes, scales=["y"])
+    plot = Plot("delay", caption, axes, scales=["yaxis"])
     for position, (name, values) in enumerate(series.items()):
         plot.add(
             {
