@@ -16,7 +16,7 @@ from keisoku.device.analysis.definitions import latencies
 from keisoku.device.analysis.drift import Drift, cause, difference, drift
 from keisoku.device.analysis.port_groups import PortPair
 from keisoku.device.analysis.samples import samples_of
-from keisoku.device.method.search import RETRIES, search
+from keisoku.device.method.search import RETRIES, known_throughput, search
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.drift_settings import ClockMismatchSettings
 from keisoku.device.record.counts import Tracked
@@ -63,7 +63,7 @@ def _size(
     setting: Setting, size: int, rows: list[Row], remarks: list[str], found: dict[PortPair, dict[int, Drift]]
 ) -> Generator[Trial, TrialRecord, None]:
     settings = setting.plan.of(ClockMismatchSettings)
-    rate = settings.rate_fps or _known_throughput(setting, size)
+    rate = settings.rate_fps or known_throughput(setting, size)
     if rate is None:
         # Clocks differ by less than the margin that other searches keep below the line rate.
         rate = (yield from search(setting, size, ceiling_percent=100)).fps
@@ -105,12 +105,6 @@ def _trials(setting: Setting, size: int, rate: float, case: str) -> Generator[Tr
                 break
         records.append(record)
     return records
-
-
-def _known_throughput(setting: Setting, size: int) -> float | None:
-    result = setting.earlier.get("throughput")
-    rows = [row for row in result.rows if row.frame_bytes == size] if result else []
-    return rows[0].figures["throughput"].value if rows else None
 
 
 def _ways(records: Sequence[TrialRecord]) -> list[PortPair]:

@@ -12,20 +12,14 @@ from collections.abc import Generator, Sequence
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import combine, expanded, rectangular
-from keisoku.device.method.search import RETRIES, search
+from keisoku.device.method.search import RETRIES, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.record.trial import Trial, TrialRecord
 
 
 def load(setting: Setting, size: int, rate_fps: float | None) -> Generator[Trial, TrialRecord, float]:
     """Frames/s to measure at: as given, or the throughput ("the determined throughput rate"); 0 if there is none."""
-    if rate_fps is not None:
-        return rate_fps
-    known = setting.earlier.get("throughput")
-    rows = [row for row in known.rows if row.frame_bytes == size] if known else []
-    if rows:
-        return rows[0].figures["throughput"].value
-    return (yield from search(setting, size)).fps
+    return (yield from throughput_of(setting, size)) if rate_fps is None else rate_fps
 
 
 def repeat(

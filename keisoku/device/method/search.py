@@ -78,13 +78,19 @@ def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum_fps:
     return min(ceiling, maximum_fps or ceiling)
 
 
+def known_throughput(setting: Setting, frame_bytes: int) -> float | None:
+    """In frames/s, by an earlier method of the run; 0 if that found none, None if none looked for it."""
+    result = setting.earlier.get("throughput")
+    row = next((row for row in result.rows if row.frame_bytes == frame_bytes), None) if result else None
+    if row is None:
+        return None
+    return row.figures["throughput"].value if "throughput" in row.figures else 0.0
+
+
 def throughput_of(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, float]:
     """The throughput of a size in frames/s: that of an earlier method of the run, or else of a search now."""
-    result = setting.earlier.get("throughput")
-    rows = [row for row in result.rows if row.frame_bytes == frame_bytes] if result else []
-    if rows:
-        return rows[0].figures["throughput"].value
-    return (yield from search(setting, frame_bytes)).fps
+    known = known_throughput(setting, frame_bytes)
+    return (yield from search(setting, frame_bytes)).fps if known is None else known
 
 
 def maximum_rate(

@@ -12,11 +12,14 @@ from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
+_GIVEN_UP = "given up: the tester could not offer the load"
+
 
 def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a frame size: 'throughput' (frames/s), 'line_share' (%), 'bit_rate' (bit/s).
 
-    The uncertainty is the width of the search's last bracket.
+    The uncertainty is the width of the search's last bracket. A row whose search was given up before any load passed
+    has no figure: the tester's own failure is never a throughput of zero.
     """
     rows, remarks = [], deviations.ceiling(setting.plan.of(ThroughputSettings).ceiling_percent)
     for size in setting.plan.frame_bytes:
@@ -29,15 +32,19 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 f"{size} byte: limited by the tester, not by the DUT: all that the tester could offer was forwarded"
             )
     plan = setting.plan
+    measured = any(row.figures for row in rows)
     return Result(
         measurement="throughput",
         rows=rows,
         deviations=deviations.throughput(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
         remarks=remarks,
+        failure="" if measured else "the throughput was not measured at any size: the tester could not offer the load",
     )
 
 
 def _row(setting: Setting, found: Found) -> Row:
+    if found.given_up and found.record is None:
+        return Row(frame_bytes=found.frame_bytes, figures={}, remark=_GIVEN_UP)
     width = found.width_fps
     figures = {
         "throughput": Quantity(value=found.fps, unit="frames/s", uncertainty=width),
@@ -50,7 +57,7 @@ def _row(setting: Setting, found: Found) -> Row:
         figures["line_share"] = Quantity(value=100 * found.fps / line, unit="%", uncertainty=100 * width / line)
     remark = "limited by the tester" if found.limited_by_tester else ""
     if found.given_up:
-        remark = "given up: the tester could not offer the load"
+        remark = _GIVEN_UP
     elif found.fps == 0:
         remark = "no load passed without loss"
     return Row(
