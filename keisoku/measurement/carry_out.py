@@ -38,8 +38,12 @@ class Outcome:
 
     @property
     def failure(self) -> str:
-        """Why this is not what was asked for; empty if it is."""
-        return "; ".join(result.failure for result in self.results if result.failure)
+        """Why nothing of what was asked for was measured; empty if some of it was."""
+        return "; ".join(result.failure for result in self.results) if self._failed else ""
+
+    @property
+    def _failed(self) -> bool:
+        return bool(self.results) and all(result.failure for result in self.results)
 
 
 def carry_out(
