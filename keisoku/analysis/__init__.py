@@ -1,1 +1,1 @@
-"""Statistics over records: pure functions that do no I/O, read no clock and format nothing."""
+"""Statistics over records: functions that do no I/O, read no clock and format nothing."""

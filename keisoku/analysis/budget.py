@@ -1,6 +1,6 @@
-"""Error budgets in the way of the GUM: what each contribution is made of, and the figure it makes uncertain.
+"""Error budgets by the GUM: contributions, and the figure with their combined uncertainty.
 
-Pure. The only place where contributions become an uncertainty, so that a budget's total is the figure's.
+The only place that combines contributions, so that a budget's total is the figure's uncertainty.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def normal(source: str, standard: float, kind: str = "A", sensitivity: float = 1
 
 
 def rectangular(source: str, half_width: float, sensitivity: float = 1.0) -> Contribution:
-    """Type B: a value known to lie within ± `half_width`, and nowhere in particular (GUM 4.3.7)."""
+    """Type B: a value known to lie within ± `half_width`, rectangular distribution (GUM 4.3.7)."""
     return _contribution(source, "B", "rectangular", half_width, math.sqrt(3), sensitivity)
 
 

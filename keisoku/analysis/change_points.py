@@ -1,7 +1,7 @@
 """Where a series of samples changes from one straight line to another: exact, by dynamic programming.
 
-Pure; it knows no latency and names nothing. The `ruptures` package was not taken: it leaves the noise to be
-estimated and the errors of slopes to be stated, and sums kept in advance make the rest a few lines.
+The `ruptures` package is not used: noise and errors of slopes would have to be estimated here anyway, and with
+precomputed sums the rest is a few lines.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 PARAMETERS = 2
-"""Of a line: its slope and its constant."""
+"""Parameters of a line: its slope and its constant."""
 _PRICE = 4.0
-"""Of a piece, in logarithms of the number of samples. BIC says 3 (a line, and where it begins), for noise that is
-known; here it is estimated from few samples, and noise alone must not become behaviour."""
+"""Penalty of a piece, in logarithms of the number of samples. BIC has 3 (a line, and where it begins) for known noise;
+here the noise is estimated from few samples, and noise alone must not make a piece."""
 _MAD = 1.4826
-"""Median of absolute deviations to standard deviation, for a normal distribution."""
+"""Factor from the median of absolute deviations to the standard deviation, for a normal distribution."""
 _SECOND_DIFFERENCE = math.sqrt(6)
-"""Of independent values, how much more their second differences scatter than they do (1 + 4 + 1)."""
+"""Ratio of the variance of second differences to that of independent values (1 + 4 + 1)."""
 _LAGS = (1, 2, 4)
 _ENOUGH = 30
-"""Samples for each of a lag, that it may be asked."""
+"""A lag is used only if there are so many samples for each sample of it."""
 
 
 def noise(y: ArrayLike, floor: float) -> float:
-    """Standard deviation of what is not a straight line, in the unit of `y`, and at least `floor`.
+    """Standard deviation of the noise around straight lines, in the unit of `y`, and at least `floor`.
 
-    From second differences, which any straight line loses, by their median, which a few changes do not move.
-    Over several distances, so that noise that lasts longer than a sample is not taken for changes.
+    From second differences, in which a straight line vanishes, by their median, which a few changes do not affect.
+    Over several lags, so that noise that lasts longer than a sample is not taken for changes.
     """
     ys = np.asarray(y, dtype=np.float64)
     found = floor
     for lag in _LAGS:
-        # A change spoils 2 · lag differences: a few changes must not reach the median.
+        # A change affects 2 · lag differences: a few changes must not affect the median.
         if len(ys) >= (_ENOUGH * lag if lag > 1 else 3):
             second = ys[: -2 * lag] - 2 * ys[lag:-lag] + ys[2 * lag :]
             found = max(found, _MAD * float(np.median(np.abs(second))) / _SECOND_DIFFERENCE)
@@ -42,14 +42,14 @@ def noise(y: ArrayLike, floor: float) -> float:
 
 
 def penalty(samples: int) -> float:
-    """What a piece must lower the sum of squares by, in units of the noise's variance (BIC, strengthened)."""
+    """By how much a piece must reduce the sum of squares, in units of the noise's variance (a stricter BIC)."""
     return _PRICE * math.log(max(samples, 2))
 
 
 def pieces(x: ArrayLike, y: ArrayLike, sigma: float) -> list[tuple[int, int]]:
     """The pieces (first, one past the last) that minimise squares / sigma² + `penalty` for each.
 
-    `x` increases. A piece may be a single sample: what lies between two states. Exact (optimal partitioning,
+    `x` increases. A piece may be a single sample between two states. Exact (optimal partitioning,
     Jackson et al. 2005) with the pruning of PELT (Killick et al. 2012), which changes no result.
     """
     cost = _Squares(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
@@ -77,7 +77,7 @@ class _Squares:
 
     def __init__(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
         self.count = len(x)
-        # Centred and in extended precision: squares of large values would lose what is sought.
+        # Centred and in extended precision: squares of large values would lose the small differences.
         dx = (x - x.mean()).astype(np.longdouble)
         dy = (y - y.mean()).astype(np.longdouble)
         self.sums = [np.concatenate([[0], np.cumsum(part)]) for part in (dx, dy, dx * dx, dx * dy, dy * dy)]

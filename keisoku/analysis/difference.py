@@ -1,6 +1,6 @@
-"""Two figures beside each other: told apart only where their intervals do not overlap; worse only beyond a margin.
+"""Comparison of two figures: they differ only if their intervals do not overlap; one is worse only beyond a margin.
 
-Knows no run and no measurement. Uncertainties are expanded (k = 2) and taken as independent.
+Knows no run and no measurement. Uncertainties are expanded (k = 2) and assumed to be independent.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ Verdict = Literal["lower", "higher", "equal", "cannot be told apart"]
 Change = Literal["regression", "worse within the margin", "better", "cannot be judged", "cannot be told apart", "equal"]
 
 _FLOAT = 1e-12
-"""Relative: differences below it are the rounding of the arithmetic."""
+"""Relative difference below which two figures differ only by rounding in the arithmetic."""
 
 
 def without_rounding(figure: Quantity) -> Quantity:
-    """The same, exact if its uncertainty is only that of the arithmetic (a line through points without scatter)."""
+    """The figure, made exact if its uncertainty comes only from the arithmetic (a line through points without
+    scatter)."""
     if figure.uncertainty is None or figure.uncertainty > _FLOAT * abs(figure.value):
         return figure
     return figure.model_copy(update={"uncertainty": 0.0})
@@ -40,9 +41,9 @@ def difference(one: Quantity, other: Quantity) -> Quantity:
 
 
 def verdict(one: Quantity, other: Quantity) -> Verdict:
-    """What `one` is against `other`: 'lower' or 'higher' only if value ± uncertainty of both do not overlap.
+    """Verdict on `one` against `other`: 'lower' or 'higher' only if value ± uncertainty of both do not overlap.
 
-    'equal' is for exact figures of one value. Where an uncertainty is not known nothing can be told apart.
+    'equal' is for exact figures of the same value. With an unknown uncertainty the two cannot be distinguished.
     """
     mine, its = _side(one, other), _side(other, one)
     if mine is None or its is None:
@@ -55,9 +56,9 @@ def verdict(one: Quantity, other: Quantity) -> Verdict:
 
 
 def ranked(figures: Sequence[Quantity]) -> list[list[int]]:
-    """Indices of the figures from the lowest up, in groups: whole groups are told apart, members of one are not.
+    """Indices of the figures from the lowest up, in groups: figures of different groups differ, those of one need not.
 
-    Two members of a group may well be told apart from each other if a third lies across both.
+    Two members of a group may differ from each other if a third one overlaps both.
     """
     order = sorted(range(len(figures)), key=lambda index: figures[index].value)
     groups: list[list[int]] = []
@@ -72,18 +73,19 @@ def ranked(figures: Sequence[Quantity]) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class Margin:
-    """How much worse a figure may become: a share of the old value, and an amount in the figure's own unit."""
+    """How much worse a figure may become: a share of the old value, or an amount in the figure's own unit."""
 
     share: float = 0.0
     amount: float = 0.0
 
     def of(self, old: Quantity) -> float:
-        """The same in the unit of `old`."""
+        """The margin in the unit of `old`."""
         return self.share * abs(old.value) + self.amount
 
 
 def change(new: Quantity, old: Quantity, better: Better, margin: Margin) -> Change:
-    """A regression if `new` is worse by more than the margin even after the uncertainty of the difference is taken off.
+    """A regression if `new` is worse by more than the margin even after the uncertainty of the difference is
+    subtracted.
 
     With d = how much worse, U = sqrt(U_new² + U_old²) and m the margin: regression if d - U > m, worse within the
     margin if d - U > 0, better if -d - U > 0. Where neither way is better, d is the distance.
@@ -103,7 +105,7 @@ def change(new: Quantity, old: Quantity, better: Better, margin: Margin) -> Chan
 
 
 def _side(figure: Quantity, other: Quantity) -> float | None:
-    """How far the figure's interval reaches towards the other one; None if that is not known."""
+    """How far the figure's interval extends towards the other one; None if that is not known."""
     if figure.interval is None:
         return figure.uncertainty
     down, up = figure.value - figure.interval.lower, figure.interval.upper - figure.value

@@ -1,6 +1,6 @@
-"""Least-squares lines with standard errors, as E1 states them for latency against frame size.
+"""Least-squares lines with standard errors, as the published switch measurements (E1) have for latency over frame size.
 
-Pure; refuses to fit what has no error to state, and never formats.
+It refuses to fit a line without a standard error, and formats nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 POINTS_MIN = 3
-"""Two points always lie on a line: their residuals, and so the errors, would say nothing."""
+"""Two points always lie on a line: their residuals, and therefore the standard errors, would be meaningless."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def fit_line(x: ArrayLike, y: ArrayLike, sigma: ArrayLike | None = None) -> Line
     """Fits y = slope · x + constant by least squares, weighted by 1/sigma² if `sigma` is given.
 
     The standard errors are scaled by the residuals' own scatter, also with `sigma`, which then
-    only weighs the points against each other: the "asymptotic standard error" of E1 (gnuplot's).
+    only weigh the points against each other: the "asymptotic standard error" of gnuplot, as in E1.
 
     Raises ValueError for fewer than three points, unequal lengths, values that are not finite,
     a sigma that is not positive, or points that all have one x.

@@ -1,4 +1,4 @@
-"""A figure: value, unit, uncertainty, and what the uncertainty consists of. It never formats itself."""
+"""A figure: value, unit, uncertainty, and the budget of the uncertainty. It never formats itself."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Interval(_Model):
 
 
 class Quantity(_Model):
-    """A figure. `uncertainty` is expanded (k = 2) in the same unit; None: not known, said so when shown."""
+    """A figure. `uncertainty` is expanded (k = 2) in the same unit; None: not known, which is shown with the figure."""
 
     value: float
     unit: str
@@ -45,11 +45,11 @@ class Quantity(_Model):
     interval: Interval | None = None
     """Shown in place of `uncertainty` where the uncertainty is not symmetrical."""
     budget: tuple[Contribution, ...] = ()
-    """What `uncertainty` consists of, where it was put together from parts."""
+    """The contributions to `uncertainty`, where it was combined from several."""
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Lower and upper end of what the figure may be; None if that is not known."""
+        """Lower and upper end of the figure's interval; None if that is not known."""
         if self.interval is not None:
             return self.interval.lower, self.interval.upper
         if self.uncertainty is None:

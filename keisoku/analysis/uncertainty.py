@@ -1,6 +1,6 @@
-"""Uncertainty in the words of the GUM (JCGM 100:2008): standard, combined, expanded.
+"""Uncertainty in the terms of the GUM (JCGM 100:2008): standard, combined, expanded.
 
-Pure; inputs are assumed independent, which whoever calls must be able to defend.
+Inputs are assumed to be independent; the caller must be able to justify this.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What `import keisoku as ks` offers: measure, look, take the numbers elsewhere. Prints nothing (docs/python.md)."""
+"""The contents of `import keisoku as ks`: measure, show and export results. Prints nothing (docs/python.md)."""

@@ -1,4 +1,4 @@
-"""A plan from the keywords of a call: a plan's own keys, and those of the one method. Touches no port."""
+"""A plan from the keywords of a call: a plan's own keys, and those of a single method. Accesses no port."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _WAITS = "waits_s"
 
 
 def plan_of(methods: tuple[str, ...], keys: Mapping[str, Any]) -> Plan:
-    """The plan that the keywords make; what is not given is as on the command line.
+    """The plan for these keywords; defaults are those of the command line.
 
-    `waits_s` stands for all waits of RFC 2544 §23. Of a single method its own settings may be given by themselves:
-    `trial_s=2` is `throughput={"trial_s": 2}`, and where a method looks for the throughput first, those trials are
-    as long. Raises PlanError for what there is not, or what is wrong.
+    `waits_s` sets all waits of RFC 2544 §23. Settings of a single method may be given directly: `trial_s=2` is
+    `throughput={"trial_s": 2}`; where a method searches for the throughput first, the search's trials have the same
+    length. Raises PlanError for unknown or invalid settings.
     """
     if not methods:
-        raise PlanError("methods", "none is given", f"use one of {', '.join(PROCEDURES)}")
+        raise PlanError("methods", "no method is given", f"use one of {', '.join(PROCEDURES)}")
     unknown = next((method for method in methods if method not in PROCEDURES), None)
     if unknown is not None:
         raise PlanError("methods", f"there is no method '{unknown}'", _instead(unknown, list(PROCEDURES)))
@@ -55,7 +55,7 @@ def plan_of(methods: tuple[str, ...], keys: Mapping[str, Any]) -> Plan:
 
 
 def _values(key: str, value: Any) -> Any:
-    """One port or size may be given as itself; ports of a device by their numbers."""
+    """A single port or size need not be in a list; ports of a device may be given as numbers."""
     if key == "frame_bytes" and isinstance(value, int):
         return (value,)
     if key in ("tx", "rx") and isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Measuring, and reading what was measured, from Python. Returns `Measured`; prints nothing."""
+"""Measuring and reading results from Python. Returns `Measured`; prints nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keisoku.run.settings import RunSettings, parsed
 
 
 def measure(*what: str | Plan, out: Path | str | None = None, observer: Any = None, **settings: Any) -> Measured:
-    """Measures and returns what was found: `ks.measure("throughput", dut="sim:gs908e", frame_bytes=64)`.
+    """Measures and returns the results: `ks.measure("throughput", dut="sim:gs908e", frame_bytes=64)`.
 
     `what` is a name of the table of measurements ("path packet-pair", "clock cost", "stream tcp", "app limit"), one or
     several procedures of a device (names of docs/procedures.md), or a `Plan`. `settings` are those of the measurement.
@@ -26,8 +26,8 @@ def measure(*what: str | Plan, out: Path | str | None = None, observer: Any = No
     default a new one in `runs`; `observer` sees each trial of a device as it begins, goes on and ends
     (`keisoku/device/runner.py`).
 
-    Raises PlanError, naming the setting, for what cannot be measured as it is asked, and EngineError if a port or a far
-    end fails.
+    Raises PlanError, naming the setting, if the settings cannot be carried out, and EngineError if a port or a far end
+    fails.
     """
     name, asked = _asked(what, settings)
     path = None if out is None else Path(out)
@@ -35,15 +35,15 @@ def measure(*what: str | Plan, out: Path | str | None = None, observer: Any = No
 
 
 def resume(run: Path | str, observer: Any = None, **changes: Any) -> Measured:
-    """Finishes a run that was cut off: what it holds is not measured again. Raises as `measure` does.
+    """Finishes an interrupted run: data that it holds are not measured again. Raises as `measure` does.
 
-    `changes` are settings that may differ now, such as the `duration_s` of a log that goes on.
+    `changes` are settings that may differ now, such as the `duration_s` of a log that is continued.
     """
     return Measured(carry_out.resume(Path(run), changes, observer=observer))
 
 
 def load(run: Path | str) -> Measured:
-    """What a finished run found, by its directory. Raises PlanError if there is none."""
+    """The results of a finished run, by its directory. Raises PlanError if there are none."""
     return Measured(carry_out.load(Path(run)))
 
 
@@ -52,7 +52,7 @@ def _asked(what: tuple[str | Plan, ...], settings: dict[str, Any]) -> tuple[str,
     names = tuple(each for each in what if isinstance(each, str))
     if plans:
         if names or settings or len(plans) > 1:
-            raise PlanError("plan", "is not all that is given", "give a plan alone, or names and settings")
+            raise PlanError("plan", "is given together with settings", "give either a plan, or names and settings")
         return DEVICE, plans[0]
     if (
         len(names) == 1

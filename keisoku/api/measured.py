@@ -1,4 +1,4 @@
-"""What a run found, for Python: figures, trials, rows of frames, as models, Arrow and pandas. Computes no figure."""
+"""The results of a run for Python: figures, trials, rows of frames, as models, Arrow and pandas. Computes no figure."""
 
 from __future__ import annotations
 
@@ -24,49 +24,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Measured:
-    """A finished run of any measurement. In a notebook it shows itself: summary, plots, tables."""
+    """A finished run of any measurement. A notebook shows it with summary, plots and tables."""
 
     outcome: Outcome
 
     @property
     def directory(self) -> Path:
-        """Where all of it is kept; `load` reads it again."""
+        """The directory of the run; `load` reads it again."""
         return self.outcome.directory.path
 
     @property
     def context(self) -> dict[str, Any]:
-        """Where and with what it was measured."""
+        """The host and the instrument of the measurement."""
         return self.outcome.directory.context
 
     @property
     def results(self) -> list[Result]:
-        """One for each procedure of a device run, in order; one for any other run."""
+        """Results: one for each procedure of a device run, in order; one for any other run."""
         return self.outcome.results
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """Of the criteria that the plan requires."""
+        """Verdicts on the criteria that the plan requires."""
         return self.outcome.verdicts
 
     @cached_property
     def trials(self) -> list[TrialRecord]:
-        """Every trial of a device run with all that was counted; empty for any other run."""
+        """Every trial of a device run with all counts; empty for any other run."""
         from keisoku.device.record.trial_log import TrialLog
 
         return TrialLog(self.outcome.directory).records()
 
     @property
     def met(self) -> bool:
-        """Whether every criterion of the plan was."""
+        """Whether every criterion of the plan was met."""
         return self.outcome.met
 
     def result(self, measurement: str | None = None) -> Result:
-        """Of one measurement; of the only one without a name. Raises PlanError if there is no such result."""
+        """The result of one measurement; without a name that of the only one. Raises PlanError if there is no such
+        result."""
         found = [result for result in self.results if measurement in (None, result.measurement)]
         if len(found) != 1:
             known = ", ".join(result.measurement for result in self.results)
             said = measurement or "any measurement"
-            raise PlanError("measurement", f"{len(found)} results are of {said}", f"name one of {known}")
+            raise PlanError("measurement", f"there are {len(found)} results of {said}", f"name one of {known}")
         return found[0]
 
     def figure(
@@ -90,14 +91,14 @@ class Measured:
     def arrow(self, table: str = "figures") -> pyarrow.Table:
         """'figures', a raw table, or of a device run 'trials', 'streams', 'lost', 'latencies' and 'frames'.
 
-        Raises PlanError for a table that the run has not.
+        Raises PlanError for a table that the run does not have.
         """
-        from keisoku.measurement.query import table as make  # Arrow and DuckDB take a while to load
+        from keisoku.measurement.query import table as make  # Arrow and DuckDB load slowly
 
         return make(self.directory, table)
 
     def pandas(self, table: str = "figures") -> pandas.DataFrame:
-        """The same as a data frame. Raises KeisokuError if pandas is not installed."""
+        """A table as a pandas data frame. Raises KeisokuError if pandas is not installed."""
         try:
             import pandas  # noqa: F401  # Arrow's own message does not say what to do
         except ImportError as error:
@@ -105,13 +106,13 @@ class Measured:
         return self.arrow(table).to_pandas()
 
     def query(self, sql: str) -> pyarrow.Table:
-        """What DuckDB answers from the run's tables (see `arrow`). Raises PlanError."""
+        """The answer of DuckDB to a query of the run's tables (see `arrow`). Raises PlanError."""
         from keisoku.measurement.query import arrow
 
         return arrow(self.directory, sql)
 
     def report(self, path: Path | str | None = None) -> Path:
-        """Writes the report, one self-contained HTML page, and returns where; into the run if not told."""
+        """Writes the report, one self-contained HTML page, by default into the run, and returns its path."""
         directory = self.outcome.directory
         text = page([(directory, findings_of(directory))], self.verdicts)
         if path is None:
@@ -127,7 +128,7 @@ class Measured:
         return f"<{measured} of {what or self.directory.name}{trials} in {self.directory}{verdict}>"
 
     def _repr_html_(self) -> str:
-        from keisoku.report.cell import cell  # templates and plots take a while to load
+        from keisoku.report.cell import cell  # templates and plots load slowly
 
         directory = self.outcome.directory
         part = find(directory.measurement).part_of([(directory, findings_of(directory))])

@@ -1,7 +1,7 @@
-"""The `keisoku` command: one thin file a subcommand. Nothing below this folder prints or exits."""
+"""The `keisoku` command: one thin file for each subcommand. Only this folder prints and exits."""
 
 import os
 
-# Before numpy is loaded: all matrices here are small, and threads that wait for each other are ten times as slow on a
-# busy host and a disturbance on one that measures.
+# Before numpy is loaded: all matrices here are small. With threads numpy would be ten times slower on a busy host, and
+# would disturb a host that measures.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,4 +1,4 @@
-"""`keisoku analyse`: result and report of a run made again from its raw rows, without measuring."""
+"""`keisoku analyse`: makes result and report of a run again from its raw rows, without measuring."""
 
 from __future__ import annotations
 

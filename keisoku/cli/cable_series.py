@@ -1,4 +1,4 @@
-"""`keisoku cable-series`: propagation speed and instrument constant from calibrations on several cables."""
+"""`keisoku cable-series`: propagation speed and the instrument's own latency from calibrations on several cables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from keisoku.run.directory import RunDirectory
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output")
 def command(runs: tuple[Path, ...], as_json: bool) -> None:
-    """Fits a line through RUNS, one 'keisoku calibrate --length LENGTH' for each cable.
+    """Fits a line through RUNS, which are one run of 'keisoku calibrate --length LENGTH' for each cable.
 
     \b
     keisoku calibrate --tx xdp:eth1 --rx xdp:eth2 --length 0.20m --out cable-1   # and so on
@@ -35,7 +35,7 @@ def command(runs: tuple[Path, ...], as_json: bool) -> None:
         share = digits.significant(series.share_of_light_percent, 3)
         click.echo(f"{series.frame_bytes} byte")
         click.echo(f"propagation: {digits.text(series.propagation)}")
-        click.echo(f"speed: {digits.text(series.speed)} ({share} % of that of light)")
+        click.echo(f"speed: {digits.text(series.speed)} ({share} % of the speed of light)")
         click.echo(f"instrument without cable: {digits.text(series.constant)}")
         click.echo(columns(("cable m", "latency ns", "residual ns", "run"), _rows(series)) + "\n")
 

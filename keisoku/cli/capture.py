@@ -1,4 +1,4 @@
-"""`keisoku capture`: what enters and leaves interfaces, to a pcapng file."""
+"""`keisoku capture`: captures frames that enter and leave interfaces in a pcapng file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from keisoku.device.capture.port import CapturePort
 
 @click.command("capture")
 @click.argument("ports", nargs=-1, required=True, metavar="PORT...")
-@click.option("--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="the pcapng file")
-@click.option("--duration", metavar="TIME", help="such as 10s (default: until Ctrl-C)")
-@click.option("--count", type=int, metavar="FRAMES", help="end after so many frames")
-@click.option("--snap", type=int, default=0, metavar="BYTES", help="keep so much of each frame (default: all)")
+@click.option("--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="pcapng file to write")
+@click.option("--duration", metavar="TIME", help="length of the capture, such as 10s (default: until Ctrl-C)")
+@click.option("--count", type=int, metavar="FRAMES", help="end the capture after so many frames")
+@click.option("--snap", type=int, default=0, metavar="BYTES", help="bytes to keep of each frame (default: all)")
 def command(ports: tuple[str, ...], out: Path, duration: str | None, count: int | None, snap: int) -> None:
-    """Captures each PORT (eth1, or d1@NAMESPACE), both directions, with nanosecond stamps.
+    """Captures frames in both directions at each PORT (eth1, or d1@NAMESPACE), with nanosecond timestamps.
 
     \b
     keisoku capture d1@keisoku-PID-dut d2@keisoku-PID-dut --out dut.pcapng --duration 10s

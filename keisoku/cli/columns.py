@@ -1,4 +1,4 @@
-"""Lists as aligned columns, never cut or folded, so that other programs can read them too."""
+"""Lists as aligned columns, never truncated or wrapped, so that other programs can read them too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Heads and rows, each column as wide as its widest cell."""
+    """Headers and rows, each column as wide as its widest cell."""
     lines = [heads, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(

@@ -1,4 +1,4 @@
-"""`keisoku compare`: runs of the same measurement side by side, or a run against an earlier one.
+"""`keisoku compare`: compares runs of the same measurement, or a run with an earlier one.
 
 Reads finished runs and measures nothing. Exit codes: 0 compared, and no regression; 1 a regression; 2 not comparable.
 """
@@ -51,7 +51,7 @@ _MARGIN = re.compile(r"(?:([\w.]+)=)?(.+)")
     "margins",
     metavar="[FIGURE=]MARGIN",
     multiple=True,
-    help="how much worse a figure may be than before: 5%, p99=10%, mean=200ns (default 0%)",
+    help="how much worse a figure may become: 5%, p99=10%, mean=200ns (default: 0%)",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="HTML file to write")
 @click.option("--json", "as_json", is_flag=True, help="print every verdict as JSON on standard output")
@@ -60,9 +60,9 @@ def command(
 ) -> None:
     """Compares RUNS of the same measurement; or one run with an earlier one.
 
-    Figures are only told apart where value ± uncertainty do not overlap. A regression is only called where a figure is
-    worse than before by more than the margin even after the uncertainty of the difference is taken off; then the exit
-    code is 1, and 2 for runs that cannot be compared.
+    Two figures differ only if their intervals value ± uncertainty do not overlap. A regression is a figure that is
+    worse than before by more than the margin even after the uncertainty of the difference is subtracted. The exit code
+    is 1 for a regression, and 2 for runs that cannot be compared.
 
     \b
     keisoku compare runs/gs908e runs/ax3630s --out both.html
@@ -99,7 +99,7 @@ def command(
 
 
 def _side_by_side(runs: Sequence[Outcome], names: Sequence[str]) -> tuple[list[Finding], list[Finding], dict[str, Any]]:
-    """The findings for a page, the shorter ones for a terminal, and the same as values."""
+    """The findings for a page, the shorter ones for a terminal, and their values."""
     results = common_results(runs, names)
     notes = check_settings(runs, names, results)
     full, short, answer = [], [], []
@@ -107,7 +107,7 @@ def _side_by_side(runs: Sequence[Outcome], names: Sequence[str]) -> tuple[list[F
         found = [result_of(run, name) for run in runs]
         left_out = [sum(bool(row.invalid) for row in result.rows) for result in found]
         said = [
-            f"{each}: {count} rows rest on invalid trials and are left out"
+            f"{each}: {count} rows of invalid trials are left out"
             for each, count in zip(names, left_out, strict=True)
             if count
         ]
@@ -125,7 +125,7 @@ def _side_by_side(runs: Sequence[Outcome], names: Sequence[str]) -> tuple[list[F
 def _regression(
     both: Sequence[Outcome], names: Sequence[str], margins: Mapping[str, Margin]
 ) -> tuple[list[Finding], dict[str, Any]]:
-    """The new run against the old one."""
+    """Compares the new run with the old one."""
     results = common_results(both, names, same=True)
     notes = check_settings(both, names, results)
     devices = [str(run.directory.context.get("device", "")) for run in both]
@@ -160,7 +160,7 @@ def _regression(
 
 
 def _margins(texts: Sequence[str]) -> dict[str, Margin]:
-    """By figure, '' for all others."""
+    """Margins by figure, '' for all others."""
     found: dict[str, Margin] = {}
     for text in texts:
         match = _MARGIN.fullmatch(text.replace(" ", ""))
@@ -172,10 +172,12 @@ def _margins(texts: Sequence[str]) -> dict[str, Margin]:
         elif name:
             value = Margin(amount=quantity("--margin", amount, figure_units()))
         else:
-            raise PlanError("--margin", f"'{text}' has a unit that not all figures have", "name one: mean=200ns")
+            raise PlanError(
+                "--margin", f"'{text}' has a unit that some figures do not have", "name the figure: mean=200ns"
+            )
         if value.share < 0 or value.amount < 0:
             raise PlanError("--margin", f"'{text}' is negative", "give zero or more")
         if name in found:
-            raise PlanError("--margin", f"there are two for {name or 'all figures'}", "give one")
+            raise PlanError("--margin", f"there are two margins for {name or 'all figures'}", "give one")
         found[name] = value
     return found

@@ -1,3 +1,3 @@
-"""What a command's exit code says: every criterion met; a criterion missed; could not measure."""
+"""Exit codes of commands: every criterion met; a criterion missed; could not measure."""
 
 MEASURED, MISSED, FAILED = 0, 1, 2

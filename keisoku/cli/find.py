@@ -1,4 +1,4 @@
-"""`keisoku find`: looks test frames up in a capture by their sequence numbers."""
+"""`keisoku find`: finds test frames in a capture by their sequence numbers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _NS_PER_S = 1_000_000_000
 @click.command("find")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--sequence", required=True, metavar="NUMBERS", help="sequence numbers, such as 5,12-20")
-@click.option("--stream", type=int, metavar="STREAM", help="stream number (default: the only one in the file)")
-@click.option("--json", "as_json", is_flag=True, help="print what was found as JSON")
+@click.option("--stream", type=int, metavar="STREAM", help="stream number (needed if the file has several streams)")
+@click.option("--json", "as_json", is_flag=True, help="print the findings as JSON")
 def command(file: Path, sequence: str, stream: int | None, as_json: bool) -> None:
     """Shows where and when frames of a stream were seen in a capture FILE (pcapng or pcap).
 
-    A frame that the DUT lost is seen at the port before it and never at the port behind it.
+    A frame that the DUT lost is seen at the port before the DUT, but not at the port after it.
     """
     found = find(file, sequence, stream)
     if as_json:

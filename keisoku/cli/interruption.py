@@ -1,7 +1,7 @@
 """Signals that end a command: they raise KeyboardInterrupt, and are remembered in case that was swallowed.
 
-An exception that a signal raises inside a finalizer is ignored by Python, and a run makes millions of objects;
-whoever goes on for long asks `check` now and then. What the caller ignores (nohup) stays ignored.
+Python ignores an exception that a signal raises inside a finalizer, and a run makes millions of objects; long loops
+therefore call `check` at times. Signals that the calling process ignores (nohup) stay ignored.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _LATENESS_S = 0.2
 
 
 def install() -> None:
-    """SIGINT, SIGTERM and SIGHUP raise from now on."""
+    """Makes SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
 
 
 def check() -> None:
-    """Raises KeyboardInterrupt if a signal came and nobody noticed."""
+    """Raises KeyboardInterrupt if a signal arrived and its exception was lost."""
     if _received:
         raise KeyboardInterrupt
 
@@ -30,7 +30,7 @@ def check() -> None:
 def wait() -> None:
     """Sleeps until a signal raises KeyboardInterrupt.
 
-    In short sleeps: one that comes just before `signal.pause` sleeps would be noticed only with the next.
+    It sleeps for short times: a signal just before `signal.pause` would only be noticed with the next one.
     """
     while True:
         check()

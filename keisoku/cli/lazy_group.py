@@ -1,4 +1,4 @@
-"""A group that imports a command when it is asked for: none waits for what the others need."""
+"""A group that imports a command when it is used, so that no command waits for the imports of others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 
 class LazyGroup(click.Group):
-    """`modules` says which module has a command by name, as its `command`.
+    """`modules` has the module of each command by name; the module's `command` is the command.
 
     `measurements` is the first word of those entries of the table of measurements that are commands of this group.
     """
@@ -24,7 +24,7 @@ class LazyGroup(click.Group):
         return [*self._measured(), *sorted({*super().list_commands(ctx), *self._modules})]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """None if there is none of this name."""
+        """The command of this name; None if there is none."""
         if cmd_name in self._measured():
             from keisoku.cli import measuring
 

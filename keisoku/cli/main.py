@@ -1,4 +1,4 @@
-"""The entry point: the group of subcommands, and the one place that turns errors into exit codes."""
+"""The entry point: the group of subcommands, and the only place that turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ _SENTENCE = 300
 
 
 class Commands(LazyGroup):
-    """Those with a module each, and one for each procedure."""
+    """All commands: those with a module of their own, and one for each procedure."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, sorted."""
@@ -110,7 +110,7 @@ class Commands(LazyGroup):
                 formatter.write_dl([(name, command.get_short_help_str(limit=_SENTENCE)) for name, command in found])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """None if there is none of this name."""
+        """The command of this name; None if there is none."""
         if found := super().get_command(ctx, cmd_name):
             return found
         from keisoku.cli import procedures
@@ -125,14 +125,14 @@ class Commands(LazyGroup):
 )
 @click.version_option(__version__)
 def keisoku() -> None:
-    """Measures what a network device does to every frame, and states how sure it is.
+    """Measures what a network device does to every frame, with the uncertainty of each result.
 
     Exit codes: 0 measured and every criterion met, 1 a criterion missed, 2 could not measure.
     """
 
 
 def main() -> None:
-    """Runs the command; every error a user can cause or meet is one sentence and exit code 2."""
+    """Runs the command; an error is one sentence and exit code 2."""
     interruption.install()  # a terminated run cleans up like an interrupted one
     try:
         keisoku(standalone_mode=False)

@@ -1,7 +1,7 @@
-"""Commands made of entries of the table of measurements: an option for each setting, whose docstring is its help.
+"""Commands made from entries of the table of measurements: an option for each setting, whose docstring is its help.
 
-`--repetitions` is `repetitions`, `--budget` is `budget_s`: the unit stands in the setting's name and is typed with the
-value. Only what the user typed enters the settings. It measures nothing itself.
+`--repetitions` is `repetitions`, `--budget` is `budget_s`: the unit is in the setting's name, and the user types it
+with the value. Only typed options enter the settings. It measures nothing itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from keisoku.units import REQUEST_RATE_UNITS, bit_rate, duration_ns, length_m, q
 
 @dataclass(frozen=True)
 class _Unit:
-    """What a setting's name ends with, what help shows for its value, and how that is read."""
+    """Ending of a setting's name, with the placeholder in the help and the function that reads a value."""
 
     suffix: str
     metavar: str
@@ -65,7 +65,7 @@ class Setting:
         self.unit = next((unit for unit in _UNITS if name.endswith(unit.suffix)), None)
         # A trailing underscore keeps Python's keywords apart (PEP 8): 'with_' is --with.
         self.stem = (name.removesuffix(self.unit.suffix) if self.unit else name).rstrip("_")
-        """Without the unit; what the errors of a measurement call it."""
+        """The name without the unit, as in a measurement's errors."""
         self.option = f"--{self.stem.replace('_', '-')}"
         extra = field.json_schema_extra
         self.is_argument = isinstance(extra, dict) and bool(extra.get("argument"))
@@ -83,7 +83,7 @@ class Setting:
         return click.option(declared, self.name, **self._form())(command)
 
     def value(self, given: Any) -> Any:
-        """What was typed, as the settings take it; numbers without a unit are left for them to read."""
+        """The typed text as a value for the settings, which read numbers without a unit themselves."""
         if isinstance(given, bool) or get_origin(self.kind) is Literal:
             return given
         if get_origin(self.kind) is dict:
@@ -97,7 +97,7 @@ class Setting:
         return self._read(given)
 
     def _form(self) -> dict[str, Any]:
-        """How click is to take it."""
+        """Arguments of click's option."""
         help_ = (self.field.description or "").strip().rstrip(".")
         help_ = help_[:1].lower() + help_[1:] if help_[1:2].islower() else help_
         default = self.field.default
@@ -117,7 +117,7 @@ class Setting:
         return {"metavar": metavar, "help": help_}
 
     def _value_metavar(self) -> str:
-        """Of what stands behind the name of a pair."""
+        """Placeholder for the value of a pair."""
         values = get_args(self.kind)[1]
         if get_origin(values) in (tuple, list):
             return "VALUE,…"
@@ -147,20 +147,20 @@ class Setting:
 def settings_of(kind: type[BaseModel]) -> list[Setting]:
     """All settings of a kind that a command offers."""
     every = [Setting(name, field) for name, field in kind.model_fields.items()]
-    # Criteria stand in the base of all settings, and last in help.
+    # Criteria are in the base of all settings, and last in the help.
     return sorted(
         (setting for setting in every if not setting.is_hidden), key=lambda setting: setting.name == "require"
     )
 
 
 def values_of(settings: list[Setting], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was typed, as plain values by the name of the setting."""
+    """The typed options as plain values by the name of the setting."""
     typed = {setting: given[setting.name] for setting in settings}
     return {setting.name: setting.value(value) for setting, value in typed.items() if value not in (None, ())}
 
 
 def names(group: str) -> list[str]:
-    """Of the group's measurements, without the group's own name, in the order of the table."""
+    """Names of the group's measurements, without the group's own name, in the order of the table."""
     return [name.removeprefix(f"{group} ") for name in MODULES if name.startswith(f"{group} ")]
 
 
@@ -189,7 +189,7 @@ def command(name: str) -> click.Command:
 
 
 def _kind(annotation: Any) -> Any:
-    """The type of a setting that may be absent."""
+    """The type of a setting, without None."""
     if get_origin(annotation) in (UnionType, Union):
         return next(part for part in get_args(annotation) if part is not type(None))
     return annotation

@@ -1,6 +1,6 @@
 """The options that measuring commands share, each defined once, and the plan they make.
 
-Only what the user typed enters the plan; everything else keeps the plan's own defaults.
+Only typed options enter the plan; everything else keeps the plan's own defaults.
 """
 
 from __future__ import annotations
@@ -38,25 +38,29 @@ _SAME = (
     "stamps",
     "capture",
 )
-"""Options that the plan has under the same name and form."""
+"""Options with the same name and form in the plan."""
 
 _DUT = (
-    click.option("--dut", metavar="URI", help="lab:bridge, lab:router, sim:gs908e, sim:FILE.toml"),
+    click.option("--dut", metavar="URI", help="device under test: lab:bridge, lab:router, sim:gs908e, sim:FILE.toml"),
     click.option(
         "--tx",
         metavar="PORT",
-        help="transmitting port: xdp:eth1, packet:eth1, fpga:/dev/ttyUSB0#0, fpga:sim#0; with --dut its number",
+        help="transmitting port: xdp:eth1, packet:eth1, fpga:/dev/ttyUSB0#0, fpga:sim#0; with --dut a port number",
     ),
-    click.option("--rx", metavar="PORT", help="receiving port, likewise"),
-    click.option("--engine", metavar="NAME", help="how a lab's ports are driven: xdp (default) or packet"),
-    click.option("--gateway", metavar="IP,…", help="a routing DUT's address at the first port, at the second, …"),
-    click.option("--address", metavar="IP,…", help="the tester's own at each port, answered by itself"),
-    click.option("--ports", metavar="PORTS", help="all ports of a pattern: 1,2,3,4 or xdp:eth1,xdp:eth2,…"),
-    click.option("--pattern", metavar="NAME", help="pair (default), bidirectional, pairs, mesh, partial-mesh, …"),
+    click.option("--rx", metavar="PORT", help="receiving port, in the same form"),
+    click.option("--engine", metavar="NAME", help="engine of a lab's ports: xdp (default) or packet"),
+    click.option("--gateway", metavar="IP,…", help="IP addresses of a routing DUT at the first port, the second, …"),
+    click.option(
+        "--address", metavar="IP,…", help="the tester's own IP address at each port, for which it answers ARP itself"
+    ),
+    click.option("--ports", metavar="PORTS", help="all ports of a traffic pattern: 1,2,3,4 or xdp:eth1,xdp:eth2,…"),
+    click.option(
+        "--pattern", metavar="NAME", help="traffic pattern: pair (default), bidirectional, pairs, mesh, partial-mesh, …"
+    ),
     click.option(
         "--headers",
         metavar="STACK",
-        help="ethernet, ipv4 (default), ipv6, mpls, or like Ether()/Dot1Q(vlan=5)/IP()/UDP()",
+        help="headers: ethernet, ipv4 (default), ipv6, mpls, or a stack such as Ether()/Dot1Q(vlan=5)/IP()/UDP()",
     ),
     click.option(
         "--modify",
@@ -64,42 +68,59 @@ _DUT = (
         metavar="FIELD=VALUES",
         help="vary a field: 'UDP.sport=random(1024-65535)', 'IP.dst=increment(198.19.0.1, count=256)', rfc4814",
     ),
-    click.option("--pacing", metavar="KIND", help="constant (default), bursts:64, bursts:64@1us, poisson, gaps:FILE"),
-    click.option("--streams", type=int, help="streams on each way, with a source port each (default: 1)"),
-    click.option("--modifiers", metavar="NAME,…", help="frames beside the test frames: broadcast, management, routing"),
-    click.option("--filters", type=int, metavar="NUMBER", help="filters that the device has (RFC 2544: 1 and 25)"),
-    click.option("--networks", type=int, metavar="NUMBER", help="destination networks at random (RFC 2544: 256)"),
+    click.option(
+        "--pacing",
+        metavar="KIND",
+        help="times between frames: constant (default), bursts:64, bursts:64@1us, poisson, gaps:FILE",
+    ),
+    click.option(
+        "--streams", type=int, help="number of streams from port to port, with different source ports (default: 1)"
+    ),
+    click.option(
+        "--modifiers", metavar="NAME,…", help="additional frames beside the test frames: broadcast, management, routing"
+    ),
+    click.option("--filters", type=int, metavar="NUMBER", help="number of filters in the device (RFC 2544: 1 and 25)"),
+    click.option(
+        "--networks", type=int, metavar="NUMBER", help="number of random destination networks (RFC 2544: 256)"
+    ),
     click.option("--force", is_flag=True, default=None, help="use a port even if it carries the default route"),
 )
 _TRIAL = (
     click.option(
         "--size",
         metavar="BYTES",
-        help="sizes with FCS: 64,1518, 64-1518:64, rfc8219, or a mix: imix, 64:7,1518:1 (default: RFC 2544's)",
+        help="frame sizes with FCS: 64,1518, 64-1518:64, rfc8219, or a mix: imix, 64:7,1518:1 (default: RFC 2544's)",
     ),
-    click.option("--duration", metavar="TIME", help="length of a trial (default: the RFC's)"),
+    click.option("--duration", metavar="TIME", help="length of a trial (default: that of the RFC)"),
     click.option(
         "--waits",
         metavar="TIME",
-        help="all waits of RFC 2544 §23: after learning, for the last frame, between trials",
+        help="length of each wait of RFC 2544 §23: after learning frames, for the last frames, between trials",
     ),
-    click.option("--seed", type=int, help="for every random choice of a simulated device"),
+    click.option("--seed", type=int, help="seed of all random choices of a simulated device"),
     click.option("--frames", is_flag=True, default=None, help="keep a row for each frame, for 'keisoku query'"),
-    click.option("--frames-every", type=int, metavar="NUMBER", help="fpga: a row for one in so many (default: each)"),
-    click.option("--calibration", metavar="FILE", help="auto (default), none, or a calibration file"),
+    click.option(
+        "--frames-every",
+        type=int,
+        metavar="NUMBER",
+        help="FPGA only: keep a row for one in so many frames (default: 1)",
+    ),
+    click.option(
+        "--calibration", metavar="FILE", help="calibration to subtract: auto (default), none, or a calibration file"
+    ),
     click.option(
         "--cable-tolerance",
         metavar="LENGTH",
-        help="by how much all cables may be longer or shorter than the calibration's (default: not at all)",
+        help="how much longer or shorter the cables may be than at calibration (default: 0)",
     ),
-    click.option("--stamps", metavar="KIND", help="of what is received: best (default), software, hardware"),
+    click.option("--stamps", metavar="KIND", help="source of receive timestamps: best (default), software, hardware"),
 )
 _OUTPUT = (
     click.option(
         "--require",
         multiple=True,
         metavar="CRITERION",
-        help="such as 'throughput[64] >= 0.5 Mpps'; exit code 1 if missed",
+        help="criterion for the result, such as 'throughput[64] >= 0.5 Mpps'; exit code 1 if missed",
     ),
     click.option("--out", type=click.Path(path_type=Path), help="run directory (default: runs/DATE-DUT-METHOD)"),
     click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output"),
@@ -113,7 +134,7 @@ _CAPTURE = (
         metavar="FILE",
         help="capture all frames at the tester's ports into a new pcapng file, for 'keisoku find'",
     ),
-    click.option("--snap", type=int, metavar="BYTES", help="keep so much of each captured frame (default: all)"),
+    click.option("--snap", type=int, metavar="BYTES", help="bytes to keep of each captured frame (default: all)"),
 )
 
 
@@ -125,19 +146,19 @@ def measuring(command: F) -> F:
 
 
 def capture_options() -> tuple[Callable[[F], F], ...]:
-    """Where a capture goes and what it keeps."""
+    """Options for the file of a capture, and the bytes it keeps."""
     return _CAPTURE
 
 
 def output_options() -> tuple[Callable[[F], F], ...]:
-    """Where results go and what they must fulfil."""
+    """Options for the directory of results, and for criteria."""
     return _OUTPUT
 
 
 def plan_of(method: str, given: dict[str, Any], settings: dict[str, Any], search_s: float | None = None) -> Plan:
     """The plan for one method from the shared options and the method's own settings (None: not given).
 
-    `search_s` is how long the trials are by which a throughput is looked for.
+    `search_s` is the length of the trials that search for the throughput.
     """
     source: dict[str, Any] = {
         name: given[name] for name in (*_SAME, "size", "ports", "modify", "snap") if given[name] not in (None, ())

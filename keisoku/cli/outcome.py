@@ -1,4 +1,5 @@
-"""What every measuring command does with a finished run: prints it, as tables or JSON, and gives the exit code."""
+"""What every measuring command does with a finished run: it prints the run, as tables or JSON, and sets the exit
+code."""
 
 from __future__ import annotations
 
@@ -23,17 +24,17 @@ _OPTIONS = (
 
 
 def output_options() -> tuple[Callable[..., Any], ...]:
-    """Where the run goes and how its result is printed."""
+    """Options for the run's directory, and for printing its result."""
     return _OPTIONS
 
 
 def told(line: str) -> None:
-    """What a measurement says meanwhile goes to standard error."""
+    """Prints a line of a running measurement to standard error."""
     click.echo(line, err=True)
 
 
 def show(outcome: Outcome, as_json: bool) -> int:
-    """Prints the results and what became of the criteria; the exit code."""
+    """Prints the results and the verdicts on criteria; returns the exit code."""
     with on_standard_output(outcome.directory.path):
         if as_json:
             click.echo(json.dumps(as_plain(outcome), indent=1))
@@ -50,7 +51,7 @@ def show(outcome: Outcome, as_json: bool) -> int:
 
 
 def as_plain(outcome: Outcome) -> dict[str, Any]:
-    """The same as values of JSON."""
+    """The outcome as values of JSON."""
     return {
         "run": str(outcome.directory.path),
         "results": [result.model_dump(mode="json") for result in outcome.results],

@@ -1,4 +1,4 @@
-"""`keisoku ports`: the interfaces of this host and what each can do."""
+"""`keisoku ports`: lists the interfaces of this host and their properties."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""A command for each procedure of a device, its options made of the procedure's settings: `--step` is `step_percent`.
+"""A command for each procedure of a device, with options made from the procedure's settings: `--step` is
+`step_percent`.
 
-Only what the user typed enters the plan. It measures nothing itself.
+Only typed options enter the plan. It measures nothing itself.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from keisoku.measurement.table import DEVICE, find
 
 
 def names() -> list[str]:
-    """Of all commands, in the order of a report."""
+    """Names of all commands, in the order of a report."""
     return [_dashed(procedure) for procedure in PROCEDURES.values()]
 
 
 def command(name: str) -> click.Command | None:
-    """None if no procedure has the name."""
+    """The command of a procedure; None if there is no such procedure."""
     return next((_command(procedure) for procedure in PROCEDURES.values() if _dashed(procedure) == name), None)
 
 

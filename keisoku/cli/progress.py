@@ -1,6 +1,6 @@
-"""Shows a run as it goes: a progress bar with the remaining time on a terminal, plain lines otherwise.
+"""Shows the progress of a run: a progress bar with the remaining time on a terminal, plain lines otherwise.
 
-Writes to standard error only; results go to standard output.
+It writes to standard error only; results go to standard output.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Display:
             self.bar.stop()
 
     def trial_started(self, index: int, method: str, trial: Trial) -> None:
-        """A new bar for each trial: how many trials a search needs is not known beforehand."""
+        """A new bar for each trial: how many trials a search needs is not known in advance."""
         if self.bar:
             if self.task is not None:
                 self.bar.remove_task(self.task)
@@ -61,14 +61,14 @@ class Display:
             self.bar.update(self.task, completed=min(share, 1.0), frames=frames)
 
     def trial_finished(self, record: TrialRecord) -> None:
-        """One line a trial, also on a terminal: what came of it."""
+        """One line for each finished trial, also on a terminal."""
         check()
         tracked = record.facts.tracked
         verdict = (
             f"invalid: {'; '.join(record.invalid_because)}" if not record.valid else f"lost {tracked.lost_frames:,}"
         )
         if record.facts.stopped_for_loss:
-            verdict += ", stopped for it"
+            verdict += ", stopped at this loss"
         line = (
             f"{record.index:4} {record.method}: {record.trial.purpose}, {_rate(record.trial)}:"
             f" offered {record.facts.sent.offered_frames:,}, forwarded {tracked.forwarded_frames:,}, {verdict}"
@@ -80,7 +80,7 @@ class Display:
 
 
 watching = Display
-"""Enters an observer of trials; one that sees none shows nothing."""
+"""Enters an observer of trials, which shows nothing before the first trial."""
 
 
 def _rate(trial: Trial) -> str:

@@ -1,4 +1,4 @@
-"""`keisoku query`: SQL over the figures and raw rows of a run."""
+"""`keisoku query`: SQL queries over the figures and raw rows of a run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from keisoku.cli.columns import columns
 @click.command("query")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("sql")
-@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", help="of the answer")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", help="format of the answer"
+)
 def command(run: Path, sql: str, form: str) -> None:
-    """Answers SQL about RUN: the table `figures`, and the raw rows.
+    """Answers an SQL query about RUN: its table `figures`, and its raw rows.
 
     A run of a device has the tables trials, streams, lost, latencies, and frames if it was measured with --frames. Any
     other run has a table for each folder of rows: probes, packets, streams, intervals, …
@@ -26,7 +28,7 @@ def command(run: Path, sql: str, form: str) -> None:
     keisoku query RUN "select stream, count(*) from frames where lost group by stream"
     keisoku query RUN "select quantile_cont(latency_ns, 0.999) from frames where trial = 4"
     """
-    from keisoku.measurement.query import query  # DuckDB takes a while to load
+    from keisoku.measurement.query import query  # DuckDB loads slowly
 
     answer = query(run, sql)
     if form == "json":

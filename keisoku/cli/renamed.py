@@ -1,4 +1,4 @@
-"""Options that have another name now: the sentence that refuses an old one says the new one."""
+"""Options that have a new name: the error for an old name gives the new one."""
 
 from __future__ import annotations
 

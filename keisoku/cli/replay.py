@@ -1,4 +1,4 @@
-"""`keisoku replay`: sends a capture from a port, and says how exactly."""
+"""`keisoku replay`: sends a capture from a port, and reports the accuracy of its timing."""
 
 from __future__ import annotations
 
@@ -29,16 +29,28 @@ def _captured(command: Any) -> Any:
 
 @click.command("replay")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--tx", metavar="PORT", help="port to send by: xdp:eth1, packet:eth1; with --dut its number (default 1)")
-@click.option("--rx", metavar="PORT", help="port that counts what arrives, likewise (default: the sending one, or 2)")
-@click.option("--dut", metavar="URI", help="lab:bridge, lab:router, …")
-@click.option("--engine", type=click.Choice(["xdp", "packet"]), help="how a lab's ports are driven (default: xdp)")
-@click.option("--interface", metavar="NAME", help="which of the FILE's interfaces, if several have frames")
-@click.option("--scale", type=float, default=1.0, metavar="FACTOR", help="2: in half the time (default: 1)")
-@click.option("--rate", metavar="RATE", help="a fixed rate instead of the file's timing, such as 100k")
-@click.option("--times", type=int, default=1, metavar="N", help="the whole file so often (default: 1)")
+@click.option("--tx", metavar="PORT", help="sending port: xdp:eth1, packet:eth1; with --dut a port number (default: 1)")
+@click.option(
+    "--rx",
+    metavar="PORT",
+    help="port that counts received frames, in the same form (default: the sending port; with --dut port 2)",
+)
+@click.option("--dut", metavar="URI", help="device under test: lab:bridge, lab:router, …")
+@click.option("--engine", type=click.Choice(["xdp", "packet"]), help="engine of a lab's ports (default: xdp)")
+@click.option(
+    "--interface", metavar="NAME", help="interface in FILE whose frames are sent (needed if several have frames)"
+)
+@click.option(
+    "--scale",
+    type=float,
+    default=1.0,
+    metavar="FACTOR",
+    help="speed factor: with 2 the file takes half the time (default: 1)",
+)
+@click.option("--rate", metavar="RATE", help="fixed rate in place of the file's timing, such as 100k")
+@click.option("--times", type=int, default=1, metavar="N", help="how many times the whole file is sent (default: 1)")
 @click.option("--force", is_flag=True, help="use a port even if it carries the default route")
-@click.option("--json", "as_json", is_flag=True, help="print what was sent and seen as JSON")
+@click.option("--json", "as_json", is_flag=True, help="print counts of sent and received frames as JSON")
 @_captured
 def command(
     file: Path,
@@ -55,9 +67,9 @@ def command(
     capture: Path | None,
     snap: int | None,
 ) -> None:
-    """Sends the frames of FILE (pcapng or pcap) with their own timing, as they are.
+    """Sends the frames of FILE (pcapng or pcap) unchanged and with their own timing.
 
-    Addresses in them are those of the network where they were captured.
+    The addresses in the frames are those of the network where they were captured.
 
     \b
     keisoku replay office.pcap --tx xdp:eth1 --rx xdp:eth2 --scale 2
@@ -66,7 +78,7 @@ def command(
     fixed = fps("--rate", rate)
     recording = replay(file, scale, frames_per_second=fixed, port=interface)
     if capture is None and snap:
-        raise PlanError("snap", "nothing is captured", "name a file with --capture, or leave it out")
+        raise PlanError("snap", "there is no capture", "name a file with --capture, or leave it out")
     sizes = [int(recording.lengths.max()) + _FCS_BYTES]
     between_ns = None if fixed is None else round(1e9 / fixed)
     with ExitStack() as stack:
@@ -91,9 +103,9 @@ def _print(played: Played) -> None:
     click.echo(
         f"timing    at most {_time(sent.lag_max_ns)} late; the schedule was postponed by {_time(sent.postponed_ns)}"
     )
-    arrived = f"{receiver.foreign_frames:,} frames at {ports[receiver.port]}, whoever sent them"
+    arrived = f"{receiver.foreign_frames:,} frames at {ports[receiver.port]}, from any sender"
     dropped = receiver.tester_dropped_frames
-    click.echo(f"arrived   {arrived}" + (f"; {dropped:,} more the tester itself dropped" if dropped else ""))
+    click.echo(f"arrived   {arrived}" + (f"; the tester itself dropped {dropped:,} more" if dropped else ""))
     for counters in played.counters.values():
         moved = {
             name: count for name, count in counters.model_dump(exclude={"port", "engine", "driver"}).items() if count

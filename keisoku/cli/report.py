@@ -1,4 +1,4 @@
-"""`keisoku report`: makes one page of one or several runs, from their raw rows."""
+"""`keisoku report`: makes one page of one or several runs from their raw rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keisoku.run.directory import RunDirectory
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="HTML file (default: report.html in the first run)")
 def command(runs: tuple[Path, ...], out: Path | None) -> None:
-    """One HTML report of all RUNS, and the result and CSV files of each."""
+    """Makes one HTML report of all RUNS, and the result and CSV files of each run."""
     outcomes = [analyse(RunDirectory.open(path)) for path in runs]
     path = out or runs[0] / "report.html"
     if len(runs) > 1 or out is not None:

@@ -1,4 +1,4 @@
-"""`keisoku run`: a plan from a file, or the rest of a run that was cut off."""
+"""`keisoku run`: carries out a plan from a file, or continues an interrupted run."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _with_output(command: Any) -> Any:
 @click.command("run")
 @click.argument("plan_file", metavar="PLAN.toml", required=False, type=click.Path(path_type=Path))
 @click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="continue the run in this directory")
-@click.option("--duration", metavar="TIME", help="with --resume: measure for so long in all, such as a longer log")
+@click.option("--duration", metavar="TIME", help="with --resume: new total duration, for example of a longer log")
 @_with_output
 def command(plan_file: Path | None, resume: Path | None, duration: str | None, out: Path | None, as_json: bool) -> None:
-    """Measures what PLAN.toml says, or finishes an interrupted run.
+    """Carries out the plan PLAN.toml, or finishes an interrupted run.
 
     \b
     keisoku run examples/demo-bridge.toml
@@ -44,7 +44,7 @@ def command(plan_file: Path | None, resume: Path | None, duration: str | None, o
         )
     if plan_file is not None:
         if duration is not None:
-            raise PlanError("--duration", "it is for --resume", "write the duration into the plan")
+            raise PlanError("--duration", "it needs --resume", "write the duration into the plan")
         measurement, settings = read(plan_file)
         with watching() as observer, Bar() as bar:
             outcome = carry_out(measurement, settings, out, tell=told, observer=observer, came_to=bar.came_to)

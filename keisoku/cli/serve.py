@@ -1,4 +1,4 @@
-"""`keisoku serve`: the Open Traffic Generator API. Prints where it listens; measures nothing itself."""
+"""`keisoku serve`: the Open Traffic Generator API. It prints its addresses; it measures nothing itself."""
 
 from __future__ import annotations
 
@@ -9,25 +9,49 @@ import click
 
 
 @click.command("serve")
-@click.option("--listen", default="127.0.0.1", show_default=True, help="Address of this host to listen on.")
-@click.option("--http-port", type=click.IntRange(0, 65535), default=8443, show_default=True, help="0: any free one.")
-@click.option("--grpc-port", type=click.IntRange(0, 65535), default=40051, show_default=True, help="0: any free one.")
-@click.option("--no-grpc", is_flag=True, help="HTTP only.")
-@click.option("--certificate", type=click.Path(path_type=Path), help="PEM file; without it the server speaks HTTP.")
-@click.option("--key", type=click.Path(path_type=Path), help="PEM file of its key.")
-@click.option("--client-ca", type=click.Path(path_type=Path), help="PEM file: clients need certificates of these.")
-@click.option("--tokens", type=click.Path(path_type=Path), help="File of lines NAME:TOKEN: clients need one of them.")
-@click.option("--user", default="nobody", show_default=True, help="Whom to become if root starts the server.")
-@click.option("--labs/--no-labs", default=True, show_default=True, help="Whether ports may be a lab's.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what a simulated device draws."
+    "--listen", default="127.0.0.1", show_default=True, help="IP address of this host on which the server listens."
+)
+@click.option(
+    "--http-port",
+    type=click.IntRange(0, 65535),
+    default=8443,
+    show_default=True,
+    help="TCP port for HTTP; 0: any free port.",
+)
+@click.option(
+    "--grpc-port",
+    type=click.IntRange(0, 65535),
+    default=40051,
+    show_default=True,
+    help="TCP port for gRPC; 0: any free port.",
+)
+@click.option("--no-grpc", is_flag=True, help="Serve HTTP only.")
+@click.option(
+    "--certificate",
+    type=click.Path(path_type=Path),
+    help="PEM file of the server's certificate; without it the server uses HTTP.",
+)
+@click.option("--key", type=click.Path(path_type=Path), help="PEM file of the certificate's key.")
+@click.option(
+    "--client-ca",
+    type=click.Path(path_type=Path),
+    help="PEM file of the authorities that sign client certificates; clients then need a certificate.",
+)
+@click.option(
+    "--tokens", type=click.Path(path_type=Path), help="File of lines NAME:TOKEN; clients then need one of these tokens."
+)
+@click.option("--user", default="nobody", show_default=True, help="User that the server becomes if root starts it.")
+@click.option("--labs/--no-labs", default=True, show_default=True, help="Whether clients may use ports of labs.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed of simulated devices."
 )
 @click.option(
     "--runs",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("runs/served"),
     show_default=True,
-    help="Folder of the runs that clients start at /keisoku/v1/runs.",
+    help="Folder for runs that clients start at /keisoku/v1/runs.",
 )
 def command(
     listen: str,
@@ -45,17 +69,17 @@ def command(
 ) -> None:
     """Serve the Open Traffic Generator API, for snappi, gosnappi and otgen.
 
-    Beyond loopback it needs a certificate, and clients that show a token (https://NAME:TOKEN@HOST:8443) or a
-    certificate.
+    To listen on an address other than loopback the server needs a certificate, and its clients need a token
+    (https://NAME:TOKEN@HOST:8443) or a certificate.
 
-    Started by root, it becomes another user and keeps a few capabilities only: those that programs and sockets at ports
-    need, and unless --no-labs those that labs need.
+    Started by root, it becomes another user and keeps only a few capabilities: those for programs and sockets at ports,
+    and without --no-labs those for labs.
 
     A port's location is xdp:INTERFACE, packet:INTERFACE (with @NAMESPACE), lab:DEVICE#PORT, sim:DEVICE#PORT, or
     fpga:LINK#PORT of an instrument.
     """
     from keisoku.host.undo import undo_left
-    from keisoku.otg.controller import Controller  # what serves takes a second to load
+    from keisoku.otg.controller import Controller  # the server's modules take a second to load
     from keisoku.otg.privilege import give_up_root, hand_over
     from keisoku.otg.server import Listening, Server
 
@@ -67,11 +91,11 @@ def command(
 
     def become() -> None:
         kept.extend(give_up_root(user, labs) or ())
-        left.extend(undo_left())  # that user's own
+        left.extend(undo_left())  # the journal of that user
 
     with Server(listening, Controller(seed, runs), become) as server:
         for done in left:
-            click.echo(f"{done}, as a killed run had left it")
+            click.echo(f"{done}, which a killed run had left")
         if kept:
             click.echo(f"now {user}, with {', '.join(kept)}")
         grpc = "" if server.grpc_location is None else f" and by gRPC at {server.grpc_location}"

@@ -1,4 +1,4 @@
-"""A result on standard output, which may be full or gone: what is kept elsewhere is said. Prints nothing itself."""
+"""A result on standard output, which may be full or closed: the error then names the run. Prints nothing itself."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from keisoku.errors import KeisokuError
 
 @contextmanager
 def told(kept_in: Path) -> Iterator[None]:
-    """What is printed within has left this process at its end. Raises KeisokuError, naming the run, if it cannot."""
+    """Flushes what is printed inside. Raises KeisokuError, naming the run, if this is not possible."""
     try:
         yield
         sys.stdout.flush()
     except OSError as error:
-        sys.stdout = io.StringIO()  # what is left of it cannot be written at exit either
+        sys.stdout = io.StringIO()  # the rest cannot be written at exit either
         raise KeisokuError(
             f"standard output: cannot write the result: {error.strerror}; make room or write elsewhere;"
-            f" it is kept in {kept_in}"
+            f" the result is kept in {kept_in}"
         ) from error

@@ -1,4 +1,4 @@
-"""`keisoku study`: a published experiment again, its figures beside ours, and a report.
+"""`keisoku study`: repeats a published experiment and compares its figures with the published ones.
 
 Exit codes: 0 every cell agrees or is explained, 1 one differs without an explanation, 2 could not measure.
 """
@@ -28,11 +28,11 @@ from keisoku.study.run import Outcome, carry_out
 @click.option("--out", type=click.Path(path_type=Path), help="directory to make (default: runs/DATE-study-STUDY)")
 @click.option("--json", "as_json", is_flag=True, help="print every cell as JSON on standard output")
 def command(name: str | None, out: Path | None, as_json: bool) -> None:
-    """Repeats a published experiment and prints the published figures beside ours.
+    """Repeats a published experiment and prints its figures beside the published ones.
 
-    On simulated devices; e2, e5 and e4-bulk on this host over links of the lab, which needs root.
+    Most studies use simulated devices; e2, e5 and e4-bulk use this host and links of the lab, which needs root.
 
-    STUDY is an experiment (e1), a part of one (e1-l2), or a study file; without it, lists what there is.
+    STUDY is an experiment (e1), a part of one (e1-l2), or a study file; without STUDY, all studies are listed.
 
     \b
     keisoku study e1-l2
@@ -55,7 +55,7 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
     notes = [note for outcome in outcomes for note in outcome.notes]
     title = f"Study {name}: {', '.join(study.title for study in studies)}"
     runs = [run.directory for outcome in outcomes for run in outcome.runs]
-    # Steps on a path have a page of their own in their directories.
+    # Steps on a path have their own page in their directories.
     report = directory / "study.html" if runs else directory
     answer = study_json(outcomes) | {"report": str(report)}
     try:

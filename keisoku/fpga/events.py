@@ -1,7 +1,7 @@
-"""The instrument's events as they lie in its memory, 18 bytes each, and the same as Python values.
+"""The instrument's events in the format of its memory, 18 bytes each, and as Python values.
 
-Pure: no I/O. It must never interpret an event: what corrupt and late arrivals mean for what is lost is decided by
-whoever has all of them.
+It does no I/O and never interprets an event: only with all events can one decide what corrupt and late arrivals mean
+for losses.
 """
 
 from collections.abc import Iterator
@@ -18,22 +18,22 @@ _TIME_STEP_NS = 16
 
 
 class EventKind(IntEnum):
-    """What an event tells; the values are those of `event_kind_t` in fpga/rtl/instrument_pkg.sv."""
+    """Kinds of events; the values are those of `event_kind_t` in fpga/rtl/instrument_pkg.sv."""
 
     LOST = 0
-    """The numbers `first` to `last` left the window and had not come."""
+    """The numbers `first` to `last` left the window without having arrived."""
     DUPLICATED = 1
-    """`first` came again."""
+    """`first` arrived again."""
     REORDERED = 2
-    """`first` came after a greater number."""
+    """`first` arrived after a greater number."""
     LATE = 3
-    """`first` came when it had left the window: it is lost no more, or it came again."""
+    """`first` arrived after it had left the window: it is no longer lost, or it is a duplicate."""
     CORRUPT = 4
-    """A frame with wrong bytes claims to be `first`."""
+    """A frame with wrong bytes has the number `first`."""
     FRAME = 5
     """Frame `first` was sampled or triggered on; see `latency_ns`."""
     DROPPED = 6
-    """`last` events found no room before they could be written."""
+    """`last` events were dropped for lack of room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def decode_events(memory: bytes) -> Iterator[Event]:
     """The events in `memory`, 18 bytes each, most significant byte first.
 
     Raises EngineError if the bytes are not whole events or hold a kind that does not exist: then the memory was not
-    written by this instrument, or not read whole.
+    written by this instrument, or not read completely.
     """
     if len(memory) % EVENT_BYTES:
         raise EngineError(f"the instrument's event memory: {len(memory)} bytes are not whole events of {EVENT_BYTES}")

@@ -1,4 +1,4 @@
-"""What a receiver of the instrument is told of a trial. Holds no logic."""
+"""The settings of a receiver of the instrument for a trial. Holds no logic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a receiver takes for frames of the trial, and how it counts their latencies."""
+    """Which frames a receiver counts as the trial's, and how it counts their latencies."""
 
     stream: int
     sizes: tuple[int, int]
@@ -20,4 +20,4 @@ class Expectation:
     shift: int
     """A bin is 2^shift ns wide."""
     sample_every: int = 0
-    """One frame in so many is told as an event; 0: none."""
+    """One frame in so many makes an event; 0: none does."""

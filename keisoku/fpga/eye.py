@@ -1,7 +1,7 @@
-"""Where to put the delays of the RGMII pins: the middle of the widest stretch in which no frame is damaged.
+"""Finds the delays of the RGMII pins: the middle of the widest range in which no frame is damaged.
 
-The tester's two ports are joined by a cable and send to each other. Knows no register: the loop does what it is told
-and counts damaged frames. Never leaves delays behind that it has not seen to work.
+The tester's two ports are joined by a cable and send to each other. The loop sets the delays and counts damaged
+frames; this file accesses no register. It never leaves delays that did not work.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from keisoku.errors import EngineError
 # Of the ECP5's delay elements.
 TAPS = 128
 TAP_PS = 25
-# A stretch shorter than this is luck: temperature and voltage move an edge by more.
+# A shorter range is not reliable: temperature and voltage move an edge by more.
 LEAST_TAPS = 12
 
 
@@ -35,7 +35,7 @@ class Loop(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Eye:
-    """An error-free stretch of settings, in taps, and the one chosen in its middle."""
+    """An error-free range of settings, in taps, and the chosen one in its middle."""
 
     first: int
     last: int
@@ -47,7 +47,8 @@ class Eye:
 
     @property
     def width_ps(self) -> int:
-        """From the first to the last setting without an error, in ps; the tap is nominal, so this is ± 30 %."""
+        """From the first to the last setting without an error, in ps; the length of a tap is nominal, so this is ± 30
+        %."""
         return (self.last - self.first) * TAP_PS
 
 
@@ -80,7 +81,7 @@ def widest(settings: Sequence[int], damaged: Sequence[int]) -> Eye | None:
 
 
 def swept(settings: Sequence[int], put: Callable[[int], None], count: Callable[[], int]) -> Eye | None:
-    """The eye over `settings`; `put` makes a setting, `count` the damaged frames at it."""
+    """The eye over `settings`; `put` applies a setting, `count` counts the damaged frames at it."""
     damaged = []
     for setting in settings:
         put(setting)
@@ -115,9 +116,9 @@ def align_direction(loop: Loop, sender: int, receiver: int, frames: int, step: i
     if not rows:
         raise EngineError(
             f"no delay of the pins lets frames pass from port {sender} to port {receiver}: "
-            "see that a cable joins the ports and that both links are up"
+            "check that a cable joins the ports and that both links are up"
         )
-    # The middle of the skews at which the widest row was found: there the sender is not at its edge.
+    # The middle of the skews with the widest row, so that the sender is not at the edge of its eye.
     most = max(width for width, _, _ in rows)
     candidates = [(skew, row) for width, skew, row in rows if width == most]
     skew, row = candidates[len(candidates) // 2]
@@ -125,7 +126,7 @@ def align_direction(loop: Loop, sender: int, receiver: int, frames: int, step: i
     loop.set_receive_taps(receiver, row.chosen)
     receive = sweep_receive(receive_settings, frames)
     if receive is None:
-        raise EngineError(f"frames from port {sender} to port {receiver} pass at times only: see the cable")
+        raise EngineError(f"frames from port {sender} to port {receiver} pass only sometimes: check the cable")
     loop.set_receive_taps(receiver, receive.chosen)
     transmit = swept(
         transmit_settings,
@@ -133,15 +134,15 @@ def align_direction(loop: Loop, sender: int, receiver: int, frames: int, step: i
         lambda: loop.damaged(sender, receiver, frames),
     )
     if transmit is None:
-        raise EngineError(f"frames from port {sender} to port {receiver} pass at times only: see the cable")
+        raise EngineError(f"frames from port {sender} to port {receiver} pass only sometimes: check the cable")
     loop.set_transmit_skew(sender, transmit.chosen)
     receive = sweep_receive(receive_settings, frames)
     for name, port, eye in (("transmit", sender, transmit), ("receive", receiver, receive)):
         if eye is None or eye.last - eye.first < LEAST_TAPS:
             width = 0 if eye is None else eye.width_ps
             raise EngineError(
-                f"the {name} eye of port {port} is {width} ps wide and {LEAST_TAPS * TAP_PS} ps are the least: "
-                "see the cable and the PHY's own delays"
+                f"the {name} eye of port {port} is {width} ps wide and must be at least {LEAST_TAPS * TAP_PS} ps:  "
+                "check the cable and the PHY's own delays"
             )
     assert receive is not None
     loop.set_receive_taps(receiver, receive.chosen)

@@ -1,4 +1,4 @@
-"""Loads a bitstream into a board by openFPGALoader. Never loads one into the flash memory unless told to."""
+"""Loads a bitstream into a board by openFPGALoader. It loads into the flash memory only if asked to."""
 
 import subprocess
 import sys
@@ -21,18 +21,18 @@ def loader() -> str:
 
 
 def command(target: Board, bitstream: Path, cable: str | None = None, permanent: bool = False) -> list[str]:
-    """The words that load `bitstream`: into the FPGA until power goes, or with `permanent` into its flash memory.
+    """The words that load `bitstream`: into the FPGA until power-off, or with `permanent` into its flash memory.
 
     `cable` is one of openFPGALoader's (ft232, ch347_jtag, …) where the board has none of its own.
     Raises PlanError if there is no such file.
     """
     if not bitstream.is_file():
-        raise PlanError("bitstream", f"{bitstream} is not there", "make it with keisoku fpga build")
+        raise PlanError("bitstream", f"there is no file {bitstream}", "make it with keisoku fpga build")
     words = [loader(), *target.flash]
     if cable is not None:
         words += ["--cable", cable]
     words.append("--write-flash" if permanent else "--write-sram")
-    # The flash memories of these boards come locked.
+    # The flash memories of these boards are locked when delivered.
     if permanent:
         words.append("--unprotect-flash")
     return [*words, str(bitstream)]
@@ -46,5 +46,5 @@ def flash(target: Board, bitstream: Path, cable: str | None = None, permanent: b
     words = command(target, bitstream, cable, permanent)
     if subprocess.run(words, check=False).returncode:
         raise EngineError(
-            f"openFPGALoader could not load {bitstream.name}: see its words above, and the board's README"
+            f"openFPGALoader could not load {bitstream.name}: see its output above, and the board's README"
         )

@@ -1,7 +1,7 @@
-"""Frames in a byte stream, as RFC 1662 puts HDLC's on serial lines: flags, escapes, the FCS-32. Knows no requests.
+"""Frames in a byte stream, as RFC 1662 has HDLC frames on serial lines: flags, escapes, the FCS-32.
 
-A frame starts and ends with a flag, which occurs nowhere else, so a reader is right again at the next one whatever
-came before. Frames with a wrong FCS are never handed on.
+A frame starts and ends with a flag, which occurs nowhere else, so a reader is synchronised again at the next flag
+whatever came before. Frames with a wrong FCS are never passed on.
 """
 
 from zlib import crc32
@@ -32,11 +32,11 @@ class Unframer:
         self._octets = bytearray()
         self._is_escaped = False
         self.bad_frames = 0
-        """Frames dropped for their FCS or an escape before a flag."""
+        """Frames dropped because of their FCS or an escape before a flag."""
 
     @property
     def unfinished(self) -> bytes:
-        """What has come of a frame that has not ended, its FCS perhaps included."""
+        """The bytes so far of a frame that has not ended, perhaps with its FCS."""
         return bytes(self._octets)
 
     def feed(self, data: bytes) -> list[bytes]:

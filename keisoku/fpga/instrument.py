@@ -29,16 +29,16 @@ _BITS_PER_SECOND = {0: 10_000_000, 1: 100_000_000, 2: 1_000_000_000}
 
 
 _TRIES = 100_000
-"""Looks at a register that must change soon; each takes some hundred nanoseconds at least."""
+"""How often a register that must change soon is read; each reading takes at least some hundred nanoseconds."""
 _BOARD_PAUSE_NS = 20_000_000
 _LOOKS = 8
-"""A pause lasts so many times a look at the clock, but not longer than a board's."""
+"""A pause is so many times as long as a reading of the clock, but not longer than a board's."""
 _MODEL_PAUSE_NS = 20_000
 _MODEL_TIMEOUT_S = 1e-3
-"""Of virtual time; an answer takes some microseconds."""
+"""Limit in virtual time; an answer takes some microseconds."""
 _NS_BITS = 48
 _PROBED_RECORDS = 50
-"""Read once to find out how fast the link is."""
+"""Words that are read once to measure the speed of the link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Instrument:
     def __init__(
         self, link: Link, name: str, let_pass: Callable[[int], None] | None = None, model: Model | None = None
     ) -> None:
-        """`let_pass` returns after so many ns of the instrument's time; without it that clock itself is looked at."""
+        """`let_pass` returns after so many ns of the instrument's time; without it that clock itself is read."""
         self._link, self._let_pass, self._model = link, let_pass, model
         self.version, self.build = link.read(REGISTERS.version.address)[0], link.read(REGISTERS.build.address)[0]
         self.name = f"{name}, map {self.version}, build {self.build:08x}"
@@ -81,7 +81,7 @@ class Instrument:
 
     @classmethod
     def at(cls, target: str) -> Instrument:
-        """A board at a serial device or on JTAG, or whatever answers at HOST:PORT."""
+        """A board at a serial device or on JTAG, or an instrument that answers at HOST:PORT."""
         return cls(Link.open(target, "tx"), target)
 
     @classmethod
@@ -90,7 +90,7 @@ class Instrument:
     ) -> Instrument:
         """The Verilated model with `device` between its ports, and perhaps a reference that runs `reference_ppm` fast.
 
-        Raises PlanError for what the model cannot do.
+        Raises PlanError for settings that the model does not support.
         """
         model = model_of(device, seed, reference_ppm, pulse_ns)
         return cls(
@@ -107,17 +107,17 @@ class Instrument:
 
     @property
     def least_pause_ns(self) -> int:
-        """How long it should be left alone between two looks at a running trial."""
+        """How long to wait between two readings during a trial."""
         if self.simulated:
             return _MODEL_PAUSE_NS
-        if self._pause_ns is None:  # by its own clock: a model that is served to others is a slow board
+        if self._pause_ns is None:  # by its own clock: a model that serves other programs is a slow board
             before_ns = self.now_ns()
             look_ns = (self.now_ns() - before_ns) % 2**_NS_BITS
             self._pause_ns = min(max(_LOOKS * look_ns, _MODEL_PAUSE_NS), _BOARD_PAUSE_NS)
         return self._pause_ns
 
     def close(self) -> None:
-        """Stops the generators and lets go of the link; harmless if done twice."""
+        """Stops the generators and closes the link; twice is no error."""
         if self._closed:
             return
         self._closed = True
@@ -153,7 +153,8 @@ class Instrument:
     # ---- Reference
 
     def watch_reference(self, ten_mhz: bool, edges: int, timeout_ticks: int) -> None:
-        """Makes a mark of each `edges`-th edge of PPS or 10 MHz; `timeout_ticks` of the time base without one: lost."""
+        """Makes a mark at every `edges`-th edge of PPS or 10 MHz; after `timeout_ticks` without an edge the reference
+        is lost."""
         registers = REGISTERS.time_base
         self._reference = registers.control.ten_mhz.put(int(ten_mhz))
         self._set(registers.edges.value, edges)
@@ -163,7 +164,7 @@ class Instrument:
             pass
 
     def next_mark(self) -> Mark | None:
-        """The oldest mark that was not taken yet; None if there is none."""
+        """The oldest mark that was not read yet; None if there is none."""
         registers = REGISTERS.time_base
         if not registers.status.mark.of(self._read(registers.status.address)):
             return None
@@ -193,7 +194,8 @@ class Instrument:
         self._wait_while(transmit.status.mailbox_busy, "sends no single frame")
 
     def receive(self, port: int) -> bytes | None:
-        """The oldest frame in the port's mailbox that is no test frame, without its FCS; None if there is none."""
+        """The oldest frame in the port's mailbox, without its FCS; it holds frames that are no test frames. None if
+        empty."""
         return PortMailbox(self._link, port, lambda reply: self.send(port, reply)).receive()
 
     def arm(
@@ -206,9 +208,10 @@ class Instrument:
         interval_bytes: Fraction | int,
         burst_frames: int,
     ) -> None:
-        """Has a generator begin its program when the clock has come to `start_at_ns` (None: now); end after `frames`.
+        """Starts a generator's program when the clock reaches `start_at_ns` (None: now); it ends after `frames`.
 
-        A burst of `burst_frames` begins every `interval_bytes` byte times; with 0 the program's gaps say it all.
+        A burst of `burst_frames` begins every `interval_bytes` byte times; with 0 the program's gaps alone set the
+        times.
         """
         transmit = self._port(port).transmit
         self.halt(port)
@@ -231,7 +234,7 @@ class Instrument:
         self._wait_while(transmit.status.running, "does not stop sending")
 
     def generated(self, port: int) -> Generated:
-        """What a generator has done of its program."""
+        """How far a generator has come in its program."""
         transmit = self._port(port).transmit
         status = self._read(transmit.status.address)
         words = self._link.read(transmit.sent_frames_high.address, 11)
@@ -248,7 +251,7 @@ class Instrument:
     # ---- Receivers
 
     def expect(self, port: int, expectation: Expectation) -> None:
-        """Sets a receiver up for a trial, and all its counts and latencies to zero."""
+        """Prepares a receiver for a trial and sets all its counts and latencies to zero."""
         account, receive = self._port(port).account, self._port(port).receive
         self._set(receive.checked_from.bytes, expectation.checked_from)
         least, most = expectation.sizes
@@ -265,7 +268,7 @@ class Instrument:
         self._origins[port] = expectation.origin_ns, expectation.shift
 
     def swap(self, port: int) -> Latencies:
-        """The latencies since the last swap; those of frames that arrive from now on are counted anew."""
+        """Returns the latencies since the last swap and begins a new count."""
         account = self._port(port).account
         self._write(account.control.swap)
         self._wait_while(account.status.busy, "does not change its banks")
@@ -288,7 +291,7 @@ class Instrument:
         return Latencies(count, least, most, total, squares, origin, 1 << shift, bins)
 
     def flush(self, port: int, frames: int) -> None:
-        """Has the receiver tell of all that is missing of the `frames` that were sent."""
+        """Makes the receiver report all that is missing of the `frames` that were sent."""
         account = self._port(port).account
         self._wait_until(account.status.settled, "does not settle")
         self._set_pair(account.offered_high.value, account.offered_low.value, frames)
@@ -297,7 +300,7 @@ class Instrument:
         for _ in range(_TRIES):
             if self._ring.idle:
                 return
-        raise EngineError(f"{self.name}: events do not come to rest")
+        raise EngineError(f"{self.name}: its events do not end")
 
     def counted(self, port: int) -> Counted:
         """What arrived since `expect`."""
@@ -335,9 +338,9 @@ class Instrument:
         return self._ring.take()
 
     def event_room(self, duration_ns: int) -> int:
-        """How many events memory and link surely carry in a trial of this length.
+        """How many events the memory and the link can carry in a trial of this length.
 
-        Half of the memory's are left for losses; half of the link's time for all that it has to do besides.
+        Half of the memory is left for losses, and half of the link's time for all other requests.
         """
         if self._events_per_ns is None:
             before_ns = self.now_ns()
@@ -346,7 +349,7 @@ class Instrument:
         return self._ring.capacity // 2 + int(self._events_per_ns * duration_ns / 2)
 
     def lost_in_bitmaps(self) -> list[tuple[int, Event]]:
-        """After `flush`: losses that were too many to be events one by one."""
+        """After `flush`: losses that were too many for single events."""
         return self._ring.lost_in_bitmaps()
 
     # ---- Pins
@@ -358,7 +361,7 @@ class Instrument:
         return Delays(fields.rx.of(word), fields.tx.of(word), fields.tx_clock.of(word))
 
     def set_delays(self, port: int, delays: Delays) -> None:
-        """Sets those of a port's pins, which get there a tap at a time, within 17 µs."""
+        """Sets the delays of a port's pins, which change by one tap at a time, within 17 µs."""
         fields = self._port(port).phy.delays
         word = fields.rx.put(delays.receive, fields.tx.put(delays.transmit))
         self._link.write(fields.address, [fields.tx_clock.put(delays.transmit_clock, word)])

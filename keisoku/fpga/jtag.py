@@ -10,7 +10,7 @@ COUNT_BITS = 16
 UNIT_BITS = 9
 MOST_UNITS = (1 << COUNT_BITS) - 1
 LATE_BITS = 16
-"""Clocks by which what comes back may be late."""
+"""Clocks by which the answer may be late."""
 
 
 def scan_bits(data: bytes, wanted: int) -> list[int]:

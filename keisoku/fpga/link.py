@@ -1,6 +1,6 @@
-"""Reads and writes the instrument's words over a transport, as docs/fpga-link.md says. Knows no registers' meaning.
+"""Reads and writes the instrument's words over a transport, as in docs/fpga-link.md, without the meaning of registers.
 
-A request whose answer does not come is sent again with its sequence number, by which the instrument knows it: nothing
+A request without an answer is sent again with the same sequence number, by which the instrument recognises it: nothing
 is ever read or written twice.
 """
 
@@ -35,7 +35,7 @@ class Opcode(IntFlag):
 
 
 class Status(IntEnum):
-    """What became of a request."""
+    """The status of a request."""
 
     DONE = 0
     REFUSED = 1
@@ -66,7 +66,7 @@ class Link:
         """Requests that had to be sent again."""
         self._transport, self._timeout_s, self._tries = transport, timeout_s, tries
         self._unframer = Unframer()
-        self._sequence = 0  # never a repetition: whatever the instrument remembers of an earlier host
+        self._sequence = 0  # never a repetition of an earlier host's request, which the instrument may remember
         self._check_instrument()
 
     @classmethod
@@ -103,7 +103,7 @@ class Link:
             self._carry_out(opcode, at, len(part), part)
 
     def close(self) -> None:
-        """Lets go of the transport."""
+        """Closes the transport."""
         self._transport.close()
 
     def __enter__(self) -> Link:
@@ -142,12 +142,12 @@ class Link:
                 raise EngineError(f"the instrument at {self.name} {failure} at address {address:#x}")
             return answer[ANSWER_OCTETS:]
         raise EngineError(
-            f"the instrument at {self.name} does not answer ({self._tries} tries); is it powered, is its bitstream "
-            "loaded, and is the rate right?"
+            f"the instrument at {self.name} does not answer ({self._tries} tries); check its power, its bitstream "
+            "and the rate"
         )
 
     def _answer(self, expected: bytes, words: int, read_words: int) -> bytes | None:
-        """The answer that begins as expected; None if it has not come. Others are answers to earlier tries."""
+        """The answer that begins as expected; None if it has not arrived. Other answers belong to earlier tries."""
         whole = ANSWER_OCTETS + WORD_BYTES * read_words
         while True:
             data = self._transport.read(self._missing(whole), self._timeout_s)
@@ -160,7 +160,7 @@ class Link:
                     return answer
 
     def _missing(self, whole: int) -> int:
-        """Bytes that must come before the answer can end. Escapes make it more; asking for too many would wait."""
+        """Bytes that must arrive before the answer can end. Escapes add bytes; asking for too many would block."""
         come = self._unframer.unfinished
         failed = len(come) > 2 and come[2] != Status.DONE
         known = len(come) >= ANSWER_OCTETS and not failed

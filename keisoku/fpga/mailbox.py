@@ -1,4 +1,4 @@
-"""A port's mailbox of received frames, read over the link, and the way back. Judges no frame, and waits for none."""
+"""A port's mailbox of received frames, read over the link, and single frames to send. It never waits for a frame."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WORD_BYTES = 4
 
 
 class Words(Protocol):
-    """What of a link is needed."""
+    """The part of a link that a mailbox needs."""
 
     def read(self, address: int, words: int = 1) -> list[int]:
         """Words of 32 bit from a byte address on. Raises EngineError."""

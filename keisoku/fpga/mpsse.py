@@ -1,4 +1,4 @@
-"""JTAG by an adapter of FTDI's (FT232H, FT2232H, FT4232H), whose MPSSE moves the pins. Knows no state machine.
+"""JTAG by an FTDI adapter (FT232H, FT2232H, FT4232H), whose MPSSE drives the pins. Knows no state machine.
 
 The package pyftdi opens the adapter and carries its bytes over USB; the commands are those of FTDI's AN 108.
 """
@@ -21,23 +21,23 @@ _TMS_OUT, _TMS_BOTH = 0x4B, 0x6B
 _SEND_NOW = 0x87
 _MOST_TMS = 7
 _MOST_OCTETS = 256
-"""Of one command: what comes back must fit into the adapter while it still takes commands."""
+"""Limit for one command: its answer must fit into the adapter's buffer."""
 _ATTEMPTS = 20
 
 
 class UsbDevice(Protocol):
-    """What of pyftdi's `Ftdi` is needed."""
+    """The part of pyftdi's `Ftdi` that is needed."""
 
     def write_data(self, data: bytes) -> int:
         """Commands to the adapter."""
         ...
 
     def read_data_bytes(self, size: int, attempt: int) -> bytes:
-        """What came back, fewer than `size` if it does not come."""
+        """The received bytes, fewer than `size` if they do not arrive."""
         ...
 
     def close(self) -> None:
-        """Lets go of the USB device."""
+        """Closes the USB device."""
         ...
 
 
@@ -49,7 +49,7 @@ class MpsseWire:
         self._commands = bytearray()
 
     def move(self, tms: Sequence[int]) -> None:
-        """A clock for each bit of TMS; TDI is 0. It goes out with the next shift."""
+        """A clock for each bit of TMS; TDI is 0. It is sent with the next shift."""
         for start in range(0, len(tms), _MOST_TMS):
             part = tms[start : start + _MOST_TMS]
             self._commands += bytes([_TMS_OUT, len(part) - 1, _octet(part)])
@@ -79,7 +79,7 @@ class MpsseWire:
         return [*found, answers[-1] >> 7]
 
     def close(self) -> None:
-        """Lets go of the adapter; doing it twice is harmless."""
+        """Closes the adapter; twice is no error."""
         device, self._device = self._device, None
         if device is not None:
             device.close()

@@ -1,6 +1,6 @@
-"""Speaks ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861) for hosts at a port whose frames go through a mailbox.
+"""ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861) for hosts at a port whose frames go through a mailbox.
 
-Frames come from anybody: reading one must never raise, and what the RFCs have a host ignore is ignored. It opens
+Frames come from any sender: reading one must never raise, and frames that a host must ignore are ignored. It opens
 nothing and reads no clock. The software engines do the same in core/src/neighbour.rs.
 """
 
@@ -23,16 +23,16 @@ _SOLICITED_NODE = int(IPv6Address("ff02::1:ff00:0"))
 _SHORTEST_FRAME = 60
 """Without FCS (IEEE 802.3 §3.2.7)."""
 _HOP_LIMIT = 255
-"""RFC 4861 §7.1.1: less means that a router forwarded it, so that it is no neighbour's."""
+"""RFC 4861 §7.1.1: a lower value means that a router forwarded it, so it is not from a neighbour."""
 _ASK_AGAIN_NS = 250_000_000
-"""RFC 4861 §10 has 1 s, but for links that are not a tester's own."""
+"""RFC 4861 §10 has 1 s, but for shared links."""
 _PAUSE_NS = 1_000_000
 _MOST_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """Somebody of a MAC and an IP address."""
+    """A host with a MAC and an IP address."""
 
     mac: str
     ip: Address
@@ -40,7 +40,7 @@ class Party:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Who has `target`? The asker's address is unspecified when it asks whether it may use the target."""
+    """A request for `target`. The asker's address is unspecified when it asks whether it may use the target."""
 
     asker: Party
     target: Address
@@ -48,7 +48,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Here is somebody."""
+    """An answer with a host's addresses."""
 
     party: Party
 
@@ -64,7 +64,7 @@ class Mailbox(Protocol):
 
 
 def read(frame: bytes) -> Ask | Tell | None:
-    """What a frame without FCS and VLAN tags says; None for everything that a host ignores."""
+    """The content of a frame without FCS and VLAN tags; None for everything that a host ignores."""
     from scapy.layers.l2 import ARP, Ether
 
     try:
@@ -72,12 +72,12 @@ def read(frame: bytes) -> Ask | Tell | None:
         if packet.type == 0x0806 and isinstance(packet.payload, ARP):
             return _read_arp(packet.payload)
         return _read_discovery(packet, frame[54:]) if packet.type == 0x86DD else None
-    except Exception:  # whatever Scapy makes of wrong bytes
+    except Exception:  # any exception of Scapy for wrong bytes
         return None
 
 
 def ask(asker: Party, target: Address) -> bytes:
-    """The frame by which somebody asks who has `target`. Raises ValueError if the two are not of one IP version."""
+    """The frame by which a host asks for `target`. Raises ValueError if the two have different IP versions."""
     from scapy.layers.inet6 import ICMPv6ND_NS, ICMPv6NDOptSrcLLAddr
     from scapy.layers.l2 import ARP, Ether
 
@@ -93,7 +93,7 @@ def ask(asker: Party, target: Address) -> bytes:
 
 
 def answer(frame: bytes, hosts: Iterable[HostRange]) -> bytes | None:
-    """The frame by which the asked one of `hosts` answers; None if the frame is no question for one of them."""
+    """The answer of one of `hosts` to a frame; None if the frame is no request for one of them."""
     said = read(frame)
     if not isinstance(said, Ask):
         return None
@@ -102,9 +102,9 @@ def answer(frame: bytes, hosts: Iterable[HostRange]) -> bytes | None:
 
 
 def step(mailbox: Mailbox, hosts: Sequence[HostRange]) -> list[Party]:
-    """Answers what has come in and returns who has told where he is, in that order.
+    """Answers all received requests and returns the hosts whose answers arrived, in that order.
 
-    Takes at most 64 frames, so that a flood of others does not keep the caller.
+    Reads at most 64 frames, so that a flood of other frames does not block the caller.
     """
     told = []
     for _ in range(_MOST_AT_ONCE):
@@ -129,9 +129,9 @@ def resolve(
     timeout_ns: int,
     let_pass: Callable[[int], None],
 ) -> str:
-    """The MAC address of `target`, asked for until somebody tells; answers for `hosts` meanwhile.
+    """The MAC address of `target`, asked for until it answers; answers requests for `hosts` meanwhile.
 
-    `let_pass` returns after so many ns of the instrument's time. Raises EngineError if nobody tells in time.
+    `let_pass` returns after so many ns of the instrument's time. Raises EngineError if there is no answer in time.
     """
     question = ask(asker, target)
     for waited_ns in range(0, max(1, timeout_ns), _PAUSE_NS):
@@ -141,7 +141,7 @@ def resolve(
         for party in step(mailbox, hosts):
             if party.ip == target:
                 return party.mac
-    raise EngineError(f"nobody answered who has {target}: check the cable, and that the device has this address")
+    raise EngineError(f"no answer for {target}: check the cable, and that the device has this address")
 
 
 def _read_arp(packet: Any) -> Ask | Tell | None:
@@ -151,7 +151,7 @@ def _read_arp(packet: Any) -> Ask | Tell | None:
     if not _is_unicast(sender.mac) or sender.ip.is_multicast or int(sender.ip) == 0xFFFFFFFF:
         return None
     target = IPv4Address(packet.pdst)
-    # A question for one's own address is an announcement (RFC 5227 §3).
+    # A request for the sender's own address is an announcement (RFC 5227 §3).
     if packet.op == 1 and sender.ip != target:
         return Ask(sender, target)
     return Tell(sender) if packet.op == 2 and not sender.ip.is_unspecified else None
@@ -209,7 +209,7 @@ def _answer(me: Party, asker: Party) -> bytes:
     if me.ip.version == 4:
         reply = ARP(op="is-at", hwsrc=me.mac, psrc=str(me.ip), hwdst=asker.mac, pdst=str(asker.ip))
         return _padded(Ether(dst=asker.mac, src=me.mac) / reply)
-    # RFC 4861 §7.2.4: who has no address yet is told with all others.
+    # RFC 4861 §7.2.4: the answer to a host without an address goes to all hosts.
     everybody = asker.ip.is_unspecified
     mac, ip = (_ALL_NODES_MAC, _ALL_NODES) if everybody else (asker.mac, str(asker.ip))
     body = ICMPv6ND_NA(R=0, S=0 if everybody else 1, O=1, tgt=str(me.ip)) / ICMPv6NDOptDstLLAddr(lladdr=me.mac)

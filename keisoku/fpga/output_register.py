@@ -1,8 +1,8 @@
-"""Moves the register behind each block RAM of a netlist into the block RAM, which Yosys does not do.
+"""Moves the register after each block RAM of a netlist into the block RAM, which Yosys does not do.
 
 The block RAM of an ECP5 answers 5.8 ns after its clock without its output register, and 0.6 ns with it; and the
-flip-flops outside are free for others. Never changes what a netlist does: a register moves only if it is fed by nothing
-but the block RAM, has its clock and its enable, no reset, and if all bits of the port have such a one.
+flip-flops outside become free. The function of a netlist never changes: a register moves only if the block RAM alone
+feeds it, if it has the same clock and enable and no reset, and if all bits of the port have such a register.
 """
 
 from collections import defaultdict
@@ -36,7 +36,7 @@ def enable(register: Cell) -> Bit:
 
 
 def plain(register: Cell, ram: Cell, side: str) -> bool:
-    """The flip-flop does what the output register of the port would do."""
+    """True if the flip-flop does what the output register of the port would do."""
     connections, parameters = register["connections"], register["parameters"]
     return bool(
         register["type"] == "TRELLIS_FF"
@@ -51,7 +51,8 @@ def plain(register: Cell, ram: Cell, side: str) -> bool:
 
 
 def move(netlist: dict[str, Any], top: str = "top") -> int:
-    """Moves what can be moved and returns how many flip-flops are gone. `netlist` is what write_json of Yosys wrote."""
+    """Moves all registers that can be moved and returns the number of removed flip-flops. `netlist` is from Yosys's
+    write_json."""
     cells: dict[str, Cell] = netlist["modules"][top]["cells"]
     readers: defaultdict[Bit, list[tuple[str, str]]] = defaultdict(list)
     for name, cell in cells.items():
@@ -61,7 +62,7 @@ def move(netlist: dict[str, Any], top: str = "top") -> int:
                     readers[net].append((name, port))
     for port in netlist["modules"][top]["ports"].values():
         for net in port["bits"]:
-            readers[net].append(("", ""))  # whoever reads it, it is no flip-flop
+            readers[net].append(("", ""))  # the reader is no flip-flop
 
     moved = 0
     for ram in [cell for cell in cells.values() if cell["type"] == "DP16KD"]:

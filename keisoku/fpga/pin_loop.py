@@ -1,6 +1,7 @@
-"""The tester's own loop by its registers: a cable between both ports, delays of their pins, and frames that arrive.
+"""The tester's own loop through its registers: a cable between both ports, delays of their pins, and frames that
+arrive.
 
-It is the `Loop` of eye.py, which decides what is tried. Delays that were not seen to work are taken back.
+It is the `Loop` of eye.py, which decides what is tried. Delays that did not work are undone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from keisoku.fpga.instrument import Delays, Instrument
 from keisoku.fpga.program import PlannedFrame, encode
 
 FRAME_BYTES = 512
-"""Their filler counts, so each value of a byte goes over the pins."""
+"""Size of the frames. Their filler counts, so each value of a byte goes over the pins."""
 _HEADER = bytes.fromhex("02000000000202000000000188b5")
 _CHECKED_FROM = 14
 _STREAM = 0xFFFE
@@ -62,7 +63,7 @@ class PinLoop:
 
     @contextmanager
     def taken_back(self) -> Iterator[None]:
-        """Whatever fails inside leaves the delays of both ports as they were."""
+        """An exception inside restores the delays of both ports."""
         before = [self._instrument.delays(port) for port in (0, 1)]
         try:
             yield

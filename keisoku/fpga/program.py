@@ -1,8 +1,8 @@
 """Frames to send, as words for the memories of a generator. Talks to no hardware and knows no protocol.
 
-A header slot serves frames of several sizes: what depends on the size are 16-bit words that are linear in it,
-lengths as they are and checksums in ones' complement (RFC 1071). They are found by comparing headers, and a slot
-is used only if it makes every header again, byte by byte.
+A header slot serves frames of several sizes: only 16-bit words depend on the size, and linearly: lengths, and checksums
+in ones' complement (RFC 1071). They are found by comparing headers, and a slot is used only if it reproduces every
+header, byte by byte.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ Write = tuple[int, list[int]]
 
 @dataclass(frozen=True)
 class PlannedFrame:
-    """A frame of the program as it is wanted."""
+    """A frame that the program must send."""
 
     header: bytes
-    """All before the payload, lengths and checksums right for this size."""
+    """All bytes before the payload, with lengths and checksums for this size."""
     frame_bytes: int
     """With FCS."""
     gap_bytes: int = 12
     """Byte times from the end of its FCS to the next preamble; with scheduled starts, at least."""
     defect: Defect | None = None
     marked: bool = True
-    """Ends with a signature, else with 18 zero bytes, and then it has no sequence number."""
+    """True: it ends with a signature; false: with 18 zero bytes, and it has no sequence number."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Patch:
     offset: int
     constant: int
     weight: int
-    """Times the frame's bytes before the FCS; -8 to 7, not 0. That of a checksum is negative."""
+    """Factor of the frame's bytes before the FCS; -8 to 7, not 0. That of a checksum is negative."""
     zero: bool
     """Zero is written as 0x0000, as in IPv4; else as its other form, as in UDP (RFC 768)."""
 
@@ -102,7 +102,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Program:
-    """What a generator sends in turn, again and again."""
+    """The frames that a generator sends in turn, repeatedly."""
 
     frames: tuple[PlannedFrame, ...]
     slots: tuple[Slot, ...]
@@ -128,11 +128,9 @@ class Program:
 
 
 def encode(frames: Sequence[PlannedFrame]) -> Program:
-    """The program that sends these frames in turn. Raises PlanError for what the generator has no room for."""
+    """The program that sends these frames in turn. Raises PlanError if they do not fit into the generator's memory."""
     if not 1 <= len(frames) <= ENTRIES:
-        problem = (
-            f"sizes, headers and gaps come around after {len(frames)} frames, and the program has {ENTRIES} entries"
-        )
+        problem = f"sizes, headers and gaps repeat after {len(frames)} frames, and a program has {ENTRIES} entries"
         raise PlanError("frame size", problem, "use fewer sizes, values or gaps, or counts that divide each other")
     for frame in frames:
         _check(frame)
@@ -154,7 +152,7 @@ def interval(byte_times: Fraction) -> tuple[int, int]:
     """From one scheduled start to the next, as whole byte times and 2^-32 of one. Raises PlanError if too long."""
     number = round(byte_times * _FRACTIONS)
     if not 0 < number < _MOST_INTERVAL:
-        problem = f"{float(byte_times):g} byte times between frames or bursts cannot be kept"
+        problem = f"{float(byte_times):g} byte times between frames or bursts are too many"
         raise PlanError("rate", problem, "use a rate of at least one frame in 34 s at 1 Gb/s")
     return divmod(number, _FRACTIONS)
 
@@ -184,7 +182,7 @@ class _Group:
         self.slot = Slot(first.header)
 
     def takes(self, one: _Wanted) -> bool:
-        """Whether a slot can make it beside those that are in the group, and if so, it is one of them."""
+        """Whether a slot can make this header and those in the group; if so, it is added to the group."""
         if len(one.header) != len(self.slot.header):
             return False
         if self.slot.made(one.length) != one.header:
@@ -214,7 +212,7 @@ def _covers(members: Sequence[_Wanted], differ: Sequence[int], free_from: int) -
     if not differ:
         yield ()
         return
-    # Of a length perhaps only the lower byte differs.
+    # In a length perhaps only the lower byte differs.
     starts = (differ[0], differ[0] - 1) if differ[0] + 1 in differ else (differ[0] - 1, differ[0])
     for start in starts:
         patch = _patch(members, start) if free_from <= start <= len(members[0].header) - 2 else None
@@ -253,7 +251,7 @@ def _check(frame: PlannedFrame) -> None:
 
 
 def _header(frame: PlannedFrame) -> bytes:
-    """In an undersize frame the signature takes the place of what does not fit."""
+    """In an undersize frame the signature replaces the bytes that do not fit."""
     room = frame.frame_bytes - FCS_BYTES - (SIGNATURE_BYTES if frame.marked else 0)
     return frame.header[: max(1, room)]
 

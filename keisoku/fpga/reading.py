@@ -1,4 +1,4 @@
-"""What the host reads of a port after or during a trial: counts and latencies. Holds facts only, computes nothing."""
+"""What the host reads from a port after or during a trial: counts and latencies. Holds facts only, computes nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What a generator did. Times are of SFDs, on the instrument's clock; None before the first frame."""
+    """What a generator sent. Times are those of SFDs, on the instrument's clock; None before the first frame."""
 
     running: bool
     frames: int
@@ -15,32 +15,32 @@ class Generated:
     first_ns: int | None
     last_ns: int | None
     lag_max_ns: int
-    """By how much a frame left later than it was due."""
+    """The largest delay of a frame after it was due."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What became of the frames that arrived at a port since the last clearing."""
+    """Counts of the frames that arrived at a port since the last clearing."""
 
     received_frames: int
-    """Everything, good or bad."""
+    """All frames, good or bad."""
     forwarded_frames: int
-    """First intact arrivals of the stream, late ones left out."""
+    """First intact arrivals of the stream, without late ones."""
     duplicated_frames: int
     reordered_frames: int
     late_frames: int
-    """Intact, but too old to tell whether they came for the first time."""
+    """Intact, but too old to know whether they arrived for the first time."""
     corrupt_frames: int
-    """Of the stream, with wrong bytes or a wrong length."""
+    """Frames of the stream with wrong bytes or a wrong length."""
     foreign_frames: int
     other_frames: int
-    """Of another stream."""
+    """Frames of another stream."""
     lost_frames: int
-    """Of the stream, beyond doubt: too far behind the greatest number that arrived."""
+    """Frames of the stream that are certainly lost: too far behind the greatest number that arrived."""
     dropped_frames: int
-    """Arrivals that the instrument itself failed to account."""
+    """Arrivals that the instrument itself failed to count."""
     last_ns: int | None
-    """When the last first arrival of the stream came, on the instrument's clock."""
+    """When the last of the first arrivals came, on the instrument's clock."""
 
 
 @dataclass(frozen=True, slots=True)

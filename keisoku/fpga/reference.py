@@ -1,4 +1,4 @@
-"""Marks of the reference input as the instrument stamps them: PPS or 10 MHz. Computes no frequency."""
+"""Marks of the reference input with the instrument's timestamps: PPS or 10 MHz. Computes no frequency."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keisoku.fpga.instrument import Instrument
 Kind = Literal["pps", "10mhz"]
 PERIODS_NS: dict[Kind, float] = {"pps": 1e9, "10mhz": 100.0}
 TICK_NS = 320 / 41
-"""Of the time base, which is its step."""
+"""Period of the time base, which is the step of its timestamps."""
 _LEAST_TIMEOUT_TICKS = 64
 _TIMEOUT_PERIODS = 1.5
 _PATIENCE_MARKS = 3
@@ -28,7 +28,7 @@ class Stamped:
 
 
 def marks(instrument: Instrument, kind: Kind, period_ns: float, edges: int, count: int) -> Iterator[Stamped]:
-    """`count` marks, each `edges` periods of the reference after the one before, as they come.
+    """`count` marks, each `edges` periods of the reference after the one before, yielded as they arrive.
 
     Raises EngineError if no mark comes, or the reference fails between two of them.
     """
@@ -42,14 +42,14 @@ def marks(instrument: Instrument, kind: Kind, period_ns: float, edges: int, coun
         pause_ns = max(mark_ns // 4, instrument.least_pause_ns)
         while mark is None:
             if patience_ns <= 0:
-                raise EngineError(f"no {kind} comes to the reference input of {instrument.name}: see its cable")
+                raise EngineError(f"there is no {kind} at the reference input of {instrument.name}: check its cable")
             instrument.let_pass(min(pause_ns, patience_ns))
             patience_ns -= pause_ns
             mark = instrument.next_mark()
         if place == 0:
             losses, first, last_ns = mark.losses, mark.number, mark.time_ns
         if mark.losses != losses:
-            raise EngineError(f"the reference of {instrument.name} failed after {place} marks: see its cable")
+            raise EngineError(f"the reference of {instrument.name} failed after {place} marks: check its cable")
         elapsed_ns += (mark.time_ns - last_ns) % _WRAP
         last_ns = mark.time_ns
         yield Stamped(mark.number - first, elapsed_ns)

@@ -1,4 +1,4 @@
-"""What a register and its fields are: addresses and places of bits. Talks to no hardware; see link.py."""
+"""Registers and their fields: addresses and places of bits. Accesses no hardware; see link.py."""
 
 from dataclasses import dataclass
 

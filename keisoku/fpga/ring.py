@@ -1,6 +1,6 @@
 """Reads the events that the instrument keeps in its memory: records of the ring, and bitmaps of lost numbers.
 
-It interprets no event. What it reads was checked against being torn; docs/fpga-link.md describes the layout.
+It interprets no event. Each record is checked to have been read consistently; docs/fpga-link.md has the layout.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Ring:
         return self._records
 
     def look(self, records: int) -> None:
-        """Reads so many records' words, whatever they are: to see how long it takes."""
+        """Reads the words of so many records to measure the time that it takes."""
         self._read(0, records * _RECORD_WORDS)
 
     @property
     def idle(self) -> bool:
-        """No event is on its way into the memory."""
+        """True if no event is on its way into the memory."""
         memory = REGISTERS.memory
         return bool(memory.status.idle.of(self._link.read(memory.status.address)[0]))
 
@@ -61,7 +61,7 @@ class Ring:
         written = self._link.read(memory.written.address)[0]
         count = (written - self._taken) % _ROUND
         if count > self._records:
-            raise EngineError("the instrument's ring was written over before it was read")
+            raise EngineError("the instrument's ring was overwritten before it was read")
         found = []
         while count:
             place = self._taken % self._records
@@ -73,7 +73,9 @@ class Ring:
                 )
                 mark = int.from_bytes(record[:2], "big")
                 if mark % _SERIALS != (self._taken + number) % _SERIALS:
-                    raise EngineError(f"the instrument's event {self._taken + number} was torn while it was read")
+                    raise EngineError(
+                        f"the instrument's event {self._taken + number} was overwritten while it was read"
+                    )
                 found.append((mark >> 12, decode_event(record[2:])))
             self._taken = (self._taken + some) % _ROUND
             count -= some

@@ -1,7 +1,7 @@
 """The instrument's own RTL under Verilator, with a simulated device or a cable between its two ports.
 
-Virtual time passes only in calls of `Model`: while bytes of the link are waited for, and in `run`. What the model of
-the device cannot do is refused, never left out. It never touches a network or a real port.
+Virtual time passes only in calls of `Model`: while `read` waits for bytes of the link, and in `run`. Settings that the
+model of the device does not support are refused, never ignored. It never uses a network or a real port.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from keisoku.simulated_device.device import Forwarding, Loss, Pair, SimulatedDev
 PICOSECONDS_PER_NS = 1000
 _CUT_HEADER_BYTES = 14
 _LONGEST_FRAME_BYTES = 16_387
-# A stored frame's last byte is in, and the preamble goes before the SFD: no frame leaves sooner after its end.
+# After a stored frame's last byte the preamble precedes the SFD: no frame leaves sooner after its end.
 _LEAST_BYTE_TIMES_AFTER_END = 9
 _LONGEST_CABLE_NS = 500_000.0
 
@@ -59,7 +59,7 @@ VERDICTS = (
     "reordered",
     "reset",
 )
-"""What became of a frame, by `PASSAGE`'s verdict; `fpga/sim/config.h` says more."""
+"""The outcome of a frame, by `PASSAGE`'s verdict; see `fpga/sim/config.h`."""
 
 
 class _Way(ctypes.Structure):
@@ -125,11 +125,12 @@ class _Config(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is around the instrument besides the device: links, PHYs, cables. By port where there are two values."""
+    """The surroundings of the instrument besides the device: links, PHYs, cables. By port where there are two
+    values."""
 
     seed: int = 1
     link_baud: float | None = None
-    """Of a UART with 10 bits a byte; None: a byte for each clock of the instrument."""
+    """Baud rate of a UART with 10 bits a byte; None: a byte for each clock of the instrument."""
     phy_tx_ns: tuple[float, float] = (0.0, 0.0)
     """From a port's GMII to its cable."""
     phy_rx_ns: tuple[float, float] = (0.0, 0.0)
@@ -137,7 +138,7 @@ class Surroundings:
     """Of each port's cable to the device, besides the device's own `cable`."""
     ns_per_m: float = 5.0
     device_ports: tuple[int, int] = (1, 2)
-    """The device's ports that the instrument's are plugged into."""
+    """The device's ports that the instrument's ports are connected to."""
     phases_ps: tuple[int, int, int, int] = (1000, 300, 2500, 6100)
     """First rising edge of clk, time_clk and the two receive clocks (these two are not used on a cable)."""
     memory_latency: int = 8
@@ -145,29 +146,29 @@ class Surroundings:
     memory_every: int = 1
     """Clocks from one access of the memory to the next at least."""
     reference_ppm: float | None = None
-    """How much faster PPS and 10 MHz are than the tester's clock says; None: nothing is connected."""
+    """How much faster PPS and 10 MHz are than the tester's clock; None: nothing is connected."""
     pulse_ns: float = 1e9
     """From a PPS to the next, by the reference."""
     transmit_pins_ps: tuple[float, float] = (2000.0, 2200.0)
     """When a port's PHY samples what the instrument sends, after the half of the clock began; with no delay set."""
     receive_pins_ps: tuple[float, float] = (3700.0, 3950.0)
-    """Likewise the instrument what the PHY sends."""
+    """When the instrument samples what the PHY sends."""
     pin_edge_ps: float = 700.0
-    """So near to a change of the pins a sampled bit may be either."""
+    """So near to a change of the pins a sampled bit may have either value."""
     corrupt_from: int = 42
     """First byte of a frame that `corrupt_ratio` may change: the start of the checked region or later."""
     bad_fcs_ratio: float = 0.0
-    """Of the corrupt frames, those that keep their old FCS."""
+    """Share of the corrupt frames that keep their old FCS."""
     faults_from: tuple[bool, bool] = field(default=(True, True))
-    """Whether frames that port 0, and port 1, send meet loss and faults."""
+    """Whether loss and faults apply to frames from port 0, and from port 1."""
 
 
 class Model:
     """An instrument in virtual time and a device between its ports. Close it, or use it in `with`.
 
     Its link is a transport like a serial port (`keisoku.fpga.link`): `write` takes bytes to the instrument, `read`
-    returns those from it and lets virtual time pass meanwhile. Raises PlanError where the device is beyond the model,
-    EngineError where the library cannot be built.
+    returns those from it and lets virtual time pass meanwhile. Raises PlanError for a device that the model does not
+    support, EngineError if the library cannot be built.
     """
 
     def __init__(self, device: SimulatedDevice, surroundings: Surroundings = Surroundings()) -> None:
@@ -176,11 +177,11 @@ class Model:
         self._library = _library()
         self._model: int | None = self._library.keisoku_open(ctypes.byref(config))
         if not self._model:
-            raise EngineError("the model of the instrument cannot be opened; is there memory for it?")
+            raise EngineError("the model of the instrument cannot be opened; check that enough memory is free")
         self.run(1000)  # past the resets
 
     def close(self) -> None:
-        """Frees the model; doing it twice is harmless."""
+        """Frees the model; twice is no error."""
         if self._model:
             self._library.keisoku_close(self._model)
             self._model = None
@@ -208,12 +209,12 @@ class Model:
         self._library.keisoku_run(self._model, self.now_ps + round(ns * PICOSECONDS_PER_NS), 0)
 
     def write(self, data: bytes) -> int:
-        """Queues bytes to the instrument, which get there as time passes; returns their number."""
+        """Queues bytes to the instrument, which arrive as time passes; returns their number."""
         self._library.keisoku_write(self._model, data, len(data))
         return len(data)
 
     def read(self, count: int, timeout_s: float = 0.0) -> bytes:
-        """Up to `count` bytes from the instrument; virtual time passes until they are there, `timeout_s` at most."""
+        """Up to `count` bytes from the instrument; virtual time passes until they have arrived, `timeout_s` at most."""
         until_ps = self.now_ps + round(timeout_s * 1e12)
         self._library.keisoku_run(self._model, until_ps, count)
         buffer = ctypes.create_string_buffer(count)
@@ -233,18 +234,18 @@ class Model:
         return rows
 
     def reset_device(self) -> None:
-        """The device resets now. Raises PlanError if it says nothing of resets."""
+        """The device resets now. Raises PlanError if it has no reset."""
         if self.device.reset is None:
             raise PlanError("device", f"{self.device.name} cannot be reset", "add a [reset] to the device file")
         self._library.keisoku_reset_device(self._model)
 
     def set_link_up(self, port: int, is_up: bool) -> None:
-        """Plugs a port's cable in, or pulls it out."""
+        """Connects or disconnects a port's cable."""
         self._library.keisoku_set_link_up(self._model, port, is_up)
 
 
 def check_device(device: SimulatedDevice, surroundings: Surroundings = Surroundings()) -> None:
-    """Raises PlanError, naming the key of the device file, if the model cannot do what it says."""
+    """Raises PlanError, naming the key of the device file, if the model does not support its value."""
     _config(device, surroundings)
 
 
@@ -281,7 +282,7 @@ def _config(device: SimulatedDevice, around: Surroundings) -> _Config:
     for sender, (from_port, to_port) in enumerate((around.device_ports, around.device_ports[::-1])):
         config.ways[sender] = _way(device, around, from_port, to_port, around.faults_from[sender])
     if {way.mode for way in config.ways} == {_CABLE, _STORE} or {way.mode for way in config.ways} == {_CABLE, _CUT}:
-        raise PlanError("pair", "makes one direction a cable and the other none", "let both be alike")
+        raise PlanError("pair", "makes only one direction a cable", "set both directions alike")
     for port in range(2):
         config.phy_tx_ns[port] = around.phy_tx_ns[port]
         config.phy_rx_ns[port] = around.phy_rx_ns[port]
@@ -308,12 +309,12 @@ def _refuse(device: SimulatedDevice, around: Surroundings) -> None:
     for section in ("input", "address_table"):
         if getattr(device, section) is not None:
             remedy = "remove it, or measure with the simulated engine"
-            raise PlanError(section, "is beyond the model of the device at the FPGA instrument", remedy)
+            raise PlanError(section, "is not supported by the device model of the FPGA instrument", remedy)
     for port in around.device_ports:
         if not 1 <= port <= device.ports:
             raise PlanError("ports", f"the device has no port {port}", f"use 1 to {device.ports}")
     if around.device_ports[0] == around.device_ports[1]:
-        raise PlanError("ports", "are one and the same port of the device", "use two")
+        raise PlanError("ports", "are the same port of the device", "use two")
 
 
 def _way(device: SimulatedDevice, around: Surroundings, from_port: int, to_port: int, has_faults: bool) -> _Way:
@@ -358,7 +359,7 @@ def _way(device: SimulatedDevice, around: Surroundings, from_port: int, to_port:
 def _mode(device: SimulatedDevice, forwarding: Forwarding, loss: Loss, way: _Way, around: Surroundings) -> int:
     byte_ns = way.byte_ps / PICOSECONDS_PER_NS
     if forwarding.mode == "store-and-forward":
-        # A line: it is enough to look at its two ends.
+        # A line: checking its two ends is enough.
         for frame_bytes in (64, way.max_frame_bytes or _LONGEST_FRAME_BYTES):
             latency_ns = max(way.ns_per_byte * frame_bytes + way.constant_ns, way.decision_ns)
             least_ns = byte_ns * (frame_bytes + _LEAST_BYTE_TIMES_AFTER_END)
@@ -374,14 +375,14 @@ def _mode(device: SimulatedDevice, forwarding: Forwarding, loss: Loss, way: _Way
         ("faults.reorder_ratio", way.reorder_ratio),
     ):
         if is_set:
-            problem = "has no meaning for the model's cut-through device, which forwards before a frame is in"
+            problem = "has no meaning for the model's cut-through device, which forwards before a frame ends"
             raise PlanError(name, problem, "remove it, or set forwarding.mode to 'store-and-forward'")
     if device.cable is not None and way.ns_per_byte == 0:
         return _cable(device, way, around)
     latency_ns = max(way.ns_per_byte * way.header_bytes + way.constant_ns, way.decision_ns)
     least_ns = byte_ns * (way.header_bytes + _LEAST_BYTE_TIMES_AFTER_END)
     if latency_ns < least_ns:
-        problem = f"makes {latency_ns:g} ns with the header, before the header is in"
+        problem = f"makes {latency_ns:g} ns with the header, before the header has arrived"
         remedy = f"ns_per_byte × header_bytes + constant_ns must be {least_ns:g} ns or more"
         raise PlanError("forwarding.constant_ns", problem, remedy)
     return _CUT

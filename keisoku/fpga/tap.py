@@ -1,7 +1,7 @@
-"""The JTAG port of an ECP5 (IEEE 1149.1): identifies the part and scans its user register. Moves no pins itself.
+"""The JTAG port of an ECP5 (IEEE 1149.1): identifies the part and scans its user register. Drives no pins itself.
 
-There must be one part in the chain, as on the boards of fpga/board. It never touches the configuration: the only
-instructions it gives are the one that reset chooses (IDCODE) and ER1.
+There must be one part in the chain, as on the boards of fpga/board. It never changes the configuration: its only
+instructions are the one that reset selects (IDCODE) and ER1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LATTICE = 0x043
 _ER1 = 0x32
 _INSTRUCTION_BITS = 8
 _MOST_WANTED = 1024
-"""Units of one scan: more would keep the adapter busy after the answer has ended."""
+"""Units of one scan: with more the adapter would still be busy after the end of the answer."""
 
 
 class JtagWire(Protocol):
@@ -33,7 +33,7 @@ class JtagWire(Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of the adapter; doing it twice is harmless."""
+        """Closes the adapter; twice is no error."""
         ...
 
 
@@ -46,9 +46,9 @@ class Tap:
         wire.move([1, 1, 1, 1, 1, 0])  # Test-Logic-Reset from anywhere, which chooses IDCODE
         self.idcode = sum(bit << place for place, bit in enumerate(self.scan([0] * 32)))
         if self.idcode in (0, 0xFFFF_FFFF):
-            raise EngineError("nobody answers on the JTAG cable: is the board powered, are all four wires connected?")
+            raise EngineError("there is no answer on the JTAG cable: check the board's power and all four wires")
         if self.idcode & 0xFFF != _LATTICE:
-            raise EngineError(f"JTAG finds a part of code {self.idcode:08x}, which is no ECP5")
+            raise EngineError(f"JTAG finds a part with the code {self.idcode:08x}, which is no ECP5")
         wire.move([1, 1, 0, 0])  # to Shift-IR
         wire.shift([_ER1 >> place & 1 for place in range(_INSTRUCTION_BITS)], wanted=False)
         wire.move([1, 0])
@@ -62,7 +62,7 @@ class Tap:
 
 
 class JtagTransport:
-    """The link's bytes through the user register, as docs/fpga-link.md says."""
+    """The link's bytes through the user register, as in docs/fpga-link.md."""
 
     def __init__(self, wire: JtagWire) -> None:
         """Raises EngineError if no ECP5 answers."""
@@ -74,7 +74,7 @@ class JtagTransport:
         self._tap.scan(scan_bits(data, 0), wanted=False)
 
     def read(self, count: int, timeout_s: float) -> bytes:
-        """Up to `count` bytes, fewer if they have not come within `timeout_s`. Raises EngineError."""
+        """Up to `count` bytes, fewer if they have not arrived within `timeout_s`. Raises EngineError."""
         until = time.monotonic() + timeout_s
         data = bytearray()
         while True:
@@ -84,5 +84,5 @@ class JtagTransport:
                 return bytes(data)
 
     def close(self) -> None:
-        """Lets go of the adapter; doing it twice is harmless."""
+        """Closes the adapter; twice is no error."""
         self._wire.close()

@@ -1,6 +1,6 @@
 """What carries the bytes between host and instrument: a serial line, JTAG, or a TCP connection on this machine.
 
-Knows nothing of the bytes. The Verilated model (`keisoku.fpga.sim.Model`) is a transport too.
+The bytes have no meaning here. The Verilated model (`keisoku.fpga.sim.Model`) is a transport too.
 """
 
 import ipaddress
@@ -26,11 +26,11 @@ class Transport(Protocol):
         ...
 
     def read(self, count: int, timeout_s: float) -> bytes:
-        """Up to `count` bytes, fewer if they have not come within `timeout_s`."""
+        """Up to `count` bytes, fewer if they have not arrived within `timeout_s`."""
         ...
 
     def close(self) -> None:
-        """Lets go of the line; doing it twice is harmless."""
+        """Closes the line; twice is no error."""
         ...
 
 
@@ -60,7 +60,7 @@ class SerialTransport:
     def read(self, count: int, timeout_s: float) -> bytes:
         """Up to `count` bytes, fewer after `timeout_s`. Raises EngineError if the adapter has gone."""
         try:
-            if timeout_s != self._timeout_s:  # setting it configures the line anew
+            if timeout_s != self._timeout_s:  # setting it configures the line again
                 self._serial.timeout = self._timeout_s = timeout_s
             return bytes(self._serial.read(count))
         except OSError as error:
@@ -75,12 +75,12 @@ class TcpTransport:
     """A TCP connection to an instrument on this machine: the Verilated model as a server, or a bridge to a board."""
 
     def __init__(self, host: str, port: int, connect_timeout_s: float = 5.0) -> None:
-        """Raises EngineError if nobody listens."""
+        """Raises EngineError if there is no listener."""
         self._name = f"{host}:{port}"
         try:
             self._socket = socket.create_connection((host, port), connect_timeout_s)
         except OSError as error:
-            raise EngineError(f"nobody answers at {self._name}: {error.strerror or error}") from error
+            raise EngineError(f"no connection to {self._name}: {error.strerror or error}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.settimeout(connect_timeout_s)
 
@@ -132,7 +132,7 @@ def open_transport(target: str, field: str = "target") -> Transport:
         raise PlanError(field, f"{target!r} is no instrument", _FORMS)
     host = host.strip("[]")
     if not _is_loopback(host):
-        raise PlanError(field, f"{host} is not this machine", "the link has no protection: tunnel it to 127.0.0.1")
+        raise PlanError(field, f"{host} is not this machine", "the link is not encrypted: tunnel it to 127.0.0.1")
     return TcpTransport(host, int(port))
 
 

@@ -1,4 +1,4 @@
-"""MAC addresses as they stand in the frames of a stream, for devices that look at them. Pure."""
+"""MAC addresses in the frames of a stream, for simulated devices that read them."""
 
 from __future__ import annotations
 

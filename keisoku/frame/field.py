@@ -1,7 +1,7 @@
-"""One field of a Scapy layer: what values it takes, and these as numbers and back. Builds no frame.
+"""One field of a Scapy layer: its possible values, as numbers and as text. Builds no frame.
 
-Values are checked here because Scapy masks a number that is too large, resolves names over the
-network and takes a list for many packets; none of that may pass silently.
+Values are checked here because Scapy truncates a number that is too large, resolves names over the network and takes
+a list for many packets.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def plain(field: Any, layer: Any) -> Any:
 
 
 def kind(field: Any) -> Kind | None:
-    """What the values of a field are; None if neither number nor address."""
+    """Kind of a field's values; None if neither number nor address."""
     from scapy.fields import Field, IP6Field, IPField, LEMACField, MACField
 
     if isinstance(field, LEMACField) or getattr(field, "islist", False):
@@ -105,7 +105,7 @@ def mac(text: str) -> str:
 
 def check(where: str, layer: Any, name: str, value: Any) -> None:
     """Raises PlanError if Scapy would not carry exactly this value in this field."""
-    if value is None:  # leaves the field to Scapy
+    if value is None:  # Scapy fills the field
         return
     described = named(where, layer, name)
     field = plain(described, layer)
@@ -115,7 +115,7 @@ def check(where: str, layer: Any, name: str, value: Any) -> None:
             if kind(choice) in ("IPv4", "IPv6"):
                 ip_address(value)
         _check_value(field, layer, value)
-    except Exception as error:  # Scapy's fields raise whatever comes up
+    except Exception as error:  # Scapy's fields may raise any exception
         remedy = _remedy(field, layer)
         if isinstance(value, list | tuple) and not getattr(field, "islist", False):
             remedy = f"give one value, and --modify '{full}=list(…)' to vary it"
@@ -135,7 +135,7 @@ def _check_value(field: Any, layer: Any, value: Any) -> None:
             IPv4Address(str(element))
         is_ipv6 = isinstance(field, IP6Field) or isinstance(inner, IP6Field) or type(field).__name__ == "IP6ListField"
         if is_ipv6 and IPv6Address(str(element)).scope_id is not None:
-            raise ValueError("a scope has no place in a frame")
+            raise ValueError("a frame cannot contain the scope of an address")
     if kind(field) == "MAC":
         mac(str(value))
     internal = field.any2i(layer, value)
@@ -144,7 +144,7 @@ def _check_value(field: Any, layer: Any, value: Any) -> None:
             raise ValueError("it does not fit")
         return
     data = field.addfield(layer, b"", internal)
-    # Three-byte fields cut what is too large.
+    # Three-byte fields truncate what is too large.
     if isinstance(internal, int) and int(field.getfield(layer, data)[1]) != internal:
         raise ValueError("it does not fit")
 

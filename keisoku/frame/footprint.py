@@ -1,5 +1,5 @@
-"""What varying one header field does to the bytes of a frame: which bits are its own, and what each of
-them adds to each checksum. Knows no protocol: it builds frames by Scapy and looks at the difference.
+"""The effect of one varying header field on the bytes of a frame: the field's own bits, and what each of them adds to
+each checksum. It needs no knowledge of protocols: it builds frames by Scapy and compares them.
 
 Every checksum of the Internet is a ones' complement sum (RFC 1071), so it changes by the sum of what
 the single bits change (RFC 1624), however headers are nested, and whatever a pseudo-header holds.
@@ -56,17 +56,17 @@ class Checksum:
     at: int
     """Its first byte in the frame."""
     never_zero: bool
-    """In UDP zero means that there is none, so its other form, 0xFFFF, is sent (RFC 768)."""
+    """In UDP zero means no checksum, so 0xFFFF is sent instead (RFC 768)."""
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Where a field lies and what it does, bit by bit from the least."""
+    """Position and effect of a field, bit by bit from the least significant."""
 
     byte: NDArray[np.intp]
     """The byte of the frame that holds each bit."""
     value: NDArray[np.uint8]
-    """What the bit is worth in that byte."""
+    """The value of the bit in that byte."""
     effects: NDArray[np.int64]
     """What the bit adds to each checksum, modulo 65535: bits by checksums."""
 
@@ -89,7 +89,7 @@ def checksums(headers: Headers) -> list[Checksum]:
                 ones = headers.frame(headers.least_frame_bytes)
             changed = np.flatnonzero(np.frombuffer(zeros, np.uint8) != np.frombuffer(ones, np.uint8))
             if changed.size:
-                # Checksums of the headers before it change as well; its own bytes are the last that do.
+                # Checksums of the headers before it change as well; the field's own bytes are the last that change.
                 found.append(Checksum(int(changed[-1]) - 1, type(layer).__name__ == "UDP"))
     return found
 
@@ -116,10 +116,10 @@ def measure(headers: Headers, target: Target, sums: list[Checksum]) -> Footprint
         difference = (np.frombuffer(base, np.uint8) ^ np.frombuffer(changed, np.uint8)) * own
         places = np.flatnonzero(difference)
         if places.size == 0:
-            raise _inseparable(target, "has no place in these headers")
+            raise _inseparable(target, "does not occur in these headers")
         value = int(difference[places[0]])
         if places.size > 1 or value & (value - 1):
-            raise _inseparable(target, "changes more than itself and checksums")
+            raise _inseparable(target, "changes other bytes than its own and checksums")
         at.append(places[0])
         worth.append(value)
         effects.append((values_at(changed, sums) - before) % 0xFFFF)

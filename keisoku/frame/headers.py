@@ -1,7 +1,7 @@
-"""A stack with every address filled in, ready to stand before a payload. Sends nothing, resolves nothing.
+"""A header stack with every address filled in, to precede a payload. Sends nothing, resolves nothing.
 
-What the user gave stays; what he left open is filled from the ends of the path, never from this
-host's routes or neighbours, as Scapy would.
+Values that the user gave are kept; others are filled from the ends of the path, never from this host's routes or
+neighbours, as Scapy would.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from keisoku.frame.stack import Stack, layers_of
 ROOM_BYTES = 4
 """Of the FCS for which an inner frame may keep room."""
 LOCAL_EXPERIMENTAL = 0x88B5
-"""EtherType that IEEE 802 leaves to experiments of one's own."""
+"""EtherType that IEEE 802 reserves for local experiments."""
 EXPERIMENTAL_PROTOCOL = 253
 """IP protocol number for experiments and tests (RFC 3692)."""
 SOURCE_IPV4, DESTINATION_IPV4 = "198.18.0.1", "198.19.0.1"
-"""From 198.18.0.0/15, which is set aside for benchmarks (RFC 2544 appendix C.2.2)."""
+"""From 198.18.0.0/15, which is reserved for benchmarks (RFC 2544 appendix C.2.2)."""
 SOURCE_IPV6, DESTINATION_IPV6 = "2001:2:0:1::1", "2001:2:0:2::1"
-"""From 2001:2::/48, which is set aside for benchmarks (RFC 5180 §8)."""
+"""From 2001:2::/48, which is reserved for benchmarks (RFC 5180 §8)."""
 
 _ETHERNET_MIN_BYTES = 64
 _MAX_FRAME_BYTES = 65_535
@@ -44,12 +44,12 @@ class Ends:
 
     source_mac: str
     destination_mac: str
-    """Of the next hop: the receiving port, or a router's port."""
+    """MAC address of the next hop: the receiving port, or a router's port."""
     source_ip: str | None = None
-    """Of either version; headers of the other version have the address set aside for benchmarks."""
+    """IP address of either version; headers of the other version have the address reserved for benchmarks."""
     destination_ip: str | None = None
     receiver_mac: str | None = None
-    """Of the receiving port, for an Ethernet header inside a tunnel; the next hop's if not given."""
+    """MAC address of the receiving port, for an Ethernet header inside a tunnel; the next hop's if not given."""
 
 
 class Headers:
@@ -73,10 +73,10 @@ class Headers:
         room = bytes(self.room_bytes)
         self.header_bytes = len(frame) - len(_PROBES[0] + room)
         if not (frame.endswith(_PROBES[0] + room) and other.endswith(_PROBES[1] + room)):
-            problem = f"{stack.text} puts bytes after the payload or changes it"
+            problem = f"{stack.text} adds bytes after the payload or changes it"
             raise PlanError("headers", problem, "leave that layer out: a frame ends with the tester's signature")
         if frame[: self.header_bytes] != other[: self.header_bytes]:
-            problem = f"{stack.text} has a checksum that does not stay right while sequence and time change"
+            problem = f"{stack.text} has a checksum that becomes wrong when sequence number and time change"
             raise PlanError("headers", problem, "give that checksum a fixed value, or leave the layer out")
 
     @property
@@ -85,7 +85,7 @@ class Headers:
         return max(_ETHERNET_MIN_BYTES, self.header_bytes + SIGNATURE_BYTES + self.room_bytes + FCS_BYTES)
 
     def frame(self, frame_bytes: int) -> bytes:
-        """A frame of `frame_bytes`, FCS included but left out here, its signature's place zero until it is signed.
+        """A frame of `frame_bytes`, FCS included but left out here, its signature zero until it is signed.
 
         Raises PlanError for a size that the headers cannot have.
         """
@@ -104,7 +104,7 @@ class Headers:
         self._raw.load = load
         try:
             return bytes(self._packet)
-        except Exception as error:  # Scapy's layers raise whatever comes up
+        except Exception as error:  # Scapy's layers may raise any exception
             problem = f"Scapy cannot build {self.stack.text}: {error}"
             raise PlanError("headers", problem, "correct the stack or its values") from error
 
@@ -140,7 +140,7 @@ def _fill(packet: Any, stack: Stack, ends: Ends) -> None:
 
 
 def _defaults(layer: Any) -> dict[str, int]:
-    """What a test frame carries where Scapy's own default would not travel, or would mean something else."""
+    """Values of a test frame where Scapy's default would not be forwarded, or would have another meaning."""
     from scapy.contrib.mpls import MPLS
     from scapy.layers.inet import IP, TCP, UDP
     from scapy.layers.inet6 import IPv6, _IPv6ExtHdr
@@ -215,7 +215,7 @@ def _address(where: str, text: str | None, versions: set[int]) -> IPv4Address | 
 
 
 def _active_segment(routing: Any) -> str:
-    """The segment that a packet is on its way to: Segment List[Segments Left] (RFC 8754 §2)."""
+    """The segment that is the packet's next destination: Segment List[Segments Left] (RFC 8754 §2)."""
     segments = list(routing.addresses)
     left = len(segments) - 1 if routing.segleft is None else int(routing.segleft)
     if not 0 <= left < len(segments):
@@ -225,9 +225,9 @@ def _active_segment(routing: Any) -> str:
 
 
 def _check_single(packet: Any) -> None:
-    """Refuses values that Scapy takes for a set of packets, of which it would build the first."""
+    """Refuses values that Scapy takes for a set of packets, of which it would build only the first."""
     packets = iter(packet)
     next(packets, None)
     if next(packets, None) is not None:
         problem = "the stack stands for more than one packet"
-        raise PlanError("headers", problem, "give one value a field, and --modify to vary it")
+        raise PlanError("headers", problem, "give one value for each field, and --modify to vary it")

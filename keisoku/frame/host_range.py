@@ -1,4 +1,4 @@
-"""Addresses of the tester's own hosts, as a user writes them and as neighbours are answered for them."""
+"""Addresses of the tester's own hosts, for which it answers neighbours."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class HostRange:
         return ip.version == self.first.version and int(self.first) <= int(ip) <= int(self.last)
 
     def plain(self) -> dict[str, str]:
-        """As `core/src/neighbour.rs` reads it."""
+        """The range in the form that `core/src/neighbour.rs` reads."""
         return {"mac": self.mac, "first": str(self.first), "last": str(self.last)}
 
 

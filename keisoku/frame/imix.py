@@ -1,6 +1,7 @@
-"""Mixes of frame sizes: '64:7,570:4,1518:1', 'imix', 'genome:aafgfg'. Only sizes in the order in which they are sent.
+"""Mixes of frame sizes: '64:7,570:4,1518:1', 'imix', 'genome:aafgfg'. The result is a list of sizes in the order of
+sending.
 
-Sizes count the FCS, as everywhere a user meets them.
+Sizes include the FCS, as everywhere for the user.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from math import gcd
 from keisoku.errors import PlanError
 
 PRESETS = {"imix": "64:7,570:4,1518:1"}
-"""'imix' is what makers of testers call simple IMIX."""
+"""'imix' is what vendors of testers call simple IMIX."""
 GENOME = "genome:"
 """Prefix of a sequence in the notation of RFC 6985."""
 _LETTERS = dict(zip("abcdefghij", (64, 128, 256, 512, 1024, 1280, 1518, 2112, 9000, 16000), strict=True))
-"""RFC 6985 §3. Its letter z, the MTU, is not a size that this file could know."""
+"""RFC 6985 §3. Its letter z, the MTU, has no fixed size."""
 _EXAMPLE = "write '64:7,570:4,1518:1', 'imix' or 'genome:aafgfg'"
 _MOST_SIZES = 4096
 
@@ -62,17 +63,17 @@ def _spread(weights: dict[int, int]) -> tuple[int, ...]:
 
 
 def _genome(field: str, text: str) -> tuple[int, ...]:
-    """'aafgfg', or with sizes of one's own as capital letters: 'aAfB,A=594,B=1400' (RFC 6985 §4)."""
+    """'aafgfg', or with user-defined sizes as capital letters: 'aAfB,A=594,B=1400' (RFC 6985 §4)."""
     sequence, *own = text.split(",")
     letters = dict(_LETTERS)
     for part in own:
         match = re.fullmatch(r"([A-Z])=(\d+)", part)
         if match is None:
-            raise PlanError(field, f"'{part}' gives no letter a size", "write for example 'genome:aAaA,A=594'")
+            raise PlanError(field, f"'{part}' defines no letter", "write for example 'genome:aAaA,A=594'")
         letters[match[1]] = int(match[2])
     for letter in sequence:
         if letter not in letters:
-            remedy = "give the size as a letter of your own: 'genome:aA,A=9000'" if letter == "z" else _EXAMPLE
+            remedy = "define a letter for the size: 'genome:aA,A=9000'" if letter == "z" else _EXAMPLE
             raise PlanError(field, f"the letter '{letter}' has no size", remedy)
     if not sequence:
         raise PlanError(field, "the genome is empty", _EXAMPLE)

@@ -1,7 +1,7 @@
-"""An Ethernet header inside a tunnel whose frame keeps room for an FCS. Only the format.
+"""An Ethernet header inside a tunnel whose frame has room for an FCS. Only the format.
 
-RFC 7348 leaves the inner frame's FCS out of a VXLAN packet. Generators that speak the Open Traffic Generator API keep
-its four octets all the same, so that scripts count on them in sizes and lengths.
+RFC 7348 omits the inner frame's FCS in a VXLAN packet. Generators with the Open Traffic Generator API keep its four
+octets, so scripts expect them in sizes and lengths.
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ class InnerEther(Ether):
     name = "Ethernet with room for its FCS"
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
-        """What is outside counts the room, what is inside does not."""
+        """Outer lengths include this room, inner lengths do not."""
         return bytes(pkt + pay + bytes(ROOM_BYTES))

@@ -1,6 +1,6 @@
-"""Finds Scapy's class of a layer by name, in all that Scapy ships and in ours. Runs nothing a user wrote.
+"""Finds the Scapy class of a layer by name, in all of Scapy and in keisoku's layers. Never executes a user's text.
 
-A class that is not loaded yet is looked for in the text of Scapy's modules, so that only its own
+A class that is not loaded yet is searched for in the text of Scapy's modules, so that only its own
 module is imported (all of them would take seconds).
 """
 
@@ -54,7 +54,7 @@ def _is_layer(found: object, packet: type) -> bool:
 
 
 def _nearest(name: str, known: list[str]) -> str:
-    # 'ipv6' for 'IPv6' is the commonest slip, and difflib minds the case.
+    # 'ipv6' for 'IPv6' is the most frequent error, and difflib is case-sensitive.
     spelled = {each.lower(): each for each in reversed(known)}
     close = difflib.get_close_matches(name.lower(), spelled, n=1)
     return f"did you mean {spelled[close[0]]}?" if close else "write for example 'Ether()/IP()/UDP()'"
@@ -62,7 +62,7 @@ def _nearest(name: str, known: list[str]) -> str:
 
 @cache
 def _all_layers() -> dict[str, str]:
-    """Module by name of every class in Scapy's layers and contrib; what is in `layers` wins."""
+    """Module by name of every class in Scapy's layers and contrib; those in `layers` have priority."""
     import scapy
 
     root = Path(str(scapy.__file__)).parent

@@ -1,4 +1,4 @@
-"""The LISP data header (RFC 9300 §5.3), which Scapy lacks. Only the format; maps nothing to anything."""
+"""The LISP data header (RFC 9300 §5.3), which Scapy lacks. Only the format, without mapping."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LISP(Packet):
     fields_desc = _FIELDS
 
     def guess_payload_class(self, payload: bytes) -> Any:
-        """The version nibble tells; nothing in the header does."""
+        """Chosen by the version nibble of the payload; the header has no field for it."""
         versions = {4: IP, 6: IPv6}
         return versions.get(payload[0] >> 4 if payload else 0, super().guess_payload_class(payload))
 

@@ -13,7 +13,7 @@ from keisoku.frame.footprint import Target
 from keisoku.frame.headers import Headers
 
 RFC4814 = "rfc4814"
-"""Short name for pseudorandom ports as RFC 4814 §4.5 wants them."""
+"""Short name for pseudorandom ports as in RFC 4814 §4.5."""
 _RFC4814_PORTS = {"sport": "1024-65535", "dport": "1-49151"}
 _TRANSPORTS = ("UDP", "TCP")
 
@@ -31,11 +31,11 @@ Function = Literal["random", "increment", "list"]
 
 @dataclass(frozen=True)
 class Modifier:
-    """A field and the numbers that it takes, one a frame."""
+    """A field and its numbers, one for each frame."""
 
     target: Target
     numbers: tuple[int, ...]
-    """In order, to be repeated; empty for random draws."""
+    """Numbers in order, to be repeated; empty for random draws."""
     range_: tuple[int, int] | None
     """First and last number of random draws."""
 
@@ -43,14 +43,14 @@ class Modifier:
         """`count` independent, evenly distributed numbers of the range; the same for the same seed."""
         if self.range_ is None:
             return self.numbers
-        # The name keeps fields of one stream independent of each other.
+        # The name makes fields of one stream independent of each other.
         source = random.Random(f"{seed} {self.target.name}")
         first, last = self.range_
         return tuple(source.randrange(first, last + 1) for _ in range(count))
 
 
 def modifiers(texts: tuple[str, ...], headers: Headers) -> list[Modifier]:
-    """The modifiers of a stack. Raises PlanError for whatever is wrong, or for a field that is named twice."""
+    """The modifiers of a stack. Raises PlanError for invalid modifiers, or for a field that is named twice."""
     found: list[Modifier] = []
     for text in texts:
         for one in _expanded(text.strip(), headers):
@@ -72,7 +72,7 @@ def _expanded(text: str, headers: Headers) -> list[str]:
     last = next((name for name in reversed(names) if name in _TRANSPORTS), None)
     if last is None:
         raise PlanError(_WHERE, f"{RFC4814} varies ports, and {headers.stack.text} has none", "add UDP() or TCP()")
-    # Those of the innermost header: a tunnel's destination port says what is in it.
+    # Those of the innermost header: a tunnel's destination port identifies the tunnel.
     return [f"{last}[{names.count(last)}].{field}=random({ports})" for field, ports in _RFC4814_PORTS.items()]
 
 
@@ -100,7 +100,7 @@ def _parse(text: str, headers: Headers) -> Modifier:
     least_and_most = range_ or (min(numbers), max(numbers))
     if least_and_most[0] < 0 or least_and_most[1] > most:
         limit = fields.of_number(field, most)
-        raise PlanError(_WHERE, f"'{text}' goes beyond what {target.name} holds", f"stay below or at {limit}")
+        raise PlanError(_WHERE, f"'{text}' exceeds the range of {target.name}", f"stay below or at {limit}")
     return Modifier(target, numbers, range_)
 
 
@@ -122,7 +122,7 @@ def _increment(text: str, meaning: fields.Kind, arguments: list[str]) -> tuple[i
             raise PlanError(_WHERE, f"'{argument}' in '{text}' is not understood", "give count=… and step=…")
         named[match[1]] = int(match[2])
     if named.get("count", 0) < 1:
-        raise PlanError(_WHERE, f"'{text}' does not say how many values there are", "give count=… of at least 1")
+        raise PlanError(_WHERE, f"'{text}' has no count of values", "give count=… of at least 1")
     start, step, count = fields.number(_WHERE, meaning, first), named["step"], named["count"]
     if count > MOST_VALUES:
         raise PlanError(_WHERE, f"'{text}' has too many values", f"use a count of at most {MOST_VALUES}")

@@ -1,7 +1,7 @@
-"""The frames of RFC 2544 §11 that go beside the test frames: broadcast, management queries, routing updates.
+"""The frames of RFC 2544 §11 that are sent beside the test frames: broadcast, management queries, routing updates.
 
-Header stacks in Scapy's notation, made of addresses; what follows them is a test frame's payload with its
-signature, which each of these protocols takes for a value. Sends nothing.
+Header stacks in Scapy's notation, made from addresses; after them comes a test frame's payload with its signature,
+which each of these protocols reads as a value. Sends nothing.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Kind:
 
     headers: str
     frame_bytes: int | None = None
-    """That of the test frames if absent."""
+    """Frame size (default: that of the test frames)."""
     modify: tuple[str, ...] = ()
     share: float | None = None
-    """Of all frames of the port; else one every `period_s`."""
+    """Share of all frames of the port; otherwise one every `period_s`."""
     period_s: float = 1.0
 
 
@@ -49,7 +49,7 @@ def kind(name: Modifying, source_ip: str, device_ip: str) -> Kind:
             udp = "UDP(sport=49161, dport=161)"
             return Kind(f"Ether()/IP(src='{source_ip}', dst='{device_ip}')/{udp}/Raw(load={load!r})", MANAGEMENT_BYTES)
         case "routing":
-            # C.2.6.2. The networks are in the test's range but lie where no test frame goes.
+            # C.2.6.2. The networks are in the test's range, but no test frame is sent to them.
             nets = "/".join(f"RIPEntry(addr='198.18.{net}.0', metric=7)" for net in range(65, 71))
             subnet = source_ip.rpartition(".")[0]
             ip = f"IP(src='{source_ip}', dst='{subnet}.255')/UDP(sport=520, dport=520)"
@@ -60,8 +60,8 @@ def kind(name: Modifying, source_ip: str, device_ip: str) -> Kind:
 
 
 def _snmp(message_bytes: int) -> bytes:
-    """The beginning of an SNMPv1 GetRequest of so many bytes whose last value, which the agent ignores, is a text
-    that takes all the rest (RFC 1157 §4.1.2)."""
+    """The beginning of an SNMPv1 GetRequest of so many bytes. Its last value, which the agent ignores, is a text of all
+    remaining bytes (RFC 1157 §4.1.2)."""
     names = [_tlv(0x06, _MIB_2 + bytes(map(int, text.split(".")))) for text in _ASKED]
     plain = b"".join(_tlv(0x30, name + b"\x05\x00") for name in names[:-1])
     version_and_community = b"\x02\x01\x00" + _tlv(0x04, b"public")

@@ -1,7 +1,7 @@
-"""The payload of a test frame: a filler, then 18 zero bytes where the tester signs. Knows no header.
+"""The payload of a test frame: a filler, then 18 zero bytes for the tester's signature. Knows no header.
 
-The filler is chosen so that the payload sums to zero in ones' complement. The signature does so by
-itself (docs/signature), hence every checksum over the payload stays right for every frame sent.
+The filler is chosen so that the payload sums to zero in ones' complement. The signature also sums
+to zero (docs/signature), so every checksum over the payload is right for every frame sent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def payload(length: int) -> bytes:
         return bytes(length)
     filled = bytearray(index & 0xFF for index in range(fill - 2)) + bytes(2 + SIGNATURE_BYTES)
     missing = (0xFFFF - ones_complement_sum(filled)).to_bytes(2, "big")
-    # At an odd place the two bytes belong to two words, each in the other's half.
+    # At an odd position the two bytes belong to two words, each in the other half.
     filled[fill - 2 : fill] = missing if fill % 2 == 0 else missing[::-1]
     return bytes(filled)
 

@@ -1,14 +1,11 @@
-"""What a link can carry at most: frames per second and times on the wire.
-
-Pure arithmetic of IEEE 802.3; knows no device and no engine.
-"""
+"""The highest frame rates of a link and the times on the wire, by IEEE 802.3."""
 
 from __future__ import annotations
 
 OVERHEAD_BYTES = 20
 """Preamble and start delimiter (8) and the smallest inter-frame gap (12), IEEE 802.3 §4.4.2."""
 HEADER_AND_FCS_BYTES = 18
-"""A frame needs an MTU of so much less than its size (Ethernet header 14, FCS 4)."""
+"""A frame needs an MTU that is smaller than its size by this (Ethernet header 14, FCS 4)."""
 NS_PER_S = 1_000_000_000
 
 

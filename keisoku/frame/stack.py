@@ -1,6 +1,6 @@
-"""A stack of headers as a user writes it in Scapy's words: 'Ether()/Dot1Q(vlan=5)/IPv6()/UDP()'.
+"""A stack of headers as a user writes it in Scapy's notation: 'Ether()/Dot1Q(vlan=5)/IPv6()/UDP()'.
 
-The text is read as a syntax tree of layers, '/' and literal values. Nothing of it is ever evaluated.
+The text is read as a syntax tree of layers, '/' and literal values. It is never evaluated as code.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Stack:
 
 @lru_cache(maxsize=64)
 def parse(text: str) -> Stack:
-    """The stack that a text or a short name stands for. Raises PlanError for anything that is wrong with it."""
+    """The stack that a text or a short name stands for. Raises PlanError if it is invalid."""
     written = ALIASES.get(text.strip(), text.strip())
     if len(written) > _MAX_CHARACTERS:
         raise PlanError(_WHERE, f"{len(written)} characters are too many", f"use at most {_MAX_CHARACTERS}")
@@ -113,7 +113,9 @@ def _calls(tree: ast.expr) -> list[ast.expr]:
 def _layer(call: ast.expr) -> Any:
     written = _short(ast.unparse(call))
     if isinstance(call, ast.Name):
-        raise PlanError(_WHERE, f"'{written}' is a bare name", f"write {written}(), or one of {', '.join(ALIASES)}")
+        raise PlanError(
+            _WHERE, f"'{written}' is a name without parentheses", f"write {written}(), or one of {', '.join(ALIASES)}"
+        )
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise PlanError(_WHERE, f"'{written}' is not a layer", _EXAMPLE)
     layer = layer_class(call.func.id)
@@ -126,7 +128,7 @@ def _layer(call: ast.expr) -> Any:
         fields.named(_WHERE, blank, name)
         values[name] = _value(keyword.value)
     for name, value in values.items():
-        # A field's meaning may depend on the others (ARP's addresses), so they are there when it is checked.
+        # A field's meaning may depend on the others (ARP's addresses), so all are set when it is checked.
         fields.check(_WHERE, _with(layer, values, name, call), name, value)
     return _with(layer, values, None, call)
 
@@ -136,7 +138,7 @@ def _with(layer: Any, values: dict[str, Any], but: str | None, call: ast.expr) -
     try:
         return layer(**plain)
     except Exception as error:
-        # One of the others is wrong; its own check has said so or will say so better than this.
+        # One of the others is wrong; its own check reports it more precisely.
         if but is not None:
             return layer()
         raise PlanError(_WHERE, f"Scapy cannot build {ast.unparse(call)}: {error}", "correct its values") from error
@@ -160,7 +162,7 @@ def _value(tree: ast.expr) -> Any:
 
 
 def _check_in_place(stack: Stack) -> None:
-    """Refuses a value in a field that the other values switch off: it would never be sent."""
+    """Refuses a value in a field that is absent because of the other values: it would never be sent."""
     from scapy.fields import ConditionalField
 
     for layer, given in zip(layers_of(stack.packet()), stack.given, strict=True):
@@ -168,4 +170,4 @@ def _check_in_place(stack: Stack) -> None:
             field = layer.get_field(name)
             if isinstance(field, ConditionalField) and not field._evalcond(layer):
                 full = f"{type(layer).__name__}.{name}"
-                raise PlanError(_WHERE, f"{full} has no place in this header", "set the flag that brings it in")
+                raise PlanError(_WHERE, f"{full} does not occur in this header", "set the flag that enables it")

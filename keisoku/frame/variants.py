@@ -1,7 +1,7 @@
 """The frames of a stream, made in advance: frame n of the stream is variant n modulo their number.
 
 Scapy builds one frame a size; the fields that vary, and the checksums over them, are then written
-into all copies at once. What comes out is compared with Scapy's own frames, never trusted.
+into all copies at once. The result is compared with Scapy's own frames.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from keisoku.frame.payload import FCS_BYTES
 from keisoku.frame.stack import parse
 
 MOST_VARIANTS = MOST_VALUES
-"""Of all streams of a port."""
+"""Largest number of variants of all streams of a port."""
 MOST_BYTES = 16 * 2**20
-"""Of all variants of all streams of a port."""
+"""Largest number of bytes of all variants of all streams of a port."""
 
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Whole frames without FCS, one after the other, the place of the signature zero until it is signed."""
+    """Whole frames without FCS, one after the other, each with a zero signature until it is signed."""
 
     bytes_: bytes
     lengths: NDArray[np.uint16]
-    """Of each frame in bytes, without FCS."""
+    """Length of each frame in bytes, without FCS."""
     checked_from: int
     """Where every frame's payload starts: from here to its end a sent frame sums to zero."""
     stack: str
     """The headers in canonical form."""
     room_bytes: int = 0
-    """Zero bytes behind the signature's place, for the FCS of a frame inside a tunnel."""
+    """Zero bytes after the signature, for the FCS of a frame inside a tunnel."""
 
     @property
     def count(self) -> int:
@@ -86,7 +86,7 @@ def frames(
     headers = Headers(parse(stack), ends)
     found = modifiers(modifiers_, headers)
     for size in sizes:
-        headers.frame(size)  # raises for a size that cannot be
+        headers.frame(size)  # raises for an invalid size
     count = _count(sizes, found, streams)
     # Bits are added to zeros, so every field that varies is zero in the frames below.
     for modifier in found:
@@ -105,7 +105,7 @@ def frames(
 
 
 class _Column:
-    """One field's numbers, as what they do to bytes and checksums."""
+    """The effect of one field's numbers on bytes and checksums."""
 
     def __init__(self, footprint: Footprint, numbers: tuple[int, ...], target: Target) -> None:
         self.target, self.numbers = target, numbers
@@ -151,7 +151,8 @@ def _table(
 
 
 def _count(sizes: tuple[int, ...], found: list[Modifier], streams: int) -> int:
-    """The fewest variants after which everything comes around; with random draws, as many as there is room for."""
+    """The smallest number of variants after which all values repeat; with random draws, as many as there is room
+    for."""
     if not sizes:
         raise PlanError("frame size", "no frame size is given", "give at least one, such as 64")
     counts = {modifier.target.name: len(modifier.numbers) for modifier in found if modifier.range_ is None}
@@ -165,14 +166,14 @@ def _count(sizes: tuple[int, ...], found: list[Modifier], streams: int) -> int:
         room = f"{most_variants} frames and {most_bytes >> 10} KiB" + (" a stream" if streams > 1 else "")
         raise PlanError(
             "frame size" if largest is None else "modify",
-            f"{what} makes all come around after {period} frames of {period_bytes >> 10} KiB, more than {room}",
+            f"{what} makes the frames repeat after {period} frames of {period_bytes >> 10} KiB, more than {room}",
             "use fewer values, or counts that divide each other, or smaller frames",
         )
     return period * repeats if any(modifier.range_ for modifier in found) else period
 
 
 def _compare(made: Frames, sizes: tuple[int, ...], headers: Headers, columns: list[_Column]) -> None:
-    """Raises PlanError if a frame is not as Scapy builds it: then a field does more than its bits say."""
+    """Raises PlanError if a frame is not as Scapy builds it: then a field changes more than its bits."""
     for number in {0, made.count // 3, made.count // 2, made.count - 1} if columns else ():
         for column in columns:
             column.target.set(column.numbers[number % len(column)])

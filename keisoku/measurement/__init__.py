@@ -1,1 +1,1 @@
-"""Every measurement alike: the table of what there is, and how an entry of it is carried out."""
+"""The table of all measurements, and how an entry of it is carried out."""

@@ -1,6 +1,6 @@
 """Carries out any measurement from its settings to its report, and makes result and report of a run again.
 
-Prints nothing: commands, Python and the server each show in their own way what came of it.
+It prints nothing: commands, Python and the server each show the outcome in their own way.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Outcome:
     directory: RunDirectory
     results: list[Result]
     verdicts: list[Verdict]
-    """Of the criteria that the plan requires."""
+    """Verdicts on the criteria that the plan requires."""
 
     @property
     def met(self) -> bool:
-        """Whether every criterion was."""
+        """Whether every criterion was met."""
         return all(verdict.met for verdict in self.verdicts)
 
     @property
@@ -56,14 +56,14 @@ def carry_out(
     begun: Callable[[RunDirectory], None] = lambda directory: None,
     came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
 ) -> Outcome:
-    """Measures into the directory `out` (default: a new one in `runs`), or goes on with `resume`.
+    """Measures into the directory `out` (default: a new one in `runs`), or continues `resume`.
 
-    `tell` is given what the user must know meanwhile, `came_to` how far the measurement has come (how much is done, of
-    how much, and the same in words), `observer` sees the details, and `begun` is given the directory as soon as there
-    is one. Raises PlanError for what cannot be measured as it is asked, EngineError if a port or a
-    far end fails, and KeisokuError when interrupted, saying what is kept and how to go on.
+    `tell` receives lines for the user during the run, `came_to` the progress (how much is done, of how much, and the
+    same in words), `observer` the details, and `begun` the directory as soon as it exists. Raises PlanError if the
+    settings cannot be carried out, EngineError if a port or a far end fails, and KeisokuError when interrupted, with
+    what is kept and how to continue.
     """
-    measurement.criteria(settings.plain())  # what cannot be required is told before measuring
+    measurement.criteria(settings.plain())  # an impossible criterion is reported before measuring
     work = Work(measurement, settings, out, resume, tell, observer, begun, came_to)
     try:
         measurement.measure(work)
@@ -76,7 +76,7 @@ def carry_out(
         on = f"'keisoku run --resume {directory.path}' goes on"
         parts = [problem, kept if directory.holds_rows else "", on if measurement.resumes else ""]
         raise kind("; ".join(part for part in parts if part)) from error
-    assert work.directory is not None, "a measurement that ends well has begun"
+    assert work.directory is not None, "a measurement that ends without an error has called begin"
     outcome = analyse(work.directory)
     if said := measurement.keep(outcome.directory, outcome.results):
         tell(said)
@@ -84,12 +84,12 @@ def carry_out(
 
 
 def resume(path: Path, changes: dict[str, Any] | None = None, **watching: Any) -> Outcome:
-    """Goes on with an interrupted run; `changes` are settings that may differ now. Raises as `carry_out` does."""
+    """Continues an interrupted run; `changes` are settings that may differ now. Raises as `carry_out` does."""
     directory = RunDirectory.open(path)
     measurement = find(directory.measurement)
     if not measurement.resumes:
         raise KeisokuError(
-            f"run: a run of {measurement.name} cannot be continued; see what it holds with 'keisoku analyse {path}'"
+            f"run: a run of {measurement.name} cannot be continued; analyse what it holds with 'keisoku analyse {path}'"
         )
     settings = parsed(measurement.settings, {**directory.plan, **(changes or {})})
     return carry_out(measurement, settings, resume=directory, **watching)
@@ -109,12 +109,12 @@ def analyse(directory: RunDirectory) -> Outcome:
 
 
 def findings_of(directory: RunDirectory) -> Findings:
-    """What the raw rows of a run say. Raises PlanError if it holds too little."""
+    """The analysis of a run's raw rows. Raises PlanError if it holds too little."""
     return find(directory.measurement).analyse(directory)
 
 
 def load(path: Path) -> Outcome:
-    """A finished run as it was analysed last. Raises PlanError if it is not finished."""
+    """A finished run with its last analysis. Raises PlanError if it is not finished."""
     directory = RunDirectory.open(path)
     return _judged(directory, directory.results())
 
@@ -125,7 +125,7 @@ def page(
     findings: Sequence[Finding] = (),
     title: str = "",
 ) -> str:
-    """One page of one or several runs, whatever they measured; runs of one measurement stand side by side.
+    """One page of one or several runs of any measurements; runs of the same measurement are side by side.
 
     The title names the runs if none is given.
     """

@@ -1,6 +1,6 @@
-"""Whether runs may be compared, and what of each may be: the same measurements of the same thing, on valid rows.
+"""Whether runs can be compared: they need the same measurements, the same sizes, traffic and loads, and valid rows.
 
-Raises where a comparison would say something false; settings that differ harmlessly are named. Compares nothing itself.
+It raises PlanError where a comparison would be wrong, and names settings that may differ. It compares nothing itself.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from keisoku.measurement.table import find
 from keisoku.run.result import Result
 
 _SAID = ("require", "seed", "host", "dut", "system", "tx", "rx", "ports")
-"""Settings that name what was measured, or that no figure depends on: different ones are not worth a sentence."""
+"""Settings that name what was measured, or on which no figure depends: differences are not reported."""
 _LOADS = ("_fps",)
-"""Ends of the names of settings that say how much was asked of what was measured."""
+"""Endings of the names of settings that are loads."""
 
 
 def common_results(runs: Sequence[Outcome], names: Sequence[str], same: bool = False) -> list[str]:
@@ -55,12 +55,12 @@ def check_settings(runs: Sequence[Outcome], names: Sequence[str], results: Seque
 
 
 def result_of(run: Outcome, name: str) -> Result:
-    """What the run found with one measurement."""
+    """The run's result of one measurement."""
     return next(result for result in run.results if result.measurement == name)
 
 
 def check_valid(name: str, result: Result) -> None:
-    """Raises PlanError if a row says nothing about what was measured."""
+    """Raises PlanError if a row is invalid."""
     for row in result.rows:
         if row.invalid:
             place = f"{row.frame_bytes}-byte frames" if row.frame_bytes else row.case

@@ -1,6 +1,6 @@
-"""An entry of the table of measurements: name, settings, what measures, what analyses, what is drawn.
+"""An entry of the table of measurements: name, settings, and the functions that measure, analyse and draw.
 
-Commands, Python, the server, studies, resuming and analysing again are all made from it.
+Commands, Python, the server, studies, resuming and analysing are all made from it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Settings_ = TypeVar("Settings_", bound=RunSettings)
 
 @dataclass(frozen=True)
 class Findings:
-    """What the raw rows of a run say."""
+    """The analysis of a run's raw rows."""
 
     results: list[Result]
     """One for each procedure of a device run, one for any other run."""
@@ -33,11 +33,11 @@ class Findings:
     files: Mapping[str, Iterable[Sequence[object]]] = field(default_factory=dict)
     """Rows for further CSV files, by the name of the file."""
     detail: Any = None
-    """What the measurement's own `part` needs besides."""
+    """Further data for the measurement's own `part`."""
 
 
 class Work(Generic[Settings_]):
-    """A measurement under way: where its rows go, and who is told what it does."""
+    """A measurement in progress: the directory of its rows, and the receivers of its messages."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class Work(Generic[Settings_]):
     ) -> None:
         self.measurement, self.settings = measurement, settings
         self.tell = tell
-        """Is given a line for the user."""
+        """Receives a line for the user."""
         self.came_to = came_to
         """Is given how far the measurement has come: how much is done, of how much, and the same in words."""
         self.observer = observer
-        """Sees what happens in detail; what it is depends on the measurement."""
+        """Receives details of the progress; its type depends on the measurement."""
         self.resumed = resumed
         """The run that is continued; None: a new one."""
         self.directory: RunDirectory | None = resumed
@@ -66,8 +66,8 @@ class Work(Generic[Settings_]):
     def begin(self, context: Mapping[str, Any], settings: Settings_ | None = None) -> RunDirectory:
         """The run's directory: the one that is resumed, or a new one with this context and the host's.
 
-        `settings` replace those that were asked for, where the measurement had to fill some in. Called once, when
-        nothing stands in the way of measuring, so that a failure before it leaves no directory.
+        `settings` replace the requested ones, where the measurement had to fill some in. Called once, directly before
+        measuring, so that an earlier failure leaves no directory.
         """
         if self.directory is None:
             self.settings = settings or self.settings
@@ -98,9 +98,9 @@ class Measurement(Generic[Settings_]):
     """One entry. `measure` does the input and output; `analyse` reads the directory and nothing else."""
 
     name: str
-    """As in the command: 'path packet-pair', 'throughput'."""
+    """Name as in the command: 'path packet-pair', 'throughput'."""
     title: str
-    """For the page."""
+    """Title on the page."""
     settings: type[Settings_]
     measure: Callable[[Work[Settings_]], None]
     """Begins the run, appends raw rows, and returns when enough is measured. Raises PlanError or EngineError."""
@@ -109,50 +109,51 @@ class Measurement(Generic[Settings_]):
     summary: str
     """One sentence, for lists of commands."""
     help: str = ""
-    """What the command's help says besides: examples, what is needed at the other end."""
+    """Further text for the command's help: examples, what is needed at the other end."""
     figure: str = ""
-    """What a criterion means that names no figure, and the sentence that a page begins with."""
+    """The figure of a criterion that names none, and of the sentence at the top of a page."""
     part: Callable[[Sequence[tuple[RunDirectory, Findings]]], Part] | None = None
-    """What runs give to the page, where that is more than results and plots."""
+    """The content of runs on the page, where that is more than results and plots."""
     figures: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
-    """What `figure` is for each result of a run, by its plan, where it has several or depends on the plan."""
+    """The `figure` for each result of a run, by its plan, where it has several or depends on the plan."""
     tables: Callable[[RunDirectory], Mapping[str, Callable[[], Any] | str | PlanError]] = lambda directory: {}
-    """Tables of a run besides its raw ones, by name: what makes each as an Arrow table, or the SELECT of a view.
+    """Tables of a run besides its raw ones, by name: the function that makes an Arrow table, or the SELECT of a view.
 
     A PlanError says why this run has not got a table that others have.
     """
     same: tuple[str, ...] = ()
     """Settings that two runs must have in common to be compared."""
     named: Callable[[Settings_], str] | None = None
-    """What a directory is named after, where that is not the measurement's name."""
+    """Name for the directory, where that is not the measurement's name."""
     from_afar: Callable[[Mapping[str, Any]], None] | None = None
-    """Checks settings that a client of the server sent; raises PlanError for what names files or hosts of the server.
+    """Checks settings that a client of the server sent; raises PlanError for settings that name files or hosts of the
+    server.
 
     None: the server does not carry it out.
     """
     resumes: bool = False
     """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
     keep: Callable[[RunDirectory, Sequence[Result]], str | None] = lambda directory, results: None
-    """What else is kept of a result, such as a calibration, and the sentence that says where."""
+    """Stores further parts of a result, such as a calibration; returns a sentence with the place."""
 
     def run_name(self, settings: Settings_) -> str:
-        """What a directory is named after that the user did not name."""
+        """Name of a directory that the user did not name."""
         return self.name if self.named is None else self.named(settings)
 
     def part_of(self, runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
-        """What runs of this measurement give to a page."""
+        """The content of runs of this measurement on a page."""
         if self.part is not None:
             return self.part(runs)
         found = [(directory, findings.results, findings.plots) for directory, findings in runs]
         return plain_part(found, self.title, self.name, self.figure_of(self.name, runs[0][0].plan))
 
     def criteria(self, plan: Mapping[str, Any]) -> list[Criterion]:
-        """Those that a plan requires. Raises PlanError for one that cannot be."""
+        """The criteria of a plan. Raises PlanError for an invalid one."""
         figures = self._figures_of(plan)
         return [parse(text, figures, alone=self.name in figures) for text in plan.get("require", ())]
 
     def figure_of(self, result: str, plan: Mapping[str, Any]) -> str:
-        """The figure that stands for a result of a run."""
+        """The main figure of a result of a run."""
         return self._figures_of(plan).get(result, self.figure)
 
     def _figures_of(self, plan: Mapping[str, Any]) -> Mapping[str, str]:

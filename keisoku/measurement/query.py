@@ -1,4 +1,4 @@
-"""A run as tables, and questions to it in SQL, which DuckDB answers from the files of its directory. Changes nothing.
+"""A run as tables, and SQL queries, which DuckDB answers from the files of its directory. It changes nothing.
 
 Every run has the table `figures`, if it is finished, and one for each of its raw tables; runs of devices have
 `trials`, `streams`, `lost`, `latencies`, and `frames` where a row for each frame was kept.
@@ -50,7 +50,7 @@ class Answer:
 
 
 def query(path: Path, sql: str) -> Answer:
-    """What DuckDB answers. Raises PlanError if there is no such run or the question is wrong."""
+    """The answer of DuckDB. Raises PlanError if there is no such run or the query is wrong."""
 
     def take(connection: duckdb.DuckDBPyConnection) -> Answer:
         found = connection.execute(sql)
@@ -60,7 +60,7 @@ def query(path: Path, sql: str) -> Answer:
 
 
 def arrow(path: Path, sql: str) -> pa.Table:
-    """The same as an Arrow table; a statement that answers nothing gives one without columns."""
+    """The answer as an Arrow table; a statement without an answer gives one without columns."""
 
     def take(connection: duckdb.DuckDBPyConnection) -> pa.Table:
         found = connection.sql(sql)
@@ -79,7 +79,7 @@ def table(path: Path, name: str) -> pa.Table:
 
 
 def figures(results: Iterable[Result]) -> pa.Table:
-    """Long form, one figure a row: each has a unit and an uncertainty of its own; null is not known."""
+    """Long form, one figure in each row, with its unit and uncertainty; null: not known."""
     rows = [
         {
             "measurement": result.measurement,

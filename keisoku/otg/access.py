@@ -1,7 +1,7 @@
-"""Who may use the server: tokens, and the one controller that owns the ports. Pure; the caller says what time it is.
+"""Who may use the server: tokens, and the one controller that owns the ports. The caller gives the time.
 
-OTG knows no sessions and its clients no headers of one's own. A token therefore travels as the password of HTTP's
-Basic scheme, which every client takes from its URL (https://NAME:TOKEN@HOST:8443), or as a Bearer token.
+OTG has no sessions, and its clients cannot set headers. A token is therefore sent as the password of HTTP's Basic
+scheme, which every client takes from its URL (https://NAME:TOKEN@HOST:8443), or as a Bearer token.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from keisoku.errors import PlanError
 
 LEAST_TOKEN_CHARACTERS = 16
 OWNER_S = 600.0
-"""A controller that has said nothing for so long, and has no traffic running, no longer owns the ports."""
+"""A controller without a request for so long, and without running traffic, no longer owns the ports."""
 
 
 class Tokens:
-    """Names and their tokens. Empty: everybody is let in (loopback only)."""
+    """Names and their tokens. Empty: every client has access (loopback only)."""
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
         self._tokens = dict(tokens)
@@ -27,7 +27,8 @@ class Tokens:
         return bool(self._tokens)
 
     def name(self, authorization: str | None) -> str | None:
-        """Whose the header of a request is; None if nobody's. Takes as long for a wrong token as for a right one."""
+        """The name that belongs to a request's header; None if there is none. A wrong token takes as long as a right
+        one."""
         user, given = _given(authorization)
         found = None
         for name, token in self._tokens.items():
@@ -45,7 +46,7 @@ class Tokens:
                 continue
             name, colon, token = line.strip().partition(":")
             if not colon or not name:
-                raise PlanError(field, f"line {number} is not NAME:TOKEN", "write one of each a line")
+                raise PlanError(field, f"line {number} is not NAME:TOKEN", "write one name and token on each line")
             if len(token) < LEAST_TOKEN_CHARACTERS:
                 problem = f"the token of {name} is shorter than {LEAST_TOKEN_CHARACTERS} characters"
                 raise PlanError(field, problem, "make one with `openssl rand -hex 16`")
@@ -58,25 +59,28 @@ class Tokens:
 
 
 class Ownership:
-    """Which controller owns the ports: whoever configured some, until it frees them or falls silent."""
+    """Which controller owns the ports: the one that configured some, until it frees them or sends no more requests."""
 
     def __init__(self) -> None:
         self._owner: str | None = None
         self._heard_s = 0.0
 
     def check(self, who: str, now_s: float, traffic: bool) -> None:
-        """Before a request that changes something. Raises PlanError if the ports are another's."""
+        """To be called before a request that changes something. Raises PlanError if another controller owns the
+        ports."""
         silent_s = now_s - self._heard_s
         if self._owner is not None and self._owner != who and (traffic or silent_s < OWNER_S):
             remedy = "wait until it sets an empty configuration"
-            raise PlanError("controller", f"the ports belong to {self._owner}, heard {silent_s:.0f} s ago", remedy)
+            raise PlanError(
+                "controller", f"the ports belong to {self._owner}, whose last request was {silent_s:.0f} s ago", remedy
+            )
 
     def configured(self, who: str, now_s: float, ports: bool) -> None:
         """A configuration was set, of some ports or of none."""
         self._owner, self._heard_s = (who if ports else None), now_s
 
     def freed(self) -> None:
-        """Nothing holds a port any more, whoever made it so."""
+        """All ports are free again."""
         self._owner = None
 
     def heard(self, who: str, now_s: float) -> None:

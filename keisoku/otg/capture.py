@@ -1,6 +1,6 @@
-"""The captures of a configuration: which ports, how much of a frame, and the file of the one that runs or ran last.
+"""The captures of a configuration: which ports, how much of a frame, and the file of the current or last one.
 
-What is captured are the ports of the engine while it sends; frames that come before traffic starts are not in it.
+The engine's ports are captured while it sends; frames that arrive before traffic starts are not captured.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from keisoku.otg.node import Node
 from keisoku.otg.pcap import received
 
 MOST_BYTES = 256 * 2**20
-"""Of a capture's file that is handed out."""
+"""Largest size of a capture's file for a client."""
 
 
 @dataclass(frozen=True)
 class CaptureWish:
-    """What a configuration wants of one port."""
+    """The capture of one port in a configuration."""
 
     snap_bytes: int
     pcapng: bool
     filters: tuple[BitFilter, ...]
-    """All must hold."""
+    """Filters, which must all match."""
 
 
 def wishes(document: Node, ports: Mapping[str, int]) -> dict[int, CaptureWish]:
@@ -37,7 +37,7 @@ def wishes(document: Node, ports: Mapping[str, int]) -> dict[int, CaptureWish]:
     for node in document.children("captures"):
         node.scalar("name")
         if not node.scalar("overwrite"):
-            node.refuse("a capture begins anew here", "leave it out", "overwrite")
+            node.refuse("a capture always begins with an empty file", "leave it out", "overwrite")
         own = filters(node.children("filters"))
         wish = CaptureWish(int(node.scalar("packet_size") or 0), node.scalar("format") == "pcapng", own)
         for name in node.scalar("port_names"):
@@ -50,7 +50,7 @@ def wishes(document: Node, ports: Mapping[str, int]) -> dict[int, CaptureWish]:
 
 
 class TrafficCapture(PortCapture):
-    """The capture of one stretch, into a file that `remove` takes away."""
+    """One capture, in a file that `remove` deletes."""
 
     def __init__(self, snap_bytes: int) -> None:
         self._folder = TemporaryFolder("otg")
@@ -58,7 +58,7 @@ class TrafficCapture(PortCapture):
         super().__init__(self._folder.path / "capture.pcapng", snap_bytes, lambda line: None)
 
     def begin(self, wire: Wire, ports: Sequence[CapturePort]) -> None:
-        """Only once: traffic that starts after the end is not captured."""
+        """Begins the capture; only once: traffic that starts after its end is not captured."""
         if not self.ended:
             super().begin(wire, ports)
 
@@ -68,7 +68,7 @@ class TrafficCapture(PortCapture):
         super().close()
 
     def received(self, port: int, wish: CaptureWish) -> bytes:
-        """What came in at a port and is wanted, as a file. Raises EngineError if it is too long to be handed out."""
+        """The received frames of a port that match its filters, as a file. Raises EngineError if it is too large."""
         if not self.path.exists():
             return received(b"", port, wish.pcapng)
         if self.path.stat().st_size > MOST_BYTES:
@@ -77,5 +77,5 @@ class TrafficCapture(PortCapture):
         return received(self.path.read_bytes(), port, wish.pcapng, lambda frame: all(want(frame) for want in wants))
 
     def remove(self) -> None:
-        """The file goes."""
+        """Deletes the file."""
         self._folder.remove()

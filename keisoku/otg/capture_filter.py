@@ -1,7 +1,7 @@
-"""The filters of an OTG capture: which frames it is to hold, by bits at known places. Pure.
+"""The filters of an OTG capture: which frames it contains, by bits at known positions.
 
-A capture keeps every frame; what a filter does not want is left out of the file that is handed out. Several filters of
-a capture must all hold.
+A capture keeps every frame; frames that do not match are left out of the client's file. Several filters of a capture
+must all match.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _TAGS = (0x8100, 0x88A8)
 _ETHERNET_BYTES = 14
 _VLAN_BYTES = 4
 _TYPES = {"ipv4": 0x0800, "ipv6": 0x86DD}
-# Places in bits from the begin of the header, and widths.
+# Positions in bits from the start of the header, and widths.
 _FIELDS: dict[str, dict[str, tuple[int, int]]] = {
     "ethernet": {"dst": (0, 48), "src": (48, 48), "ether_type": (96, 16)},
     "vlan": {"priority": (0, 3), "cfi": (3, 1), "id": (4, 12), "protocol": (16, 16)},
@@ -61,7 +61,7 @@ class BitFilter:
     negate: bool
 
     def wants(self, frame: bytes) -> bool:
-        """Whether a frame, from its destination address on, is to be kept; not if it has no such header or bits."""
+        """Whether a frame, from its destination address on, matches; false if it has no such header or bits."""
         start = _start(self.header, frame)
         if start is None:
             return False
@@ -74,7 +74,7 @@ class BitFilter:
 
 
 def filters(document: Sequence[Node]) -> tuple[BitFilter, ...]:
-    """Of a capture's `filters`. Raises PlanError, with the path, for what is not supported."""
+    """The filters in a capture's `filters`. Raises PlanError, with the path, for filters that are not supported."""
     found: list[BitFilter] = []
     for node in document:
         choice = str(node.choice())
@@ -92,7 +92,7 @@ def filters(document: Sequence[Node]) -> tuple[BitFilter, ...]:
 
 def _custom(node: Node) -> BitFilter:
     if not node.has("offset"):
-        node.refuse("is missing", "say how many bytes into the frame", "offset")
+        node.refuse("is missing", "give the offset in bytes from the start of the frame", "offset")
     return _field(node, None, 8 * int(node.scalar("offset")), int(node.scalar("bit_length")))
 
 
@@ -113,7 +113,7 @@ def _number(node: Node, name: str, width_bits: int) -> int:
 
 
 def _start(header: str | None, frame: bytes) -> int | None:
-    """Where a header begins, in bytes: the first of its kind behind Ethernet and its tags; None without one."""
+    """Offset of a header in bytes: the first of its kind after Ethernet and its tags; None without one."""
     if header is None or header == "ethernet":
         return 0
     at = _ETHERNET_BYTES

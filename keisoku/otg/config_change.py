@@ -1,6 +1,6 @@
-"""Changes of a part of an OTG configuration, as a new whole one. Pure; what the whole means is `configuration`'s.
+"""Changes of a part of an OTG configuration, as a new whole document, which `configuration` then reads.
 
-A change never alters the document that it is given.
+A change never alters the given document.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ Document = dict[str, Any]
 
 
 def updated(document: Document, change: Document) -> Document:
-    """`PATCH /config`: the named properties (rate, size) of some flows. Others of those flows stay as they were,
-    whatever the change says of them: that is what OTG's `property_names` is for."""
+    """`PATCH /config`: the named properties (rate, size) of some flows. Other properties of those flows are
+    not changed, even if they are in the request: this is the meaning of OTG's `property_names`."""
     _only(change, "config_update", {"choice", "flows"})
     flows = change.get("flows")
     if change.get("choice", "flows") != "flows" or flows is None:

@@ -1,4 +1,4 @@
-"""An OTG configuration, understood as a whole or refused as a whole. Opens no port."""
+"""An OTG configuration, which is accepted or refused as a whole. Opens no port."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _SPEEDS = {
     **{f"speed_{gbps}_gbps": gbps * 1e9 for gbps in (1, 10, 25, 40, 50, 100, 200, 400, 800)},
 }
 _MTU_BYTES = 1500
-"""OTG's default, which clients send without being asked."""
+"""OTG's default, which clients send even if a script does not set it."""
 MOST_FLOWS = 1024
-"""Of a configuration: each has a table of frames of its own."""
+"""Largest number of flows of a configuration: each has a table of frames of its own."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ConfiguredPort:
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a script wants."""
+    """The configuration of a script."""
 
     ports: tuple[ConfiguredPort, ...]
     interfaces: tuple[Interface, ...]
@@ -45,11 +45,11 @@ class Configuration:
     captures: dict[int, CaptureWish]
     """By port."""
     document: dict[str, Any]
-    """As it was sent, for `GET /config`."""
+    """The document as it was sent, for `GET /config`."""
 
 
 def checked(document: Any, kind_name: str = "Config") -> Node:
-    """The document as snappi's model of that name knows it. Raises PlanError for what it refuses."""
+    """The document in snappi's model of that name. Raises PlanError if the model refuses it."""
     import snappi.snappi as model
 
     kind: type = getattr(model, kind_name)
@@ -59,8 +59,8 @@ def checked(document: Any, kind_name: str = "Config") -> Node:
         # Its warnings of deprecated fields go to standard error, which is the server's own.
         with contextlib.redirect_stderr(io.StringIO()):
             kind().deserialize(json.loads(json.dumps(document)))
-    except Exception as error:  # snappi raises whatever comes up, without a path
-        raise PlanError(kind_name, f"is not as OTG has it: {error}", "correct it") from error
+    except Exception as error:  # snappi may raise any exception, without a path
+        raise PlanError(kind_name, f"does not conform to OTG: {error}", "correct it") from error
     return Node(document, kind)
 
 
@@ -82,9 +82,9 @@ def ports(document: Node) -> tuple[ConfiguredPort, ...]:
 def configuration(
     document: Node, raw: dict[str, Any], speed: Callable[[int], float | None], mtus: Callable[[int], int | None]
 ) -> Configuration:
-    """All of a document; `speed` tells the rate of a port's line in bit/s, by index, or None where it has none.
+    """Everything in a document; `speed` gives the rate of a port's line in bit/s, by index, or None where it has none.
 
-    Raises PlanError, with the path, for the first thing that keisoku does not do exactly as it is written.
+    Raises PlanError, with the path, for the first field that keisoku cannot carry out exactly.
     """
     found = ports(document)
     index = {port.name: place for place, port in enumerate(found)}
@@ -108,7 +108,7 @@ def _layer1(
     speed: Callable[[int], float | None],
     mtus: Callable[[int], int | None],
 ) -> list[float | None]:
-    """Line rates by port. A line that has a rate cannot be given another; one that has none takes the script's."""
+    """Line rates by port. The rate of a line cannot be changed; a line without one gets the script's."""
     speeds = [speed(port) for port in index.values()]
     for node in document.children("layer1"):
         node.scalar("name")
@@ -123,7 +123,7 @@ def _layer1(
                 node.refuse(f"there is no port {name}", "name one of ports[].name", "port_names")
             port = index[name]
             own_mtu = mtus(port)
-            # Clients send OTG's default without being asked.
+            # Clients send OTG's default even if a script does not set it.
             if own_mtu is not None and mtu > own_mtu and mtu != _MTU_BYTES:
                 problem = f"{name} has an MTU of {own_mtu} bytes, which keisoku does not change"
                 node.refuse(problem, f"use at most {own_mtu}", "mtu")
@@ -140,10 +140,10 @@ def _layer1(
 
 def _options(document: Node) -> None:
     options = document.child("options").child("port_options")
-    # Nobody but this server's controller can hold its ports, so there is nobody to take one from.
+    # Only this server's controller can hold its ports, so a port never has to be taken from another one.
     options.scalar("location_preemption")
     if options.scalar("data_integrity"):
-        options.refuse("is always looked at, but not told as OTG does", "leave it out", "data_integrity")
+        options.refuse("is always checked, but not reported as in OTG", "leave it out", "data_integrity")
 
 
 def _unique(flows: list[Flow], hosts: list[Interface]) -> None:

@@ -1,7 +1,7 @@
-"""What a request does: to the session, and to the ports. One request at a time; knows no transport.
+"""The effect of requests on the session and on the ports. One request at a time; knows no transport.
 
-Documents come in and go out as JSON values of OTG. Raises PlanError for what the script must change, EngineError for
-what failed on this side.
+Requests and answers are JSON values of OTG. Raises PlanError for errors that the script must correct, EngineError for
+failures of the server.
 """
 
 from __future__ import annotations
@@ -40,22 +40,23 @@ from keisoku.service.traffic import EndedTraffic, Last
 Document = dict[str, Any]
 _Answer = TypeVar("_Answer")
 API_VERSIONS = ">=1.0.0,<2.0.0"
-"""A client compares its own version with this text: a plain version would turn every other client away."""
+"""A client compares its own version with this text: with a plain version every other client would refuse to work."""
 _FIRST_STREAM = 1
 _STREAMS = 0xFFFF - _FIRST_STREAM
-"""Numbers that tell the frames of one traffic from stale ones; 0 and 0xFFFF are nobody's (`runner`)."""
+"""Stream numbers that distinguish the frames of one traffic from late ones of another; 0 and 0xFFFF are unused
+(`runner`)."""
 _LOOK_S = 0.02
 _SWITCH_S = 0.15
-"""How long a word to single flows may take: an engine prepares frames so long in advance."""
+"""How long a command to single flows may take: an engine prepares frames so long in advance."""
 _NOTHING = Configuration((), (), (), {}, {})
 _ANY_ENDS = Ends("02:00:00:00:00:01", "02:00:00:00:00:02")
 
 
 class Controller:
-    """The ports of this server and the one configuration on them. Its calls may come from different threads."""
+    """The ports of this server and the configuration on them. It may be called from different threads."""
 
     def __init__(self, seed: int = 0, runs: Path = RUNS) -> None:
-        """`seed` is of what simulated devices draw, `runs` the folder of runs of methods."""
+        """`seed` is the random seed of simulated devices, `runs` the folder of runs of methods."""
         self._lock = threading.RLock()
         self._session = TrafficSession()
         self._testbed: Testbed | None = None
@@ -67,12 +68,12 @@ class Controller:
         self._runs = Runs(runs)
 
     def ask(self, who: str, call: Callable[..., _Answer], *documents: Document, changes: bool = False) -> _Answer:
-        """One of its calls for the controller `who`. Raises PlanError if it changes what is another's."""
+        """Carries out a call for the controller `who`. Raises PlanError if it changes ports of another controller."""
         with self._lock:
             now_s = time.monotonic()
             self._ownership.heard(who, now_s)
             if changes:
-                with suppress(EngineError):  # that traffic failed is said to who asks for it
+                with suppress(EngineError):  # a client that asks for the traffic is told that it failed
                     self._look()
                 if not self._holds_ports():
                     self._ownership.freed()
@@ -84,11 +85,11 @@ class Controller:
 
     @property
     def runs(self) -> Runs:
-        """Runs of methods, which have the ports instead of a configuration."""
+        """Runs of methods, which use the ports instead of a configuration."""
         return self._runs
 
     def start_run(self, document: Document) -> RunStatus:
-        """Raises PlanError while a configuration has ports, for what cannot be measured, and while another run goes."""
+        """Raises PlanError while a configuration has ports, for an invalid plan, and during another run."""
         with self._lock:
             self._check_open()
             if self._session.configuration.ports:
@@ -97,8 +98,8 @@ class Controller:
             return self._runs.start(document)
 
     def set_config(self, document: Document) -> Document:
-        """Replaces everything. What is refused leaves all as it was, traffic included; only if ports that were
-        found good then fail to open is there no configuration afterwards."""
+        """Replaces everything. A refused configuration changes nothing, not even traffic; only if checked ports then
+        fail to open is there no configuration afterwards."""
         with self._lock:
             self._check_open()
             node = checked(document)
@@ -126,24 +127,24 @@ class Controller:
             return {"warnings": []}
 
     def update_config(self, document: Document) -> Document:
-        """Rates and sizes of flows; while no traffic runs."""
+        """Changes rates and sizes of flows; only while no traffic runs."""
         return self._change("ConfigUpdate", updated, document)
 
     def append_config(self, document: Document) -> Document:
-        """More flows, likewise."""
+        """Adds flows; only while no traffic runs."""
         return self._change("ConfigAppend", appended, document)
 
     def delete_config(self, document: Document) -> Document:
-        """Fewer flows, likewise."""
+        """Removes flows; only while no traffic runs."""
         return self._change("ConfigDelete", deleted, document)
 
     def get_config(self) -> Document:
-        """As it was set."""
+        """The configuration as it was set."""
         with self._lock:
             return self._session.configuration.document
 
     def set_control_state(self, document: Document) -> Document:
-        """Traffic, the tester's hosts, ports' links and captures."""
+        """Starts and stops traffic, the tester's hosts, ports' links and captures."""
         with self._lock:
             self._check_open()
             node = checked(document, "ControlState")
@@ -165,7 +166,7 @@ class Controller:
             return {"warnings": warnings}
 
     def get_metrics(self, document: Document) -> Document:
-        """Of ports or flows."""
+        """Metrics of ports or flows."""
         with self._lock:
             node = checked(document, "MetricsRequest")
             choice = str(node.choice())
@@ -207,22 +208,22 @@ class Controller:
             node = checked(document, "CaptureRequest")
             name = str(node.scalar("port_name"))
             if node.child("packets").choice() != "all":
-                node.refuse("a capture is handed out as a whole", "leave it out", "packets")
+                node.refuse("only the whole capture can be read", "leave it out", "packets")
             node.check_all_read()
             (port,) = self._session.ports([name], "port_name")
             wish = self._session.configuration.captures.get(port)
             if wish is None or self._capture is None:
-                raise PlanError("port_name", f"nothing was captured at {name}", "set a capture and start it")
+                raise PlanError("port_name", f"there is no capture of {name}", "set a capture and start it")
             if not self._capture.ended:
-                raise PlanError("port_name", "the capture still runs", "stop it first")
+                raise PlanError("port_name", "the capture is still running", "stop it first")
             return self._capture.received(port, wish)
 
     def get_version(self) -> Document:
-        """Which clients may talk to it."""
+        """The API version, for a client's check of compatibility."""
         return {"api_spec_version": API_VERSIONS, "sdk_version": API_VERSIONS, "app_version": f"keisoku {__version__}"}
 
     def last_traffic(self) -> Last:
-        """The last traffic with all that was counted; if none has ended, whether one runs. OTG has no words for it."""
+        """The last traffic with all counts; if none has ended, whether one runs. OTG has no call for it."""
         with self._lock:
             self._look()
             session, engine = self._session, self._engine
@@ -254,7 +255,7 @@ class Controller:
             checked(document, kind)
             self._look()
             if self._session.transmitting:
-                raise PlanError("config", "traffic runs, and a trial is not changed meanwhile", "stop it first")
+                raise PlanError("config", "traffic is running, and cannot be changed meanwhile", "stop it first")
             return self.set_config(make(self._session.configuration.document, document))
 
     def _check_open(self) -> None:
@@ -305,7 +306,7 @@ class Controller:
         if self._session.transmitting:
             if self._switch(flows, "going"):
                 return []
-            flows = self._session.to_start(names)  # the traffic has just ended: this is the next
+            flows = self._session.to_start(names)  # the traffic has just ended: this starts the next one
         return self._start(flows)
 
     def _start(self, flows: Sequence[Flow]) -> list[str]:
@@ -322,7 +323,7 @@ class Controller:
         self._session.started(load, [flow.name for flow in flows])
         if switches or len(load.streams) == 1:
             return []
-        return ["counts of single flows come when traffic ends; until then they are 0"]
+        return ["counts of single flows are available when traffic ends; until then they are 0"]
 
     def _stop(self, names: Sequence[str]) -> list[str]:
         flows, is_all = self._session.to_stop(names)
@@ -334,7 +335,7 @@ class Controller:
         return []
 
     def _switch(self, flows: Sequence[Flow], state: Literal["going", "paused", "ended"]) -> bool:
-        """False if the traffic is over, which has then been taken over."""
+        """False if the traffic is over; its facts have then been read."""
         engine, session = self._engine, self._session
         assert engine is not None, "traffic runs"
         if not engine.capabilities.switches:
@@ -351,7 +352,7 @@ class Controller:
         return False
 
     def _set_link(self, state: Node, whole: Node) -> list[str]:
-        """Also while traffic runs: what is sent meanwhile is lost."""
+        """Works also while traffic runs: frames sent over a link that is down are lost."""
         chosen = self._session.ports([str(name) for name in state.scalar("port_names") or []], "port.link.port_names")
         wanted = str(state.scalar("state"))
         whole.check_all_read()
@@ -365,7 +366,7 @@ class Controller:
         return []
 
     def _set_capture(self, state: Node, whole: Node) -> list[str]:
-        """Of all ports at once: programs of XDP keep frames for a capture only if they are opened with one."""
+        """Captures all ports together: XDP programs keep frames for a capture only if they are opened with one."""
         named = [str(name) for name in state.scalar("port_names") or []]
         wanted = str(state.scalar("state"))
         whole.check_all_read()
@@ -379,7 +380,7 @@ class Controller:
             return []
         self._look()
         if self._session.transmitting:
-            raise PlanError("port.capture.state", "traffic runs already", "start the capture before the traffic")
+            raise PlanError("port.capture.state", "traffic is already running", "start the capture before the traffic")
         self._close_engine()
         self._drop_capture()
         self._capture = TrafficCapture(next(iter(wishes.values())).snap_bytes)
@@ -395,14 +396,14 @@ class Controller:
             capture.remove()
 
     def _spoilt(self) -> list[str]:
-        """Why the last traffic says nothing about the device: what the tester or its host did. A flow that goes on
-        until it is stopped is not spoilt by that."""
+        """Why the last traffic is invalid for the device, because of the tester or its host. A stop does not make a
+        flow without an end invalid."""
         session = self._session
         if session.trial is None or session.facts is None:
             return []
         load, facts = session.trial, session.facts
         if load.switches:
-            # Flows that were never told to go are no intention of anybody's; of others the script knows best.
+            # Flows that were never started were not intended; interruptions of others were intended by the script.
             pairs = zip(load.flows, load.switches, strict=True)
             load = load.model_copy(update={"flows": tuple(flow for flow, switch in pairs if not switch.waits)})
         if session.switched:
@@ -427,7 +428,7 @@ class Controller:
                 if address.version != version:
                     continue
                 entry: Document = {"ethernet_name": host.name, f"ipv{version}_address": address.gateway}
-                with suppress(EngineError):  # who does not answer has no address
+                with suppress(EngineError):  # without an answer there is no address
                     mac = next_hop(self._testbed, host, address)
                     if mac is not None:
                         entry["link_layer_address"] = mac
@@ -439,7 +440,7 @@ class Controller:
         return next_hop(self._testbed, end.interface, end.address)
 
     def _look(self, seconds: float = _LOOK_S) -> None:
-        """Takes over what the engine has to say; a script that polls without a pause waits a moment here."""
+        """Reads the engine's progress; a script that polls without a pause waits here for a moment."""
         if not self._session.transmitting or self._engine is None:
             return
         progress = self._engine.wait(seconds)
@@ -449,7 +450,7 @@ class Controller:
             self._session.looked(progress, time.monotonic())
 
     def _end_traffic(self) -> list[str]:
-        """Stops what runs; what is said if it had not begun."""
+        """Stops traffic; returns warnings if it had not begun."""
         if not self._session.transmitting or self._engine is None:
             return []
         self._engine.stop()
@@ -505,9 +506,9 @@ def _understood(node: Node, document: Document, testbed: Testbed | None) -> Conf
         lambda port: None if testbed is None else testbed.mtu_bytes(port),
     )
     if found.captures and testbed is not None and not testbed.captures:
-        raise PlanError("captures", "frames of these ports do not pass this host", "leave them out")
+        raise PlanError("captures", "the frames of these ports do not pass this host", "leave them out")
     if found.interfaces and testbed is not None and not testbed.has_hosts:
-        raise PlanError("devices", "an instrument's ports have no hosts", "have the flows name ports")
+        raise PlanError("devices", "an instrument's ports have no hosts", "give ports in the flows")
     for flow in found.flows:
         if flow.timestamps and testbed is not None and not testbed.counts_flows_live:
             path = f"{flow.path}.metrics.timestamps"
@@ -518,7 +519,7 @@ def _understood(node: Node, document: Document, testbed: Testbed | None) -> Conf
 
 
 def _check_frames(flow: Flow) -> None:
-    """Builds the frames once, so that what cannot be sent is refused with its path, before any traffic."""
+    """Builds the frames once, so that invalid ones are refused with their path before any traffic."""
     try:
         frames(flow.packet.headers, flow.frame_bytes, _ANY_ENDS, flow.packet.modify)
     except PlanError as error:

@@ -11,13 +11,13 @@ from keisoku.otg.node import Node
 
 @dataclass(frozen=True)
 class Address:
-    """One IP address of an interface, and the router that leads on."""
+    """One IP address of an interface, and its gateway."""
 
     name: str
     ip: str
     gateway: str
     gateway_mac: str | None
-    """None: asked for by ARP or neighbour discovery."""
+    """MAC address of the gateway; None: resolved by ARP or neighbour discovery."""
     path: str
 
     @property
@@ -38,7 +38,8 @@ class Interface:
 
 
 def interfaces(document: Node, ports: Mapping[str, int]) -> list[Interface]:
-    """All of a configuration. Raises PlanError, with the path, for what is not supported or not there."""
+    """All interfaces of a configuration. Raises PlanError, with the path, for fields that are not supported or
+    missing."""
     found = []
     for device in document.children("devices"):
         device.scalar("name")
@@ -50,7 +51,7 @@ def interfaces(document: Node, ports: Mapping[str, int]) -> list[Interface]:
 def _interface(node: Node, ports: Mapping[str, int]) -> Interface:
     connection = node.child("connection")
     if connection.choice() != "port_name" or not connection.has("port_name"):
-        connection.refuse("an interface is at a port here", "give its port_name")
+        connection.refuse("an interface must be at a port", "give its port_name")
     port = str(connection.scalar("port_name"))
     if port not in ports:
         connection.refuse(f"there is no port {port}", "name one of ports[].name", "port_name")

@@ -1,4 +1,4 @@
-"""One OTG flow as keisoku is to send it: between which ports, which frames, how many, when. Plain values."""
+"""One OTG flow as keisoku sends it: between which ports, which frames, how many, when. Plain values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Flow:
     name: str
     path: str
     ways: tuple[tuple[End, End], ...]
-    """From, to; a flow between devices may have many, which share its frames evenly."""
+    """Pairs of ends; a flow between devices may have many, which share its frames evenly."""
     packet: Packet
     frame_bytes: tuple[int, ...]
     timing: Timing
@@ -43,13 +43,13 @@ class Flow:
     loss: bool
     latency: LatencyMode | None
     tagged: tuple[TagClass, ...]
-    """Its frames by the values of its tags; one class without a key if it has none."""
+    """Classes of its frames by the values of its tags; one class without a key if it has none."""
     timestamps: bool
-    """Whether it wants to know when the first and the last frame arrived."""
+    """Whether the script wants the times when the first and the last frame arrived."""
 
 
 class Names:
-    """What a flow's ends may be called: ports, Ethernet interfaces, and their addresses."""
+    """The names that a flow's ends may have: of ports, Ethernet interfaces, and their addresses."""
 
     def __init__(self, ports: Mapping[str, int], interfaces: Sequence[Interface]) -> None:
         self._ports = ports
@@ -66,7 +66,7 @@ class Names:
         return End(self._ports[name])
 
     def host(self, node: Node, name: str, field: str) -> End:
-        """Likewise of a device's interface or address."""
+        """Raises PlanError with the field's path if there is no interface or address of that name."""
         if name not in self._ends:
             node.refuse(f"there is no interface or address {name}", "name one of devices[].ethernets[]", field)
         return self._ends[name]
@@ -75,7 +75,7 @@ class Names:
 def flow(node: Node, names: Names, line_rate: Callable[[int], float | None], seed: int) -> Flow:
     """A flow of a document; `line_rate` is that of a port in bit/s, None if it has none.
 
-    Raises PlanError, with the path, for what keisoku does not do.
+    Raises PlanError, with the path, for fields that keisoku does not support.
     """
     ways = _ways(node.child("tx_rx"), names)
     if node.has("payload"):
@@ -100,7 +100,7 @@ def flow(node: Node, names: Names, line_rate: Callable[[int], float | None], see
         timestamps=bool(metrics.scalar("timestamps")),
     )
     if metrics.child("predefined_metric_tags").scalar("rx_name"):
-        metrics.refuse("a flow goes to one port here", "leave it out", "predefined_metric_tags.rx_name")
+        metrics.refuse("a flow has one receiving port", "leave it out", "predefined_metric_tags.rx_name")
     if len(found.tagged) > 1 and isinstance(found.timing.pacing, Bursts):
         node.refuse("bursts are not counted by tags", "leave the tags or the bursts out", "packet")
     return found
@@ -113,14 +113,14 @@ def _ways(node: Node, names: Names) -> tuple[tuple[End, End], ...]:
         if port.has("rx_name"):
             receivers.append(str(port.scalar("rx_name")))
         if len(receivers) != 1:
-            port.refuse(f"a flow goes to one port here, not to {len(receivers)}", "name one", "rx_names")
+            port.refuse(f"a flow has one receiving port, not {len(receivers)}", "name one", "rx_names")
         ends = (names.port(port, str(port.scalar("tx_name")), "tx_name"), names.port(port, receivers[0], "rx_names"))
         return (_apart(port, *ends),)
     device = node.child("device")
     senders = [names.host(device, str(name), "tx_names") for name in device.scalar("tx_names") or []]
     receivers_ = [names.host(device, str(name), "rx_names") for name in device.scalar("rx_names") or []]
     if device.scalar("bidirectional"):
-        device.refuse("a flow goes one way here", "write a flow for each direction", "bidirectional")
+        device.refuse("a flow has one direction", "write a flow for each direction", "bidirectional")
     if device.scalar("mode") == "one_to_one":
         if len(senders) != len(receivers_):
             device.refuse("has not as many names as rx_names", "pair them", "tx_names")
@@ -143,7 +143,7 @@ def _latency(node: Node, sizes: Sequence[int], speed: float | None) -> LatencyMo
     if not node.scalar("enable"):
         return None
     if mode == "store_forward" and (speed is None or len(set(sizes)) > 1):
-        # RFC 1242 §3.8: last bit in to first bit out, so a frame's own time on the line is taken off.
+        # RFC 1242 §3.8: from last bit in to first bit out, so a frame's own time on the line is subtracted.
         why = "needs frames of one size on a line of known rate"
-        node.refuse(f"store_forward {why}", "use cut_through, which is what is measured", "mode")
+        node.refuse(f"store_forward {why}", "use cut_through, the latency that is measured", "mode")
     return mode

@@ -1,4 +1,4 @@
-"""OTG over gRPC: the same documents as over HTTP, as the messages of snappi's own protocol file. Decides nothing."""
+"""OTG over gRPC: the same documents as over HTTP, in the messages of snappi's own protocol file."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _THREADS = 8
 
 
 class Service(service.OpenapiServicer):  # type: ignore[misc]  # generated without types
-    """Each call in terms of the controller's. What it lacks answers UNIMPLEMENTED by itself."""
+    """Maps each call to one of the controller. Calls that are missing here return UNIMPLEMENTED."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
     def _ask(self, context: grpc.ServicerContext, call: Callable[..., Document]) -> Callable[..., Document]:
-        """A call of the controller for the client's address, as over HTTP; the port behind it says nothing."""
+        """A call of the controller for the client's address without its port, as over HTTP."""
         who = context.peer().partition(":")[2].rpartition(":")[0]
         return partial(self._controller.ask, who, call, changes=True)
 
@@ -39,15 +39,20 @@ class Service(service.OpenapiServicer):  # type: ignore[misc]  # generated witho
         return _answer(context, lambda: messages.SetConfigResponse(), "warning", call, request.config)
 
     def streamSetConfig(self, request_iterator: Iterable[Any], context: grpc.ServicerContext) -> Any:
-        """Likewise in pieces, for what is longer than a message."""
+        """The same in pieces, for answers that are longer than a message."""
         whole = bytearray()
         for part in request_iterator:
             whole += part.datum
             if len(whole) > MOST_BODY_BYTES:
-                _fail(context, grpc.StatusCode.RESOURCE_EXHAUSTED, 400, f"{MOST_BODY_BYTES >> 20} MiB are the most")
+                _fail(
+                    context,
+                    grpc.StatusCode.RESOURCE_EXHAUSTED,
+                    400,
+                    f"a configuration may have at most {MOST_BODY_BYTES >> 20} MiB",
+                )
         try:
             config = messages.Config.FromString(bytes(whole))
-        except Exception as error:  # protobuf's DecodeError, by whichever implementation
+        except Exception as error:  # protobuf's DecodeError, of any implementation
             _fail(context, grpc.StatusCode.INVALID_ARGUMENT, 400, f"no configuration: {error}")
         call = self._ask(context, self._controller.set_config)
         return _answer(context, lambda: messages.SetConfigResponse(), "warning", call, config)
@@ -119,7 +124,7 @@ class GrpcServer:
         self._server.start()
 
     def close(self) -> None:
-        """Lets calls that are under way end."""
+        """Waits for the end of running calls."""
         self._server.stop(grace=1.0).wait()
 
 
@@ -148,5 +153,5 @@ def _answer(
 
 
 def _fail(context: grpc.ServicerContext, status: Any, code: int, problem: str, kind: str = "internal") -> Any:
-    """OTG's Error as JSON in the details of the status. Raises what ends the call."""
+    """OTG's Error as JSON in the details of the status. Raises the exception that ends the call."""
     context.abort(status, json.dumps({"code": code, "kind": kind, "errors": [problem]}))

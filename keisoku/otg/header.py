@@ -13,23 +13,23 @@ _ETHERNET_BYTES = 14
 
 @dataclass(frozen=True)
 class Layer:
-    """One header: literal values by Scapy's field, and modifiers likewise; what is in neither is left to keisoku."""
+    """One header: literal values and modifiers by Scapy's field; keisoku fills the other fields."""
 
     name: str
     path: str
     given: dict[str, int | str | bytes]
     varied: dict[str, str]
     absent: frozenset[str] = frozenset()
-    """Addresses that the script does not give; `given` has OTG's default for them."""
+    """Addresses that the script does not set; `given` has OTG's default for them."""
     patterns: dict[str, Values] = field(default_factory=dict)
-    """By Scapy's field, those that vary or are tagged."""
+    """Patterns that vary or are tagged, by Scapy's field."""
 
     def text(self) -> str:
-        """As the stack has it."""
+        """The header in the stack's notation."""
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
 
     def filled(self, **addresses: str) -> Layer:
-        """With these in place of what the script does not give."""
+        """The header with these values in place of those that the script does not set."""
         own = {name: value for name, value in addresses.items() if name in self.absent}
         return replace(self, given=self.given | own, absent=self.absent - own.keys())
 
@@ -81,7 +81,7 @@ def packet(flow: Node) -> Packet:
             found += _custom(node, first=not found)
         elif kind in KINDS:
             layer = _layer(node.child(kind), KINDS[kind], kind, following)
-            # As the API's other implementations send it, whose scripts count on its length.
+            # As other implementations of the API send it, because scripts expect its length.
             tunnelled = layer.name == "Ether" and found and found[-1].name == "VXLAN"
             found.append(replace(layer, name="InnerEther") if tunnelled else layer)
         else:
@@ -98,7 +98,7 @@ def _custom(node: Node, first: bool) -> list[Layer]:
     text = str(custom.scalar("bytes"))
     digits = text.removeprefix("0x").removeprefix("0X").replace(":", "").replace(" ", "")
     if len(digits) % 2:
-        custom.refuse("has half a byte at the end", "give two digits for each byte", "bytes")
+        custom.refuse("ends with half a byte", "give two digits for each byte", "bytes")
     try:
         octets = bytes.fromhex(digits)
     except ValueError:
@@ -142,7 +142,7 @@ def _layer(outer: Node, kind: HeaderKind, name: str, following: str) -> Layer:
             patterns[scapy_name] = found
     for otg_name, value in kind.fixed.items():
         if node.has(otg_name) and _one(node.child(otg_name)) != value:
-            node.refuse(f"keisoku sends {value} only", "leave it out", otg_name)
+            node.refuse(f"keisoku only sends {value}", "leave it out", otg_name)
     if kind.bits is not None:
         field, names = kind.bits
         given[field] = sum(_one(node.child(each)) << place for place, each in enumerate(reversed(names)))
@@ -171,14 +171,14 @@ def _checksum(node: Node, field: str) -> dict[str, int]:
             return {field: int(node.scalar("custom"))}
         case _:
             if node.scalar("generated") == "bad":
-                node.refuse("keisoku sends no wrong checksum of its own choice", "give one as custom", "generated")
+                node.refuse("keisoku does not choose a wrong checksum itself", "give one as custom", "generated")
             return {}
 
 
 def _priority(
     node: Node, given: dict[str, int | str | bytes], varied: dict[str, str], patterns: dict[str, Values]
 ) -> None:
-    """The second octet of IPv4: raw, or made of DSCP and ECN, or of RFC 1349's flags."""
+    """The second octet of IPv4: raw, or from DSCP and ECN, or from RFC 1349's flags."""
     match node.choice():
         case "raw":
             found = values(node.child("raw"))

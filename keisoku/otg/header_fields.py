@@ -1,4 +1,4 @@
-"""Which layer and field of Scapy's stands for which header and field of OTG: tables only."""
+"""Tables of the Scapy layers and fields for each header and field of OTG."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class HeaderKind:
     fields: dict[str, str]
     """Patterns of OTG and the fields that they fill."""
     computed: frozenset[str] = frozenset()
-    """Of these, those that are computed when they are absent; the others then have OTG's default."""
+    """Fields that are computed when they are absent; the others then have OTG's default."""
     checksum: tuple[str, str] | None = None
     """OTG's name and Scapy's."""
     bits: tuple[str, tuple[str, ...]] | None = None
-    """A field of Scapy that holds several of OTG's, each of one bit, from the most significant."""
+    """A field of Scapy that contains several fields of OTG, each of one bit, from the most significant."""
     inside: str | None = None
     """OTG's fields are in an object of this name."""
     fixed: dict[str, int] = field(default_factory=dict)

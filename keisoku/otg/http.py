@@ -1,6 +1,6 @@
-"""OTG over HTTP: paths, bodies and status codes. Whatever is sent, the answer is OTG's, and the server goes on.
+"""OTG over HTTP: paths, bodies and status codes. Every request gets an answer of OTG and cannot stop the server.
 
-Answers hold no field that OTG does not have: gosnappi rejects those. What is ours is below /keisoku/v1.
+Answers have only fields of OTG, because gosnappi rejects others. keisoku's own paths are below /keisoku/v1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 def application(controller: Controller, tokens: Tokens | None = None) -> Starlette:
-    """The ASGI application; with tokens, for those who have one."""
+    """The ASGI application; with tokens, only for clients that have one."""
     ask = _Ask(controller, tokens or Tokens({}))
     found = [
         ask.route(
@@ -47,13 +47,13 @@ def application(controller: Controller, tokens: Tokens | None = None) -> Starlet
 
 
 class _Ask:
-    """Routes that ask a controller, for whom they know."""
+    """Routes that call a controller for authenticated clients."""
 
     def __init__(self, controller: Controller, tokens: Tokens) -> None:
         self._controller, self._tokens = controller, tokens
 
     def route(self, path: str, calls: dict[str, Callable[..., Document | bytes]], changes: bool = False) -> Route:
-        """A path; by method what to call. GET never changes anything."""
+        """A path, and the call for each method. GET never changes anything."""
 
         async def endpoint(request: Request) -> Response:
             who = self._who(request)
@@ -63,7 +63,8 @@ class _Ask:
             call = calls["GET" if reads else request.method]
             try:
                 documents = [] if reads else [await body(request)]
-                # Ports are opened and frames built meanwhile: others wait for the controller, not for the loop.
+                # In a thread, because it opens ports and builds frames: other requests wait for the controller, not for
+                # the loop.
                 answer = await run_in_threadpool(
                     self._controller.ask, who, call, *documents, changes=changes and not reads
                 )
@@ -72,7 +73,7 @@ class _Ask:
             except KeisokuError as error:
                 return problem(500, "internal", str(error))
             except ClientDisconnect:
-                return problem(400, "validation", "body: ended early")  # nobody is there to read it
+                return problem(400, "validation", "body: ended early")  # the client has closed the connection
             if isinstance(answer, bytes):
                 return Response(answer, media_type="application/octet-stream")
             return JSONResponse(answer)
@@ -80,7 +81,7 @@ class _Ask:
         return Route(path, endpoint, methods=list(calls))
 
     def guard(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-        """An endpoint for those who may ask, and told who does."""
+        """An endpoint for authenticated clients, which receives the client's name."""
 
         async def guarded(request: Request) -> Response:
             who = self._who(request)
@@ -95,7 +96,7 @@ class _Ask:
 
 
 def _unknown() -> Response:
-    answer = problem(401, "validation", "token: none that is known; write https://NAME:TOKEN@HOST:PORT")
+    answer = problem(401, "validation", "token: it is missing or unknown; write https://NAME:TOKEN@HOST:PORT")
     answer.headers["WWW-Authenticate"] = 'Basic realm="keisoku"'
     return answer
 

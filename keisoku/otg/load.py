@@ -1,4 +1,4 @@
-"""Flows of a configuration as one trial of an engine. Pure."""
+"""Flows of a configuration as one trial of an engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keisoku.otg.rate import CONTINUOUS_NS
 from keisoku.otg.tag import TagClass, TagKey
 
 _LATE_NS = 10_000_000
-"""How much later than its time, or 0.5 % of it, a flow of so many seconds may send what was held up."""
+"""How long after its end (or 0.5 % of its duration) a flow with a duration may still send delayed frames."""
 
 NextHop = Callable[[End], str | None]
 """MAC address of the router of a device's address; None: that of the receiving end."""
@@ -28,7 +28,7 @@ class Load:
     streams: dict[str, slice]
     """Which streams of the trial are each flow's."""
     tags: tuple[TagKey, ...]
-    """By stream, what its frames carry in the bits that a script tags."""
+    """By stream, the values of its frames in the bits that a script tags."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class _Part:
 
 
 def trial(flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | None, drain_ns: int) -> Load:
-    """The flows as a trial. `waiting`: flows that may join; None if none can. Frames may be under way for `drain_ns`.
+    """The flows as a trial. `waiting`: flows that may join; None if none can. Frames may still arrive for `drain_ns`.
 
     Flows whose gateway does not answer cannot join; raises EngineError if one of `flows` has no answer.
 
-    All flows have one clock. OTG knows no phases but the load: no frame is sent that the script does not ask for.
+    All flows have one clock. OTG has only the load, without other phases: only the script's frames are sent.
     """
     parts: list[_Part] = []
     streams: dict[str, slice] = {}
@@ -91,7 +91,7 @@ def trial(flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | No
 
 
 def _switch(part: _Part, goes: bool) -> record.Switch:
-    # A number of frames is sent however late the tester is; a time is kept, and what is left then is not sent.
+    # With a number of frames all are sent, however late; with a duration the frames left at its end are not sent.
     timing, duration_ns = part.flow.timing, part.duration_ns
     timed = timing.frames is None and timing.duration_ns < CONTINUOUS_NS
     return record.Switch(waits=not goes, cut_ns=duration_ns + max(_LATE_NS, duration_ns // 200) if timed else None)

@@ -1,8 +1,8 @@
-"""OTG's metrics of ports and flows from a session's counts. Pure; adds no field that OTG does not have.
+"""OTG's metrics of ports and flows from a session's counts. It adds no field that OTG does not have.
 
-Counts of a flow come from the account of its frames when traffic ends, and from the engine's looks at its streams while
-it runs. Totals of an engine that tells no more are given to the one flow, or the one port, whose they are; others then
-stay at zero until the end. Latencies and times come at the end: until then only counts are told.
+Counts of a flow come from the account of its frames when traffic ends, and from the engine's progress while it runs. If
+an engine reports only totals, they are given to the only flow, or the only port; with several, counts stay at zero
+until the end. Latencies and times are available at the end only.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class TagWish:
 
     include: bool = True
     empty: bool = False
-    """Also of values that no frame carried yet."""
+    """Whether metrics of values without any frame yet are included."""
     columns: tuple[str, ...] = ()
     filters: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Names of tags, and the values that are wanted; all must hold."""
+    """Names of tags, and the requested values; all must match."""
 
     def wants(self, key: TagKey) -> bool:
         """Whether the metric of such frames is wanted."""
@@ -46,7 +46,7 @@ def flow_metrics(
     rates: Sequence[float | None],
     tags: TagWish,
 ) -> Any:
-    """A metric of each flow that is measured; `wanted` names its columns, all if empty. `rates`: lines', by port."""
+    """A metric of each measured flow; `wanted` names its columns, all if empty. `rates`: line rates by port."""
     found = []
     for flow in flows:
         if not flow.measured:
@@ -71,14 +71,14 @@ def port_metrics(
 
 
 def bytes_of(sizes: Sequence[int], frames: int) -> int:
-    """Bytes, with FCS, of the first frames of a stream whose sizes come in turn."""
+    """Bytes, with FCS, of the first frames of a stream with a cycle of sizes."""
     rounds, rest = divmod(frames, len(sizes))
     return rounds * sum(sizes) + sum(sizes[:rest])
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What is known of one stream of a flow."""
+    """Counts of one stream of a flow."""
 
     frame_bytes: tuple[int, ...]
     offered: int
@@ -128,7 +128,7 @@ def _flow(session: TrafficSession, flow: Flow, rates: Sequence[float | None]) ->
 
 
 def _tagged(session: TrafficSession, flow: Flow, rates: Sequence[float | None], wish: TagWish) -> list[dict[str, Any]]:
-    """A metric of the frames of each combination of values, in the order in which they come."""
+    """A metric of the frames of each combination of values, in the order of their first frames."""
     parts = _parts(session, flow)
     keys = session.tags[session.streams[flow.name]] if flow.name in session.streams else ()
     found = []
@@ -145,7 +145,7 @@ def _tagged(session: TrafficSession, flow: Flow, rates: Sequence[float | None], 
 def _columns(
     session: TrafficSession, flow: Flow, rates: Sequence[float | None], parts: Sequence[_Part]
 ) -> dict[str, Any]:
-    """Counts of some of a flow's streams, and what the script wants to know besides."""
+    """Counts of some of a flow's streams, and the other metrics that the script wants."""
     sent = sum(part.offered for part in parts)
     found: dict[str, Any] = {
         "frames_tx": sent,
@@ -156,7 +156,8 @@ def _columns(
     if None not in received:
         found["bytes_rx"] = sum(each for each in received if each is not None)
     if flow.loss and session.state(flow) != "started":
-        # Of frames that were sent and did not come: a duplicate makes up for none, and one under way is not lost.
+        # Frames that were sent and did not arrive: a duplicate replaces none, and one that may still arrive is not
+        # lost.
         lost = sent - sum(part.forwarded for part in parts)
         found["loss"] = 100.0 * lost / sent if sent else 0.0
     facts = [part.facts for part in parts if part.facts is not None]
@@ -170,7 +171,7 @@ def _columns(
 
 
 def _part_rates(session: TrafficSession, flow: Flow, wanted: Callable[[TagKey], object]) -> dict[str, float]:
-    """Of a flow's streams with wanted tags while traffic runs: means of about a second."""
+    """Rates of a flow's streams with requested tags while traffic runs: means of about a second."""
     now, before = session.progress, session.progress_before
     found = {"frames_tx_rate": 0.0, "frames_rx_rate": 0.0}
     if now is None or before is None or not before.streams or now.elapsed_s <= before.elapsed_s:
@@ -184,14 +185,14 @@ def _part_rates(session: TrafficSession, flow: Flow, wanted: Callable[[TagKey], 
 
 
 def _timestamps(parts: Sequence[StreamFacts]) -> dict[str, int] | None:
-    """Of the first and the last frame that arrived, in ns since the traffic began; None if none did."""
+    """Times of the first and the last frame that arrived, in ns since the traffic began; None if none did."""
     first = [part.first_received_ns for part in parts if part.first_received_ns is not None]
     last = [part.last_received_ns for part in parts if part.last_received_ns is not None]
     return {"first_timestamp_ns": min(first), "last_timestamp_ns": max(last)} if first and last else None
 
 
 def _received_bytes(part: _Part) -> int | None:
-    """Bytes of what arrived, as it was sent; None where it is not known which of several sizes did."""
+    """Bytes of the frames that arrived, as they were sent; None where it is not known which of several sizes did."""
     if len(set(part.frame_bytes)) == 1:
         return part.received * part.frame_bytes[0]
     if part.received == part.forwarded == part.offered:
@@ -247,7 +248,7 @@ def _port(session: TrafficSession, number: int, rate: float | None) -> dict[str,
 
 
 def _port_live(session: TrafficSession, number: int) -> dict[str, Any]:
-    """Frames of all flows at a port while traffic runs; what is nobody's is counted at the end."""
+    """Frames of all flows at a port while traffic runs; foreign frames are counted at the end."""
     now, before = session.progress, session.progress_before
     assert now is not None and session.trial is not None
     flows = session.trial.flows
@@ -293,7 +294,7 @@ def _counted(session: TrafficSession, facts: Facts, number: int) -> dict[str, in
 
 
 def _live(progress: Progress, before: Progress | None) -> dict[str, Any]:
-    """Totals, and rates between the last two looks."""
+    """Totals, and rates between the last two readings."""
     found: dict[str, Any] = {"frames_tx": progress.offered_frames, "frames_rx": progress.forwarded_frames}
     span_s = 0.0 if before is None else progress.elapsed_s - before.elapsed_s
     if before is not None and span_s > 0:

@@ -1,7 +1,7 @@
-"""`Node`: a place in an OTG document that remembers which fields were read. Knows no meaning of any field.
+"""`Node`: an object of an OTG document that records which fields were read, without their meaning.
 
-Nothing is ever ignored: what no translator has read by the end is refused with its JSON path, so a field that keisoku
-does not know, or that OTG gains next year, cannot pass silently.
+No field is ever ignored: fields that no translator has read are refused with their JSON path. This includes fields that
+are added to OTG later.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ class Node:
         return int(value) if whole else value
 
     def child(self, name: str) -> Node:
-        """The object in a field. Raises PlanError if `name` is no field, for then the object says no alternative."""
+        """The object in a field. Raises PlanError if `name` is no field, because the object then gives no
+        alternative."""
         if name not in self.fields:
-            self.refuse("says none of its alternatives", f"give one of {', '.join(sorted(self.fields - {'choice'}))}")
+            self.refuse("gives none of its alternatives", f"give one of {', '.join(sorted(self.fields - {'choice'}))}")
         self._read.add(self._at(name))
         return Node(self._value.get(name), self._class(name), self._at(name), self._read)
 
@@ -54,7 +55,7 @@ class Node:
         return [Node(each, kind, f"{self._at(name)}[{place}]", self._read) for place, each in enumerate(found)]
 
     def choice(self) -> str | None:
-        """Which of its alternatives an object is: as it says, else by the one that is given, else OTG's default."""
+        """Which of its alternatives an object is: its `choice`, else the one that is given, else OTG's default."""
         self._read.add(self._at("choice"))
         said = self._value.get("choice")
         if said is not None:

@@ -15,7 +15,8 @@ _BITS = {"mac": 48, "ipv4": 32, "ipv6": 128}
 
 @dataclass(frozen=True)
 class Tag:
-    """Bits of a field by whose values a script wants metrics apart; places count from the most significant bit."""
+    """Bits of a field for whose values a script wants separate metrics; positions count from the most significant
+    bit."""
 
     name: str
     offset: int
@@ -30,7 +31,7 @@ class Tag:
 
 @dataclass(frozen=True)
 class Values:
-    """What a field holds, frame by frame, to be repeated; numbers also where they stand for addresses."""
+    """The values of a field, frame by frame, to be repeated; addresses are numbers as well."""
 
     numbers: tuple[int, ...]
     kind: str
@@ -39,11 +40,11 @@ class Values:
 
     @property
     def fixed(self) -> int | str | None:
-        """The one value as a stack of headers takes it; None if it varies."""
+        """The single value in the form of a header stack; None if it varies."""
         return self._written(self.numbers[0]) if len(self.numbers) == 1 else None
 
     def modifier(self) -> str:
-        """What follows '=' in a modifier."""
+        """The values in the notation of a modifier, after '='."""
         first, *rest = self.numbers
         step = rest[0] - first if rest else 0
         if all(number == first + step * place for place, number in enumerate(self.numbers)):
@@ -62,7 +63,7 @@ class Values:
 
 
 def values(node: Node) -> Values | None:
-    """What a pattern stands for; None: the implementation is to choose ('auto').
+    """The values of a pattern; None: the implementation chooses ('auto').
 
     Raises PlanError, with the path, for more values than a port holds, or for values beyond the field.
     """
@@ -78,7 +79,7 @@ def _values(node: Node) -> Values | None:
     match choice:
         case "auto":
             if node.kind_of("auto") not in ("str", "int"):
-                node.refuse("addresses are not asked for by DHCP", "give a value")
+                node.refuse("DHCP is not supported", "give a value")
             node.scalar("auto")
             return None
         case "value":
@@ -102,7 +103,7 @@ def _tags(node: Node, found: Values) -> tuple[Tag, ...]:
     for each in node.children("metric_tags"):
         offset, length = int(each.scalar("offset")), int(each.scalar("length"))
         if length < 1 or offset + length > bits:
-            each.refuse(f"leaves the field, which has {bits} bits", "tag bits within it", "length")
+            each.refuse(f"exceeds the field, which has {bits} bits", "tag bits within it", "length")
         tags.append(Tag(str(each.scalar("name")), offset, length, bits))
     return tuple(tags)
 
@@ -116,7 +117,7 @@ def _counter(node: Node, choice: str) -> Values:
     most = (1 << _BITS[kind]) - 1 if kind in _BITS else counter.maximum("start")
     if most is None:
         return _checked(counter, tuple(start + sign * step * place for place in range(count)), kind)
-    # As a counter of that width does, it comes around: clients ask for more steps than a port number has.
+    # Like a counter of that width it wraps: clients ask for more steps than a port number has.
     return _checked(counter, tuple((start + sign * step * place) % (most + 1) for place in range(count)), kind)
 
 
@@ -133,7 +134,7 @@ def _random(node: Node) -> Values:
 def _count(node: Node) -> int:
     count = int(node.scalar("count"))
     if not 1 <= count <= MOST_VALUES:
-        node.refuse(f"a field takes {MOST_VALUES} values at most, and one at least", "use another count", "count")
+        node.refuse(f"a field has from one to {MOST_VALUES} values", "use another count", "count")
     return count
 
 
@@ -145,7 +146,7 @@ def _checked(node: Node, numbers: tuple[int, ...], kind: str, name: str | None =
     bound = next((node.maximum(each) for each in ("value", "start", "min") if each in node.fields), None)
     most = (1 << _BITS[kind]) - 1 if kind in _BITS else bound
     if min(numbers) < 0 or (most is not None and max(numbers) > most):
-        node.refuse("leads to values that the field does not hold", f"stay between 0 and {most}", name)
+        node.refuse("gives values outside the field's range", f"stay between 0 and {most}", name)
     return Values(numbers, kind)
 
 

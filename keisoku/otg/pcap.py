@@ -1,6 +1,6 @@
-"""What a port received, of one of keisoku's captures (pcapng), as OTG hands it out: a pcap or pcapng file. Pure.
+"""The received frames of a port, from one of keisoku's captures (pcapng), as OTG's pcap or pcapng file.
 
-OTG's captured frames have their FCS, which no port of a host delivers: it is computed here, for whole frames only.
+OTG's captured frames include the FCS, which ports of a host do not deliver: it is computed here, for whole frames only.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class Captured:
     time_ns: int
     inbound: bool
     octets: bytes
-    """Without FCS, perhaps cut."""
+    """The frame without FCS, perhaps cut."""
     length: int
-    """Before it was cut."""
+    """Its length before it was cut."""
 
 
 def frames(capture: bytes) -> Iterator[Captured]:
     """All frames of a little-endian pcapng file with stamps in ns, as the core writes it.
 
-    A last block that is not complete ends it; raises EngineError for what is no such file.
+    A last block that is not complete ends it; raises EngineError for another kind of file.
     """
     if capture and (len(capture) < 12 or struct.unpack_from("<I", capture, 8)[0] != _ORDER):
         raise EngineError("the capture's file is not pcapng")
@@ -55,7 +55,7 @@ def frames(capture: bytes) -> Iterator[Captured]:
 def received(
     capture: bytes, interface: int, as_pcapng: bool, wanted: Callable[[bytes], bool] = lambda frame: True
 ) -> bytes:
-    """A file of the frames that came in at one of its interfaces, by number, and are wanted."""
+    """A file of the frames that arrived at one of its interfaces, by number, and that match."""
     inbound = (frame for frame in frames(capture) if frame.interface == interface and frame.inbound)
     own = [frame for frame in inbound if wanted(frame.octets)]
     return _pcapng(own) if as_pcapng else _pcap(own)

@@ -1,7 +1,7 @@
-"""The server gives up root: another user, and only the capabilities that its ports need. Opens nothing.
+"""The server gives up root: it becomes another user, with only the capabilities that its ports need. Opens nothing.
 
-Engines open sockets, load programs and make namespaces anew for each configuration, so not all of it can be opened
-before. What stays is bounded: the set is fixed when the server starts, and nothing that it starts can have more.
+Engines open sockets, load programs and make namespaces for each configuration, so not everything can be opened before.
+The remaining capabilities are fixed when the server starts, and no program that it starts can have more.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from pathlib import Path
 from keisoku.errors import EngineError, PlanError
 
 PORTS = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23, "CAP_BPF": 39}
-"""Programs and sockets at interfaces, on threads that come first, in namespaces that are entered. An XDP program that
-sends is kept ready in a namespace of its own, which takes CAP_SYS_ADMIN even where all ports are in the server's."""
+"""Needed for programs and sockets at interfaces, for threads with a high priority, and to enter namespaces. An XDP
+program that sends is prepared in a namespace of its own, which needs CAP_SYS_ADMIN even if all ports are in the
+server's."""
 LABS = {"CAP_DAC_OVERRIDE": 1, "CAP_KILL": 5}
-"""Namespaces are named in a directory of root's, and settings in them are root's files; daemons in them are ended."""
+"""Needed for labs: the names of namespaces and the settings in them are files of root, and daemons in them are
+ended."""
 USER = "nobody"
 
 _PR_CAPBSET_DROP, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS = 24, 4, 8, 38
@@ -31,7 +33,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def give_up_root(user: str = USER, labs: bool = True) -> tuple[str, ...] | None:
     """Becomes `user` with no more than the capabilities of ports, and of labs; returns their names, None if not root.
 
-    Must be called before there is another thread. Raises PlanError for a user that there is not or that cannot read
+    Must be called before there is another thread. Raises PlanError for a user that does not exist or that cannot read
     keisoku itself, EngineError if the kernel refuses.
     """
     if os.geteuid() != 0:
@@ -49,7 +51,7 @@ def give_up_root(user: str = USER, labs: bool = True) -> tuple[str, ...] | None:
     for place in folders:
         if not os.access(place, os.X_OK, effective_ids=True):
             raise PlanError(
-                "user", f"{user} may not enter {place}, where keisoku or its Python is", "name another user"
+                "user", f"{user} has no access to {place}, where keisoku or its Python is", "give another user"
             )
     return tuple(sorted(kept))
 
@@ -57,7 +59,7 @@ def give_up_root(user: str = USER, labs: bool = True) -> tuple[str, ...] | None:
 def hand_over(folder: Path, user: str = USER) -> None:
     """Makes a folder that `user` can write in once root is given up; does nothing if not root.
 
-    Raises PlanError for a user or a folder that there cannot be.
+    Raises PlanError for an unknown user, or a folder that cannot be made.
     """
     if os.geteuid() != 0:
         return
@@ -91,7 +93,7 @@ def _keep_only(account: pwd.struct_passwd, capabilities: int) -> None:
         if capabilities >> bit & 1:  # a lab's daemons and tools have them too
             _prctl(_PR_CAP_AMBIENT, _AMBIENT_RAISE, bit)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    # A process that has changed its user may not look at its own namespaces otherwise.
+    # Without this a process that has changed its user cannot read its own namespaces.
     _prctl(_PR_SET_DUMPABLE, 1)
 
 

@@ -1,4 +1,4 @@
-"""Rate and timing of an OTG flow, as keisoku's load takes them. Pure arithmetic."""
+"""Rate and timing of an OTG flow, converted for keisoku's load."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from keisoku.otg.node import Node
 _UNITS = {"bps": 1, "kbps": 1_000, "mbps": 1_000_000, "gbps": 1_000_000_000}
 _LEAST_GAP_BYTES = 12
 CONTINUOUS_NS = 24 * 3600 * NS_PER_S
-"""How long a flow without an end is sent if nobody stops it; keisoku numbers frames for 78 hours at least."""
+"""How long a flow without an end is sent if it is not stopped; keisoku can number frames for at least 78 hours."""
 
 
 LONGEST_NS = 3 * CONTINUOUS_NS
 """Sequence numbers are 48 bits wide, and so are times in ns: they last for 78 hours."""
 SLOWEST_FPS = 1e-3
 FASTEST_FPS = 200e6
-"""More than 100 Gb/s of the smallest frames; below it a count of frames is met exactly."""
+"""More than 100 Gb/s of the smallest frames; below it the number of frames is exact."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How many frames, when, how close."""
+    """Number of frames, times and gaps."""
 
     frames_per_second: float
-    """Mean, also of bursts."""
+    """Mean rate, also of bursts."""
     frames: int | None
-    """None: until it is stopped, or for `duration_ns`."""
+    """Number of frames; None: until it is stopped, or for `duration_ns`."""
     duration_ns: int
     start_ns: int
     pacing: Pacing
@@ -39,12 +39,12 @@ def frames_per_second(node: Node, sizes: Sequence[int], link_bits_per_second: fl
     """Raises PlanError, with the path, for a rate that no port has."""
     rate = _rate(node, sizes, link_bits_per_second)
     if not SLOWEST_FPS <= rate <= FASTEST_FPS:
-        node.refuse(f"{rate:g} frames/s are not sent", f"use {SLOWEST_FPS:g} to {FASTEST_FPS:g}")
+        node.refuse(f"{rate:g} frames/s are not supported", f"use {SLOWEST_FPS:g} to {FASTEST_FPS:g}")
     return rate
 
 
 def _rate(node: Node, sizes: Sequence[int], link_bits_per_second: float | None) -> float:
-    """OTG's bit rates are those of the line: its least, 672 bit/s, is one frame of 64 bytes with preamble and gap.
+    """OTG's bit rates are line rates: its smallest, 672 bit/s, is one frame of 64 bytes with preamble and gap.
 
     Raises PlanError for a share of a line that has no rate.
     """
@@ -64,7 +64,7 @@ def _rate(node: Node, sizes: Sequence[int], link_bits_per_second: float | None) 
 
 
 def timing(node: Node, rate: float, link_bits_per_second: float | None) -> Timing:
-    """The duration of a flow of `rate` frames/s. Raises PlanError, with the path, for gaps that no port keeps."""
+    """The duration of a flow of `rate` frames/s. Raises PlanError, with the path, for gaps that no port can send."""
     found = _timing(node, rate, link_bits_per_second)
     if found.start_ns + found.duration_ns > LONGEST_NS:
         hours = LONGEST_NS / 3600 / NS_PER_S
@@ -76,7 +76,7 @@ def _timing(node: Node, rate: float, link_bits_per_second: float | None) -> Timi
     choice = str(node.choice())
     inner = node.child(choice)
     if int(inner.scalar("gap")) != _LEAST_GAP_BYTES:
-        inner.refuse("a gap apart from the rate's is not supported", f"leave it out ({_LEAST_GAP_BYTES})", "gap")
+        inner.refuse("a gap in addition to the rate is not supported", f"leave it out ({_LEAST_GAP_BYTES})", "gap")
     if choice == "burst":
         return _bursts(inner, rate, link_bits_per_second)
     start_ns = round(_time_ns(inner.child("delay"), link_bits_per_second))
@@ -95,7 +95,7 @@ def _timing(node: Node, rate: float, link_bits_per_second: float | None) -> Timi
 def _bursts(node: Node, rate: float, link_bits_per_second: float | None) -> Timing:
     bursts, packets = int(node.scalar("bursts")), int(node.scalar("packets"))
     gap_ns = _time_ns(node.child("inter_burst_gap"), link_bits_per_second)
-    # The flow's rate is that within a burst; between two, the gap comes on top of a frame's own slot.
+    # The flow's rate is that within a burst; between two bursts the gap is added to a frame's own slot.
     mean = packets / (packets / rate + gap_ns / NS_PER_S)
     pacing = Bursts(burst_frames=packets, gap_ns=round(NS_PER_S / rate))
     if bursts == 0:
@@ -115,7 +115,7 @@ def _time_ns(node: Node, link_bits_per_second: float | None) -> float:
     choice = str(node.choice())
     value = float(node.scalar(choice))
     if not 0 <= value <= LONGEST_NS:
-        node.refuse("is no time that keisoku can wait", f"use 0 to {LONGEST_NS:g}", choice)
+        node.refuse("is not a time that keisoku supports", f"use 0 to {LONGEST_NS:g}", choice)
     match choice:
         case "nanoseconds":
             return value

@@ -1,4 +1,4 @@
-"""The server: where it listens, with what certificate, until when. Knows no path and no message."""
+"""The server: its address, certificate and lifetime. Knows no path and no message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _END_S = 5
 
 @dataclass(frozen=True)
 class Listening:
-    """Where, and how it shows who it is."""
+    """Addresses of the server, and its certificates."""
 
     address: str = "127.0.0.1"
     http_port: int = HTTP_PORT
@@ -40,12 +40,12 @@ class Listening:
     certificate: Path | None = None
     key: Path | None = None
     client_authority: Path | None = None
-    """Certificates of who may sign clients' own; None: clients need none."""
+    """Certificates of the authorities for client certificates; None: clients need none."""
     tokens: Path | None = None
     """File of lines NAME:TOKEN; None: clients need none."""
 
     def check(self) -> None:
-        """Raises PlanError for what is no address, and for one beyond this host that anybody could use."""
+        """Raises PlanError for an invalid address, and for one that other hosts could use without authentication."""
         try:
             loopback = ip_address(self.address).is_loopback
         except ValueError:
@@ -54,12 +54,14 @@ class Listening:
             raise PlanError("certificate", "a certificate needs its key, and a key its certificate", "give both")
         if self.client_authority is not None and self.certificate is None:
             raise PlanError(
-                "client_ca", "clients show certificates to a server with one", "give --certificate and --key"
+                "client_ca",
+                "a server without a certificate cannot ask for client certificates",
+                "give --certificate and --key",
             )
         guarded = self.tokens is not None or self.client_authority is not None
         if not loopback and (self.certificate is None or not guarded):
-            # Who may talk to it sends traffic from this host.
-            problem = "beyond this host the server needs TLS, and clients with a token or a certificate"
+            # Its clients can send traffic from this host.
+            problem = "for other hosts the server needs TLS, and clients need a token or a certificate"
             raise PlanError("listen", problem, "give --certificate, --key and --tokens (or --client-ca)")
         if self.grpc_port is not None and (not loopback or self.certificate is not None or guarded):
             problem = "gRPC is offered on loopback only, without TLS and tokens"
@@ -67,7 +69,7 @@ class Listening:
 
 
 class Server:
-    """Serves from entry to exit, on a thread of its own; then ends traffic and closes the ports.
+    """A context manager: serves on a thread of its own; on exit ends traffic and closes the ports.
 
     Raises EngineError if it cannot listen there.
     """
@@ -94,7 +96,7 @@ class Server:
         )
         try:
             config.load()
-        except OSError as error:  # ssl's errors are of this kind as well
+        except OSError as error:  # ssl's errors are also OSError
             raise PlanError(
                 "certificate", f"cannot be used: {error}", "give PEM files of a certificate and its key"
             ) from error
@@ -105,13 +107,13 @@ class Server:
 
     @property
     def grpc_location(self) -> str | None:
-        """For clients that speak gRPC."""
+        """Address for gRPC clients."""
         return None if self._grpc is None else self._grpc.location
 
     @property
     def url(self) -> str:
         """For clients."""
-        assert self._socket is not None, "only while it serves"
+        assert self._socket is not None, "the address exists only while it serves"
         host, port = self._socket.getsockname()[:2]
         scheme = "http" if self._listening.certificate is None else "https"
         return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
@@ -130,7 +132,7 @@ class Server:
             self._socket.close()
             raise
         if listening.grpc_port is not None:
-            from keisoku.otg.grpc_service import GrpcServer  # takes a while to load
+            from keisoku.otg.grpc_service import GrpcServer  # it loads slowly
 
             try:
                 self._grpc = GrpcServer(self._controller, listening.address, listening.grpc_port)
@@ -170,5 +172,5 @@ def _tokens(path: Path | None) -> Tokens | None:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise PlanError("tokens", f"cannot read {path}: {reason}", "check the path") from error
     if readable:
-        raise PlanError("tokens", f"others may read {path}", f"chmod 600 {path}")
+        raise PlanError("tokens", f"other users may read {path}", f"chmod 600 {path}")
     return Tokens.parse(text)

@@ -1,4 +1,4 @@
-"""What a script has set up and set going: OTG's states, and what it may do in each. No input, no output, no clock."""
+"""The state of a script's configuration and traffic: OTG's states, and what is allowed in each. No I/O, no clock."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from keisoku.otg.tag import TagKey
 
 _STATE = "traffic.flow_transmit"
 _RATE_S = 1.0
-"""Rates are means over this time, or over all the time since the traffic began."""
+"""Rates are means over this time, or over the whole time since the traffic began."""
 DRAIN_S = 0.5
-"""How long counts of a flow that has ended must stay before it is stopped, where others go on."""
+"""How long counts of an ended flow must be constant before it counts as stopped, while others continue."""
 
 
 class TrafficSession:
     """One configuration and its traffic.
 
     Idle → traffic → idle. A start while idle clears all counts, and a stop keeps them. While traffic runs, flows that
-    were not started join it, and those that run pause, go on and end; what has ended in it starts again with the next.
+    were not started can join it, and others can be paused, resumed and ended; an ended flow starts again with the next
+    traffic.
     """
 
     def __init__(self) -> None:
@@ -33,19 +34,19 @@ class TrafficSession:
         self.protocols = False
         """Whether the tester's hosts answer."""
         self.transmitting: tuple[str, ...] = ()
-        """Names of the flows of the traffic that runs that were started, whatever has become of them since."""
+        """Names of the flows that were started in the running traffic, in any state."""
         self.switched = False
-        """Whether flows were started, paused or ended by themselves since the traffic began."""
+        """Whether flows were started, paused or ended separately since the traffic began."""
         self.trial: Trial | None = None
         self.streams: dict[str, slice] = {}
         """Which streams of the trial are each flow's."""
         self.tags: tuple[TagKey, ...] = ()
         """By stream, the values of its flow's tags."""
         self.facts: Facts | None = None
-        """Of the last traffic, once it is over."""
+        """Facts of the last traffic, once it is over."""
         self._looks: deque[Progress] = deque()
         self._still: dict[str, tuple[tuple[StreamProgress, ...], float]] = {}
-        """Of flows that have ended while others go on: their counts, and since when those have not changed."""
+        """For ended flows while others continue: their counts, and since when these have not changed."""
         self._settled: set[str] = set()
 
     def configured(self, configuration: Configuration) -> None:
@@ -55,16 +56,16 @@ class TrafficSession:
 
     @property
     def progress(self) -> Progress | None:
-        """The last look at traffic that runs."""
+        """The last progress of the running traffic."""
         return self._looks[-1] if self._looks else None
 
     @property
     def progress_before(self) -> Progress | None:
-        """The look that rates are counted from: about a second before the last one."""
+        """The progress from which rates are computed: about a second before the last one."""
         return self._looks[0] if len(self._looks) > 1 else None
 
     def to_start(self, names: Sequence[str]) -> list[Flow]:
-        """Flows to be started; no name means all. Raises PlanError if they cannot be now."""
+        """Flows to be started; no name means all. Raises PlanError if they cannot be started now."""
         chosen = self._named(names)
         if not chosen:
             raise PlanError(f"{_STATE}.flow_names", "the configuration has no flow", "set one first")
@@ -73,16 +74,16 @@ class TrafficSession:
         for flow in chosen:
             state = self.state(flow)
             if flow.name in self.transmitting and state != "paused":
-                said = "has ended in the traffic that runs" if state == "stopped" else "runs already"
-                remedy = "stop all flows, then start those that are to run"
+                said = "has ended in the running traffic" if state == "stopped" else "is already running"
+                remedy = "stop all flows, then start the wanted ones"
                 raise PlanError(f"{_STATE}.flow_names", f"{flow.name} {said}", remedy)
             if flow.name not in self.streams:
-                problem = f"{flow.name} is not part of the traffic that runs"
+                problem = f"{flow.name} is not part of the running traffic"
                 raise PlanError(f"{_STATE}.flow_names", problem, "stop all flows, then start them together")
         return chosen
 
     def to_switch(self, names: Sequence[str], wanted: str) -> list[Flow]:
-        """Flows to be paused or to go on, those that can be. Raises PlanError if there is none."""
+        """Flows that can be paused or resumed now. Raises PlanError if there is none."""
         now = {"pause": "started", "resume": "paused"}[wanted]
         found = [flow for flow in self._named(names) if flow.name in self.transmitting and self.state(flow) == now]
         if not found:
@@ -90,24 +91,24 @@ class TrafficSession:
         return found
 
     def to_stop(self, names: Sequence[str]) -> tuple[list[Flow], bool]:
-        """Flows to be stopped, of those that were started, and whether that is all that still goes or is paused."""
+        """Flows to be stopped, of those that were started, and whether no other flow is running or paused."""
         chosen = [flow for flow in self._named(names) if flow.name in self.transmitting]
         others = [flow for flow in self._named([]) if flow.name in self.transmitting and flow not in chosen]
         return chosen, all(self.state(flow) == "stopped" for flow in others)
 
     def started(self, load: Load, names: Sequence[str]) -> None:
-        """The engine carries out a trial of these flows, of which those with `names` go."""
+        """Records that the engine carries out a trial of these flows, of which those with `names` send."""
         self.trial, self.streams, self.tags, self.transmitting = load.trial, load.streams, load.tags, tuple(names)
         self.facts, self.switched = None, False
         self._forget()
 
     def joined(self, names: Sequence[str]) -> None:
-        """Flows go as well, or go on, that did not before."""
+        """Records that further flows were started or resumed."""
         self.transmitting = tuple(dict.fromkeys([*self.transmitting, *names]))
         self.switched = True
 
     def looked(self, progress: Progress, now_s: float) -> None:
-        """What the engine says of the traffic that runs, at a time of a monotonic clock."""
+        """Records the engine's progress at a time of a monotonic clock."""
         self._looks.append(progress)
         while len(self._looks) > 2 and self._looks[1].elapsed_s <= progress.elapsed_s - _RATE_S:
             self._looks.popleft()
@@ -122,19 +123,19 @@ class TrafficSession:
                 self._settled.add(name)
 
     def live(self, name: str) -> tuple[StreamProgress, ...]:
-        """The last look at the streams of a flow; empty if the engine tells nothing of single ones."""
+        """The last progress of a flow's streams; empty if the engine does not report single streams."""
         found = self.progress.streams if self.progress is not None else ()
         return found[self.streams[name]] if found and name in self.streams else ()
 
     def state(self, flow: Flow) -> Literal["started", "paused", "stopped"]:
-        """OTG's state of a flow. One that has sent all its frames counts as started until none can arrive any more."""
+        """OTG's state of a flow. A flow that has sent all frames counts as started until no more can arrive."""
         if flow.name not in self.transmitting or flow.name in self._settled:
             return "stopped"
         states = {part.state for part in self.live(flow.name)}
         return "paused" if "paused" in states and "going" not in states else "started"
 
     def ended(self, facts: Facts | None) -> None:
-        """The traffic is over; without facts it failed before its first frame."""
+        """Records the end of the traffic; without facts it failed before its first frame."""
         self.transmitting = ()
         self.facts = facts
         self._forget()
@@ -145,11 +146,11 @@ class TrafficSession:
         self._settled.clear()
 
     def flows(self, names: Sequence[str], field: str) -> list[Flow]:
-        """Flows by name, all without one. Raises PlanError for a name that is none."""
+        """Flows by name; all without a name. Raises PlanError for an unknown name."""
         return self._named(names, field)
 
     def ports(self, names: Sequence[str], field: str) -> list[int]:
-        """Indices of ports likewise."""
+        """Indices of ports by name; all without a name. Raises PlanError for an unknown name."""
         known = [port.name for port in self.configuration.ports]
         unknown = next((name for name in names if name not in known), None)
         if unknown is not None:

@@ -1,4 +1,4 @@
-"""Frame sizes of an OTG flow, FCS included, as the sequence in which keisoku sends them. Pure."""
+"""Frame sizes of an OTG flow, with FCS, as the sequence in which keisoku sends them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MIXES = {
 
 
 def frame_bytes(node: Node, seed: int) -> tuple[int, ...]:
-    """Sizes in turn, to be repeated. Raises PlanError, with the path, for a mix that cannot be."""
+    """Sizes of consecutive frames, to be repeated. Raises PlanError, with the path, for an invalid mix."""
     match node.choice():
         case "fixed":
             return (int(node.scalar("fixed")),)
@@ -34,7 +34,7 @@ def frame_bytes(node: Node, seed: int) -> tuple[int, ...]:
             if step < 1 or end < start:
                 ramp.refuse("has no size", "give a step of at least 1 and an end above the start")
             if end > _MOST_BYTES:
-                ramp.refuse(f"{end} bytes are no frame", f"use {_MOST_BYTES} at most", "end")
+                ramp.refuse(f"a frame cannot have {end} bytes", f"use {_MOST_BYTES} at most", "end")
             return tuple(range(start, end + 1, step))
         case "random":
             draws = node.child("random")
@@ -64,7 +64,7 @@ def _weighted(node: Node) -> tuple[int, ...]:
     counts = {size: int(share * whole) for size, share in shares.items()}
     common = gcd(*counts.values())
     if sum(counts.values()) // common > _MOST_WEIGHT:
-        # Weights such as 58.67 and 23.66 repeat only after 10 000 frames: to the nearest of 2048.
+        # Weights such as 58.67 and 23.66 repeat only after 10 000 frames: they are rounded to 2048ths.
         total = sum(counts.values())
         counts = {size: max(1, round(count * _MOST_WEIGHT / 2 / total)) for size, count in counts.items()}
     return mix(node.path, ",".join(f"{size}:{count}" for size, count in counts.items()))

@@ -1,7 +1,7 @@
-"""Tagged metrics: which frames of a flow carry which value in the bits that a script tags. Pure.
+"""Tagged metrics: which frames of a flow carry which value in the bits that a script tags.
 
-A tag is of what is sent: frames of one value are a stream of their own, so that they are counted, and their loss and
-latency known, whatever the device makes of the field.
+A tag refers to the sent frames: frames of one value are a stream of their own, so their counts, loss and latency are
+known even if the device changes the field.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from keisoku.otg.header import Layer, Packet
 from keisoku.otg.pattern import Values
 
 MOST_CLASSES = 256
-"""Combinations of the tags' values in a flow."""
+"""Largest number of combinations of tag values in a flow."""
 
 TagKey = tuple[tuple[str, str], ...]
 """Names of a flow's tags, and the value of each, in hexadecimal."""
@@ -24,7 +24,7 @@ TagKey = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class TagClass:
-    """The frames of a flow that carry the same values; frame n of the flow is one of them if n modulo `period` is in
+    """The frames of a flow with the same values; frame n of the flow is one of them if n modulo `period` is in
     `places`."""
 
     key: TagKey
@@ -35,7 +35,7 @@ class TagClass:
 
     @property
     def share(self) -> float:
-        """Of the flow's frames."""
+        """Share of the flow's frames."""
         return len(self.places) / self.period
 
     def frames_of(self, count: int) -> int:
@@ -45,21 +45,21 @@ class TagClass:
 
 
 def classes(packet: Packet, frame_bytes: tuple[int, ...], path: str) -> tuple[TagClass, ...]:
-    """Of a flow; one without a key if nothing is tagged. Raises PlanError, with the path, for too many."""
+    """The classes of a flow; one without a key if nothing is tagged. Raises PlanError, with the path, for too many."""
     tags = [(tag, found) for layer in packet.layers for found in layer.patterns.values() for tag in found.tags]
     if not tags:
         return (TagClass((), packet, frame_bytes, (0,), 1),)
     lengths = [len(found.numbers) for layer in packet.layers for found in layer.patterns.values()]
     period = lcm(len(frame_bytes), *lengths)
     if period > MOST_VALUES:
-        problem = f"tagged flows come around after {MOST_VALUES} frames at most, and this one after {period}"
+        problem = f"a tagged flow must repeat after at most {MOST_VALUES} frames, and this one repeats after {period}"
         raise PlanError(f"{path}.packet", problem, "use fewer values, or counts that divide each other")
     places: dict[TagKey, list[int]] = {}
     for place in range(period):
         key = tuple((tag.name, tag.value(found.numbers[place % len(found.numbers)])) for tag, found in tags)
         places.setdefault(key, []).append(place)
     if len(places) > MOST_CLASSES:
-        problem = f"its tags have {len(places)} values, and {MOST_CLASSES} are kept at most"
+        problem = f"its tags have {len(places)} values, and at most {MOST_CLASSES} are possible"
         raise PlanError(f"{path}.packet", problem, "tag fewer bits, or use fewer values")
     return tuple(
         TagClass(

@@ -1,4 +1,4 @@
-"""The ports and hosts of a configuration as a testbed has them."""
+"""The testbed for the ports and hosts of a configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keisoku.otg.device import Address, Interface
 
 
 def opened(ports: Sequence[ConfiguredPort]) -> Testbed:
-    """Raises PlanError, with the path, for ports that cannot be had; EngineError if making a lab fails."""
+    """Raises PlanError, with the path, for ports that cannot be used; EngineError if making a lab fails."""
     wanted = tuple(WantedPort(port.location, f"{port.path}.location") for port in ports)
     try:
         return open_testbed(WantedTestbed(wanted))
@@ -25,7 +25,7 @@ def opened(ports: Sequence[ConfiguredPort]) -> Testbed:
 
 
 def answer(testbed: Testbed, interfaces: Sequence[Interface]) -> None:
-    """Has the hosts of these interfaces answered for, and no others."""
+    """Answers for the hosts of these interfaces, and for no others."""
     hosts: dict[int, list[HostRange]] = {}
     for interface in interfaces:
         for address in interface.addresses:
@@ -34,7 +34,7 @@ def answer(testbed: Testbed, interfaces: Sequence[Interface]) -> None:
 
 
 def next_hop(testbed: Testbed, interface: Interface, address: Address) -> str | None:
-    """MAC address of an address's gateway; None where nobody need be asked. EngineError if it does not answer."""
+    """MAC address of an address's gateway; None where it need not be resolved. EngineError if it does not answer."""
     if address.gateway_mac is not None:
         return address.gateway_mac
     return testbed.resolve(interface.port, _host(interface, address), address.gateway)

@@ -1,6 +1,6 @@
-"""Error budgets as a laboratory writes them: each contribution, their combination, the expanded uncertainty.
+"""Tables of error budgets: each contribution, their combination, the expanded uncertainty.
 
-Shows what figures carry; computes no uncertainty but the total, by the same rule as the figure itself.
+It computes no uncertainty except the total, by the same rule as the figure itself.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from keisoku.run.result import Result
 
 DIGITS = 3
 FEW = 3
-"""Budgets of the same figures that are all shown."""
+"""So many different budgets of the same figures are all shown."""
 SOME = 6
-"""Rows of a result that are named before the rest is only counted."""
+"""So many rows of a result are named; the others are only counted."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A figure that carries a budget, and where it stands in its result; the line has no size and no case."""
+    """A figure with a budget, and its place in the result; the line has no size and no case."""
 
     frame_bytes: int | None
     case: str
@@ -33,7 +33,7 @@ class Entry:
 
 
 def entries(result: Result) -> list[Entry]:
-    """Every figure of a result that carries a budget, in the order of its rows, those of the line last."""
+    """Every figure of a result with a budget, in the order of its rows, those of the line last."""
     found = [
         Entry(row.frame_bytes, row.case, name, quantity)
         for row in result.rows
@@ -100,7 +100,7 @@ def _number(value: float) -> str:
 
 
 def _whose(found: Sequence[Entry]) -> str:
-    """'Mean, Minimum · 64, 128 byte': whose budget a table is."""
+    """'Mean, Minimum · 64, 128 byte': the figures and rows of a budget table."""
     figures = ", ".join(dict.fromkeys(COLUMNS.get(entry.figure, entry.figure) for entry in found))
     sizes = _some(f"{entry.frame_bytes}" for entry in found if entry.frame_bytes is not None)
     cases = _some(entry.case for entry in found if entry.case)

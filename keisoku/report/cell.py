@@ -1,4 +1,4 @@
-"""Runs as a notebook's cell shows them: what was found in words, still plots, tables. Loads nothing, runs no script."""
+"""Runs in a notebook cell: results in words, static plots, tables. Loads nothing, runs no script."""
 
 from __future__ import annotations
 

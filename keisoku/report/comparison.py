@@ -1,6 +1,6 @@
 """Runs side by side, and a run against an earlier one: tables for the page and the terminal, values for JSON.
 
-Judges nothing: verdicts come from `analysis`.
+Verdicts come from `analysis`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from keisoku.run.comparison import Judged, Key, Ranking
 from keisoku.run.result import Line
 
 RULE = (
-    "< : told apart, because value ± expanded uncertainty (k = 2) of the figures do not overlap; "
-    "≈ : cannot be told apart; = : exact and equal."
+    "< : significantly lower, because value ± expanded uncertainty (k = 2) of the figures do not overlap; "
+    "≈ : no significant difference; = : exact and equal."
 )
 REGRESSION_RULE = (
-    "A regression is a figure that is worse by d, with d − U > margin: U = √(U_new² + U_old²) is the expanded "
-    "uncertainty (k = 2) of the difference. Where neither way is better, d is the distance."
+    "A regression is a figure that is worse by d, with d − U > margin, where U = √(U_new² + U_old²) is the expanded "
+    "uncertainty (k = 2) of the difference. Where neither direction is better, d is the absolute difference."
 )
 _UNCHANGED = ("cannot be judged", "cannot be told apart", "equal")
 _LINES, _WHOLE = "Lines", "Whole result"
@@ -37,7 +37,7 @@ def side_by_side(
     rankings: Sequence[Ranking],
     notes: Sequence[str],
 ) -> Finding:
-    """Table of lines with standard errors, then a table for each figure with a verdict a row."""
+    """Table of lines with standard errors, then a table for each figure with a verdict in each row."""
     tables = [_lines(names, lines)] if any(lines) else []
     overall = [ranking for ranking in rankings if ranking.key is None]
     if overall:
@@ -52,10 +52,10 @@ def side_by_side(
 
 
 def in_short(finding: Finding, figure: str) -> Finding:
-    """Without the tables of any figure but the measurement's own: what a terminal has room for."""
+    """Only the tables of the measurement's main figure, for a terminal."""
     tables = [table for table in finding.tables if table.title in (_LINES, _WHOLE, head(figure))]
     left = len(finding.tables) - len(tables)
-    notes = [*finding.notes, *([f"{left} more figures are in the page and in --json"] if left else [])]
+    notes = [*finding.notes, *([f"{left} more figures are on the page and in --json"] if left else [])]
     return Finding(finding.anchor, finding.title, finding.subtitle, tables or finding.tables, notes)
 
 
@@ -104,7 +104,7 @@ def regression(judged: Sequence[Judged], missing: Sequence[str], notes: Sequence
 
 
 def changes_only(finding: Finding) -> Finding:
-    """Without the figures that did not change: what a terminal has room for."""
+    """Without the figures that did not change, for a terminal."""
     table = finding.tables[0]
     rows = [row for row in table.rows if row[-1] not in _UNCHANGED]
     counts = [(word, sum(row[-1] == word for row in table.rows)) for word in _UNCHANGED]
@@ -114,7 +114,7 @@ def changes_only(finding: Finding) -> Finding:
 
 
 def judged_json(one: Judged) -> dict[str, Any]:
-    """One figure with both values and what it was judged by."""
+    """One figure with both values and its margin."""
     return {
         "method": one.method,
         **_place(one.key),

@@ -1,6 +1,6 @@
 """Results as CSV: one file for each. Full precision, units in column names.
 
-For programs: nothing is rounded or scaled, and an unknown uncertainty is an empty cell.
+The files are for programs: nothing is rounded or scaled, and an unknown uncertainty is an empty cell.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ UNITS = {
 def write_csv(folder: Path, results: Sequence[Result], more: Mapping[str, Iterable[Sequence[object]]]) -> list[Path]:
     """Writes `NAME.csv` for each result, `NAME_line.csv` where a line was fitted, `NAME_budget.csv`, and `more`.
 
-    `more` are rows by the name of their file. Makes `folder` if need be and replaces files of those names; returns
-    what it wrote. Raises OSError if that is not possible.
+    `more` are rows by the name of their file. Makes `folder` if necessary and replaces files of those names; returns
+    the files. Raises OSError if that is not possible.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -76,7 +76,8 @@ def _result_rows(result: Result) -> Iterable[Sequence[object]]:
 
 
 def _unit(units: set[str]) -> str:
-    """For the name of a column; empty where rows have different ones, which then stand in a column of their own."""
+    """The unit in the name of a column; empty where rows have different ones, which are then in a column of their
+    own."""
     return UNITS.get(unit := next(iter(units)), unit) if len(units) == 1 else ""
 
 

@@ -1,7 +1,7 @@
-"""The one place that turns a figure into digits: unit, rounding, uncertainty.
+"""The only place that formats a figure: unit, rounding, uncertainty.
 
-No digit below the uncertainty is ever shown, and what is not known is said. Nothing else may
-format a `Quantity`.
+No digit below the uncertainty is ever shown, and an unknown uncertainty is marked. No other module may format a
+`Quantity`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCALES: dict[str, tuple[tuple[int, str], ...]] = {
 """Powers of ten and the unit's name there; any other unit is shown as it is."""
 
 DIGITS_UNKNOWN = 4
-"""Significant digits of a value whose uncertainty nobody knows."""
+"""Significant digits of a value with an unknown uncertainty."""
 DIGITS_EXACT = 7
 WIDE = Context(prec=700, rounding=ROUND_HALF_EVEN)
 """Enough for any float written out in full; the default precision refuses large ones."""
@@ -41,13 +41,13 @@ class Digits:
     uncertainty: str
     unit: str
     mark: str
-    """One of `MARKS`, or empty if the uncertainty or the ends say all."""
+    """One of `MARKS`, or empty if an uncertainty or an interval is shown."""
     ends: str = ""
     """'5.1 … 5.9', of an interval that is not symmetrical."""
 
     @property
     def compact(self) -> str:
-        """'12.34 ± 0.05', '5.4 (5.1 … 5.9)' or '12.3†', for a table whose head names the unit."""
+        """'12.34 ± 0.05', '5.4 (5.1 … 5.9)' or '12.3†', for a table whose header names the unit."""
         if self.ends:
             return f"{self.value} ({self.ends})"
         return f"{self.value} ± {self.uncertainty}" if self.uncertainty else self.value + self.mark
@@ -86,7 +86,7 @@ def text(quantity: Quantity) -> str:
 
 
 def value_text(quantity: Quantity) -> str:
-    """The value and its unit in at most four digits, for prose that a table with uncertainties backs up."""
+    """The value and its unit in at most four digits, for sentences beside a table with uncertainties."""
     known = digits(quantity)
     unknown = digits(quantity.model_copy(update={"uncertainty": None, "interval": None}), known.unit)
     figures = sum(character.isdigit() for character in known.value.lstrip("−0."))
@@ -114,7 +114,7 @@ def column(quantities: Sequence[Quantity | None]) -> tuple[str, list[Digits | No
 
 
 def scale(unit: str, magnitude: float) -> tuple[float, str]:
-    """For an axis that reaches up to `magnitude`: what to divide values by, and the unit's name then."""
+    """For an axis up to `magnitude`: the divisor of the values, and the unit's name after division."""
     power, name = _scale(unit, None, magnitude)
     return 10.0**power, name
 
@@ -125,7 +125,8 @@ def count(frames: int) -> str:
 
 
 def _with_ends(quantity: Quantity, interval: Interval, unit: str) -> Digits | None:
-    """All three rounded to a digit of the narrower side; None for an interval that is not finite or has no width."""
+    """All three rounded to the last digit of the narrower side; None for an interval that is not finite or has no
+    width."""
     width = min(quantity.value - interval.lower, interval.upper - quantity.value)
     if not math.isfinite(interval.upper - interval.lower) or not width > 0:
         return None
@@ -150,10 +151,10 @@ def _scale(base: str, unit: str | None, magnitude: float) -> tuple[int, str]:
 
 
 def _place(error: Decimal) -> Decimal:
-    """The power of ten of the last digit that an uncertainty of `error` leaves standing."""
+    """The power of ten of the last digit that is shown with an uncertainty of `error`."""
     two_digits = error.as_tuple().digits[0] <= 2
     place = Decimal(1).scaleb(error.adjusted() - (1 if two_digits else 0))
-    # 0.096 kept to one digit reads 0.1: the digit it then stands for is one place higher.
+    # 0.096 rounded to one digit is 0.1: its last digit is then one place higher.
     rounded = error.quantize(place, context=WIDE)
     return Decimal(1).scaleb(rounded.adjusted() - (1 if rounded.as_tuple().digits[0] <= 2 else 0))
 

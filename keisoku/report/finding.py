@@ -1,7 +1,4 @@
-"""What a page says above its methods: tables and sentences that several runs together give rise to.
-
-Layout is the page's and the terminal's; nothing is computed here.
-"""
+"""A section above a page's methods: tables and sentences about several runs together. It computes nothing."""
 
 from __future__ import annotations
 
@@ -28,12 +25,12 @@ class Finding:
     """Sentences below the tables."""
 
     def with_notes(self, notes: Sequence[str]) -> Finding:
-        """The same with more sentences."""
+        """The section with more sentences."""
         return replace(self, notes=[*self.notes, *notes])
 
 
 def print_findings(findings: Sequence[Finding], console: Console) -> None:
-    """The same on a terminal, or as plain aligned lines."""
+    """Prints the section on a terminal, or as plain aligned lines."""
     for finding in findings:
         console.print(Text(f"{finding.title}: {finding.subtitle}", style="bold"), soft_wrap=True)
         for table in finding.tables:

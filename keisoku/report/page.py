@@ -1,7 +1,7 @@
 """The page of one or several runs: one HTML file that loads nothing.
 
-What a run gives to the page comes as a `Part`, made by `plain_part` or by the domain where it has more to show.
-Decides no figure and no rounding. A content security policy in the page forbids every request.
+Each measurement's content is a `Part`, made by `plain_part`, or by the domain where it has more to show.
+It neither computes nor rounds figures. A content security policy in the page forbids every request.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from keisoku.run.result import Result
 COLOURS = 6
 """Of runs, after which they begin again (`style.css`)."""
 LONG_TABLE = 24
-"""Rows above which a table starts folded."""
+"""A table with more rows is collapsed at first."""
 COVERAGE = (
     "A figure reads value ± U, with the expanded uncertainty U = 2u: a coverage factor of k = 2, about 95 % "
     "if the errors are normal (GUM, JCGM 100:2008). A figure that reads value (lower … upper) has a confidence "
     "interval of 95 % that is not symmetrical. The value is rounded to its uncertainty; no digit below it is "
-    "shown. Standard errors of fitted lines are k = 1. Where a figure is put together of parts, its error budget "
-    "lists them: type A from repetitions and fits, type B from what is known of clocks, cables, link and calibration."
+    "shown. Standard errors of fitted lines are k = 1. Where a figure is combined from parts, its error budget "
+    "lists them: type A from repetitions and fits, type B from data of clocks, cables, link and calibration."
 )
 
 
 @dataclass(frozen=True)
 class RunPart:
-    """What one run gives to the page."""
+    """The content of one run on the page."""
 
     name: str
-    """Of the device, clock, path, stream or system, different from those of all other runs of the part."""
+    """Name of the device, clock, path, stream or system, different from those of all other runs of the part."""
     sentences: list[str]
-    """What was found, for somebody who reads nothing else."""
+    """The main results in words."""
     results: list[Result]
     plan: Mapping[str, Any]
     """As `keisoku run` takes it."""
     context: Mapping[str, Any]
-    """What is shown of the run's context."""
+    """The part of the run's context that is shown."""
     started_at: str = ""
     """ISO 8601."""
 
@@ -81,17 +81,17 @@ class Extra:
 
 @dataclass(frozen=True)
 class Part:
-    """What the runs of one measurement give to the page."""
+    """The content of the runs of one measurement on the page."""
 
     runs: list[RunPart]
     sections: list[Section]
     extras: list[Extra] = field(default_factory=list)
     conclusion: str = ""
-    """What all of it rests on."""
+    """A sentence about the data behind the results, such as the number of trials."""
     notes: list[str] = field(default_factory=list)
-    """What is to be said about uncertainty besides `COVERAGE`."""
+    """Sentences about uncertainty in addition to `COVERAGE`."""
     titles: Mapping[str, str] = field(default_factory=dict)
-    """Of measurements by name, where deviations and remarks name them."""
+    """Titles of measurements by name, for deviations and remarks."""
     no_deviation: str = ""
     """What is said where results are named after a standard and none deviates from it; empty: they are not."""
 
@@ -99,7 +99,7 @@ class Part:
 def plain_part(
     found: Sequence[tuple[RunDirectory, Sequence[Result], Sequence[Plot]]], title: str, subtitle: str, figure: str
 ) -> Part:
-    """Of runs that have no more to show than results and plots; `figure` is the one that a sentence is made of."""
+    """The part of runs that have only results and plots; `figure` is the one that the sentence contains."""
     names = names_of([directory for directory, *_ in found], [results for _, results, _ in found])
     runs = [
         RunPart(
@@ -190,7 +190,7 @@ def _with_own_names(sections: Sequence[Section]) -> list[Section]:
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """What was measured instead or at least."""
+    """The figure by which a criterion was judged, or 'nothing'."""
     return digits.text(verdict.measured) if verdict.measured else "nothing"
 
 
@@ -223,7 +223,7 @@ def _deviates_in_nothing(part: Part) -> bool:
 def _sentence(result: Result, figure: str) -> str:
     """The first row's figure, or how many rows there are."""
     if result.failure:
-        return f"Not the answer that was asked for: {result.failure}."
+        return f"The measurement did not give the requested result: {result.failure}."
     rows = [row for row in result.rows if figure in row.figures]
     said = ", ".join(f"{f'{row.case}: ' if row.case else ''}{digits.text(row.figures[figure])}" for row in rows[:3])
     more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""

@@ -1,7 +1,7 @@
-"""One interactive plot: traces and axes as Plotly's JSON, and the choices a reader has.
+"""One interactive plot: traces and axes as Plotly's JSON, and the reader's choices.
 
-Colours are names ('@device:0', '@size:2:7') that the page resolves, so that it can be light or
-dark. Knows nothing of methods and results.
+Colours are names ('@device:0', '@size:2:7') that the page resolves, so that it can be light or dark. It
+does not depend on methods and results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 Trace = dict[str, Any]
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 LOG_RATIO = 30.0
-"""An axis whose values span more than this is logarithmic until the reader says otherwise."""
+"""An axis whose values span more than this is logarithmic until the reader changes it."""
 
 
 @dataclass
@@ -28,12 +28,12 @@ class Plot:
     axes: dict[str, Any]
     traces: list[Trace] = field(default_factory=list)
     choices: list[str] = field(default_factory=list)
-    """Labels of which one is shown at a time; a trace without `choice` is shown with each of them."""
+    """Choices, of which one is shown at a time; a trace without `choice` is always shown."""
     choice_title: str = ""
     scales: list[str] = field(default_factory=list)
-    """Axes that the reader can turn between linear and logarithmic."""
+    """Axes that the reader can switch between linear and logarithmic."""
     zooms: list[str] = field(default_factory=list)
-    """Axes with a fixed range that the reader can fit to what was measured."""
+    """Axes with a fixed range that the reader can fit to the measured values."""
     height: int = 400
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class Plot:
         self.traces.append({**trace, "meta": list(choices)})
 
     def json(self) -> str:
-        """For a script element: no '<' in it can end the element. What is not finite is not drawn."""
+        """JSON for a script element, in which no '<' can end the element. Values that are not finite are not drawn."""
         content = {
             "traces": self.traces,
             "axes": self.axes,

@@ -1,6 +1,6 @@
-"""A plot as a still picture: SVG without script, font or colour of the page's, for notebooks and untrusted pages.
+"""A plot as a static picture: SVG without the page's scripts, fonts and colours, for notebooks and untrusted pages.
 
-Shows what the report's page shows first (`plot.choices[0]`). Decides no figure; draws what `Plot` holds.
+It shows the first choice of the report's page (`plot.choices[0]`).
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _errors(trace: Trace, across: Axis, up: Axis) -> list[str]:
 
 
 def _matrix(trace: Trace, across: Axis, up: Axis) -> list[str]:
-    """Cells of one colour scale; what a cell holds is its tooltip."""
+    """Cells of one colour scale; a cell's value is its tooltip."""
     known = [value for row in trace["z"] for value in row if value is not None]
     if not known:
         return []

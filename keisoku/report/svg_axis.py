@@ -1,4 +1,4 @@
-"""One axis of a still picture: where a value lies, and which values are named. Pure."""
+"""One axis of a static picture: positions of values, and the labelled values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Axis:
             self._low, self._high = map(float, given["range"])
 
     def place(self, value: Any) -> float | None:
-        """In pixels; None for what is not on the axis, such as zero on a logarithmic one."""
+        """Position in pixels; None for a value that is not on the axis, such as zero on a logarithmic one."""
         if self._names:
             if value not in self._names:
                 return None
@@ -66,7 +66,7 @@ class Axis:
         return [number * step for number in range(first, last + 1)]
 
     def _decades(self) -> list[float]:
-        """Powers of ten; twice and five times them where there are few, and steps where there is none."""
+        """Powers of ten; twice and five times these where there are few, and even steps where there are none."""
         first, last = math.floor(self._low), math.ceil(self._high)
         every = max(1, (last - first) // (2 * _TICKS))
         factors = (1, 2, 5) if self._high - self._low < 2 else (1,)

@@ -1,4 +1,4 @@
-"""Colours of a still picture: the names that plots use, in shades for light and dark pages alike. Pure."""
+"""Colours of a static picture: the names that plots use, in shades that suit light and dark pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def colour(name: str | None) -> tuple[str, float]:
 
 
 def heat(share: float) -> str:
-    """The shade of a cell whose value is so far (0 to 1) from the least to the greatest."""
+    """The shade of a cell by its value's position (0 to 1) between the smallest and the largest."""
     return _between(_HEAT, share)
 
 

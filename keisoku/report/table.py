@@ -1,6 +1,6 @@
-"""A result as tables: heads with units, cells as digits. Layout belongs to the page and the terminal.
+"""A result as tables: headers with units, cells as text. Layout belongs to the page and the terminal.
 
-Never rounds by itself; `digits` does.
+`digits` does all rounding.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COLUMNS = {
     "throughput": "Throughput",
     "lower_bound": "Lower bound",
     "upper_bound": "Upper bound",
-    "line_share": "Of the maximum",
+    "line_share": "Share of the maximum",
     "bit_rate": "Bit rate",
     "load": "Load",
     "offered": "Offered",
@@ -111,7 +111,7 @@ COLUMNS = {
     "congested_rate": "Rate at the congested output",
     "tried": "Tried",
     "addresses": "Addresses",
-    "table": "With the tester's own",
+    "table": "Including the tester's own",
     "learning_rate": "Learning rate",
     "forwarded": "Forwarded",
     "offset": "Offset",
@@ -124,14 +124,14 @@ COLUMNS = {
     "corrected_buffer": "Corrected buffer time",
     "recovery": "Recovery time",
     "reset_by_loss": "Reset time, by loss",
-    "reset_by_stamps": "Reset time, by stamps",
+    "reset_by_stamps": "Reset time, by timestamps",
     "tests": "Tests",
     "bias": "Bias",
     "spread": "Spread",
     "seconds": "Search time",
     "trials": "Trials",
 }
-"""Figures in the order of a table, and their heads; a figure not named here comes last, by its name."""
+"""Figures in the order of a table, and their headers; other figures come last, by their names."""
 
 
 STATISTICS = frozenset({"min", "mean", "max", "p50", "p90", "p99", "p99.9", "p99.99"})
@@ -139,7 +139,7 @@ STATISTICS = frozenset({"min", "mean", "max", "p50", "p90", "p99", "p99.9", "p99
 ABBREVIATIONS = frozenset({"adev", "mdev", "tdev", "hdev", "mtie", "rtt", "icmp", "tsc", "ttl", "adr", "pdv"})
 """Words of a figure's name that are written in capitals."""
 SPAN_MAX = 300.0
-"""A column whose figures differ by more is not shown in one unit: each cell has its own."""
+"""A column whose figures differ by a larger factor is not shown in one unit: each cell has its own."""
 WORDS = ("Remark", "Line", "Case", "Verdict", "Device", "Figure", "Cell", "Contribution", "Distribution")
 """Titles of columns that hold words and not figures."""
 
@@ -154,17 +154,17 @@ class Head:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells are text ready to be shown; the first column is the frame size, the last may be a remark."""
+    """Cells are formatted text; the first column is the frame size, the last may be a remark."""
 
     title: str
     heads: list[Head]
     rows: list[list[str]]
     marks: list[str]
-    """The marks that occur, to be explained below."""
+    """The marks in the cells, to be explained below the table."""
 
 
 def tables(result: Result) -> list[Table]:
-    """All figures of a result, a table for each group of rows; the first one bears the result's title."""
+    """All figures of a result, a table for each group of rows; the first one has the result's title."""
     made = [
         _of_frames(rows) if any(row.frame_bytes for row in rows) else _of_cases(group, rows)
         for group, rows in result.groups().items()
@@ -175,7 +175,7 @@ def tables(result: Result) -> list[Table]:
 
 
 def head(name: str, of_frames: bool = True) -> str:
-    """The head of a figure's column: 'forward_rate' is 'Forward rate'.
+    """The header of a figure's column: 'forward_rate' is 'Forward rate'.
 
     What `COLUMNS` says of names such as 'latency' and 'lost' is true of frames only.
     """
@@ -196,7 +196,7 @@ def is_words(title: str, groups: Collection[str] = ()) -> bool:
 
 
 def line_table(line: Line) -> Table:
-    """E1's table of a fit: slope and constant, each with its standard error, absolute and in percent."""
+    """Table of a fit: slope and constant, each with its standard error, absolute and in percent."""
     rows = []
     for name, figure, error in (
         ("slope", line.slope, line.slope_error),
@@ -204,7 +204,7 @@ def line_table(line: Line) -> Table:
     ):
         percent = f"{digits.significant(abs(error / figure.value) * 100, 2)} %" if figure.value else ""
         rows.append([name, digits.text(figure), f"{digits.significant(error, 2)} {figure.unit}", percent])
-    heads = [Head("Line", ""), Head("Value", ""), Head("Standard error", "k = 1"), Head("Of the value", "")]
+    heads = [Head("Line", ""), Head("Value", ""), Head("Standard error", "k = 1"), Head("Share of the value", "")]
     return Table(f"Least-squares line through {len(line.points)} points", heads, rows, [])
 
 
@@ -221,7 +221,7 @@ def _of_frames(rows: Sequence[Row]) -> Table:
 
 
 def _of_cases(group: str, rows: Sequence[Row]) -> Table:
-    """In the order of the rows; a column whose figures are too far apart has a unit in each cell."""
+    """In the order of the rows; a column whose figures differ too much has a unit in each cell."""
     names = list(dict.fromkeys(name for row in rows for name in row.figures))
     return _table([Head(group or "Case", "")], [[row.case for row in rows]], rows, names, of_frames=False)
 
@@ -242,7 +242,7 @@ def _table(
 
 
 def _column(figures: Sequence[Quantity | None], span_max: float) -> tuple[str, list[tuple[str, str]]]:
-    """Unit of the head, and cells with their marks."""
+    """Unit of the header, and cells with their marks."""
     known = [figure for figure in figures if figure is not None]
     sizes = [abs(figure.value) for figure in known if figure.value and math.isfinite(figure.value)]
     if len({figure.unit for figure in known}) > 1 or (sizes and max(sizes) > span_max * min(sizes)):

@@ -1,4 +1,4 @@
-"""Jinja's templates of pages and cells: every name must be given, and what is put in is escaped."""
+"""Jinja's templates of pages and cells: every name must be given, and all values are escaped."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Results as tables on a terminal, or as plain aligned lines where nobody looks at one.
+"""Results as tables on a terminal, or as plain aligned lines in a file.
 
-Never rounds, never measures the screen when the output goes to a file.
+It never rounds, and never uses the terminal's width when the output goes to a file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from keisoku.run.result import Result
 
 
 def print_results(results: Sequence[Result], console: Console) -> None:
-    """Prints every result: tables, line, what their marks mean, flags, deviations and remarks."""
+    """Prints every result: tables, line, explanations of marks, flags, deviations and remarks."""
     for result in results:
         for table in [*tables(result), *([line_table(result.line)] if result.line else [])]:
             print_table(table, console)
@@ -32,7 +32,7 @@ def print_results(results: Sequence[Result], console: Console) -> None:
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Its title, and its rows as the console shows them best."""
+    """Its title, and its rows in the form for this console."""
     if table.title:
         _print(console, Text(table.title, style="bold"))
     if console.is_terminal:

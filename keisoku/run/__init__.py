@@ -1,1 +1,1 @@
-"""A run of any measurement: its directory, its result, criteria on it, and runs compared."""
+"""A run of any measurement: its directory, its result, criteria, and comparison of runs."""

@@ -1,6 +1,6 @@
 """Results of one method on several devices, or of one device earlier and now, row for row.
 
-It reads no run directory and formats nothing. A row that is invalid is never judged: it says nothing about what was
+It reads no run directory and formats nothing. An invalid row is never judged, as it is no result of what was
 measured.
 """
 
@@ -28,7 +28,7 @@ _BETTER_BY_NAME: dict[str, Better] = {
     **dict.fromkeys(("lost_datagrams", "failed", "retransmissions"), "lower"),
     **dict.fromkeys(("implied_buffer", "corrected_buffer", "buffer_time", "earliest", "latest", "period"), "neither"),
     **dict.fromkeys(("limit", "duration", "believed_for", "by_chance"), "neither"),
-    "forwarded": "neither",  # of errored frames: some are to be filtered, some not
+    "forwarded": "neither",  # of errored frames: some must be filtered, others not
 }
 _BETTER_BY_UNIT: dict[str, Better] = {
     **dict.fromkeys(("ns", "ns/byte", "%", "s/GB", "gaps", "reads"), "lower"),
@@ -37,13 +37,13 @@ _BETTER_BY_UNIT: dict[str, Better] = {
 
 
 def better(name: str, unit: str) -> Better:
-    """Which way a figure is better; 'neither' where more is as bad as less."""
+    """The direction in which a figure is better; 'neither' where more is as bad as less."""
     return _BETTER_BY_NAME.get(name) or _BETTER_BY_UNIT.get(unit, "neither")
 
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """What makes a row of one result the counterpart of a row of another."""
+    """The key by which rows of two results correspond."""
 
     frame_bytes: int
     load_percent: float
@@ -66,7 +66,7 @@ def figures_by_key(result: Result) -> dict[Key | None, Figures]:
 
 
 def overall_figures(result: Result) -> Figures:
-    """What a result says of all its rows together: the fitted line, and the largest frame that a sweep lost none of."""
+    """Figures of a result as a whole: the fitted line, and the largest frame size without loss in a sweep."""
     line = {"slope": result.line.slope, "constant": result.line.constant} if result.line else {}
     found = {name: without_rounding(figure) for name, figure in line.items()}
     whole = [row.frame_bytes for row in result.rows if (drop := row.figures.get("drop")) and drop.value == 0]
@@ -130,7 +130,8 @@ def judge(
     margins: Mapping[str, Margin],
     default: Margin,
 ) -> tuple[list[Judged], list[tuple[Key | None, str]]]:
-    """Every figure that both have, judged by its own margin or the default; and what only one of them has."""
+    """Every figure that both have, judged by its own margin or the default; and the figures that only one of them
+    has."""
     judged, missing = [], []
     for key in sorted({*new, *old}, key=_order):
         one, other = new.get(key, {}), old.get(key, {})
@@ -156,5 +157,5 @@ def judge(
 
 
 def regressions(judged: Collection[Judged]) -> list[Judged]:
-    """Those beyond their margin."""
+    """The figures beyond their margin."""
     return [one for one in judged if one.change == "regression"]

@@ -1,6 +1,6 @@
 """Criteria on a result: 'throughput[64] >= 0.5 Mpps', 'latency[64].p99 <= 50 us', 'capacity[forward] > 90 Mb/s'.
 
-Parses and judges; never decides what happens when one is missed (that is the command's exit code).
+It parses and judges criteria; the consequence of a missed one is the command's exit code.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """A criterion, whether it is met, and the worst figure it was judged by (None: there is none)."""
+    """A criterion, whether it is met, and the worst figure for it (None: there is none)."""
 
     text: str
     met: bool
@@ -58,7 +58,7 @@ class Criterion:
     limit: str
 
     def judge(self, results: Sequence[Result]) -> Verdict:
-        """A criterion on something that was not measured is not met."""
+        """Judges the criterion; one on a figure that was not measured is not met."""
         compare = _COMPARE[self.comparison]
         figures = self._figures(results)
         verdicts = [
@@ -86,7 +86,7 @@ def parse(text: str, figures: Mapping[str, str], alone: bool = False) -> Criteri
     """A criterion on one of the measurements that `figures` holds: the figure that is meant if none is named, by name.
 
     Where the measurement is `alone` in its run, its name may be left out: 'capacity[forward] > 90 Mb/s'. Raises
-    PlanError if the form, the measurement, the number or the unit cannot be right.
+    PlanError if the form, the measurement, the number or the unit is invalid.
     """
     match = _FORM.fullmatch(text)
     if match is None:

@@ -1,8 +1,8 @@
 """The directory of a run: plan.toml, context.json, raw rows, facts.json, result.json, and the report.
 
-Raw rows are appended and synced as they come, as lines of JSON or as tables of Parquet parts, so what was measured
-survives `kill -9`; nothing appended is ever changed. Every other file is written whole or not at all. Everything but
-the raw rows, the plan, the context and the facts can be computed again. It computes nothing itself.
+Raw rows are appended and synced at once, as lines of JSON or as tables of Parquet parts, so they survive `kill -9`;
+appended rows are never changed. Every other file is written completely or not at all. Everything except the raw rows,
+the plan, the context and the facts can be computed again. It computes nothing itself.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from pydantic import ValidationError
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.run.result import Result
 
-if TYPE_CHECKING:  # Arrow takes a while to load, and runs of devices do without
+if TYPE_CHECKING:  # Arrow loads slowly, and runs of devices do not need it
     import pyarrow as pa
 
 FORMAT = 1
 """Version of everything in the directory; a run of another one is refused."""
 RUNS = Path("runs")
-"""Where runs are kept that are given no directory."""
+"""Folder of runs for which no directory is given."""
 _PLAN, _CONTEXT, _FACTS, _RESULT = "plan.toml", "context.json", "facts.json", "result.json"
 _PART = re.compile(r"\d{8}\.parquet")
 
@@ -46,11 +46,11 @@ class RunDirectory:
         self.plan = dict(plan)
         """The settings, as plain values."""
         self.context = dict(context)
-        """Where and with what it was measured."""
+        """The host and the instrument of the measurement."""
 
     @classmethod
     def create(cls, path: Path, measurement: str, plan: Mapping[str, Any], context: Mapping[str, Any]) -> RunDirectory:
-        """A new directory; an existing run is never written over. The plan holds what TOML can; None is left out.
+        """A new directory; an existing run is never overwritten. The plan holds values of TOML, without None.
 
         Raises PlanError if the directory holds a run.
         """
@@ -60,7 +60,7 @@ class RunDirectory:
             )
         directory = cls(path, measurement, _without_none(plan), context)
         directory.write_text(_CONTEXT, json.dumps(directory.context, indent=1, default=str) + "\n")
-        # Last, because its presence says that this is a run.
+        # Last, because this file makes the directory a run.
         directory.write_text(_PLAN, tomlkit.dumps({"format": FORMAT, "measurement": measurement, **directory.plan}))
         return directory
 
@@ -71,7 +71,7 @@ class RunDirectory:
             plan = tomllib.loads((path / _PLAN).read_text(encoding="utf-8"))
             context = json.loads((path / _CONTEXT).read_bytes())
         except (OSError, ValueError) as error:
-            raise PlanError("run", f"{path} holds no run", "give a directory that a run was written to") from error
+            raise PlanError("run", f"{path} holds no run", "give the directory of a run") from error
         version, measurement = plan.pop("format", None), plan.pop("measurement", None)
         if version != FORMAT or not isinstance(measurement, str):
             raise PlanError(
@@ -81,12 +81,15 @@ class RunDirectory:
             )
         if measurements and measurement not in measurements:
             raise PlanError(
-                "run", f"{path} holds a run of {measurement}, not of {' or '.join(measurements)}", "give another one"
+                "run",
+                f"{path} holds a run of {measurement}, not of {' or '.join(measurements)}",
+                "give the directory of another run",
             )
         return cls(path, measurement, plan, context)
 
     def append(self, table: str, rows: pa.Table) -> Path:
-        """Keeps rows as the next part of a table; returns when they are on the disk. No rows make no part."""
+        """Stores rows as the next part of a table; returns when they are on the disk. Without rows no part is
+        written."""
         import pyarrow.parquet as pq
 
         folder = self.path / table
@@ -140,7 +143,7 @@ class RunDirectory:
         return pa.concat_tables(parts, promote_options="default")
 
     def append_line(self, name: str, line: bytes) -> None:
-        """Keeps a line of JSON in the file `name`; returns when it is on the disk."""
+        """Stores a line of JSON in the file `name`; returns when it is on the disk."""
         path = self.path / name
         try:
             with path.open("ab") as file:
@@ -153,21 +156,21 @@ class RunDirectory:
             raise self.disk_error(name, error) from error
 
     def lines(self, name: str) -> list[bytes]:
-        """All whole lines of a file; one that was cut off is left out."""
+        """All complete lines of a file; one that was written only partly is left out."""
         try:
             return (self.path / name).read_bytes().split(b"\n")[:-1]
         except FileNotFoundError:
             return []
 
     def drop_half_line(self, name: str) -> None:
-        """Drops a last line that was cut off, so that the next one begins on its own."""
+        """Removes a last line that was written only partly, so that the next one begins on a new line."""
         path = self.path / name
         if path.exists():
             os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What is known of the run besides its rows; empty if nothing was kept. Raises PlanError if it is damaged."""
+        """Facts of the run besides its rows; empty if none were stored. Raises PlanError if the file is damaged."""
         try:
             found: dict[str, Any] = json.loads((self.path / _FACTS).read_bytes())
         except FileNotFoundError:
@@ -177,13 +180,13 @@ class RunDirectory:
         return found
 
     def know(self, **facts: Any) -> None:
-        """Adds to the facts, in place of what was known under the same names."""
+        """Adds facts and replaces those with the same names."""
         self.facts.update(facts)
         self.write_text(_FACTS, json.dumps(self.facts, indent=1, default=str) + "\n")
 
     @property
     def holds_rows(self) -> bool:
-        """Whether anything was measured."""
+        """Whether the run holds any rows."""
         return bool(self.tables()) or any(self.lines(path.name) for path in self.path.glob("*.jsonl"))
 
     def finish(self, results: Sequence[Result]) -> None:
@@ -191,18 +194,18 @@ class RunDirectory:
         self.write_text(_RESULT, json.dumps([result.model_dump(mode="json") for result in results], indent=1) + "\n")
 
     def results(self) -> list[Result]:
-        """What was found. Raises PlanError if the run is not finished."""
+        """The results. Raises PlanError if the run is not finished."""
         try:
             return [Result.model_validate(result) for result in json.loads((self.path / _RESULT).read_bytes())]
         except (OSError, ValueError, ValidationError) as error:
             raise PlanError(
                 "run",
                 f"{self.path} is not the directory of a finished run",
-                "finish it with 'keisoku run --resume', or see what it holds with 'keisoku analyse'",
+                "finish it with 'keisoku run --resume', or analyse what it holds with 'keisoku analyse'",
             ) from error
 
     def write_text(self, name: str, text: str) -> Path:
-        """Writes a file beside the rows, whole or not at all; its path."""
+        """Writes a file beside the rows, completely or not at all; returns its path."""
         path, partial = self.path / name, self.path / f"{name}.partial"
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -226,7 +229,7 @@ class RunDirectory:
 
 
 def free_path(name: str, folder: Path = RUNS) -> Path:
-    """A directory in `folder` that is not there yet: the time, then the name."""
+    """A directory in `folder` that does not exist yet: the time, then the name."""
     stem = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')}"
     path, number = folder / stem, 1
     while path.exists():
@@ -244,7 +247,7 @@ def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A rename is on the disk when its folder is."""
+    """Syncs the folder: only then is a rename on the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

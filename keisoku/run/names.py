@@ -1,4 +1,4 @@
-"""Names of runs, for people: of what was measured, and different for each run."""
+"""Names of runs for reports: what was measured, different for each run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def names_of(runs: Sequence[RunDirectory], results: Sequence[Sequence[Result]]) 
 
 
 def distinct(names: Sequence[str], engines: Sequence[str]) -> list[str]:
-    """The names; where some are alike, with the engine, and with a number where that is not enough."""
+    """The names; where some are equal, with the engine, and with a number where that is not enough."""
     if len(set(names)) < len(names):
         names = [f"{name} · {engine}" if engine else name for name, engine in zip(names, engines, strict=True)]
     alike, seen = Counter(names), Counter[str]()

@@ -1,4 +1,4 @@
-"""What a measurement found: rows of figures, each with unit and uncertainty, flags, deviations, remarks.
+"""The result of a measurement: rows of figures, each with unit and uncertainty, flags, deviations, remarks.
 
 A result is computed from the raw rows of its run alone and can be computed again. It never formats:
 digits and layout belong to `report`.
@@ -21,17 +21,17 @@ class Row(_Model):
     figures: dict[str, Quantity]
     """Keyed by the name that `--require` uses: 'throughput', 'mean', 'forward_rate', …"""
     frame_bytes: int = 0
-    """Size of the frames that the row is about; 0: it is about no size of frame."""
+    """Frame size of the row; 0: the row has no frame size."""
     case: str = ""
-    """Which row this is where the frame size does not say it, for people: '1 to 5', 'hop 3', 'TSC'."""
+    """Name of the row for the user, where the frame size is not enough: '1 to 5', 'hop 3', 'TSC'."""
     group: str = ""
-    """Rows of one group make one table; it is the head of the column of cases: 'Hop', 'Averaging time'."""
+    """Rows of one group form one table; it is the header of the column of cases: 'Hop', 'Averaging time'."""
     at: Quantity | None = None
-    """Where the row stands on a plot's axis, if it has a place there: an averaging time, a message size."""
+    """The row's position on a plot's axis, if it has one: an averaging time, a message size."""
     trial: int | None = None
     """Index of the trial record that shows this row's behaviour over time and its histogram."""
     invalid: str = ""
-    """Why the row says nothing about what was measured: the tester itself fell short. Empty: it does."""
+    """Why the row is invalid: the tester itself failed. Empty: the row is valid."""
     remark: str = ""
 
 
@@ -51,27 +51,27 @@ class Flag(_Model):
     """A finding that changes what the figures mean: a token bucket, a circular reference, a step."""
 
     name: str
-    """Short and fixed, for programs: 'token-bucket'."""
+    """Fixed short name, for programs: 'token-bucket'."""
     text: str
-    """One sentence for people."""
+    """One sentence for the user."""
     figures: dict[str, Quantity] = {}
 
 
 class Result(_Model):
-    """What one measurement found about one device, clock, path, stream or system."""
+    """The result of one measurement of one device, clock, path, stream or system."""
 
     measurement: str
     """Its name in the table of measurements (`keisoku/measurement/table.py`)."""
     title: str = ""
-    """What was measured, for people: 'TSC against CLOCK_MONOTONIC_RAW'; empty: the measurement's own title."""
+    """What was measured, for the user: 'TSC against CLOCK_MONOTONIC_RAW'; empty: the measurement's own title."""
     rows: list[Row]
     line: Line | None = None
     flags: list[Flag] = []
     deviations: list[str] = []
-    """Where the procedure differs from the standard it is named after, clause first."""
+    """Differences of the procedure from its standard, clause first."""
     remarks: list[str] = []
     failure: str = ""
-    """Why this is not the answer that was asked for, though something was measured; empty: it is."""
+    """Why the measurement did not give the requested result, although it measured something; empty: it did."""
 
     def groups(self) -> dict[str, list[Row]]:
         """Rows by group, both in the order in which they were given."""

@@ -11,19 +11,19 @@ from keisoku.errors import PlanError
 
 
 class Settings(BaseModel):
-    """Unknown keys are errors, values never change."""
+    """Settings in which unknown keys are errors and values never change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class RunSettings(Settings):
-    """Of a whole run."""
+    """Settings of a whole run."""
 
     require: tuple[str, ...] = ()
     """Criterion that the result must meet, such as 'throughput[64] >= 0.5 Mpps'; exit code 1 if it is missed."""
 
     def plain(self) -> dict[str, Any]:
-        """As values of TOML, without what is not set; validating them gives equal settings."""
+        """The settings as values of TOML, without those that are not set; validating them gives equal settings."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
@@ -51,7 +51,7 @@ def parsed(
 
 
 def setting_error(error: ValidationError, named: Callable[[str], str] = lambda field: field) -> PlanError:
-    """The first of pydantic's complaints as one sentence of ours."""
+    """The first of pydantic's errors as one sentence."""
     first = error.errors(include_url=False)[0]
     place = first["loc"]
     field = ".".join([named(str(place[0])), *(str(part) for part in place[1:])]) if place else "plan"

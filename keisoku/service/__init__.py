@@ -1,1 +1,2 @@
-"""keisoku's own paths of the server (`/keisoku/v1`): runs of methods, and what OTG cannot say. Knows nothing of OTG."""
+"""keisoku's own paths of the server (`/keisoku/v1`): runs of methods, and results that OTG has no call for. It does not
+depend on OTG."""

@@ -1,4 +1,4 @@
-"""Bodies of requests and answers of errors, for all paths of the server. Whatever is sent, nothing here fails."""
+"""Bodies of requests and error answers, for all paths of the server. No request makes it fail."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from keisoku.errors import PlanError
 
 MOST_BODY_BYTES = 16 * 2**20
 BODY_S = 30.0
-"""Within this time a body must have come."""
+"""Within this time a body must have arrived."""
 
 
 async def body(request: Request) -> Any:
-    """The JSON value that was sent. Raises PlanError for one that is too long, too slow, or none."""
+    """The JSON value that was sent. Raises PlanError if it is too long, too slow, or invalid."""
     parts, length = [], 0
     try:
         async with asyncio.timeout(BODY_S):
@@ -27,10 +27,10 @@ async def body(request: Request) -> Any:
                     raise PlanError("body", "is too long", f"send {MOST_BODY_BYTES >> 20} MiB at most")
                 parts.append(part)
     except TimeoutError:
-        raise PlanError("body", f"did not come within {BODY_S:g} s", "send it at once") from None
+        raise PlanError("body", f"did not arrive within {BODY_S:g} s", "send it without pauses") from None
     try:
         document = json.loads(b"".join(parts))
-        # Numbers and texts that JSON cannot hold must not come in: they could not go out again.
+        # Numbers and texts that JSON cannot contain are refused: they could not be sent in an answer.
         json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
         return document
     except (ValueError, RecursionError) as error:
@@ -38,7 +38,7 @@ async def body(request: Request) -> Any:
 
 
 def problem(code: int, kind: str, *errors: str) -> JSONResponse:
-    """OTG's Error, which our own paths answer as well."""
-    # A request may hold texts that no encoding can; an answer may not.
+    """OTG's Error, which keisoku's own paths use as well."""
+    # A request may contain texts that cannot be encoded; an answer must not.
     safe = [error.encode(errors="replace").decode() for error in errors]
     return JSONResponse({"code": code, "kind": kind, "errors": safe}, status_code=code)

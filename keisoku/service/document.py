@@ -1,4 +1,4 @@
-"""What keisoku's own paths answer. The OpenAPI document is made of these types; they compute nothing."""
+"""The answers of keisoku's own paths. The OpenAPI document is made from these types; they compute nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Document(BaseModel):
 
 
 class Problem(_Document):
-    """What is wrong with a request, or went wrong with it; the same form as OTG's Error."""
+    """An error in a request, or a failure of it; the same form as OTG's Error."""
 
     code: int
     kind: str
@@ -32,13 +32,13 @@ class Judged(_Document):
 
 
 class RunStatus(_Document):
-    """A run of a measurement, as far as it has come."""
+    """The status of a run of a measurement."""
 
     run: str
-    """Its name, also that of its directory on the server."""
+    """The run's name, which is also that of its directory on the server."""
     state: Literal["running", "finished", "cancelled", "failed"]
     measurement: str
-    """Its name in the table of measurements; 'device' for procedures of a device."""
+    """Name in the table of measurements; 'device' for procedures of a device."""
     what: str
     """What is measured: device or ports and procedures, or the measurement's name."""
     started_at: str
@@ -46,44 +46,44 @@ class RunStatus(_Document):
     trials: int
     """Finished ones."""
     doing: str | None
-    """What it does now: procedure and purpose of the trial that runs, for instance."""
+    """Current step, for example procedure and purpose of the running trial."""
     progress: float | None = Field(ge=0, le=1)
     """Share of the running trial, as the number of trials is not known in advance; of the whole for a log."""
     offered_frames: int | None
-    """Of the running trial until now."""
+    """Frames of the running trial until now."""
     forwarded_frames: int | None
     error: str | None
     """Why it failed."""
     criteria: list[Judged]
-    """Of a finished run."""
+    """Verdicts on the criteria of a finished run."""
 
 
 class Traffic(_Document):
-    """The last traffic: the trial, and all that was counted of it."""
+    """The last traffic: its trial, and all counts."""
 
     trial: Trial
     facts: Facts
     flows: dict[str, list[int]]
-    """By name, which of the trial's streams are a flow's."""
+    """The trial's streams of each flow, by the flow's name."""
     invalid_because: list[str]
-    """Why it says nothing about the device; empty if it does."""
+    """Why the traffic is invalid for the device; empty if it is valid."""
 
 
 class LastTraffic(_Document):
-    """Nothing before the first traffic has ended."""
+    """Empty before the first traffic has ended."""
 
     traffic: Traffic | None
 
 
 class FlowAccount(_Document):
-    """What became of a flow's frames."""
+    """Figures of a flow's frames."""
 
     name: str
     transmit: str
     receive: str
     """Names of ports."""
     frame_bytes: list[int]
-    """Sizes that occur."""
+    """Frame sizes that occur."""
     offered_frames: int
     received_frames: int
     figures: dict[str, Quantity]
@@ -92,7 +92,7 @@ class FlowAccount(_Document):
 
 
 class FlowHistogram(_Document):
-    """Latency of every frame of a flow as it was measured (FIFO, not corrected); null if none arrived."""
+    """Measured latency of every frame of a flow (FIFO, not corrected); null if none arrived."""
 
     name: str
     latency: Latency | None
@@ -106,19 +106,19 @@ class StreamLoss(_Document):
     stream: int
     lost_frames: int
     lost_kept_as: Literal["list", "bitmap", "intervals"]
-    """Weakest form in `lost`: each gap with its times, bitmaps of dense stretches, or counts in intervals."""
+    """Least detailed form in `lost`: each gap with its times, bitmaps of dense ranges, or counts in intervals."""
     lost: list[Gap]
 
 
 class _OfFlows(_Document):
     state: Literal["none", "running", "ended"]
-    """Of the last traffic; what is told of its flows is there once it has ended."""
+    """Figures of the last traffic's flows, available once it has ended."""
     invalid_because: list[str]
-    """Why it says nothing about the device; empty if it does."""
+    """Why the traffic is invalid for the device; empty if it is valid."""
 
 
 class FlowAccounts(_OfFlows):
-    """Of the last traffic's flows."""
+    """Latencies of the last traffic's flows."""
 
     flows: list[FlowAccount]
 
@@ -130,7 +130,7 @@ class FlowHistograms(_OfFlows):
 
 
 class StreamLosses(_OfFlows):
-    """Likewise; a flow has several streams where it goes several ways."""
+    """Lost frames of the last traffic's streams; a flow between several ports has several streams."""
 
     streams: list[StreamLoss]
 
@@ -140,18 +140,18 @@ class Version(_Document):
 
     keisoku: str
     methods: list[str]
-    """That a plan may name."""
+    """Devices that a plan may name."""
 
 
 class OfFlows(_Document):
-    """Which flows are asked for."""
+    """The requested flows."""
 
     name: list[str] = []
-    """Names of flows; all without one."""
+    """Names of flows; all flows without a name."""
 
 
 class OfFiguresOfFlows(OfFlows):
-    """And which percentiles of their latency."""
+    """The requested flows, and percentiles of their latency."""
 
     percent: list[float] = Field([50.0, 99.0, 99.9], max_length=32)
     """Each between 0 and 100; the figure is called p99.9 and so on."""

@@ -1,4 +1,4 @@
-"""The OpenAPI document of keisoku's own paths, made of the table of operations and the types they name. Pure."""
+"""The OpenAPI document of keisoku's own paths, made from the table of operations and their types."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def openapi() -> dict[str, Any]:
         "info": {
             "title": "keisoku",
             "version": __version__,
-            "description": "Runs of methods, and what the Open Traffic Generator API cannot say of traffic.",
+            "description": "Runs of methods, and results of traffic that the Open Traffic Generator API does not have.",
         },
         "paths": paths,
         "components": {

@@ -1,4 +1,5 @@
-"""keisoku's own paths as a table: routes and OpenAPI document are both made of it. Carries out nothing by itself."""
+"""keisoku's own paths as a table, from which routes and the OpenAPI document are made. It carries out nothing
+itself."""
 
 from __future__ import annotations
 
@@ -36,25 +37,25 @@ BASE = "/keisoku/v1"
 
 
 class Ports(Protocol):
-    """Whoever holds the ports of the server."""
+    """The owner of the server's ports."""
 
     @property
     def runs(self) -> Runs:
-        """Runs of methods on them."""
+        """Runs of methods on the ports."""
         ...
 
     def start_run(self, document: dict[str, Any]) -> RunStatus:
-        """Begins one, if nothing else holds the ports."""
+        """Begins a run, if the ports are free."""
         ...
 
     def last_traffic(self) -> Last:
-        """What became of the last traffic."""
+        """The last traffic."""
         ...
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One method of one path. `call` is given the ports, then by name: parts of the path, `body`, `query`."""
+    """One method of one path. `call` receives the ports, then by name: parts of the path, `body`, `query`."""
 
     method: Literal["GET", "POST"]
     path: str
@@ -67,7 +68,7 @@ class Operation:
     query: type[BaseModel] | None = None
     status: int = 200
     changes: bool = False
-    """Only for who owns the ports, or while nobody does."""
+    """Only for the owner of the ports, or while they are free."""
 
 
 def _version(ports: Ports) -> Version:
@@ -91,7 +92,9 @@ def _traffic_report(ports: Ports) -> str:
 
 
 OPERATIONS = (
-    Operation("GET", "/version", "getVersion", "Who answers, and what it measures", Version, _version),
+    Operation(
+        "GET", "/version", "getVersion", "Name and version of the server, and its measurements", Version, _version
+    ),
     Operation(
         "GET",
         "/runs",
@@ -117,7 +120,7 @@ OPERATIONS = (
         "GET",
         "/runs/{run}",
         "getRun",
-        "How far a run has come",
+        "The status of a run",
         RunStatus,
         lambda ports, run: ports.runs.status(run),
     ),
@@ -142,7 +145,7 @@ OPERATIONS = (
         "GET",
         "/runs/{run}/trials",
         "getTrials",
-        "Finished trials of a device run with all that was counted",
+        "Finished trials of a device run with all counts",
         list[TrialRecord],
         lambda ports, run: TrialLog(ports.runs.directory(run)).records(),
     ),
@@ -151,7 +154,7 @@ OPERATIONS = (
         "GET",
         "/traffic",
         "getTraffic",
-        "The last OTG traffic as one trial, with all that was counted",
+        "The last OTG traffic as one trial, with all counts",
         LastTraffic,
         lambda ports: whole(ports.last_traffic()),
     ),
@@ -177,7 +180,7 @@ OPERATIONS = (
         "GET",
         "/traffic/lost",
         "getLost",
-        "Which frames of the last traffic never arrived",
+        "The lost frames of the last traffic",
         StreamLosses,
         lambda ports, query: losses(ports.last_traffic(), query),
         query=OfFlows,

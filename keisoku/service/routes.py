@@ -1,4 +1,4 @@
-"""The table of operations as routes: parameters, bodies, status codes. Whatever is sent, the server goes on."""
+"""The table of operations as routes: parameters, bodies, status codes. No request can stop the server."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from keisoku.service.runs import NoSuchRun
 _Kind = TypeVar("_Kind", bound=BaseModel)
 Endpoint = Callable[[Request, str], Any]
 Guard = Callable[[Endpoint], Any]
-"""Makes an endpoint of Starlette's of one that is also told who asks."""
+"""Makes a Starlette endpoint from one that also receives the client's name."""
 
 
 def routes(ports: Ports, guard: Guard, ask: Callable[..., Any]) -> list[Route]:
-    """All of them. `ask(who, call, changes=…)` calls in the name of who asks, one at a time."""
+    """All routes. `ask(who, call, changes=…)` makes a call for a client, one at a time."""
     by_path: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, []).append(operation)
@@ -56,7 +56,7 @@ async def _carry_out(
             if not isinstance(given["body"], dict):
                 raise PlanError("body", "is no JSON object", "send a plan")
         call = partial(operation.call, ports, **given)
-        # What only reads needs no turn: a report takes a second, and others go on meanwhile.
+        # Reading needs no lock: a report takes a second, during which other requests continue.
         answer = (
             await run_in_threadpool(ask, who, call, changes=True)
             if operation.changes
@@ -73,7 +73,7 @@ async def _carry_out(
     except KeisokuError as error:
         return problem(500, "internal", str(error))
     except ClientDisconnect:
-        return problem(400, "validation", "body: ended early")  # nobody is there to read it
+        return problem(400, "validation", "body: ended early")  # the client has closed the connection
 
 
 @cache

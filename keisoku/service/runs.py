@@ -1,6 +1,6 @@
 """Runs of measurements on the server's ports, one at a time, each on a thread of its own. Knows no transport.
 
-Who may start one, and whether the ports are free, is for the caller to decide.
+The caller decides who may start one, and whether the ports are free.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from keisoku.run.settings import RunSettings, parsed
 from keisoku.service.document import Judged, RunStatus
 
 MOST_KEPT = 256
-"""Runs whose status is remembered; directories stay."""
+"""Number of runs whose status is kept; directories are not removed."""
 _log = logging.getLogger(__name__)
 
 
 class NoSuchRun(PlanError):
-    """A name that no run of this server has."""
+    """Raised for a name that no run of this server has."""
 
 
 class Runs:
@@ -41,7 +41,7 @@ class Runs:
 
     @property
     def active(self) -> bool:
-        """Whether one holds ports now."""
+        """Whether a run holds ports now."""
         with self._lock:
             return any(run.holds_ports for run in self._runs.values())
 
@@ -57,7 +57,7 @@ class Runs:
     def start(self, document: dict[str, Any]) -> RunStatus:
         """Begins a run of this plan and returns when its ports are open.
 
-        Raises PlanError for what cannot be measured as it is asked, EngineError if a port fails; then there is no run.
+        Raises PlanError if the plan cannot be carried out, EngineError if a port fails; then there is no run.
         """
         measurement, settings = asked_from_afar(document)
         self.check_idle()
@@ -77,34 +77,34 @@ class Runs:
         return run.status()
 
     def statuses(self) -> list[RunStatus]:
-        """Of all runs."""
+        """The status of all runs."""
         with self._lock:
             runs = list(self._runs.values())
         return [run.status() for run in runs]
 
     def status(self, name: str) -> RunStatus:
-        """Of one. Raises NoSuchRun."""
+        """The status of a run. Raises NoSuchRun."""
         return self._run(name).status()
 
     def cancel(self, name: str) -> RunStatus:
-        """Ends it and waits for that; finished trials are kept. Of a run that is over nothing is changed."""
+        """Ends a run and waits for its end; finished trials are kept. A run that is over is not changed."""
         run = self._run(name)
         run.cancel()
         return run.status()
 
     def directory(self, name: str) -> RunDirectory:
-        """Where its trials are. Raises NoSuchRun."""
+        """The directory of its trials. Raises NoSuchRun."""
         return RunDirectory.open(self._run(name).path)
 
     def finished(self, name: str) -> RunDirectory:
-        """Where its results are. Raises NoSuchRun, or PlanError if it has none."""
+        """The directory of its results. Raises NoSuchRun, or PlanError if it has none."""
         status = self.status(name)
         if status.state != "finished":
             raise PlanError("run", f"{name} is {status.state} and has no results", "ask for its trials")
         return self.directory(name)
 
     def close(self) -> None:
-        """Cancels what runs."""
+        """Cancels the current run."""
         with self._lock:
             runs = list(self._runs.values())
         for run in runs:
@@ -119,7 +119,7 @@ class Runs:
 
 
 def asked_from_afar(document: Mapping[str, Any]) -> tuple[Measurement[Any], RunSettings]:
-    """What a client asks for: a plan, as in the file of `keisoku run`. Raises PlanError for what is wrong in it."""
+    """A client's plan, as in the file of `keisoku run`. Raises PlanError if it is invalid."""
     values = dict(document)
     measurement = find(str(values.pop("measurement", DEVICE)))
     if measurement.from_afar is None:
@@ -133,11 +133,11 @@ def asked_from_afar(document: Mapping[str, Any]) -> tuple[Measurement[Any], RunS
 
 
 class _Cancelled(Exception):
-    """Ends a run from within: whoever watches it raises this."""
+    """Raised by a run's observer to end the run."""
 
 
 class _Run:
-    """One run: its thread, and what is known of it. Watches its own trials."""
+    """One run: its thread and its status. It observes its own trials."""
 
     def __init__(self, path: Path, measurement: Measurement[Any], settings: RunSettings) -> None:
         self.path, self.name = path, path.name
@@ -157,11 +157,11 @@ class _Run:
 
     @property
     def holds_ports(self) -> bool:
-        """Until they are closed, which they are when it no longer runs."""
+        """True until the ports are closed, which is when the run has ended."""
         return self._state == "running"
 
     def begin(self) -> None:
-        """Returns when ports are open and the directory is there. Raises what kept it from that."""
+        """Returns when ports are open and the directory exists. Raises the exception that prevented this."""
         self._thread.start()
         self._begun.wait()
         if not self._opened and self._error is not None:
@@ -175,7 +175,7 @@ class _Run:
             self._thread.join()
 
     def status(self) -> RunStatus:
-        """As of now."""
+        """The current status."""
         with self._lock:
             progress = self._progress if self._state == "running" else None
             return RunStatus(
@@ -194,19 +194,19 @@ class _Run:
             )
 
     def trial_started(self, index: int, method: str, trial: Trial) -> None:
-        """Of the runner's observer, as the two below."""
+        """Called by the runner, as are the next two."""
         self._check()
         with self._lock:
             self._doing, self._progress = f"{method}: {trial.purpose}", None
 
     def trial_progress(self, progress: Progress) -> None:
-        """A look at the running trial."""
+        """The running trial has progressed."""
         self._check()
         with self._lock:
             self._progress = progress
 
     def trial_finished(self, record: TrialRecord) -> None:
-        """It is on the disk."""
+        """A trial is on the disk."""
         with self._lock:
             self._trials, self._progress = self._trials + 1, None
         self._check()
@@ -256,7 +256,7 @@ class _Run:
             self._doing, self._come = said or self._doing, done / whole if whole else None
 
     def _told(self, line: str) -> None:
-        """What the measurement says that it does."""
+        """The measurement's own description of its current step."""
         self._check()
         with self._lock:
             self._doing = line

@@ -1,4 +1,4 @@
-"""What became of the flows of the last traffic, in keisoku's own words: figures, histograms, lost frames."""
+"""Results of the flows of the last traffic in keisoku's own form: figures, histograms, lost frames."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ from keisoku.service.document import (
 )
 
 _PDV = {"p99.9": 99.9}
-"""The delay variation needs it, asked for or not."""
+"""Percentile that the delay variation always needs."""
 
 
 @dataclass(frozen=True)
 class EndedTraffic:
-    """A traffic that is over, with what its figures need. Flows are named streams of the trial."""
+    """Traffic that is over, with the data for its figures. Flows are named streams of the trial."""
 
     trial: Trial
     facts: Facts
     flows: dict[str, list[int]]
     ports: list[str]
-    """Names, in the order that facts count them."""
+    """Names of ports, in the order of the facts."""
     rates: list[float | None]
-    """Of the ports' lines, in bit/s; None where a line has none."""
+    """Rates of the ports' lines, in bit/s; None where a line has none."""
     bias: Bias
     context: dict[str, object]
     invalid_because: list[str]
 
     def parts(self, wanted: Sequence[str]) -> Iterator[tuple[str, list[StreamFacts]]]:
-        """Flows by name, all without one, with their streams. Raises PlanError for a name that is none."""
+        """Flows by name with their streams; all without a name. Raises PlanError for an unknown name."""
         unknown = next((name for name in wanted if name not in self.flows), None)
         if unknown is not None:
             raise PlanError("name", f"there was no flow {unknown}", "name one of the last traffic")
@@ -58,11 +58,11 @@ class EndedTraffic:
 
 
 Last = EndedTraffic | bool
-"""Ended; or whether one is running."""
+"""The last traffic that has ended, or whether one is running."""
 
 
 def whole(last: Last) -> LastTraffic:
-    """Everything that was counted."""
+    """All counts."""
     if isinstance(last, bool):
         return LastTraffic(traffic=None)
     return LastTraffic(
@@ -95,7 +95,7 @@ def histograms(last: Last, asked: OfFlows) -> FlowHistograms:
 
 
 def losses(last: Last, asked: OfFlows) -> StreamLosses:
-    """Lost frames of each stream, for sequence numbers are a stream's."""
+    """Lost frames of each stream, because sequence numbers belong to streams."""
     if isinstance(last, bool):
         return StreamLosses(state=_state(last), invalid_because=[], streams=[])
     found = [

@@ -52,7 +52,7 @@ def test_one_controller_owns_the_ports() -> None:
     ownership.check("alice", 0.0, traffic=False)
     ownership.configured("alice", 0.0, ports=True)
     ownership.check("alice", 1.0, traffic=True)
-    with pytest.raises(PlanError, match="belong to alice, heard 1 s ago"):
+    with pytest.raises(PlanError, match="belong to alice, whose last request was 1 s ago"):
         ownership.check("bob", 1.0, traffic=False)
     ownership.configured("alice", 2.0, ports=False)
     ownership.check("bob", 2.0, traffic=False)

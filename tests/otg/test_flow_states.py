@@ -57,7 +57,7 @@ def test_a_flow_joins_traffic_that_runs_and_leaves_it(api: Any) -> None:
     one, _ = until(api, lambda found: found[0].transmit == "stopped")
     until(api, lambda found: found[1].frames_tx > 0)
     assert flow_metrics(api, "one")[0].frames_tx == one.frames_tx == one.frames_rx
-    with pytest.raises(Exception, match="one has ended in the traffic that runs"):
+    with pytest.raises(Exception, match="one has ended in the running traffic"):
         set_traffic(api, "start", ["one"])
     set_traffic(api, "stop")
     assert states(api) == {"one": "stopped", "two": "stopped"}

@@ -125,7 +125,7 @@ def test_beyond_loopback_and_with_secrets_it_wants_both() -> None:
         (Listening("nowhere", 0, None), "is no IP address"),
         (Listening(certificate=Path("c"), grpc_port=None), "needs its key"),
         (Listening(tokens=Path("t")), "gRPC is offered on loopback only"),
-        (Listening(client_authority=Path("c"), grpc_port=None), "clients show certificates"),
+        (Listening(client_authority=Path("c"), grpc_port=None), "a server without a certificate"),
     ):
         with pytest.raises(PlanError, match=problem):
             listening.check()
@@ -167,5 +167,5 @@ def test_a_file_of_tokens_that_others_may_read_is_refused(tmp_path: Path) -> Non
     tokens = tmp_path / "tokens"
     tokens.write_text(f"alice:{TOKEN}\n")
     tokens.chmod(0o644)
-    with pytest.raises(PlanError, match="others may read"):
+    with pytest.raises(PlanError, match="other users may read"):
         Server(Listening(http_port=0, grpc_port=None, tokens=tokens), Controller())

@@ -68,7 +68,7 @@ def test_a_body_that_does_not_come_is_given_up(server: Server, monkeypatch: pyte
         with connected(server) as slow:
             slow.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{{".encode())
             answer = whole(slow)
-        assert answer.startswith(b"HTTP/1.1 400") and b"did not come within" in answer
+        assert answer.startswith(b"HTTP/1.1 400") and b"did not arrive within" in answer
     assert status(server) == 200
 
 

@@ -81,7 +81,7 @@ def test_the_command_makes_a_series_of_runs(tmp_path: Path, monkeypatch: pytest.
     assert [point["length_m"] for point in series["points"][::4]] == [0.2, 5.05, 25.25]
     assert series["constant"]["value"] == pytest.approx(CONSTANT_NS, abs=0.1)
     shown = command.invoke(keisoku, ["cable-series", *lengths]).stdout
-    assert "propagation: 4.7" in shown and "% of that of light)" in shown
+    assert "propagation: 4.7" in shown and "% of the speed of light)" in shown
     assert isinstance(command.invoke(keisoku, ["cable-series", *lengths[1:]]).exception, PlanError)
     other = command.invoke(keisoku, ["calibrate", "--dut", "sim:gs908e", "--length", "1m"])
     assert "length: gs908e has no cables; use sim:cable" in str(other.exception)

@@ -69,7 +69,7 @@ def test_keywords_make_the_plan_that_the_command_line_makes() -> None:
 @pytest.mark.parametrize(
     ("methods", "keys", "said"),
     [
-        ((), {}, "methods: none is given"),
+        ((), {}, "methods: no method is given"),
         (("througput",), {}, "did you mean 'throughput'"),
         (
             ("throughput",),
@@ -87,7 +87,7 @@ def test_what_is_wrong_is_named(methods: tuple[str, ...], keys: dict[str, object
 
 def test_a_plan_is_taken_alone() -> None:
     plan = Plan(methods=("trial",), dut="sim:gs908e")
-    with pytest.raises(ks.PlanError, match="not all that is given"):
+    with pytest.raises(ks.PlanError, match="given together with settings"):
         ks.measure(plan, trial_s=1)
 
 

@@ -35,7 +35,7 @@ def test_a_clock_that_misses_its_frequency_is_a_fault() -> None:
 
 
 def test_a_design_that_leaves_no_room_is_a_fault() -> None:
-    assert bitstream(cells={"DP16KD": (56, 56)}).faults() == ["56 DP16KD are used and 55 may be"]
+    assert bitstream(cells={"DP16KD": (56, 56)}).faults() == ["56 DP16KD are used and at most 55 are allowed"]
 
 
 def test_a_design_that_does_not_fit_is_named() -> None:
@@ -86,7 +86,7 @@ def test_loading_names_the_board_and_the_cable(tmp_path: Path, monkeypatch: pyte
         "openFPGALoader", "--board", "colorlight", "--cable", "ft232", "--write-sram", str(file),
     ]  # fmt: skip
     assert flash.command(target, file, permanent=True)[3:] == ["--write-flash", "--unprotect-flash", str(file)]
-    with pytest.raises(PlanError, match="is not there"):
+    with pytest.raises(PlanError, match="there is no file"):
         flash.command(target, tmp_path / "other.bit")
 
 

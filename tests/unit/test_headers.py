@@ -181,8 +181,8 @@ def test_a_wrong_address_is_named(kind: str, addresses: dict[str, str], field: s
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("Ether()/Padding(load='x')", "puts bytes after the payload"),
-        ("Ether()/IP()/SCTP()", "has a checksum that does not stay right"),
+        ("Ether()/Padding(load='x')", "adds bytes after the payload"),
+        ("Ether()/IP()/SCTP()", "has a checksum that becomes wrong"),
         ("Ether()/IP(src='10.0.0.1',dst='10.0.0.2')/ICMP(chksum='x')", "is no value for ICMP.chksum"),
     ],
 )

@@ -60,9 +60,9 @@ def test_a_mix_is_told_from_a_list_of_sizes(text: str, mixed: bool) -> None:
         ("64:1,1518:99999", "repeats only after 100000 frames; use at most 4096"),
         ("genome:", "the genome is empty"),
         ("genome:ax", "the letter 'x' has no size"),
-        ("genome:az", "the letter 'z' has no size; give the size as a letter of your own"),
+        ("genome:az", "the letter 'z' has no size; define a letter for the size"),
         ("genome:aA", "the letter 'A' has no size"),
-        ("genome:aA,A=x", "'A=x' gives no letter a size"),
+        ("genome:aA,A=x", "'A=x' defines no letter"),
     ],
 )
 def test_a_wrong_mix_is_refused(text: str, expected: str) -> None:

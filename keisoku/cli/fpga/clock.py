@@ -1,4 +1,4 @@
-"""`keisoku fpga clock`: an instrument's counter against a reference, by marks that its registers stamp."""
+"""`keisoku fpga clock`: compares an instrument's counter with a reference, by timestamped marks in its registers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,20 @@ _MARKS = 100
 @click.command("clock")
 @click.argument("instrument", metavar="INSTRUMENT")
 @click.option(
-    "--reference", type=click.Choice(["pps", "10mhz"]), help="input that is looked at (default: pps, the model 10mhz)"
+    "--reference", type=click.Choice(["pps", "10mhz"]), help="reference input (default: pps; for the model 10mhz)"
 )
-@click.option("--period", metavar="TIME", help="from a pulse of PPS to the next (default: 1s)")
-@click.option("--duration", metavar="TIME", help="of the series (default: 100s of PPS, 10s of 10 MHz, the model 2ms)")
-@click.option("--reference-uncertainty", "own_ppm", type=float, help="of the reference itself in ppm, k = 1")
-@click.option("--offset", "offset_ppm", type=float, help="fpga:sim: how much faster than the counter its reference is")
+@click.option("--period", metavar="TIME", help="period of the PPS pulses (default: 1s)")
+@click.option(
+    "--duration",
+    metavar="TIME",
+    help="length of the measurement (default: 100s for PPS, 10s for 10 MHz, 2ms for the model)",
+)
+@click.option(
+    "--reference-uncertainty", "own_ppm", type=float, help="standard uncertainty (k = 1) of the reference itself in ppm"
+)
+@click.option(
+    "--offset", "offset_ppm", type=float, help="for fpga:sim: how much faster its reference is than the counter"
+)
 @click.option("--json", "as_json", is_flag=True, help="print the result as JSON on standard output")
 def command(
     instrument: str,
@@ -33,9 +41,9 @@ def command(
     offset_ppm: float | None,
     as_json: bool,
 ) -> None:
-    """Measures how fast INSTRUMENT's counter runs against the PPS or the 10 MHz at its reference input.
+    """Measures the frequency of INSTRUMENT's counter against the PPS or the 10 MHz at its reference input.
 
-    The counter is what all latencies and rates are stated in. Its frequency is the slope of the times of marks.
+    All latencies and rates are based on this counter. Its frequency is the slope of the times of marks.
     """
     from keisoku.fpga.cable import bare_cable
     from keisoku.fpga.instrument import Instrument
@@ -48,11 +56,13 @@ def command(
     simulated = address.simulated
     kind: Kind = "pps" if reference == "pps" or (reference is None and not simulated) else "10mhz"
     if period is not None and kind == "10mhz":
-        raise PlanError("--period", "is that of PPS", "give --reference pps")
+        raise PlanError("--period", "is only for PPS", "give --reference pps")
     if offset_ppm is not None and not simulated:
-        raise PlanError("--offset", "only the model's reference can be set", "leave it out, or use fpga:sim")
+        raise PlanError("--offset", "can only be set for the model", "leave it out, or use fpga:sim")
     if kind == "pps" and period is None and simulated:
-        raise PlanError("--period", "a second takes the model a minute", "give for example --period 50us")
+        raise PlanError(
+            "--period", "is too long: the model needs a minute for a second", "give for example --period 50us"
+        )
     period_ns = PERIODS_NS[kind] if period is None else float(duration_ns("--period", period))
     default_ns = _MODEL_SPAN_NS if simulated else _PPS_SPAN_NS if kind == "pps" else _TEN_MHZ_SPAN_NS
     span_ns = default_ns if duration is None else duration_ns("--duration", duration)

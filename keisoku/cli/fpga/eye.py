@@ -1,4 +1,4 @@
-"""`keisoku fpga eye`: sets the delays of an instrument's pins by its own loop and shows the eyes. Measures no DUT."""
+"""`keisoku fpga eye`: sets the delays of an instrument's pins with a loop cable and shows the eyes. Measures no DUT."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ _MODEL_STEP, _BOARD_STEP = 4, 2
 
 @click.command("eye")
 @click.argument("instrument", metavar="INSTRUMENT")
-@click.option("--frames", type=click.IntRange(10), help="at each setting (default: 1000, on the model 20)")
-@click.option("--step", type=click.IntRange(1, 16), help="from setting to setting, in taps (default: 2, the model 4)")
+@click.option(
+    "--frames", type=click.IntRange(10), help="number of frames at each setting (default: 1000, for the model 20)"
+)
+@click.option("--step", type=click.IntRange(1, 16), help="step between settings in taps (default: 2, for the model 4)")
 @click.option("--json", "as_json", is_flag=True, help="print all settings and counts as JSON on standard output")
 def command(instrument: str, frames: int | None, step: int | None, as_json: bool) -> None:
     """Sweeps the delays of INSTRUMENT's RGMII pins, with one cable between its ports, and sets them to the middles.
 
-    Each setting is tried with frames of 512 byte; those that do not arrive whole are counted. The widest stretch
-    without one is the eye. The instrument keeps what was chosen until its bitstream is loaded again; if no eye is
-    found, the delays stay as they were.
+    Each setting is tried with frames of 512 byte, and damaged or lost frames are counted. The widest range without such
+    frames is the eye. The instrument keeps the chosen delays until its bitstream is loaded again; if no eye is found,
+    the delays are not changed.
     """
     from keisoku.fpga.cable import bare_cable
     from keisoku.fpga.eye import TAP_PS, Direction, Eye, align

@@ -22,21 +22,29 @@ def command() -> None:
     keisoku fpga flash --board colorlight_5a_75b --cable ft232
     keisoku fpga verify fpga:/dev/ttyUSB0      # one cable between both ports
     keisoku fpga verify fpga:sim
-    keisoku fpga eye fpga:/dev/ttyUSB0         # likewise: sets the delays of the pins
+    keisoku fpga eye fpga:/dev/ttyUSB0         # the same cable: sets the delays of the pins
     keisoku fpga clock fpga:/dev/ttyUSB0       # its counter against a PPS or 10 MHz
     """
 
 
 command.add_command(fpga_eye.command)
 command.add_command(fpga_clock.command)
-_BOARD = click.option("--board", default="colorlight_5a_75b", show_default=True, help="a folder of fpga/board")
-_REVISION = click.option("--revision", help="of the board (default: its first)")
+_BOARD = click.option(
+    "--board", default="colorlight_5a_75b", show_default=True, help="name of the board, a folder in fpga/board"
+)
+_REVISION = click.option("--revision", help="revision of the board (default: its first)")
 
 
 @command.command("build")
 @_BOARD
 @_REVISION
-@click.option("--seed", type=int, multiple=True, default=(1,), help="of placement: a bitstream for each (default: 1)")
+@click.option(
+    "--seed",
+    type=int,
+    multiple=True,
+    default=(1,),
+    help="seed of the placement; a bitstream is made for each (default: 1)",
+)
 def build_command(board: str, revision: str | None, seed: tuple[int, ...]) -> None:
     """Makes bitstreams from the RTL; exit code 1 if a clock is too slow or the design too large."""
     from keisoku.fpga.board import board as find_board
@@ -54,9 +62,13 @@ def build_command(board: str, revision: str | None, seed: tuple[int, ...]) -> No
 @command.command("flash")
 @_BOARD
 @_REVISION
-@click.option("--bitstream", type=click.Path(path_type=Path), help="default: that of 'keisoku fpga build', seed 1")
-@click.option("--cable", help="of openFPGALoader, such as ft232 or ch347_jtag")
-@click.option("--permanent", is_flag=True, help="into the flash memory, so that it is there after power-up")
+@click.option(
+    "--bitstream",
+    type=click.Path(path_type=Path),
+    help="bitstream to load (default: that of 'keisoku fpga build', seed 1)",
+)
+@click.option("--cable", help="cable type of openFPGALoader, such as ft232 or ch347_jtag")
+@click.option("--permanent", is_flag=True, help="load into the flash memory, so that it is also used after power-up")
 def flash_command(board: str, revision: str | None, bitstream: Path | None, cable: str | None, permanent: bool) -> None:
     """Loads a bitstream by JTAG."""
     from keisoku.fpga.board import FPGA
@@ -70,12 +82,13 @@ def flash_command(board: str, revision: str | None, bitstream: Path | None, cabl
 
 @command.command("verify")
 @click.argument("instrument", metavar="INSTRUMENT")
-@click.option("--duration", metavar="TIME", help="of each trial (default: 1s, of the model 1ms)")
+@click.option("--duration", metavar="TIME", help="length of each trial (default: 1s, for the model 1ms)")
 @click.option("--size", "sizes", metavar="BYTES", default="64,1518", show_default=True, help="frame sizes with FCS")
 def verify_command(instrument: str, duration: str | None, sizes: str) -> None:
     """Verifies INSTRUMENT (fpga:/dev/ttyUSB0, fpga:HOST:PORT, fpga:sim) with one cable between its two ports.
 
-    Both ports send at line rate: every frame must arrive, and all within two steps of the clock. Exit code 1 if not.
+    Both ports send at line rate: every frame must arrive, and all latencies must be within two steps of the clock. If
+    not, the exit code is 1.
     """
     from keisoku.device.engine.fpga.verify import verify
     from keisoku.units import duration_ns, frame_sizes
@@ -94,12 +107,12 @@ def verify_command(instrument: str, duration: str | None, sizes: str) -> None:
 @click.option("--dut", metavar="NAME", help="simulated device between the ports: gs908e, FILE.toml (default: a cable)")
 @click.option("--listen", metavar="HOST:PORT", help="serve on TCP (default: 127.0.0.1:0, a free port)")
 @click.option("--pty", is_flag=True, help="serve on a pseudo-terminal, which looks like a serial port")
-@click.option("--seed", type=int, default=1, show_default=True, help="for the device's random choices")
+@click.option("--seed", type=int, default=1, show_default=True, help="seed of the device's random choices")
 @click.option(
-    "--reference", "reference_ppm", type=float, help="connect PPS and 10 MHz, so many ppm faster than its clock"
+    "--reference", "reference_ppm", type=float, help="connect PPS and 10 MHz that are so many ppm faster than its clock"
 )
 def sim_command(dut: str | None, listen: str | None, pty: bool, seed: int, reference_ppm: float | None) -> None:
-    """Serves the Verilated model of the instrument until interrupted; it looks like a board to everyone.
+    """Serves the Verilated model of the instrument until interrupted; for other programs it is like a board.
 
     \b
     keisoku fpga sim --listen 127.0.0.1:5000 --dut gs908e

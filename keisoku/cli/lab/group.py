@@ -1,4 +1,4 @@
-"""`keisoku lab`: keeps a device under test in network namespaces for other tools to use."""
+"""`keisoku lab`: builds a device under test in network namespaces for other tools."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from keisoku.lab.device.lab import Lab
 from keisoku.lab.path.name import is_path
 from keisoku.lab.system.name import is_system
 
-_FAULTS = "of `faulty`: sequence numbers, such as 5,17"
+_FAULTS = "for `faulty`: sequence numbers, such as 5,17"
 
 
 @click.command("lab")
 @click.argument("device")
-@click.option("--ports", type=click.IntRange(2, 32), default=2, show_default=True)
-@click.option("--mtu", type=int, default=1500, show_default=True)
+@click.option("--ports", type=click.IntRange(2, 32), default=2, show_default=True, help="number of ports")
+@click.option("--mtu", type=int, default=1500, show_default=True, help="MTU of every interface in bytes")
 @click.option("--drop", metavar="FRAMES", help=_FAULTS)
 @click.option("--duplicate", metavar="FRAMES", help=_FAULTS)
-@click.option("--swap", metavar="FRAMES", help=f"{_FAULTS}; each changes places with the next")
-@click.option("--corrupt", metavar="FRAMES", help=f"{_FAULTS}; a bit of the transmit time is flipped")
+@click.option("--swap", metavar="FRAMES", help=f"{_FAULTS}; each of these frames is swapped with the next one")
+@click.option("--corrupt", metavar="FRAMES", help=f"{_FAULTS}; a bit of the frame's transmit time is flipped")
 def command(
     device: str, ports: int, mtu: int, drop: str | None, duplicate: str | None, swap: str | None, corrupt: str | None
 ) -> None:
     """Builds DEVICE, prints its ports, and keeps it until Ctrl-C; everything is removed then.
 
-    Where the device changes headers, it also prints what to send from port 1 to 2 and back, and what then arrives.
+    For a device that changes headers it also prints the headers to send from port 1 to 2 and back, and those that
+    arrive.
 
     \b
     cable, bridge, router, faulty
@@ -40,7 +41,7 @@ def command(
     ovs, ovs?flows=10000, ovs-mpls?action=push|pop|swap, ovs-vxlan
 
     \b
-    path?hops=HOP,HOP,...   routers between links that serialise; a HOP is
+    path?hops=HOP,HOP,...   routers joined by links with a rate; a HOP is
       100M                  100 Mb/s in both directions
       100M/10M              10 Mb/s back to the tester
       100M+100M             a second store-and-forward line hidden in the hop
@@ -68,7 +69,7 @@ def command(
     faults = None
     if is_path(device):
         if any((drop, duplicate, swap, corrupt)):
-            raise PlanError("device", "path applies no faults", "choose the device faulty")
+            raise PlanError("device", "a path applies no faults", "choose the device faulty")
         keep_path(device)
         return
     if is_system(device):

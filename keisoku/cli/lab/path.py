@@ -1,4 +1,4 @@
-"""What `keisoku lab 'path?…'` prints: how to reach the path, and at its end what its links did. Thin."""
+"""Output of `keisoku lab 'path?…'`: how to use the path, and at its end the counts of its links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keisoku.lab.path.truth import BucketTruth, DirectionTruth, PathTruth
 
 
 def keep_path(name: str) -> None:
-    """Builds the path, prints its nodes, and keeps it until Ctrl-C. Raises PlanError for a name that is none."""
+    """Builds the path, prints its nodes, and keeps it until Ctrl-C. Raises PlanError for an invalid name."""
     with find_path(name) as path:
         _print_nodes(path)
         with suppress(KeyboardInterrupt):
@@ -68,5 +68,5 @@ def _counts(counts: DirectionTruth | BucketTruth, elapsed_ns: int) -> str:
         return f"{counts.sent_packets} frames sent, {counts.dropped_packets} dropped"
     return (
         f"{counts.in_packets} packets in, {counts.delivered_packets} delivered, {counts.dropped_packets} dropped, "
-        f"{counts.lost_packets} lost, {counts.held_packets} under way; busy {100 * counts.busy_ns / elapsed_ns:.2f} %"
+        f"{counts.lost_packets} lost, {counts.held_packets} in transit; busy {100 * counts.busy_ns / elapsed_ns:.2f} %"
     )

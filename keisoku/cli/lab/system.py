@@ -1,4 +1,4 @@
-"""What `keisoku lab 'system?…'` prints: servers, clients and ports, for other tools to use. Thin."""
+"""Output of `keisoku lab 'system?…'`: servers, clients and ports, for other tools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keisoku.lab.system.name import find_system
 
 
 def keep_system(name: str) -> None:
-    """Builds the system, prints its parts, and keeps it until Ctrl-C. Raises PlanError for a name that is none."""
+    """Builds the system, prints its parts, and keeps it until Ctrl-C. Raises PlanError for an invalid name."""
     with find_system(name, "device") as lab:
         files = ", ".join(f"{file.path} ({file.size_bytes} B)" for file in lab.shape.files)
         for server, address in zip(lab.servers, lab.addresses, strict=True):

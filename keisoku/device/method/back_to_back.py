@@ -98,7 +98,7 @@ def _reason(setting: Setting, rates: _Rates) -> str:
 
 
 def _search(setting: Setting, size: int, rates: _Rates, test: int) -> Generator[Trial, TrialRecord, _Longest | None]:
-    """The longest clean burst; None if the tester spoiled a trial again and again."""
+    """The longest clean burst; None if the tester disturbed every repetition of a trial."""
     settings = setting.plan.of(BackToBackSettings)
     limit = max(1, int(settings.limit_s * rates.maximum))
     passed, failed = 0, limit + settings.step_frames + 1  # nothing has failed yet

@@ -163,7 +163,7 @@ def _sentence(size: int, found: Behaviour, rows: list[Row]) -> str:
 
 
 def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, TrialRecord]:
-    """A trial at the smallest gap, or as near to it as the tester comes."""
+    """A trial at the smallest gap, or at the smallest one that the tester can send."""
     settings = setting.plan.of(BufferOverTimeSettings)
     rate = settings.rate_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     spoiled = 0

@@ -61,8 +61,8 @@ def rfc2544(plan: Plan, simulated: bool) -> list[str]:
 
 
 def throughput(plan: Plan) -> list[str]:
-    """RFC 2544 §24: the deciding trial lasts at least 60 s."""
-    return _short("§24", "the deciding trial", plan.of(ThroughputSettings).trial_s, ThroughputSettings().trial_s)
+    """RFC 2544 §24: the final trial lasts at least 60 s."""
+    return _short("§24", "the final trial", plan.of(ThroughputSettings).trial_s, ThroughputSettings().trial_s)
 
 
 def _searched(plan: Plan) -> list[str]:
@@ -108,7 +108,7 @@ def loss(plan: Plan) -> list[str]:
 
 
 def back_to_back(plan: Plan) -> list[str]:
-    """RFC 2544 §26.4 and RFC 9004 §6.2, which wants longer waits than 2 s behind bursts longer than 2 s."""
+    """RFC 2544 §26.4 and RFC 9004 §6.2, which asks for waits longer than 2 s after bursts longer than 2 s."""
     used = plan.of(BackToBackSettings)
     found = _searched(plan)
     if used.repetitions < BackToBackSettings().repetitions:

@@ -49,7 +49,7 @@ def forwarding(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _for_search(setting: Setting, maximum: float) -> Setting:
-    """The same with the settings that the search for a throughput reads."""
+    """The setting with the values that the throughput search reads."""
     own = setting.plan.of(ForwardingSettings)
     settings = ThroughputSettings(trial_s=own.trial_s, resolution_percent=own.resolution_percent, maximum_fps=maximum)
     return replace(setting, plan=setting.plan.model_copy(update={"throughput": settings}))

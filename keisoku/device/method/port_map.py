@@ -114,7 +114,7 @@ def _passes(record: TrialRecord) -> bool:
 def _find_limit(
     tester: _Tester, way: _PortPair, sizes: Sequence[int], guess: int | None
 ) -> Generator[Trial, TrialRecord, None]:
-    """By bisection, unless `guess`, the limit of another way of its class, is its own too: two trials tell."""
+    """By bisection, unless two trials confirm `guess`, the limit of another way of its class."""
     seconds = tester.setting.plan.of(PortMapSettings).limit_trial_s
     passed = max((size for size in sizes if _passes(way.records[size])), default=0)
     failed = min((size for size in sizes if size > passed), default=None)

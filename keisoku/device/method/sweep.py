@@ -45,14 +45,14 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     rows = [_row(setting, record) for _, record in sorted(records.items())]
     plan = setting.plan
     given = plan.of(SweepSettings).rate_fps is not None
-    found = ["E1: frames were sent at a given rate, not at the smallest gap"] if given else []
+    found = ["published procedure: frames were sent at a given rate, not at the smallest gap"] if given else []
     if setting.capabilities.simulated:
         found.append("the DUT is simulated: results describe the model")
     return Result(measurement="sweep", rows=rows, line=_line(setting, records), deviations=found, remarks=remarks)
 
 
 def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, TrialRecord]:
-    """A trial at the smallest gap, or as near to it as the tester comes."""
+    """A trial at the smallest gap, or at the smallest one that the tester can send."""
     settings = setting.plan.of(SweepSettings)
     rate = settings.rate_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     while True:

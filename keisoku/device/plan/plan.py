@@ -198,12 +198,12 @@ class Plan(_OfProcedures):
                     field, "a device named by --dut needs no address", "leave it out, or give --tx and --rx"
                 )
         if self.dut is None and self.engine is not None:
-            raise PlanError("engine", "ports name their own engine", "leave it out: write --tx xdp:eth1")
+            raise PlanError("engine", "the port's name contains the engine", "leave it out: write --tx xdp:eth1")
         for name, own_settings in (("delay", self.of(DelaySettings)), ("latency", self.of(LatencySettings))):
             if own_settings.tag_after_s >= own_settings.trial_s:
                 raise PlanError(
                     f"{name}.tag_after_s",
-                    "frames would be tagged after the end of the trial",
+                    "the first tagged frame would leave after the end of the trial",
                     f"choose a time below {name}.trial_s",
                 )
         return self

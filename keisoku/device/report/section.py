@@ -27,7 +27,7 @@ PLOTS: dict[str, tuple[Callable[[Sequence[Device]], Plot | None], ...]] = {
 
 
 def plots(found: Sequence[Device], method: str) -> list[Plot]:
-    """Of all devices that the method was run on; none for a method that tables alone can show."""
+    """Plots of all devices that the method was run on; none for a method that is shown by tables only."""
     return [plot for draw in PLOTS.get(method, ()) if (plot := draw(found))]
 
 
