@@ -44,7 +44,7 @@ def fit_line(x: ArrayLike, y: ArrayLike, sigma: ArrayLike | None = None) -> Line
     """Fits y = slope · x + constant by least squares, weighted by 1/sigma² if `sigma` is given.
 
     The standard errors are scaled by the residuals' own scatter, also with `sigma`, which then
-    only weigh the points against each other: the "asymptotic standard error" of gnuplot, as in E1.
+    only weighs the points against each other: the "asymptotic standard error" of gnuplot, as in E1.
 
     Raises ValueError for fewer than three points, unequal lengths, values that are not finite,
     a sigma that is not positive, or points that all have one x.
