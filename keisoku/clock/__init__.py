@@ -1,1 +1,1 @@
-"""Clocks of this machine: what a read costs, how right their rate is, how steady they run."""
+"""Clocks of this machine: cost of a read, accuracy of the rate, stability."""

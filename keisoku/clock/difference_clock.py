@@ -1,7 +1,7 @@
 """A clock for intervals that is never stepped: Cd(t) = C0 + p̄·ticks(t), and the time of day kept apart from it.
 
 Feed-forward, as RADclock does it (Veitch, Ridoux, Korada: Robust Synchronization of Absolute and Difference Clocks
-over Networks, 2009): what is learned of the rate changes how ticks are read, never its past. Pure: readings are given.
+over Networks, 2009): a newly learnt rate converts later ticks and never changes past time.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from keisoku.clock.rate import OSCILLATOR, WANDER, Part, Rate
 from keisoku.clock.reading import Reading
 
 WINDOW = 64
-"""Readings of which the time of day is made."""
+"""Number of recent readings from which the time of day is computed."""
 WARM_UP = 16
-"""Readings until it is known how short the way can be: before, a reading is no better than its bracket."""
+"""Readings after which the shortest path delay counts as known; until then a reading is as uncertain as its bracket."""
 FLOOR_NS = 10.0
-"""No reading is better than this: the step of a virtual TSC, the ns of a clock."""
+"""Least error of a reading in ns: the step of a virtual TSC, or a clock's rounding to ns."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class TickInterval:
 
 
 class DifferenceClock:
-    """Its rate gets better with each good reading and is never worse than the oscillator's own."""
+    """A clock whose rate improves with each good reading and is never worse than the oscillator's own."""
 
     def __init__(self, first: Reading, period_ns: float, relative_error: float = OSCILLATOR / math.sqrt(3)) -> None:
-        """`period_ns`: of a tick as far as is known, with its relative standard uncertainty."""
+        """`period_ns`: the best known period of a tick, with its relative standard uncertainty."""
         self.period_ns = period_ns
         self.relative_error = relative_error
         self.refused = 0
-        """Readings that no oscillator explains: the reference was stepped, or the way to it changed."""
+        """Number of readings that no oscillator explains: the reference was stepped, or the path to it changed."""
         self._anchor_ticks = first.before
         self._anchor_ns = 0.0
         self._base = first
@@ -60,7 +60,7 @@ class DifferenceClock:
         return self._anchor_ns + (ticks - self._anchor_ticks) * self.period_ns
 
     def interval(self, begin: int, end: int) -> TickInterval:
-        """From tick to tick, by the rate as it is known now."""
+        """The interval between two ticks, by the rate as it is known now."""
         ns = (end - begin) * self.period_ns
         return TickInterval(ns, abs(ns) * math.hypot(self.relative_error, WANDER / math.sqrt(3)))
 
@@ -71,7 +71,7 @@ class DifferenceClock:
             0.0,
             (
                 Part("clock: rate of the difference clock", standard=self.relative_error),
-                Part("clock: what an oscillator may wander", half_width=WANDER),
+                Part("clock: wander of the oscillator", half_width=WANDER),
             ),
             f"difference clock, rate known to {self.relative_error * 1e9:.3g} ppb (k = 1)",
         )
@@ -100,7 +100,7 @@ class DifferenceClock:
         return True
 
     def _refuse(self, reading: Reading) -> bool:
-        """Many in a row are right and the past was not: the rate begins anew, the clock goes on."""
+        """After many refusals in a row the past is taken to be wrong: the rate begins anew, the clock goes on."""
         self.refused += 1
         self._refused_together += 1
         if self._refused_together >= WINDOW:
@@ -113,7 +113,7 @@ class DifferenceClock:
         return False
 
     def offset_ns(self) -> tuple[float, float]:
-        """What to take from this clock to have the reference's time since `origin_ns`, and half the bound of that.
+        """What to subtract from this clock to get the reference's time since `origin_ns`, and half the bound of that.
 
         Of recent readings the best count most, exp(-(excess / floor)²), each as the middle of its bracket; the bound is
         half of the narrowest bracket, because the ways there and back may differ by all of it.
@@ -129,9 +129,9 @@ class DifferenceClock:
         return weighted / total, min(half)
 
     def _error_ns(self, reading: Reading) -> float:
-        """Half of what a reading took longer than the best: what all have in common does not change a rate.
+        """Half of what a reading took longer than the shortest one: a delay common to all does not change the rate.
 
-        But no less than what the better half of recent ones did: the shortest way of all has not been seen yet.
+        At least the lower quartile of recent ones, because the shortest possible delay may not have been seen yet.
         """
         half_ns = self.period_ns / 2
         if self._taken < WARM_UP:

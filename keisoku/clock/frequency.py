@@ -1,6 +1,6 @@
 """A counter's frequency from readings against a reference: two-point, least squares, hard bounds.
 
-Pure. Frequencies are in Hz, i.e. ticks in 1e9 ns of the reference; errors are standard uncertainties (k = 1)
+Frequencies are in Hz, i.e. ticks in 1e9 ns of the reference; errors are standard uncertainties (k = 1)
 unless their name says bound.
 """
 
@@ -21,9 +21,9 @@ from keisoku.clock.reading import Reading, narrowest
 
 READINGS_FOR_A_LINE = 20
 END_SHARE = 0.1
-"""Of the readings at each end, of which the narrowest makes a point of two."""
+"""Share of the readings at each end, whose narrowest one is a point of the two-point estimate."""
 BLOCKS = 10
-"""Left out in turn, to see how far the slope depends on each stretch of the run."""
+"""Number of stretches that are left out in turn (jackknife), to see how far the slope depends on each of them."""
 BOUNDED_MOST = 2000
 """Readings that enter the hard bounds, whose work grows with their square."""
 
@@ -34,9 +34,9 @@ class Frequency:
 
     hz: float
     scatter_hz: float
-    """From how readings repeat themselves, or from how wide they are."""
+    """From the scatter of the readings, or from their widths."""
     ways_hz: float = 0.0
-    """From what no scatter shows: ways that become longer or shorter while they are compared."""
+    """From what no scatter shows: path delays that become longer or shorter during the comparison."""
 
     @property
     def standard_hz(self) -> float:
@@ -87,8 +87,8 @@ def two_point(readings: Sequence[Reading], read_error_ns: float | None = None) -
 def least_squares(readings: Sequence[Reading]) -> Fit:
     """From all readings, wide ones with less weight.
 
-    The error is the larger of the line's own and of a jackknife over ten stretches: neighbouring residuals that hang
-    together make the former too small. Raises ValueError for fewer than 20 readings or no time between them.
+    The error is the larger of the line's own and of a jackknife over ten stretches: correlation between neighbouring
+    residuals makes the former too small. Raises ValueError for fewer than 20 readings or no time between them.
     """
     if len(readings) < READINGS_FOR_A_LINE:
         raise ValueError(f"a line needs {READINGS_FOR_A_LINE} readings")
@@ -96,7 +96,7 @@ def least_squares(readings: Sequence[Reading]) -> Fit:
     origin = readings[0]
     at_s = np.array([reading.reference_ns - origin.reference_ns for reading in readings], dtype=np.float64) / 1e9
     ticks = np.array([((reading.before - origin.before) + (reading.after - origin.before)) / 2 for reading in readings])
-    # Of the ticks only what a line of the rough frequency leaves: a double keeps the ns of a year then.
+    # Only the residuals of a line of the rough frequency are fitted: a double then keeps the ns of a year.
     left_ns = (ticks - rough * at_s) / rough * 1e9
     width_ns = np.array([reading.width for reading in readings], dtype=np.float64) / rough * 1e9
     sigma = _errors(width_ns)
@@ -108,7 +108,7 @@ def least_squares(readings: Sequence[Reading]) -> Fit:
 
 
 def hard_bounds(readings: Sequence[Reading]) -> tuple[float, float] | None:
-    """Between which the frequency lies if it was one all the time; None if no single line goes through all readings.
+    """Bounds of a constant frequency; None if no single line goes through all readings.
 
     Assumes nothing but the brackets, that the reference shows whole ns, rounded down, and the counter multiples of its
     step: a bracket may reach so much further.
@@ -152,19 +152,19 @@ def best(readings: Sequence[Reading]) -> Frequency:
 
 
 def _ways_ns(width_ns: Sequence[float]) -> float:
-    """What the middles of brackets may have moved from the beginning to the end, unseen by any scatter, in ns.
+    """By how much the middles of brackets may have moved between beginning and end without any scatter, in ns.
 
-    Half of what the usual bracket is wider than the narrowest may lie on either way, and do so for long: rectangular,
-    at both ends. Brackets of a local clock are all as wide as the narrowest, and this is nothing.
+    Half of the median excess over the narrowest bracket may lie in one direction for long: a rectangular distribution
+    at both ends. Brackets of a local clock are all as wide as the narrowest, and the result is 0.
     """
     usual = sorted(width_ns)[len(width_ns) // 2] - min(width_ns)
     return math.sqrt(2) * usual / 2 / math.sqrt(3)
 
 
 def _errors(width_ns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What each reading may be off, against the others: half of what its bracket is wider than the narrowest.
+    """Possible error of each reading relative to the others: half the excess of its bracket over the narrowest.
 
-    What the narrowest have in common is the same for all and no matter to a rate (RADclock's quality of an exchange).
+    The delay of the narrowest is common to all and does not change a rate (RADclock's quality of an exchange).
     """
     excess = (width_ns - width_ns.min()) / 2
     floor = max(float(np.quantile(excess, 0.25)), float(width_ns.min()) / 20, 1.0)
@@ -181,7 +181,7 @@ def _jackknife(at_s: NDArray[np.float64], left_ns: NDArray[np.float64], sigma: N
 
 
 def _thinned(readings: Sequence[Reading]) -> Sequence[Reading]:
-    """Of many readings the narrowest of each of so many stretches, in order."""
+    """The narrowest reading of each of so many stretches, in order."""
     if len(readings) <= BOUNDED_MOST:
         return readings
     edges = np.linspace(0, len(readings), BOUNDED_MOST + 1).astype(int)

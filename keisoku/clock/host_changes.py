@@ -1,6 +1,6 @@
-"""What happened to the kernel's clocks between two looks at them: another source, a suspend, a step, other steering.
+"""What happened to the kernel's clocks between two readings of them: another source, a suspend, a step, other steering.
 
-Pure. What bounds do not prove is not said.
+A change is reported only if the bounds prove it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from keisoku.run.result import Flag
 
 
 def changes(looks: Sequence[HostClocks]) -> list[Flag]:
-    """One flag for each kind of change between neighbouring looks, with its total."""
+    """One flag for each kind of change between neighbouring readings of the state, with its total."""
     flags = []
     sources = list(dict.fromkeys(look.clock_source for look in looks))
     if len(sources) > 1:
-        text = (
-            f"the kernel changed its clock source ({' to '.join(sources)}): figures before and after are of two clocks"
-        )
+        change = " to ".join(sources)
+        text = f"the kernel changed its clock source ({change}): figures before and after belong to different clocks"
         flags.append(Flag(name="clock-source-switched", text=text))
     if suspended := _moved([look.suspended_ns for look in looks]):
-        text = "the host was suspended: the counter may have stood still or begun anew"
+        text = "the host was suspended: the counter may have stopped or restarted"
         flags.append(Flag(name="suspended", text=text, figures={"for": _ns(suspended)}))
     if stepped := _moved([look.realtime_ns for look in looks]):
         flags.append(Flag(name="time-stepped", text="the time of day was stepped", figures={"by": _ns(stepped)}))

@@ -1,4 +1,4 @@
-"""The kernel's clocks as they are now: source, steering, and what separates them. Read, never set."""
+"""The kernel's clocks as they are now: source, steering and differences. Clocks are read, never set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keisoku.errors import EngineError
 
 _CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 STA_UNSYNC = 0x0040
-"""Of linux/timex.h: nobody disciplines the clock."""
+"""STA_UNSYNC of linux/timex.h: the clock is not disciplined."""
 _SCALED_PPB = 1000 / 65536
 """`timex.freq` is in ppm with 16 bits of fraction."""
 _TRIES = 5
@@ -19,7 +19,7 @@ _TRIES = 5
 
 @dataclass(frozen=True)
 class Steering:
-    """What adjtimex says."""
+    """The kernel's answer to adjtimex(2)."""
 
     frequency_ppb: float
     """By how much CLOCK_MONOTONIC is made faster than the kernel's own rate."""
@@ -29,7 +29,7 @@ class Steering:
 
     @property
     def synchronised(self) -> bool:
-        """True if somebody disciplines the clock and says so."""
+        """True if a daemon disciplines the clock and reports that it is synchronised."""
         return not self.status & STA_UNSYNC
 
 
@@ -68,7 +68,7 @@ class _Timex(ctypes.Structure):
 
 
 def clock_source() -> str:
-    """What the kernel keeps time by: tsc, kvm-clock, hpet, …; 'unknown' if it does not tell."""
+    """The kernel's clock source: tsc, kvm-clock, hpet, …; 'unknown' if the kernel does not report it."""
     try:
         return _CLOCK_SOURCE.read_text(encoding="utf-8").strip()
     except OSError:
@@ -80,7 +80,7 @@ def steering() -> Steering:
     timex = _Timex()
     library = ctypes.CDLL(None, use_errno=True)
     if library.adjtimex(ctypes.byref(timex)) < 0:
-        raise EngineError("adjtimex: the kernel does not tell how it steers the clock")
+        raise EngineError("adjtimex: the kernel does not report how it steers the clock")
     return Steering(timex.freq * _SCALED_PPB, timex.status, timex.maxerror, timex.tick)
 
 

@@ -1,4 +1,4 @@
-"""The clock of every stamp: at which rate it runs, by the newest calibration of this machine's counter.
+"""The clock of every timestamp: at which rate it runs, by the newest calibration of this machine's counter.
 
 Measures for 50 ms where there is a calibration; keeps nothing.
 """
@@ -28,9 +28,9 @@ def calibration_folder() -> Path:
 
 
 def interval_rate() -> Rate:
-    """Of CLOCK_MONOTONIC, the clock of every stamp: by the newest `keisoku clock calibrate` of this machine, or stated.
+    """Rate of CLOCK_MONOTONIC, the clock of every timestamp: by this machine's newest calibration, or as it is stated.
 
-    Where there is one, CLOCK_MONOTONIC is held against the counter for 50 ms.
+    Where there is a calibration, CLOCK_MONOTONIC is compared with the counter for 50 ms.
     """
     host = host_clocks()
     try:
@@ -47,7 +47,7 @@ def interval_rate() -> Rate:
 def difference_clock() -> DifferenceClock:
     """The counter as a clock for intervals that is never stepped, at the rate of this machine's newest calibration.
 
-    Without one it runs at CLOCK_MONOTONIC's rate of this moment and says so by its uncertainty. Raises EngineError if
+    Without one it runs at CLOCK_MONOTONIC's present rate and has the larger uncertainty of that. Raises EngineError if
     this processor has no counter.
     """
     name, _ = counter(host_clocks())
@@ -65,6 +65,6 @@ def oscillator_folder() -> Path:
 
 
 def oscillator_valid_for(counter_name: str) -> dict[str, str]:
-    """What must agree for a counter's calibration to apply: it is one oscillator's."""
+    """What must agree for a calibration to apply, because it holds for one oscillator only."""
     host = host_context()
     return {"host": str(host["host"]), "processor": str(host["cpu"]), "counter": counter_name}

@@ -1,7 +1,7 @@
 """The counter's frequency as it was calibrated, kept for later runs, and the rate of the interval clock that follows.
 
-Kept as small JSON files of the machine they hold for. A kernel's own rate changes with every boot, the counter's does
-not: so the counter is what is kept, and the kernel's clock is compared with it when a run begins.
+Each calibration is a small JSON file. The kernel's own rate changes with every boot and the counter's does not; so the
+counter's frequency is kept, and the kernel's clock is compared with the counter when a run begins.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from keisoku.clock.rate import OSCILLATOR, SLEW, WANDER, Part, Rate, stated
 from keisoku.host.state_file import written
 
 _ABOUT = 1.1
-"""Uncertainties that differ by less are alike."""
+"""Uncertainties whose ratio is smaller count as equal."""
 
 
 class OscillatorCalibration(BaseModel):
@@ -35,20 +35,20 @@ class OscillatorCalibration(BaseModel):
 
 
 def keep(folder: Path, calibration: OscillatorCalibration) -> Path:
-    """Stores it; where. Raises KeisokuError if the disk does not take it."""
+    """Stores it and returns the path. Raises KeisokuError if it cannot be written."""
     path = folder / f"{calibration.made_at.replace(':', '')}.json"
     return written(path, calibration)
 
 
 def is_worth_keeping(frequency: Frequency) -> bool:
-    """True if it says more than what any oscillator promises."""
+    """True if its uncertainty is smaller than the tolerance of an uncalibrated oscillator."""
     return frequency.relative < OSCILLATOR / math.sqrt(3)
 
 
 def best(folder: Path, valid_for: dict[str, str]) -> OscillatorCalibration | None:
-    """The newest of those that leave about the least uncertain on this machine; what cannot be read is passed over.
+    """The newest of those with about the least uncertainty on this machine; unreadable files are skipped.
 
-    What an oscillator may wander is part of that, so of two good ones the newer is taken.
+    The wander of an oscillator with time is part of that, so of two good ones the newer is taken.
     """
     found = [calibration for calibration in map(_read, folder.glob("*.json")) if calibration is not None]
     fitting = [calibration for calibration in found if calibration.valid_for == valid_for]
@@ -73,7 +73,7 @@ def interval_rate(
 ) -> Rate:
     """Of a kernel clock whose second has `of_clock` ticks now, by what is known of the counter.
 
-    Without a calibration, or without a counter to hold against the clock, it is the oscillator's own.
+    Without a calibration, or without a counter to compare with, it is an uncalibrated oscillator's.
     """
     steered = (Part("clock: steered by the kernel while it is disciplined", half_width=SLEW),)
     if calibration is None or of_clock is None:
@@ -87,7 +87,7 @@ def interval_rate(
             standard=calibration.standard_ticks_per_s / calibration.ticks_per_s,
         ),
         Part(f"clock: {clock} against the counter", standard=of_clock.relative),
-        Part("clock: what the oscillator may have wandered since", half_width=WANDER),
+        Part("clock: wander of the oscillator since then", half_width=WANDER),
     )
     return Rate(
         clock,

@@ -1,6 +1,6 @@
-"""How right the second is of the clock that measures intervals, and what that adds to an error budget.
+"""Accuracy of the rate of the clock that measures intervals, and its contribution to an error budget.
 
-Pure: whoever measured says so, and who did not says what the oscillator promises. It never changes a record.
+A rate comes from a calibration or, without one, from the tolerance of an oscillator. Records are never changed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from keisoku.analysis import budget
 from keisoku.analysis.quantity import Contribution, Quantity
 
 OSCILLATOR = 1e-4
-"""± 100 ppm: what Ethernet allows an oscillator (IEEE 802.3, 22.2.2.1), and more than PCs' ± 20 to 50 ppm (E2)."""
+"""± 100 ppm: what Ethernet allows an oscillator (IEEE 802.3, 22.2.2.1), and more than the ± 20 to 50 ppm of PCs."""
 WANDER = 5e-7
 """By how much a PC's oscillator may have left its calibrated rate, from temperature and age: RADclock's own bound."""
 SLEW = 5e-4
@@ -21,7 +21,7 @@ SLEW = 5e-4
 
 @dataclass(frozen=True)
 class Part:
-    """One reason for which the rate is not known better: relative (1e-9 is 1 ppb)."""
+    """One contribution to the uncertainty of the rate, relative (1e-9 is 1 ppb)."""
 
     source: str
     half_width: float | None = None
@@ -38,21 +38,21 @@ class Part:
 
 @dataclass(frozen=True)
 class Rate:
-    """Of a clock against the second."""
+    """Rate of a clock against the SI second."""
 
     clock: str
     fast: float = 0.0
     """By how much it runs fast, relative: known, so taken off each interval."""
     parts: tuple[Part, ...] = ()
     statement: str = ""
-    """Where this is known from, for people."""
+    """Where this is known from, as text."""
 
     def corrected(self, interval: float) -> float:
         """An interval by this clock, in seconds of the reference's (whatever its unit)."""
         return interval / (1.0 + self.fast)
 
     def contributions(self, interval: float) -> tuple[Contribution, ...]:
-        """To an interval; for a frequency or a bandwidth, give that figure itself: the effect is as large."""
+        """Contributions to an interval; for a frequency or a bandwidth give that figure: the effect is as large."""
         return tuple(part.contribution(interval) for part in self.parts)
 
     def with_rate(self, figure: Quantity, interval: float | None = None) -> Quantity:
@@ -71,10 +71,10 @@ class Rate:
 
 
 SECOND = Rate("second")
-"""Of simulated time: nothing is uncertain."""
+"""Rate of simulated time, without any uncertainty."""
 
 
 def stated(clock: str, half_width: float = OSCILLATOR) -> Rate:
-    """A clock that nobody calibrated."""
+    """Rate of a clock that was not calibrated."""
     said = f"clock: rate not calibrated, the oscillator's own, stated as ± {half_width * 1e6:g} ppm"
     return Rate(clock, 0.0, (Part(said, half_width=half_width),), said)

@@ -1,4 +1,4 @@
-"""The rate of the clock in figures that are intervals, or come from intervals: of paths, mostly.
+"""The rate of the clock in figures that are intervals or computed from intervals, mostly of paths.
 
 A rate that is wrong by a share makes every time and every bandwidth wrong by that share, so one rule serves all.
 """
@@ -18,7 +18,7 @@ from keisoku.run.result import Result
 
 _TIMES = frozenset({"ns", "s", "ns/byte"})
 UNITS = _TIMES | {"bit/s", "byte/s", "frames/s", "packets/s", "Hz"}
-"""Figures of these units are as wrong as the second that they were measured with."""
+"""Figures of these units have the relative error of the clock that measured them."""
 CONTEXT = "interval_clock"
 """Where a run keeps the rate that it was measured with."""
 _RATE = TypeAdapter(Rate)
@@ -39,7 +39,7 @@ def with_rate_of(directory: RunDirectory, result: Result) -> Result:
 
 
 def rated(result: Result, rate: Rate) -> Result:
-    """The same with the rate taken off and in every budget and interval, and said once in the remarks."""
+    """The result corrected for the rate, with the rate in every budget and interval and once in the remarks."""
     remarks = [*result.remarks, rate.statement] if rate.statement else result.remarks
     return result.model_copy(
         update={

@@ -1,7 +1,7 @@
 """One comparison of this machine's counter with a reference: a value of the reference, and ticks on both sides of it.
 
 Holds for every reference, a clock read between two reads of the counter or an exchange with a server alike. The
-bound is hard; where in it the value belongs is not known and never assumed to be the middle without saying so.
+bound is hard; where within it the value was read is not known; code that takes the middle says so.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class Reading:
 
     @property
     def width(self) -> int:
-        """Ticks from one side to the other: what cannot be known is half of it."""
+        """Ticks from one side to the other; the error is half of it at most."""
         return self.after - self.before
 
 
 def narrowest(readings: Sequence[Reading]) -> Reading:
-    """The one that bounds most. Raises ValueError if there is none."""
+    """The reading with the narrowest bracket. Raises ValueError if there is none."""
     return min(readings, key=lambda reading: reading.width)
 
 

@@ -1,6 +1,6 @@
-"""How the clocks of two ports are related: offset and drift by readings side by side, and how sure that is.
+"""How the clocks of two ports are related: offset and drift from simultaneous readings, with uncertainties.
 
-Clocks are read, never set. A relation holds for the time around its readings and says how it fades.
+Clocks are read, never set. A relation holds for the time around its readings; later it is less certain.
 """
 
 from __future__ import annotations

@@ -55,16 +55,16 @@ def analyse(measured: Measured, counter: str, described: str, said: Sequence[Fla
     clock = difference_clock(measured.readings, best)
     remarks = [
         f"reference: {described}",
-        "difference clock: never stepped; what it was taught of the rate lets an interval be uncertain by"
-        f" {clock.relative_error * 1e9:.3g} ppb (k = 1) besides what an oscillator may wander",
+        "difference clock (never stepped): the rate that these readings give makes an interval uncertain by"
+        f" {clock.relative_error * 1e9:.3g} ppb (k = 1), to which the wander of the oscillator adds",
     ]
     if real:
-        remarks.append("the reference's own rate is not part of the uncertainty: nothing here tells it")
+        remarks.append("the uncertainty leaves out the reference's own error of rate, which cannot be seen here")
     return Result(measurement=NAME, title=f"{counter} against {described}", rows=rows, flags=flags, remarks=remarks)
 
 
 def best_frequency(measured: Measured) -> Frequency:
-    """What is kept of a calibration."""
+    """The figures of a calibration that are kept for later runs."""
     return frequency.best(measured.readings)
 
 
@@ -74,7 +74,7 @@ def residuals(measured: Measured) -> Fit | None:
 
 
 def difference_clock(readings: Sequence[Reading], start: Frequency) -> DifferenceClock:
-    """A difference clock that was taught these readings."""
+    """A difference clock that has learnt the rate from these readings."""
     clock = DifferenceClock(readings[0], 1e9 / start.hz)
     for reading in readings[1:]:
         clock.take(reading)
@@ -103,12 +103,12 @@ def _row(name: str, found: Frequency, remark: str) -> Row:
 def _parts(found: Frequency) -> list[Contribution]:
     parts = [budget.normal("readings: scatter", found.scatter_hz)]
     if found.ways_hz:
-        parts.append(budget.normal("readings: ways that may have changed", found.ways_hz, kind="B"))
+        parts.append(budget.normal("readings: possible change of path delays", found.ways_hz, kind="B"))
     return parts
 
 
 def _in_words(ppb: float) -> Quantity:
-    """An uncertainty of its own has none: two digits, as the figure's."""
+    """An uncertainty as a figure of its own, without an uncertainty itself: two digits."""
     return Quantity(value=float(f"{ppb:.2g}"), unit="ppb", uncertainty=0.0)
 
 
@@ -126,7 +126,7 @@ def _bounds_row(bounds: tuple[float, float]) -> Row:
             ),
             "relative_uncertainty": _in_words((bounds[1] - bounds[0]) / 2 / middle * 1e9),
         },
-        remark="any line through all brackets; nothing is assumed of where in them a clock was read",
+        remark="all lines through all brackets; a clock may have been read anywhere within its bracket",
     )
 
 
@@ -145,7 +145,7 @@ def _readings_row(readings: Sequence[Reading], best: Frequency, fit: Fit | None)
 
 
 def _kernel_rows(kernel: Sequence[Reading], best: Frequency, real: bool) -> list[Row]:
-    """By how much CLOCK_MONOTONIC_RAW, which nobody steers, runs fast against the reference."""
+    """By how much CLOCK_MONOTONIC_RAW, which is never steered, runs fast against the reference."""
     if not real:
         return []
     try:

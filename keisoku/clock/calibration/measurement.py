@@ -23,7 +23,7 @@ from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Flag, Result
 
 KEEP_EVERY_S = 1.0
-"""How often readings are brought to the disk, and the kernel's clocks are looked at."""
+"""How often readings are written to the disk, and the kernel's clocks are checked."""
 _LEAST_S = 0.01
 
 
@@ -91,7 +91,7 @@ def read_all(
 
 
 def analyse(directory: RunDirectory) -> Findings:
-    """From the readings alone. Raises PlanError if there are none, and EngineError if they tell no frequency."""
+    """From the readings alone. Raises PlanError if there are none, and EngineError if they give no frequency."""
     measured, context = table.kept(directory), directory.context
     said = [Flag.model_validate(flag) for flag in context["said"]]
     result = analyse_readings(
@@ -102,7 +102,7 @@ def analyse(directory: RunDirectory) -> Findings:
 
 
 def keep_frequency(directory: RunDirectory, results: Sequence[Result]) -> str | None:
-    """Keeps what a real reference told of the counter for later runs, if it is worth it."""
+    """Keeps the counter's frequency for later runs, if it was measured against a real reference and well enough."""
     if not directory.context["reference_is_real"]:
         return None
     frequency = best_frequency(table.kept(directory))
@@ -124,7 +124,7 @@ MEASUREMENT = Measurement(
     keep=keep_frequency,
     figure="frequency",
     summary="Measures the frequency of this machine's counter, and keeps it for the error budgets of later runs.",
-    help="""Without --reference, a hardware clock or a pulse of this machine is used, if there is one.
+    help="""Without --reference, a hardware clock or a pulse-per-second input of this machine is used, if there is one.
 
     \b
     keisoku clock calibrate

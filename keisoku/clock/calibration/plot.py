@@ -1,4 +1,4 @@
-"""Plot of what a line through readings of a counter leaves, with how wide each reading was. Computes nothing."""
+"""Plot of the residuals of a line through readings of a counter, with the width of each reading. Computes nothing."""
 
 from __future__ import annotations
 

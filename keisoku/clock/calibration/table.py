@@ -1,4 +1,4 @@
-"""Readings and looks at the kernel's clocks as rows of a run directory, and back."""
+"""Readings and states of the kernel's clocks as rows of a run directory, and back."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What reading each time source costs and resolves."""
+"""Cost and resolution of reading each time source."""

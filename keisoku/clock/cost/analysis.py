@@ -1,4 +1,4 @@
-"""What reading each time source costs and resolves, from the core's record of single reads, steps, cores and stalls.
+"""Cost and resolution of reading each time source, from the core's record of single reads, steps, cores and stalls.
 
 A record is measured by the core (`core/src/clock/python.rs`) and can be analysed again at any time.
 """
@@ -19,11 +19,11 @@ from keisoku.run.result import Flag, Result, Row
 NAME = "clock cost"
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
 DISTURBED_SHARE = 0.01
-"""Of time lost in stalls: above it the tail says more of the host than of the sources."""
+"""Share of time lost in stalls above which the tails show the host more than the sources."""
 BULK_ERROR_NS = 0.05
-"""The two reads around a thousand, and CLOCK_MONOTONIC's ns, for each of the thousand."""
+"""What the two reads around a run of a thousand, and the rounding of CLOCK_MONOTONIC to ns, add to each read."""
 RATE = stated("CLOCK_MONOTONIC")
-"""Ticks are shown as ns by CLOCK_MONOTONIC, whose second nobody has compared here."""
+"""Ticks are shown as ns by CLOCK_MONOTONIC, which this measurement compares with no reference."""
 
 
 class _Model(BaseModel):
@@ -97,11 +97,11 @@ def analyse(record: CostRecord) -> Result:
     remarks = [
         f"single reads: {reads} of each source, between two fenced reads of {record.counter}, less the empty bracket's"
         f" median of {record.ns(tally.quantile(record.empty, 0.5)):.0f} ns; the counter's step of {step_ns:.1f} ns"
-        " bounds what they can tell",
-        "bulk: the least of 40 runs of 1000 reads back to back, for a read",
+        " limits their resolution",
+        "bulk: time of one read, from the fastest of 40 runs of 1000 reads back to back",
     ]
     if len(record.cross_core) == 0:
-        remarks.append("between cores: nothing to compare, or never two that ran side by side")
+        remarks.append("between cores: not compared, as there is one core only or no two of them ran at the same time")
     return Result(measurement=NAME, title="Cost of time sources", rows=rows, flags=flags, remarks=remarks)
 
 
@@ -112,7 +112,7 @@ def source_resolution(source: SourceCost) -> Resolution:
 
 
 def _counter_step(record: CostRecord) -> int:
-    """What the counter moves by, as its own reads show; 1 where ns of CLOCK_MONOTONIC stand for a counter."""
+    """The step of the counter, as its own reads show it; 1 where ns of CLOCK_MONOTONIC stand for a counter."""
     steps = [common_step(source.steps.ahead) for source in record.sources if source.ticks]
     return min((step for step in steps if step is not None), default=1)
 
@@ -155,7 +155,7 @@ def _resolution(record: CostRecord, source: SourceCost) -> Row:
         return budget.figure(record.ns(step), "ns", RATE.contributions(record.ns(step)))
 
     figures = {}
-    remark = "never seen to step"
+    remark = "no step was seen"
     if found.smallest is not None and found.common is not None:
         figures = {"smallest_step": in_ns(found.smallest), "common_step": in_ns(found.common)}
         remark = ""
@@ -171,7 +171,7 @@ def _core(record: CostRecord, cross: CrossCore) -> Row:
     step = _counter_step(record)
     low_ns, high_ns = math.floor(record.ns(cross.low - step)), math.ceil(record.ns(cross.high + step))
     if low_ns > high_ns:
-        said = "the two counters do not keep one difference"
+        said = "the difference between the two counters is not constant"
     elif low_ns <= 0 <= high_ns:
         said = f"not more than {max(-low_ns, high_ns)} ns apart; no difference is proven"
     else:
@@ -248,7 +248,7 @@ def _disturbed(record: CostRecord) -> list[Flag]:
     return [
         Flag(
             name="disturbed",
-            text="the host held the measurement up, so the tails are its own more than the sources'",
+            text="the host delayed the measurement, so the tails show the host more than the sources",
             figures={"time_lost": Quantity(value=100 * share, unit="%", uncertainty=0.0)},
         )
     ]

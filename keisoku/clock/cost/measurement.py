@@ -18,14 +18,14 @@ RECORD = "record.jsonl"
 
 
 class CostSettings(RunSettings):
-    """Of one measurement."""
+    """Settings of one measurement."""
 
     reads: int = Field(100_000, ge=100, le=10_000_000)
-    """Single reads of each time source."""
+    """Number of single reads of each time source."""
     stall_scan_s: float = Field(1.0, ge=0, le=3600)
-    """Time for which stalls of this host are searched."""
+    """Length of the search for stalls of this host."""
     rounds: int = Field(20_000, ge=1, le=10_000_000)
-    """Rounds of signals between two cores, which bound the difference of their counters."""
+    """Number of signals exchanged by each two cores, which bound the difference of their counters."""
 
 
 def measure(work: Work[CostSettings]) -> None:

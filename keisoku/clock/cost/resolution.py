@@ -1,6 +1,6 @@
-"""What a time source resolves, from the steps between reads back to back; nothing is derived from a nominal rate.
+"""Resolution of a time source, from the steps between reads back to back; nothing is derived from a nominal rate.
 
-Pure. A counter of 2.6 GHz that moves by 26 ticks at a time resolves 10 ns, whatever its rate says.
+A counter of 2.6 GHz that moves by 26 ticks at a time resolves 10 ns, although its rate suggests 0.4 ns.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from keisoku.clock.cost.tally import Tally, total
 
 REGULAR_SHARE = 0.9
-"""So many of the steps are multiples of the common step; the others were made by something else."""
+"""Share of the steps that are multiples of the common step; the others have another cause."""
 _CANDIDATES = 3
-"""The most frequent steps of which divisors are tried."""
+"""Number of the most frequent steps whose divisors are tried."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Values with how often each came, as the core keeps single reads: quantiles of them, and how sure those are.
+"""Values with how often each came, as the core keeps single reads: their quantiles with confidence intervals.
 
-Pure; a tally is (value, count) in ascending order of values, with counts above zero.
+A tally is (value, count) in ascending order of values, with counts above zero.
 """
 
 from __future__ import annotations

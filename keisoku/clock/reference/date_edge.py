@@ -1,6 +1,6 @@
 """The search for the moment at which a server's clock, seen to whole seconds only, goes to the next one.
 
-Pure: it says when to ask, and is told what was answered. Every answer bounds the difference of the clocks from both
+It says when to ask, and is told what was answered. Every answer bounds the difference of the clocks from both
 sides; asking several times around the moment at which a second is expected to end leaves a part of that, second by
 second, until it is no wider than a round trip.
 """
@@ -14,9 +14,9 @@ from keisoku.clock.rate import OSCILLATOR
 
 _S = 1_000_000_000
 ASKED_PER_SECOND = 5
-"""Parts into which what is unknown is divided around each second's end."""
+"""Number of parts into which the unknown interval around each second's end is divided."""
 ENOUGH_TRIPS = 1.5
-"""A search ends when the edge is known to so many usual round trips, and to what oscillators may part meanwhile."""
+"""A search ends when the edge is known to so many usual round trips, plus the possible drift of the two clocks."""
 _APART = 2 * OSCILLATOR
 """Relative: two oscillators may be off to either side."""
 
@@ -25,28 +25,28 @@ class DateEdge:
     """Bounds of how far the server is ahead of the local clock, in ns, both since an origin that the caller chose."""
 
     def __init__(self) -> None:
-        """Nothing is known."""
-        # Whole ns: a double holds none of a time of day.
+        """Bounds before any answer."""
+        # Whole ns: a double cannot hold a time of day to the ns.
         self.low_ns: int | float = -math.inf
         self.high_ns: int | float = math.inf
         self.contradictions = 0
-        """Answers that exclude what was known: the date was made in advance, or a clock was stepped."""
+        """Number of answers that contradict earlier ones: the date was made in advance, or a clock was stepped."""
         self._last_ns = 0
         self._trips: list[int] = []
 
     @property
     def width_ns(self) -> float:
-        """What is left unknown."""
+        """Width of the interval that is still unknown."""
         return self.high_ns - self.low_ns
 
     @property
     def trip_ns(self) -> int:
-        """The shortest round trip so far; no search gets below it by much."""
+        """The shortest round trip so far, which limits how narrow the bounds can get."""
         return min(self._trips, default=0)
 
     @property
     def ended(self) -> bool:
-        """True if asking on would not help."""
+        """True if further requests would not help."""
         return bool(self._trips) and self.width_ns <= ENOUGH_TRIPS * median(self._trips) + 3 * _APART * _S
 
     def take(self, sent_ns: int, date_s: int, received_ns: int) -> None:

@@ -19,7 +19,7 @@ from keisoku.errors import EngineError, PlanError
 
 PATIENCE_S = 5.0
 SEARCH_EVERY_S = 60.0
-"""From the end of a search to the next, unless the run ends before: others' servers are not ours to load."""
+"""From the end of a search to the next, unless the run ends before: servers of other people must not be loaded."""
 REQUESTS_MOST = 40
 """In one search."""
 

@@ -1,4 +1,4 @@
-"""What a counter can be compared with: which references there are, which one is meant, which ones are circular.
+"""References that a counter can be compared with: their names, the default, and which of them are circular.
 
 A reference reads; estimators are elsewhere (`frequency.py`). None of them ever sets a clock.
 """
@@ -38,15 +38,15 @@ class Reference:
 
     name: str
     described: str
-    """For people: whose time it is and how it is read."""
+    """Text that says whose time it is and how it is read."""
     read: Callable[[], list[Reading]]
     """One or more readings that belong together. Raises EngineError if the reference does not answer."""
     pause_s: float
     """Between two calls of `read`."""
     is_real: bool
-    """False: what it says of the counter's rate says nothing of the second."""
+    """False: it tells nothing about the counter's rate against the SI second."""
     at_least_s: float = 0.0
-    """Shorter runs cannot tell a rate."""
+    """Shortest run in s that gives a rate."""
     facts: dict[str, object] = field(default_factory=dict)
     close: Callable[[], None] = lambda: None
 
@@ -100,7 +100,7 @@ def automatic(host: HostClocks, kept_time: bool, devices: Path = Path("/dev")) -
 
 
 def flags(chosen: Chosen, host: HostClocks, kept_time: bool) -> Iterator[Flag]:
-    """What must be said of figures against this reference."""
+    """Flags for figures against this reference."""
     if chosen.kind not in KERNEL:
         return
     steered = chosen.kind != "raw"
@@ -108,7 +108,7 @@ def flags(chosen: Chosen, host: HostClocks, kept_time: bool) -> Iterator[Flag]:
         yield Flag(
             name="circular",
             text=f"CLOCK_{_clock(chosen)} is made from the counter itself (clock source {host.clock_source}): the"
-            " scatter is of reads, and the frequency only the kernel's own figure for it",
+            " scatter shows the reads only, and the frequency is the kernel's own figure for it",
         )
     if steered:
         yield Flag(
@@ -120,7 +120,7 @@ def flags(chosen: Chosen, host: HostClocks, kept_time: bool) -> Iterator[Flag]:
 
 
 def is_real(chosen: Chosen, kept_time: bool) -> bool:
-    """True if its second does not come from the counter, nor from somebody's steering."""
+    """True if its second comes neither from the counter nor from a clock that is being steered."""
     return chosen.kind not in KERNEL or (chosen.kind == "raw" and not kept_time)
 
 

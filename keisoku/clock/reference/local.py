@@ -16,7 +16,7 @@ from keisoku.clock.reference.kinds import Chosen, Reference
 from keisoku.errors import EngineError
 
 TRIES = 16
-"""Reads of which the narrowest is kept."""
+"""Number of reads, of which the narrowest is kept."""
 CLOCKS = {
     "realtime": time.CLOCK_REALTIME,
     "monotonic": time.CLOCK_MONOTONIC,

@@ -22,11 +22,11 @@ RUNS_FAST_MOST = 1e-3
 """An oscillator's 100 ppm on both sides, and twice what a kernel lets NTP steer."""
 PATIENCE_S = 1.0
 LOST_MOST = 5
-"""Requests without an answer, one after another, until it is said that nobody answers."""
+"""Number of unanswered requests in a row after which the server counts as not answering."""
 
 
 class NtpClient:
-    """Exchanges with one server. Raises EngineError if its name is not known or nobody answers."""
+    """Exchanges with one server. Raises EngineError if its name is not known or the server does not answer."""
 
     def __init__(self, target: str) -> None:
         """`target`: HOST, HOST:PORT or [IPV6]:PORT."""
@@ -95,7 +95,7 @@ class NtpClient:
         return None
 
     def _drain(self) -> None:
-        """Forgets answers and stamps that came too late."""
+        """Discards answers and timestamps that came too late."""
         while any(self._socket.receive(0)):
             pass
         self._socket.late_stamps()
@@ -120,7 +120,7 @@ def exchange(
 
 
 def ntp_server(chosen: Chosen, pause_s: float) -> Reference:
-    """Asks once, to know that somebody answers."""
+    """Sends one request, to check that the server answers."""
     client = NtpClient(chosen.target)
     client.reading()
     answer = client.last

@@ -1,6 +1,6 @@
 """NTP's packet in client mode (RFC 5905 §7.3, §8) and what an answer says; bytes in, facts out, no socket.
 
-It never trusts an answer that is not one to its own request.
+It accepts only answers to its own requests.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Answer:
 
 
 def request(cookie: int) -> bytes:
-    """A request. The transmit timestamp is random bits, which come back and tell nothing of this host."""
+    """A request. The transmit timestamp is random bits, which come back and reveal nothing about this host."""
     return PACKET.pack(VERSION << 3 | CLIENT, 0, 0, 0, 0, 0, 0, 0, 0, 0, cookie)
 
 

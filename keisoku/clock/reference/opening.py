@@ -21,7 +21,7 @@ def counter(host: HostClocks) -> tuple[str, bool]:
 
 
 def choose(text: str, host: HostClocks) -> Chosen:
-    """The reference meant; `auto` is the best that is here. Raises PlanError with what there is."""
+    """The reference that the text names; `auto` is the best one of this machine. Raises PlanError if there is none."""
     chosen = parse(text)
     return automatic(host, counter(host)[1]) if chosen.kind == "auto" else chosen
 

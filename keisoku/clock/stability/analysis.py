@@ -1,6 +1,6 @@
 """How stable a clock was over a log: deviations with their intervals, MTIE, drift.
 
-No averaging time with fewer than three windows that share nothing; kinds of noise are identified, never assumed.
+Every averaging time has at least three windows without common readings; noise is identified, never assumed.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _estimate(
 
 
 def _windows(log: PhaseLog, reach: int) -> int:
-    """How many windows of `reach` phases that share none the readings that are there would fill."""
+    """How many windows of `reach` phases, without common phases, the existing readings would fill."""
     return sum(stretch.readings // reach for stretch in log.stretches)
 
 

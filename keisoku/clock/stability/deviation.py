@@ -1,7 +1,7 @@
 """Overlapping ADEV, MDEV and HDEV, and MTIE, of phase on a grid.
 
 Phase that is missing (NaN) takes the terms that need it with it; nothing is interpolated. From the equations of
-NIST SP 1065 (W. J. Riley, 2008) §5.2 and ITU-T G.810 II.5. Pure; up to 10⁷ points in seconds.
+NIST SP 1065 (W. J. Riley, 2008) §5.2 and ITU-T G.810 II.5. Up to 10⁷ points take seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What happened to a clock's log and what its figures leave out, in sentences. Computes no figure."""
+"""Sentences on interruptions of a clock's log and on what its figures leave out. Computes no figure."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def log_flags(log: PhaseLog, noises: Mapping[int, int]) -> list[Flag]:
         cut = "the log goes on with missing points" if reason == "gap" else "no figure crosses it"
         found.append(Flag(name=reason.replace(" ", "-"), text=f"{_SAID[reason]} {places}{more}; {cut}"))
     if log.spikes:
-        text = f"{_counted(log.spikes, 'reading')} off alone, left out"
+        text = f"{_counted(log.spikes, 'reading')} with a single outlying phase, left out"
         found.append(Flag(name="spikes", text=text))
     if log.wide:
-        text = f"{_counted(log.wide, 'reading')} held up on the way (bounds over {WIDE:g} times the median), left out"
+        text = f"{_counted(log.wide, 'reading')} delayed (bounds over {WIDE:g} times the median), left out"
         found.append(Flag(name="wide-readings", text=text))
     if log.short:
-        text = f"{_counted(log.short, 'reading')} in stretches too short to tell anything, left out"
+        text = f"{_counted(log.short, 'reading')} in stretches too short for an analysis, left out"
         found.append(Flag(name="short-stretches", text=text))
     if noises and min(noises.values()) == 2:
         text = (
@@ -63,7 +63,7 @@ def log_remarks(log: PhaseLog, noises: Mapping[int, int]) -> list[str]:
         "Overlapping estimates; intervals of 95 % from χ² with the equivalent degrees of freedom of the noise named in "
         "the row (Greenhall and Riley 2003), which was identified by lag-1 autocorrelation (Riley and Greenhall 2004) "
         "and is taken to grow no whiter with the averaging time.",
-        f"A deviation is shown where the log holds at least {WINDOWS_MIN} windows of its full length that share no "
+        f"A deviation is shown where the log holds at least {WINDOWS_MIN} windows of its full length without a common "
         "reading: ADEV to a sixth of the log, MDEV and HDEV to a ninth, MTIE and the standard deviation of the "
         "frequency to a third. MTIE and that standard deviation have no interval.",
         "Uncertainties of rate and drift hold for the noise seen up to a twelfth of the stretch; what wanders more "

@@ -1,7 +1,7 @@
 """Equivalent degrees of freedom of stability variances, and the intervals that they give.
 
 After C. A. Greenhall and W. J. Riley, "Uncertainty of stability variances based on finite differences", PTTI 2003.
-The sums over covariances are carried out instead of their tables of fitted coefficients. Pure.
+The sums over covariances are computed; the tables of fitted coefficients in that paper are not used.
 """
 
 from __future__ import annotations

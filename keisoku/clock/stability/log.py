@@ -56,7 +56,7 @@ NS_PER_S = 1_000_000_000
 
 @dataclass(frozen=True)
 class LogPosition:
-    """Where a log is taken up: how often it was begun, and for how long it was logged before."""
+    """The point from which a log continues: number of earlier sessions, and the time logged in them."""
 
     session: int = 0
     logged_s: float = 0.0
@@ -96,8 +96,8 @@ class Logger:
     def run(self, every_s: float, duration_s: float, start: LogPosition) -> Iterator[float]:
         """Logs until `duration_s` were logged in all sessions; yields the time logged so far, after each reading.
 
-        Whoever stops asking for more must call `keep`. A reading that comes due while another is under way is left
-        out, never made up for. Raises EngineError if the reference does not answer the first time.
+        A caller that stops early must call `keep`. A reading that falls due while another is in progress is left
+        out and not repeated later. Raises EngineError if the reference does not answer the first time.
         """
         every_ns = round(every_s * NS_PER_S)
         origin = self.monotonic_ns()
@@ -120,7 +120,7 @@ class Logger:
         self.keep()
 
     def keep(self) -> None:
-        """Brings what was read to the disk."""
+        """Writes what was read to the disk."""
         # An interruption in between keeps readings twice, which is harmless, and never loses one.
         self.directory.append(TABLE, pa.Table.from_pylist(self._rows, SCHEMA))
         self._rows = []
@@ -187,7 +187,7 @@ def logged(directory: RunDirectory, tau0_s: float) -> PhaseLog:
 
 
 def host_flags(directory: RunDirectory) -> list[Flag]:
-    """What the kernel did to the clocks that it steers, while they were logged."""
+    """Flags for what the kernel did to the clocks that it steers while they were logged."""
     rows = directory.rows(TABLE, ["boot", "frequency_ppb", "realtime_low_ns", "realtime_high_ns"])
     flags = []
     frequency = rows["frequency_ppb"].to_numpy()

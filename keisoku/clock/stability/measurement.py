@@ -1,4 +1,4 @@
-"""`clock stability` as an entry of the table of measurements: the log of a clock, and what it says so far."""
+"""`clock stability` as an entry of the table of measurements: the log of a clock, and its analysis so far."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _reading(chosen: Chosen, host: HostClocks, every_s: float) -> Iterator[tuple
 
 
 def _steered(measured: str, chosen: Chosen, host: HostClocks) -> list[Flag]:
-    """What must be said of one of the kernel's clocks against another, whatever the kernel keeps time by."""
+    """Flags for one of the kernel's clocks against another, whatever the kernel's clock source is."""
     if chosen.kind not in KERNEL:
         return []
     if measured == chosen.kind:
@@ -121,6 +121,6 @@ MEASUREMENT = Measurement(
     \b
     keisoku clock stability --duration 3d --every 1s --out log
     keisoku run --resume log    # after an interruption
-    keisoku analyse log         # what there is so far""",
+    keisoku analyse log         # the analysis so far""",
     from_afar=without_files(),
 )

@@ -1,6 +1,6 @@
 """Which power-law noise dominates phase at an averaging time, by its lag-1 autocorrelation.
 
-W. J. Riley and C. A. Greenhall, "Power law noise identification using the lag 1 autocorrelation", EFTF 2004. Pure.
+W. J. Riley and C. A. Greenhall, "Power law noise identification using the lag 1 autocorrelation", EFTF 2004.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 from keisoku.clock.stability.power_law import Floats
 
 POINTS_MIN = 30
-"""Fewer do not tell (Riley and Greenhall, §4)."""
+"""Least number of phases for an identification (Riley and Greenhall, §4)."""
 _POINTS_MAX = 65_536
-"""More do not tell better."""
+"""More phases do not improve the identification."""
 _ALPHA_MIN, _ALPHA_MAX = -2, 2
 
 

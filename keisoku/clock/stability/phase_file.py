@@ -1,4 +1,4 @@
-"""Phase that others logged: a text file of numbers, or NumPy's own format. Never guesses a unit."""
+"""Phase that another program logged: a text file of numbers, or NumPy's own format. Never guesses a unit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A log of readings as phase on a grid: what is missing, cut, stepped or suspended is found and said.
+"""A log of readings as phase on a grid; missing readings, cuts, steps and suspends are found and reported.
 
 Phase is never interpolated: a missing point is NaN, and where the clock's phase may have changed (a step, a suspend,
-another boot) a new stretch begins, which no figure crosses. Pure.
+another boot) a new stretch begins, which no figure crosses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Reason = Literal["gap", "step", "suspend", "reboot", "clock source", "reference 
 GAP_POINTS = 10_000
 """A longer gap than this, and than all points together, cuts the log: it would be nothing but missing points."""
 POINTS_MIN = 8
-"""A shorter stretch tells nothing and is left out."""
+"""A shorter stretch is left out of the analysis."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class PhaseLog:
     stretches: tuple[Stretch, ...]
     breaks: tuple[Break, ...] = ()
     spikes: int = 0
-    """Readings that were off alone, and are left out."""
+    """Number of single outlying readings, which are left out."""
     short: int = 0
-    """Readings in stretches too short to tell anything, left out as well."""
+    """Number of readings in stretches too short for an analysis, left out as well."""
     wide: int = 0
     """Readings whose bounds were so wide that they would only add noise; left out before anything else."""
     bound_s: float | None = None
@@ -99,7 +99,7 @@ class Readings:
     """Time that the machine was suspended since it booted."""
 
     def narrow(self) -> tuple[Readings, int]:
-        """Those that were not held up on the way, and how many were: a choice by bounds, blind to phase."""
+        """The readings that were not delayed, and the number of those that were; chosen by bounds, not by phase."""
         if self.bound_ns is None or not len(self.clock):
             return self, 0
         kept = self.bound_ns <= WIDE * float(np.median(self.bound_ns))
@@ -111,9 +111,9 @@ class Readings:
 
 
 WIDE = 5.0
-"""A reading whose bound is so many times the median was held up: by the scheduler, or by a queue."""
+"""A reading whose bound is so many times the median was delayed by the scheduler or by a queue."""
 SUSPENDED_MIN_NS = 100_000_000
-"""A smaller change is the reading's own."""
+"""A smaller change may be the error of the reading."""
 
 
 def phase_log(readings: Readings, tau0_s: float) -> PhaseLog:
@@ -143,7 +143,7 @@ def from_phase(phase_s: Floats, tau0_s: float) -> PhaseLog:
 
 def _enough(count: int) -> None:
     if count < POINTS_MIN:
-        raise PlanError("log", f"{count} readings say nothing of a clock", f"log at least {POINTS_MIN}")
+        raise PlanError("log", f"{count} readings are too few to analyse a clock", f"log at least {POINTS_MIN}")
 
 
 @dataclass

@@ -111,7 +111,7 @@ def _curve(number: int, figure: str, rows: Sequence[Row], scale: float) -> Trace
 
 
 def _add_guides(plot: Plot, low: float, high: float, rows: Sequence[Row]) -> None:
-    """Slopes that tell kinds of noise apart, through the first point."""
+    """Slopes of the kinds of noise, drawn through the first point."""
     first = next((row for row in rows if row.at is not None), None)
     figure = next(iter(first.figures.values())) if first else None
     if first is None or first.at is None or figure is None or high <= low:
@@ -136,9 +136,9 @@ def drift_plot(log: PhaseLog, nominal_rate: float | None) -> Plot:
     ways = {STEADY: steady} if logged is None else {STEADY: steady, LOGGED: logged}
     plot = Plot(
         name="drift",
-        caption="Phase of the clock against its reference through the log: what it cumulated. Of long logs, the least "
+        caption="Phase of the clock against its reference over the whole log. Of long logs, the least "
         "and the most of each span are drawn. Lines are broken where readings are missing; dotted verticals are steps, "
-        "suspends and other interruptions, across which phases say nothing of each other.",
+        "suspends and other interruptions, across which phases cannot be compared.",
         axes={"xaxis": axis("time since the log began (s)"), "yaxis": axis("phase (s)")},
         choices=list(ways),
         choice_title="rate",

@@ -3,7 +3,7 @@
 The spectrum of the fractional frequency is S_y(f) ~ f^α: α = 2 white phase, 1 flicker phase, 0 white frequency,
 -1 flicker frequency, -2 random walk of frequency. Covariances are those of C. A. Greenhall and W. J. Riley,
 "Uncertainty of stability variances based on finite differences", PTTI 2003, §3, up to a factor that cancels in
-every use. Pure; never reads a clock.
+every use. It never reads a clock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the log of a clock and the analysis of a file of phase are told, with their limits."""
+"""Settings of the log of a clock and of the analysis of a file of phase, with their limits."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ MEASURED = {
 """Clocks that can be measured besides the counter."""
 _EVERY_MIN_S = 0.001
 _READINGS_MAX = 20_000_000
-"""For which the analysis takes minutes and some GB."""
+"""Number of readings for which the analysis takes minutes and some GB."""
 
 
 class StabilitySettings(RunSettings):
-    """Of one log."""
+    """Settings of one log."""
 
     duration_s: float = 3600.0
-    """Time to log in all, interruptions not counted: 10min, 3d."""
+    """Total time to log, interruptions not counted, such as 10min or 3d."""
     every_s: float = 1.0
     """Time from one reading to the next."""
     clock: Literal["counter", "realtime", "monotonic", "raw", "boottime"] = "counter"
     """Clock to measure."""
     reference: str = "auto"
-    """Clock to compare with: phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic, raw."""
+    """Reference clock to compare with: phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic, raw."""
 
     @model_validator(mode="after")
     def _readings_are_neither_too_many_nor_too_few(self) -> Self:
@@ -51,10 +51,10 @@ class StabilitySettings(RunSettings):
 
 
 class PhaseSettings(RunSettings):
-    """Of the analysis of one file."""
+    """Settings of the analysis of one file."""
 
     file: str = argument()
-    """File of phases that something else logged, one value a line, or NumPy's .npy."""
+    """File of phases that another program logged, one value per line, or NumPy's .npy."""
     tau0_s: float = Field(gt=0)
     """Time from one phase of the file to the next."""
     unit: Literal["s", "ms", "us", "ns"] = "s"

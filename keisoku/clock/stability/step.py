@@ -1,7 +1,7 @@
 """Steps and spikes in phase: changes that the clock's own noise does not explain.
 
-A spike is one reading that is off alone; a step stays. Pure; decides by robust spreads, so that what it looks for
-does not hide itself.
+A spike is one reading that is off alone; a step stays. It decides by robust spreads, which steps
+and spikes themselves do not widen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Frequency offset and linear drift of a clock, with uncertainties that its kind of noise gives them.
 
 Ordinary least squares on phase; its errors are those under power-law noise, not under white noise, because the
-residuals of a clock are never white for long. Pure.
+residuals of a clock are not white over long times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BLOCKS_MAX = 240
 """Phase is averaged over so many blocks first; more would change nothing but the time it takes."""
 _BLOCKS_MIN = 48
 _LEVEL_SHARE = 12
-"""The level of the noise is that at this share of the whole span: the longest that the HDEV knows well."""
+"""The level of the noise is taken at this share of the whole span, the longest at which the HDEV is well known."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def trend(phase_s: Floats, tau0_s: float) -> Trend:
     drift_error = _error(parabola[2], covariance) * 2.0 / unit**2
     if alpha >= 0:
         return Trend(offset, 2.0 * _error(line[1], covariance) / unit, drift, 2.0 * drift_error)
-    # The frequency of such a clock has no mean to be estimated: what it does between long windows stands for it.
+    # The frequency of such a clock has no mean; its change between long windows is used instead.
     window = len(at) // _LEVEL_SHARE
     wander = deviation(ADEV, [_gridded(phase_s, m)], window, m * tau0_s)
     return Trend(offset, 2.0 * wander, drift, 2.0 * drift_error)
@@ -67,7 +67,7 @@ def _error(weights: Floats, covariance: Floats) -> float:
 
 
 def _noise(blocks: Floats, tau_s: float) -> tuple[int, float] | None:
-    """α at long averaging times, and what the covariance is multiplied by; None if it cannot be told."""
+    """α at long averaging times, and the factor of the covariance; None if they cannot be determined."""
     found = [alpha for m in (1, 2, 4) if (alpha := identify(blocks, m)) is not None]
     window = max(1, len(blocks) // _LEVEL_SHARE)
     observed = deviation(HDEV, [blocks], window, tau_s)  # which is blind to a drift

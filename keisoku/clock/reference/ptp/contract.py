@@ -1,6 +1,6 @@
-"""Unicast negotiation with a PTP master (16.1 of IEEE 1588-2019): what is to be asked for, and what was granted.
+"""Unicast negotiation with a PTP master (16.1 of IEEE 1588-2019): what to request, and what was granted.
 
-Pure: times come in as seconds of a clock that is never set. It never asks for more than an exchange needs.
+Times come in as seconds of a clock that is never set. It never asks for more than an exchange needs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def rest_s(pause_s: float) -> float:
 
 
 class Contracts:
-    """Those with one master. `refused` holds messages of which the master wanted to send none."""
+    """Contracts with one master. `refused` holds the types of message that the master refused to send."""
 
     def __init__(self, log_sync: int) -> None:
         """Sync and Delay_Resp every 2**`log_sync` s."""

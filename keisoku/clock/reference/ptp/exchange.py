@@ -1,6 +1,6 @@
 """What an exchange with a PTP master bounds: its four times, corrections and timescale become one reading.
 
-Pure. It assumes nothing of how the ways share the round trip, and never that a master's time is UTC unless it says so.
+It makes no assumption about path asymmetry, and takes a master's time for UTC only if the master says so.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The two sockets of a PTP port over UDP/IPv4, whose packets the kernel stamps: what is sent, and what is heard.
+"""The two sockets of a PTP port over UDP/IPv4, whose packets the kernel stamps: sending and receiving.
 
-It hears one master of one domain only and counts what it passes over. It never answers, and knows of no exchange.
+It hears one master of one domain only and counts what it ignores. It never answers, and knows of no exchange.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class PtpPort:
         """`own`: PTP's own ports, where a master answers (Annex C of IEEE 1588-2019)."""
         self.target = target
         self.identity = PortIdentity(secrets.token_bytes(8), 1)
-        """Nobody's address: it tells nothing of this host, and nobody guesses it."""
+        """A random port identity: it reveals nothing about this host and is hard to guess."""
         self.master: PortIdentity | None = None
-        """Once known, others at the same address are passed over."""
+        """Once known, messages of other ports at the same address are ignored."""
         self.strays: Counter[str] = Counter()
         self._sequence = secrets.randbits(16)
         self._signals = 0
@@ -82,7 +82,7 @@ class PtpPort:
 
     @property
     def own(self) -> Ports:
-        """What it got."""
+        """The UDP ports in use."""
         return Ports(self._event.address[1], self._general.address[1])
 
     def ask(self) -> Asked:

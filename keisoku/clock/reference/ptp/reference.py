@@ -32,7 +32,7 @@ from keisoku.errors import EngineError
 
 PATIENCE_S = 1.0
 LOST_MOST = 5
-"""Exchanges that fail, one after another, until it is said so."""
+"""Number of failed exchanges in a row after which an error is raised."""
 _STANDARD = Ports()
 
 
@@ -46,7 +46,7 @@ class PtpClient:
     def __init__(self, master: PtpTarget, pause_s: float, theirs: Ports = _STANDARD, own: Ports = _STANDARD) -> None:
         """`pause_s`: at most so often the master is asked to send."""
         self.announce: Message | None = None
-        """What the master said last of its time."""
+        """The master's last Announce."""
         self.stamped_by_kernel = True
         self.ahead: tuple[int, int] | None = None
         """By how much the master's UTC was ahead of CLOCK_REALTIME at the last reading, and its bound, in ns."""
@@ -56,7 +56,7 @@ class PtpClient:
         self._failures: Counter[str] = Counter()
 
     def reading(self) -> Reading:
-        """One exchange that was complete. Raises EngineError with what was amiss if none is."""
+        """One exchange that was complete. Raises EngineError with the reasons if none is."""
         self._failures.clear()
         self.port.strays.clear()
         for _ in range(LOST_MOST):
@@ -68,7 +68,7 @@ class PtpClient:
         raise EngineError(f"{self.port.target.name}: {LOST_MOST} exchanges failed: {self._amiss()}")
 
     def close(self) -> None:
-        """Tells the master that nothing more is wanted."""
+        """Cancels the contracts with the master."""
         with contextlib.suppress(EngineError):
             if terms := self._contracts.farewell():
                 self.port.signal(terms, self.port.master or EVERY_PORT)
@@ -136,7 +136,7 @@ class PtpClient:
             raise _Incomplete("no Delay_Resp came to its Delay_Req")
         departed_ns, received_ns = departure_ns(sync.message, follow_up), arrival_ns(response)
         if departed_ns is None or received_ns is None:
-            raise _Incomplete("a correction was too large to be told")
+            raise _Incomplete("a correction was too large for its field")
         arrived, left = sync.after, asked.before
         try:
             rate = fastest(first, last)
@@ -218,7 +218,7 @@ class PtpClient:
 
 
 def ptp_master(chosen: Chosen, pause_s: float) -> Reference:
-    """Exchanges once, to know that somebody answers."""
+    """Carries out one exchange, to check that the master answers."""
     master = target(chosen.target)
     client = PtpClient(master, pause_s)
     try:

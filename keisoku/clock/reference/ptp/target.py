@@ -1,4 +1,4 @@
-"""Which PTP master is meant: `ptp:HOST[,domain=N][,multicast]`. Text only; it asks nobody."""
+"""Which PTP master is meant: `ptp:HOST[,domain=N][,multicast]`. It handles text only and sends nothing."""
 
 from __future__ import annotations
 
