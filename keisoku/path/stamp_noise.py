@@ -1,6 +1,6 @@
-"""How much the stamps of this host spread by themselves, source by source: packets over its own loopback.
+"""Noise of this host's timestamps for each source of time, measured with packets over its own loopback.
 
-What a stamp adds to a measurement on a link cannot be less. Real drivers add more (interrupts), which arrivals in
+Timestamps on a link are at least as noisy. Real drivers add more (interrupts), which arrivals in
 clusters show.
 """
 
@@ -26,9 +26,9 @@ _PER_QUARTILE_RANGE = 1.349
 def stamp_noise(address: str, namespace: str | None = None) -> dict[str, float]:
     """Standard deviation of one stamp in ns for each source of time; empty where there is no loopback.
 
-    Robust: a quarter of the delays' interquartile range counts, not what hold-ups add. Half of the variance is the
-    sender's, and what a source rounds off is added. The
-    receiver sleeps until a packet comes, as one does that takes user stamps.
+    Robust: from the interquartile range of the delays, without outliers. Half of the variance is the
+    sender's, and the rounding of a source is added. The
+    receiver sleeps until a packet comes, as a receiver with user timestamps does.
     """
     loopback = "::1" if ":" in address else "127.0.0.1"
     try:

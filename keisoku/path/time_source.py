@@ -1,6 +1,6 @@
 """Sources of time that a path is measured with: which stamp of a packet counts.
 
-`user-gettimeofday` is what E2 had: the time of day in whole µs, read by the program.
+`user-gettimeofday` is the time of day in whole µs, read by the program, as Kitaguchi et al. (2002) had it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from keisoku.path.train.probe import Rows
 Source = Literal["kernel", "user-tsc", "user-gettimeofday", "hardware"]
 SOURCES: tuple[Source, ...] = ("user-gettimeofday", "user-tsc", "kernel", "hardware")
 RESOLUTION_NS: dict[Source, float] = {"kernel": 1.0, "user-tsc": 1.0, "user-gettimeofday": 1000.0, "hardware": 1.0}
-"""Of the numbers that it gives; the clock's own may be coarser."""
+"""Resolution of its numbers; that of the clock itself may be coarser."""
 
 
 def stamps_of(packet: SentPacket | ReceivedPacket, source: Source) -> int:

@@ -1,4 +1,4 @@
-"""What a run does not hold that was stopped before its end, in one sentence."""
+"""The parts that are missing in a run that was stopped before its end, as one sentence."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ UNFINISHED = "unfinished"
 
 
 def unfinished(present: Sequence[str], missing: Sequence[str]) -> Flag:
-    """`present`: stages of which there is something, in their order, so that the last may be cut short."""
+    """`present`: stages with data, in their order; the last one may be cut short."""
     parts = [f"nothing was measured of {_listed(missing)}"] if missing else []
-    parts += [f"what there is of {present[-1]} may be cut short"] if present else []
+    parts += [f"the data of {present[-1]} may be incomplete"] if present else []
     return Flag(name=UNFINISHED, text=f"the measurement was stopped before its end: {', and '.join(parts)}")
 
 

@@ -99,7 +99,7 @@ def test_host_that_refuses_and_path_that_drops_everything_are_one_sentence(tmp_p
     with PathLab(HOPS[:1], icmp="silent") as lab:
         done = one_packet(lab, tmp_path / "drops")
         assert done.code == 2
-        assert "nobody on the way answered" in done.stderr
+        assert "no hop on the path answered" in done.stderr
         gone = keisoku(tmp_path, "one-packet", f"192.0.2.1@{lab.tester_namespace}", "--timeout", "300ms")
         assert gone.code == 2
         assert "no route leads to it" in gone.stderr

@@ -105,5 +105,5 @@ def test_a_reflector_made_with_scapy_is_understood(pair: VethPair) -> None:
 
 
 def test_a_port_where_nobody_listens_is_told_at_once(pair: VethPair, tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="nobody listens at that port"):
+    with pytest.raises(EngineError, match="no program listens on that port"):
         _sender(pair, 9, wait_s=0.1).measure()

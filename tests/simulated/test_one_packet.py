@@ -137,7 +137,7 @@ def test_silent_host_is_said_and_the_rest_measured() -> None:
 
 
 def test_nobody_answers() -> None:
-    with pytest.raises(EngineError, match="nobody on the way answered"):
+    with pytest.raises(EngineError, match="no hop on the path answered"):
         Campaign(VirtualHop(silent=True), VirtualHop(silent=True))
 
 

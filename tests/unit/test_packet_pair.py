@@ -215,10 +215,10 @@ def test_a_run_that_was_stopped_says_what_it_can_and_what_is_missing() -> None:
         assert flag.name == "unfinished" and flag.text.startswith("the measurement was stopped before its end: ")
         named = [row.case for row in found.rows if row.group == "Direction"]
         assert named == ["forward", "reverse"][: (end >= 2) + (end >= 88)]
-    assert "nothing" not in flag.text and flag.text.endswith("packet sizes reverse may be cut short")
+    assert "nothing" not in flag.text and flag.text.endswith("packet sizes reverse may be incomplete")
     some = analyse(path.trains[:20], SETTINGS, {"kernel": 10.0}, {"ended": False}).flags[0].text
     assert "nothing was measured of packet sizes forward, long trains reverse, pairs reverse" in some
-    assert some.endswith("packet sizes reverse, and what there is of pairs forward may be cut short")
+    assert some.endswith("packet sizes reverse, and the data of pairs forward may be incomplete")
 
 
 def test_gathered_interrupts_and_others_traffic_are_flagged_each_for_itself() -> None:

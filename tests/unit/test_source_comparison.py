@@ -52,6 +52,6 @@ def test_a_run_that_was_stopped_has_no_variance_of_one_repetition_and_says_what_
     assert [set(row.figures) & {"mean", "variance"} for row in found.rows] == [{"mean"}] * 3
     (flag,) = found.flags
     assert flag.name == "unfinished"
-    assert "nothing was measured of 9 of 10 repetitions, and what there is of repetition 1 may be" in flag.text
+    assert "nothing was measured of 9 of 10 repetitions, and the data of repetition 1 may be" in flag.text
     nothing = analyse(_log(1, 0), settings, {}, ended=False)
     assert nothing.rows == [] and nothing.flags[0].text.endswith("nothing was measured of 10 of 10 repetitions")

@@ -1,1 +1,1 @@
-"""Bandwidth out and back of every hop, from single packets and their ICMP replies."""
+"""Forward and reverse bandwidth of every hop, from single packets and their ICMP replies."""

@@ -32,7 +32,7 @@ HOP, ROUTER = "Hop", "Router"
 def analyse(
     host: str, path: PathFit, probes: Sequence[HopProbe], stamp_noise_ns: float | None, reached: bool
 ) -> Result:
-    """What the probes and what was fitted to them say about the path to `host`.
+    """The result for the path to `host`, from the probes and what was fitted to them.
 
     `stamp_noise_ns` is the standard deviation of one round trip's stamps, where it was measured; `reached` says whether
     the host itself answered.
@@ -70,13 +70,13 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
         ways = 2.0 if name == "if_symmetric" else 1.0
         figures[name] = _rate_figure(span, ways, gain, noise)
     if segment.both is not None:
-        said.append("forward and reverse cannot be told apart, as all replies grow: the figure holds if they are equal")
+        said.append("forward and reverse cannot be separated, as all replies grow: the figure holds if they are equal")
     figures["latency"] = _quantity(segment.fixed, "ns", noise)
     if (train := path.trains.get(segment.last_hop)) is not None:
         spread = (train.upper - train.lower) / 2
         figures["train"] = Quantity(value=train.rate, unit="bit/s", uncertainty=spread if train.trains > 1 else None)
     if segment.joined:
-        said.append(f"hops {segment.first_hop} to {segment.last_hop} together, as those between never answered")
+        said.append(f"hops {segment.first_hop} to {segment.last_hop} together, as the hops between them never answered")
     if verdict.kind == "not-checked" and verdict.why:
         said.append(f"hidden stages not checked: {verdict.why}")
     number = f"{segment.first_hop}–{segment.last_hop}" if segment.joined else f"{segment.last_hop}"
@@ -87,12 +87,12 @@ def _unresolved(words: str, span: Span) -> str:
     if not np.isfinite(span.upper):
         return f"{words}: too few repeats for an interval"
     if span.upper <= 0:
-        return f"{words}: longer packets took no longer, so nothing is known of its bandwidth"
-    return f"{words}: no serialisation seen, above {BITS / span.upper / 1e6:.0f} Mb/s or a token bucket"
+        return f"{words}: longer packets did not take longer, so its bandwidth is unknown"
+    return f"{words}: no serialisation seen; faster than {BITS / span.upper / 1e6:.0f} Mb/s, or a token bucket"
 
 
 def _rate_figure(span: Span, ways: float, gain: float, noise: float | None) -> Quantity:
-    """A rate with its budget, and its interval where that is not symmetrical. `ways`: how often a byte is sent."""
+    """A rate with its budget, and its interval where that is not symmetrical. `ways`: how many times a byte is sent."""
     value = ways * BITS / span.value
     sensitivity = value / span.value
     parts: list[Contribution] = [

@@ -1,4 +1,4 @@
-"""Who answers on the way to a host, and how long packets may be: what must be known before hops are measured."""
+"""Finds the hops that answer on the path to a host, and the path MTU, before hops are measured."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ NS_PER_S = 1_000_000_000
 SMALL_BYTES = 64
 TRIES = 2
 SILENT_HOPS = 4
-"""So many hops in a row that never answer end the search, as nothing behind a filter is likely to."""
+"""Number of silent hops in a row that end the search, as hops behind a filter are unlikely to answer."""
 PLATEAUS = (9000, 4352, 1500, 1492, 1400, 1280, 576)
-"""Lengths to try where a router drops what is too long without a word (after RFC 1191 §7)."""
+"""Lengths to try where a router drops packets that are too long without an ICMP error (after RFC 1191 §7)."""
 REASONS = {
     0: "the network is unreachable",
     1: "the host is unreachable",
@@ -31,18 +31,18 @@ class KnownPath:
     """What the search found."""
 
     repliers: dict[int, str] = field(default_factory=dict)
-    """By TTL: who answered; hops that never did are not in it."""
+    """Address that answered, by TTL; silent hops are not in it."""
     reached: bool = False
     """The last replier is the host."""
     refusal: str = ""
-    """Who refused to carry or take the probes and why, a clause; empty: nobody."""
+    """A clause that says which host or router refused the probes and why; empty if none did."""
     mtu_bytes: int = 0
     silent: list[tuple[int, int, int]] = field(default_factory=list)
     """(TTL, size, sent) of probes to hops that never answered."""
 
 
 def discover(wire: HopWire, hops_max: int, timeout_ns: int = NS_PER_S) -> KnownPath:
-    """Asks hop by hop until the host answers or nobody does any more, then for the path MTU.
+    """Probes hop by hop until the host answers or no hop does any more, then finds the path MTU.
 
     A host that a filter or a router makes unreachable ends the search too: `refusal` says so. Raises EngineError, a
     sentence, when there is no hop to measure.
@@ -71,7 +71,7 @@ def discover(wire: HopWire, hops_max: int, timeout_ns: int = NS_PER_S) -> KnownP
         raise EngineError(f"{wire.destination}: {path.refusal}")
     if not path.repliers:
         raise EngineError(
-            f"{wire.destination}: nobody on the way answered any of {TRIES * min(hops_max, SILENT_HOPS)} probes;"
+            f"{wire.destination}: no hop on the path answered any of {TRIES * min(hops_max, SILENT_HOPS)} probes;"
             " check the address and that UDP out and ICMP back are not filtered"
         )
     path.mtu_bytes = _path_mtu(wire, max(path.repliers), timeout_ns)
@@ -82,7 +82,7 @@ def _ask(wire: HopWire, ttl: int, size_bytes: int, timeout_ns: int) -> HopReply:
     """The first reply to one of a few packets; the last silence if there is none."""
     reply = HopReply(sent_ns=0)
     for number in range(TRIES):
-        # A little longer each time, so that a late reply is not taken for that of the next.
+        # A little longer each time, so that a late reply is not taken for the reply to the next packet.
         reply = wire.exchange([HopPacket(ttl, size_bytes - number)], timeout_ns)[0]
         if reply.rtt_ns is not None:
             break

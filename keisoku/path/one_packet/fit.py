@@ -1,4 +1,4 @@
-"""Everything that is computed of a path before it is put into words: fits, differences, verdicts. Pure."""
+"""Everything that is computed of a path: fits, differences, verdicts. `analysis` makes the result of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PathFit:
 
 
 def fit_path(probes: Sequence[HopProbe], draws: int = DRAWS) -> PathFit:
-    """Fits, differences between hops, and what trains say of them."""
+    """Computes the fits, the differences between hops, and the verdicts from trains."""
     hops = hop_samples(probes)
     fits = fit_hops(hops, draws)
     found = segments(fits)

@@ -1,4 +1,4 @@
-"""What is to be said of a measured path beside its figures: flags and remarks. It computes no figure."""
+"""Flags and remarks of a measured path. It computes no figure."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from keisoku.path.one_packet.segment import HopFit
 from keisoku.path.one_packet.verdict import unexplained_kink
 from keisoku.run.result import Flag
 
-HOST_SILENT = "the host itself was silent or refused the probes: what lies behind the last hop listed is unknown"
+HOST_SILENT = "the host itself was silent or refused the probes: the path behind the last hop listed is unknown"
 
 
 def flags_of(path: PathFit, reached: bool) -> list[Flag]:
-    """What was found that changes what the figures mean."""
+    """Findings that change the meaning of the figures."""
     flags = []
     for segment, verdict in zip(path.segments, path.verdicts, strict=True):
         where = f"hop {segment.last_hop} ({segment.far})"
         stage = {} if verdict.stage_rate is None else {"stage_rate": Quantity(value=verdict.stage_rate, unit="bit/s")}
         if verdict.kind == "hidden-stages":
             text = (
-                f"{where}: a train is spread less than one link of that rate would spread it, so at least"
+                f"{where}: one link of that rate would spread a train more, so at least"
                 f" {verdict.stages} store-and-forward stages (switches) lie in this hop; its one-packet rate is that of"
-                " all of them in a row"
+                " all of them in series"
             )
             flags.append(Flag(name="hidden-stages", text=text, figures=stage))
         elif verdict.kind == "token-bucket":
@@ -37,7 +37,7 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
             )
             flags.append(Flag(name="token-bucket", text=text, figures=stage))
         elif verdict.kind == "not-serialising":
-            text = f"{where}: not serialising: its time does not depend on the size; a fast link or a generous shaper"
+            text = f"{where}: its delay does not depend on the size: a fast link, or a shaper with a large burst"
             flags.append(Flag(name="not-serialising", text=text))
     for hop in path.fits:
         if (kink := unexplained_kink(hop)) is not None:
@@ -82,8 +82,8 @@ def _theil_sen_differs(hop: HopFit) -> str | None:
 
 
 def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -> list[str]:
-    """What else a reader must know, sentences."""
-    remarks = ["latency is out and back for a packet of no length, with what routers take to write their replies"]
+    """Other sentences that a reader needs."""
+    remarks = ["latency is the round trip of a packet of zero length, with the time that routers take to reply"]
     sent = [probe.sent_ns for probe in probes]
     if sent:
         volume = sum(probe.size_bytes for probe in probes)
@@ -93,14 +93,14 @@ def remarks_of(path: PathFit, probes: Sequence[HopProbe], noise: float | None) -
     asked = {probe.hop for probe in probes if probe.hop <= max(answered, default=0)}
     if silent := sorted(asked - answered):
         hops = ", ".join(str(hop) for hop in silent)
-        remarks.append(f"never answered: hop {hops}; what lies there is part of the next hop that did")
+        remarks.append(f"never answered: hop {hops}; its links are part of the next hop that did")
     fitted = {hop.samples.hop for hop in path.fits}
     if few := sorted(answered - fitted):
         hops = ", ".join(str(hop) for hop in few)
-        remarks.append(f"answered too few sizes for a fit: hop {hops}; what lies there is part of the next hop")
+        remarks.append(f"answered too few sizes for a fit: hop {hops}; its links are part of the next hop")
     if raised := [f"{hop.samples.hop} ({100 * hop.level:.0f} %)" for hop in path.fits if hop.level]:
         remarks.append(
-            f"instead of the minimum a low quantile was fitted, which is known better, at hop {', '.join(raised)}"
+            f"in place of the minimum a low quantile was fitted, which is known better, at hop {', '.join(raised)}"
         )
     if noise is None:
         remarks.append("the noise of the stamps alone is not known")

@@ -1,7 +1,7 @@
 """A router's limit on ICMP errors, learnt while probing: burst and interval, and when the next probe is worth sending.
 
 Linux answers a prober six times at once and then once a second (`icmp_ratelimit`, a token bucket for each peer). A
-refused error costs no token there, so a probe sent too early is soon repeated. It reads no clock: it is told times.
+refused error costs no token there, so a probe sent too early is soon repeated. It reads no clock; times are arguments.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ SLOWEST_RETRY_NS = 2 * NS_PER_S
 PATIENCE_NS = 4 * NS_PER_S
 """Without an answer for so long, the next probes come half as often."""
 SUSPECT = 2
-"""Losses in a row that are taken for a limit; a single loss is a loss."""
+"""Losses in a row that are taken for a limit; a single loss is not."""
 EAGER = 0.005
 """Each answer in a row shortens the interval by so much more: a limit that was none is soon forgotten."""
 
 
 @dataclass
 class IcmpLimit:
-    """What is known of one router's limit. Every probe to it is told to `observe`, in the order of sending."""
+    """The estimate of one router's limit. Every probe to it is given to `observe`, in the order of sending."""
 
     interval_ns: int = 0
-    """From an answer to the next probe; 0: not limited, or not known yet. It swings about what the limit is."""
+    """Time from an answer to the next probe; 0: not limited, or not known yet. It oscillates about the limit."""
     burst: int = 0
     """Answers before the limit first showed; 0: it has not."""
     refused: int = 0
@@ -41,7 +41,7 @@ class IcmpLimit:
 
     @property
     def limited(self) -> bool:
-        """A limit showed and has not been found to be none."""
+        """A limit showed and was not disproved since."""
         return self.burst > 0
 
     @property

@@ -20,11 +20,11 @@ from keisoku.path.stamp_noise import stamp_noise
 from keisoku.run.directory import RunDirectory
 
 REFUSAL = "refusal"
-"""Of the facts: who refused the probes, and why."""
+"""Key of the facts: which host or router refused the probes, and why."""
 
 
 def measure(work: Work[OnePacketSettings]) -> None:
-    """Finds the hops and probes them until enough is known. Raises EngineError if nobody on the way answers."""
+    """Finds the hops and probes them until enough is known. Raises EngineError if no hop on the path answers."""
     settings = work.settings
     place = Place.parse(settings.host)
     with HopSockets(place, settings.port) as wire:
@@ -58,7 +58,7 @@ def analyse(directory: RunDirectory) -> Findings:
     reached = any(probe.replier == context["address"] for probe in probes)
     kernel = noise.get("kernel")
     result = analyse_probes(host, fitted, probes, None if kernel is None else kernel * 2**0.5, reached)
-    why = directory.facts.get(REFUSAL, "it never answered, nor did anybody behind the last hop shown")
+    why = directory.facts.get(REFUSAL, "neither the host nor any hop behind the last one shown ever answered")
     result = result.model_copy(
         update={
             "rows": [*result.rows, *source_rows(probes, noise)],
@@ -76,9 +76,9 @@ MEASUREMENT = Measurement(
     analyse=analyse,
     figure="forward",
     summary="Measures bandwidth, forward and reverse, and latency of every hop to HOST by single packets.",
-    help="""One probe is under way at a time. Routers that limit their replies are probed as slowly as they want it:
+    help="""Only one probe is on the path at a time. Routers that limit their replies are probed at their own rate:
     with Linux's default of one reply a second this takes four to five minutes. The exit code is 2 if the host itself
-    was not reached; what was measured of the hops before it is shown then, too.
+    was not reached; the hops before it are still shown.
 
     \b
     keisoku path one-packet 192.0.2.7

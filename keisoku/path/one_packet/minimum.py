@@ -1,4 +1,4 @@
-"""From probes to minima: the samples of each (probe length, reply length), with mixed paths taken out. Pure."""
+"""From probes to minima: the samples of each (probe length, reply length), with mixed paths taken out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from keisoku.path.one_packet.probe import HopProbe
 
 LOWEST = 16
-"""One round trip of so many is taken to have met no queue."""
+"""One round trip out of this number is taken to have met no queue."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class HopSamples:
     sent: int
     answered: int
     mixed: int
-    """Replies left out because they came from another address, or another way back, than most."""
+    """Replies left out because they came from another address, or over another return path, than most."""
     others: tuple[str, ...] = ()
     """Addresses of those."""
     user_stamps: int = 0

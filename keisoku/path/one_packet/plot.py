@@ -21,7 +21,7 @@ def hop_plots(path: PathFit) -> list[Plot]:
         name="minimum-rtt",
         caption=(
             "Smallest round trip of each probe size, or the low quantile that the remarks name, and the fit; crosses"
-            " were trimmed as delayed. Below the kink replies grow with the probe, so the slope is that of both ways."
+            " were trimmed as delayed. Below the kink replies grow with the probe: the slope is of both directions."
         ),
         axes={
             "xaxis": {"title": {"text": "probe, byte"}, "rangemode": "tozero"},
@@ -30,7 +30,7 @@ def hop_plots(path: PathFit) -> list[Plot]:
     )
     residuals = Plot(
         name="residuals",
-        caption="What the fit leaves of each point.",
+        caption="Residual of each point.",
         axes={
             "xaxis": {"title": {"text": "probe, byte"}, "rangemode": "tozero"},
             "yaxis": {"title": {"text": "residual, ns"}},

@@ -1,4 +1,4 @@
-"""A probe of one hop and what became of it: the raw row of a one-packet measurement. It computes nothing."""
+"""A probe of one hop and its reply: the raw row of a one-packet measurement. It computes nothing."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class HopProbe(NamedTuple):
     """Length of the reply's IP packet."""
     replier: str | None = None
     reply_ttl: int | None = None
-    """TTL with which the reply arrived: another value means another way back."""
+    """TTL with which the reply arrived: another value means another return path."""
     icmp_type: int | None = None
     icmp_code: int | None = None
     stamps: str = "kernel"
-    """Who stamped: 'kernel', 'hardware' or 'user'; the worse of both ends."""
+    """Source of the timestamps: 'kernel', 'hardware' or 'user'; the worse of both ends."""
     rtt_tsc_ns: int | None = None
     """The same round trip between the program's own readings of the calibrated counter."""
     rtt_gettimeofday_ns: int | None = None
-    """And between its readings of the time of day in whole µs, as E2 had it."""
+    """The same between its readings of the time of day in whole µs (gettimeofday)."""
     train: int | None = None
     """Number of the back-to-back train the packet belonged to; None: it was alone."""
     place: int = 0

@@ -1,7 +1,7 @@
 """The probing of all hops of a path: which probe leaves next, and when enough is known. It opens no socket.
 
 One packet is under way at a time, so that probes never queue behind each other; hops take turns, as a router limits its
-own replies only. The load is bounded: between packets passes at least as long as the last one took, on average.
+own replies only. The load is bounded: the mean pause after a packet is at least as long as its round trip.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ SHORT_TRAIN, LONG_TRAIN = 12, 64
 """Packets of a train; long ones only where single packets show no serialisation."""
 FULL_TTL = 255
 REVERSE_REPEATS = 4
-"""Times the least repeats after which the way back is as well known as it gets: a fast link may hide in noise."""
+"""After this many times the least repeats the reverse direction is not refined: a fast link may be lost in noise."""
 KEPT_TOGETHER = 256
-"""Probes that a part on disk holds at most: so many are lost with the process."""
+"""Probes in a part on disk at most; so many are lost if the process is killed."""
 
 
 @dataclass
@@ -72,7 +72,7 @@ class HopProbing:
         seed: int = 0,
         found: Callable[[KnownPath], None] = lambda path: None,
     ) -> None:
-        """`keep` is given each round's probes as soon as it is over; `progress` a line for people; `found` the path."""
+        """`keep` is given each round's probes as soon as it is over; `progress` a line of text; `found` the path."""
         self._wire, self._settings, self._keep, self._progress = wire, settings, keep, progress
         self._found = found
         self._random = random.Random(seed)
@@ -86,7 +86,7 @@ class HopProbing:
         self._found(path)
         began = self._wire.now_ns()
         end = began + round(self._settings.budget_s * NS_PER_S)
-        # Silent hops are in the raw rows too, or nobody could say later that they were asked.
+        # Silent hops are in the raw rows too, as the record that they were probed.
         self._fresh += [HopProbe(ttl, size, sent) for ttl, size, sent in path.silent if ttl < max(path.repliers)]
         sizes = probe_sizes(path.mtu_bytes)
         self._progress(f"{len(path.repliers)} of {max(path.repliers)} hops answer, path MTU {path.mtu_bytes} byte")

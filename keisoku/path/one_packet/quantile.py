@@ -1,4 +1,4 @@
-"""One Newton step of quantile regression over all round trips of a hop, from a fit of its cells. Pure.
+"""One Newton step of quantile regression over all round trips of a hop, from a fit of its cells.
 
 A cell's quantile is rough when it is of a few repeats; the plane that leaves the same share of *all* round trips below
 it is not. Source: Koenker, Quantile Regression (2005), §3.2 and §4.3 (asymptotics of the estimator and its sparsity).
@@ -19,7 +19,7 @@ LEAST_BANDWIDTH = 0.03
 WILD = 5.0
 """Scatters above the plane from which all of a cell's round trips must have been delayed."""
 WIDEST_STEP = 10.0
-"""Standard errors that a step may move a slope by; beyond, the start was no near one and is kept."""
+"""Standard errors that a step may move a slope by; beyond, the step is not trusted and the start is kept."""
 
 
 def refine(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats], level: float) -> SlopeFit:
@@ -30,7 +30,7 @@ def refine(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats
     """
     lows = np.array([np.quantile(cell, level) for cell in cells])
     above = lows - fit.at(sizes, replies)
-    # The trimming of a fit takes half of what is merely scattered, too; that would be half of the probes for nothing.
+    # The trimming of a fit would also take half of the merely scattered points, and so half of the probes in vain.
     kept = np.flatnonzero(above <= WILD * NORMAL * np.median(np.abs(above)) + 1e-6 * np.abs(lows).max()).tolist()
     counts = [cells[place].size for place in kept]
     values = np.concatenate([cells[place] for place in kept])

@@ -1,4 +1,4 @@
-"""How a router quotes the packet that it reports an error about: what a reply's length tells. Pure."""
+"""How a router quotes the packet that an ICMP error is about, from the lengths of the replies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Quoting:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """The style as text."""
         return TEXT[self.style]
 
 
@@ -58,7 +58,7 @@ def classify(sizes: Sequence[int], replies: Sequence[int]) -> Quoting:
     growth = np.unique(answers[answers < limit] - lengths[answers < limit])
     whole = np.unique(answers - lengths)
     if whole.size == 1:
-        # With no probe longer than the limit nobody can say whether there is one.
+        # With no probe longer than the limit it is unknown whether there is one.
         return Quoting("whole") if lengths.max() > RFC1812_BYTES else Quoting("unknown")
     if growth.size != 1 or (answers[lengths + growth[0] > limit] != limit).any():
         return Quoting("other")

@@ -1,7 +1,7 @@
-"""What lies between two hops that answered: slopes' differences with bootstrap intervals, bandwidth and latency. Pure.
+"""What lies between two hops that answered: slopes' differences with bootstrap intervals, bandwidth and latency.
 
-A difference of two fits is what a link's bandwidth is made of, so it is what gets the interval; the error of a far hop
-holds that of the hop before it.
+A link's bandwidth comes from the difference of two fits, so the interval is computed for that difference; the error of
+a far hop includes that of the hop before it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BITS = 8e9
 DRAWS = 200
 CONFIDENCE = 0.95
 SLOWEST_COPY = 0.4
-"""ns per byte: what hosts alone make of longer packets (20 Gb/s); less than this is no link's serialisation."""
+"""ns per byte that the hosts themselves add (20 Gb/s); a smaller slope is not taken for a link's serialisation."""
 
 LEVELS = (0.05, 0.1, 0.2)
 """Quantiles that may stand for the minimum; no higher ones: at a load of ρ only 1 − ρ of probes meet no queue."""
@@ -51,7 +51,7 @@ class HopFit:
     level: float
     """Quantile of each size's round trips that was fitted; 0: the minimum."""
     fixed: float
-    """What an undelayed packet of no length takes, ns: the fitted slopes laid through the minima."""
+    """Time of an undelayed packet of zero length, ns: the fitted slopes laid through the minima."""
 
     @property
     def fitted(self) -> Floats:
@@ -66,18 +66,18 @@ class Segment:
     first_hop: int
     last_hop: int
     near: str
-    """Who answered at the near end; empty: the prober itself."""
+    """Address that answered at the near end; empty: the prober itself."""
     far: str
     forward: Span | None
-    """Slope difference on the way out in ns/byte; None where it cannot be told from the way back."""
+    """Slope difference on the way out in ns/byte; None where it cannot be separated from the reverse one."""
     reverse: Span | None
-    """The same on the way back."""
+    """The same in the reverse direction."""
     both: Span | None
     """The sum of both ways, where only that is known."""
     fixed: Span
-    """Difference of the times a packet of no length takes, out and back, in ns."""
+    """Difference of the round trips of a packet of zero length, in ns."""
     forward_gain: float
-    """Standard deviation of the forward difference (ns/byte) for one of 1 ns in each minimum: the cost of stamps."""
+    """Standard deviation of the forward difference (ns/byte) that 1 ns of it in each minimum makes: stamps' noise."""
     reverse_gain: float
 
     @property

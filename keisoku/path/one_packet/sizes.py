@@ -1,15 +1,15 @@
-"""Which sizes of probe a path is measured with. Pure; knows nothing of a path but its MTU."""
+"""Sizes of the probes of a path, from its MTU."""
 
 from __future__ import annotations
 
 QUOTE_BYTES = 548
 """What of a probe fits into a reply of 576 bytes beside its IP and ICMP headers (RFC 1812 §4.3.2.3)."""
 SMALLEST_BYTES = 64
-"""An Ethernet frame is padded up to 46 bytes of IP: what is smaller takes no less time."""
+"""An Ethernet frame is padded up to 46 bytes of IP: a smaller packet takes the same time."""
 BELOW, ABOVE = 8, 24
 """How many sizes lie on either side of where replies stop growing with the probe."""
 BETWEEN_SHARE = 1 / 4
-"""Of either side's sizes: those that lie between its ends, where only they show that the slope is one."""
+"""Share of either side's sizes that lie between its ends; they show whether the slope is constant."""
 ABOVE_BYTES = 576
 STEP_BYTES = 4
 

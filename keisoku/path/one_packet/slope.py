@@ -1,7 +1,7 @@
-"""The two-variable fit of a hop: minimum RTT = fixed + forward · L + reverse · R, robust against what only adds. Pure.
+"""The two-variable fit of a hop: minimum RTT = fixed + forward · L + reverse · R, robust against delays.
 
 Source: Jacobson's pathchar (one variable); the second variable separates the way back, whose share of a reply's
-length stops growing at 576 bytes (RFC 1812 §4.3.2.3). It never guesses a slope that the sizes cannot tell apart.
+length stops growing at 576 bytes (RFC 1812 §4.3.2.3). It never guesses a slope that the sizes cannot separate.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Kind = Literal["both", "forward", "sum"]
-"""What the sizes tell apart: both slopes; forward alone (replies of one length); their sum (replies always grow)."""
+"""Slopes that the sizes can separate: both; forward alone (replies of one length); their sum (replies always grow)."""
 
 SUBSETS = 64
 """Random starting planes; with a third of the points spoilt one in four has none of them."""
@@ -36,7 +36,7 @@ class SlopeFit:
     reverse: float | None
     """∂RTT/∂R; None where it is not identifiable."""
     fixed: float
-    """What a packet of no length would take."""
+    """Round trip of a packet of zero length."""
     scatter: float
     """Standard deviation of the residuals that were kept."""
     kept: NDArray[np.bool_]
@@ -48,7 +48,7 @@ class SlopeFit:
 
 
 def identifiable(sizes: Floats, replies: Floats) -> Kind:
-    """What these pairs of lengths can tell apart. Raises ValueError for fewer than three different sizes."""
+    """The slopes that these pairs of lengths can separate. Raises ValueError for fewer than three different sizes."""
     if np.unique(sizes).size < 3:
         raise ValueError("a slope needs at least three different probe sizes")
     if np.ptp(replies) == 0:
@@ -79,7 +79,7 @@ def fit_slopes(sizes: Floats, replies: Floats, minima: Floats, kind: Kind | None
         kept = np.ones(minima.size, dtype=np.bool_)
         answer = _solve(design, minima, kept)
     if answer is None:
-        raise ValueError("these sizes do not tell the slopes apart")
+        raise ValueError("these sizes do not separate the slopes")
     for _ in range(ROUNDS):
         residuals = minima - design @ answer
         scatter = NORMAL * float(np.median(np.abs(residuals[kept])))
@@ -128,7 +128,7 @@ def _solve(design: Floats, values: Floats, kept: NDArray[np.bool_]) -> Floats | 
 
 @lru_cache(maxsize=64)
 def _subsets(count: int, unknowns: int) -> NDArray[np.intp]:
-    """The same each time: a fit is a function of its points."""
+    """Seeded alike each time, so that a fit is a function of its points."""
     generator = np.random.default_rng(548)
     return np.argsort(generator.random((SUBSETS, count)), axis=1)[:, :unknowns]
 

@@ -1,4 +1,4 @@
-"""A HopWire of real sockets: UDP out with a TTL, raw ICMP back, both stamped by the kernel. It decides nothing."""
+"""A HopWire of real sockets: UDP out with a TTL, raw ICMP back, both with kernel timestamps."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class HopSockets:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        del self._out, self._back  # a stamped socket is closed when nobody holds it
+        del self._out, self._back  # a stamped socket is closed when its last reference is gone
 
     def now_ns(self) -> int:
         """CLOCK_MONOTONIC."""
@@ -93,7 +93,7 @@ class HopSockets:
         return replies
 
     def _read(self, arrived: ReceivedPacket) -> _Quoted | None:
-        """What an ICMP message says of a packet of this flow; None: it is about something else."""
+        """Content of an ICMP message about a packet of this flow; None: it is about something else."""
         data = arrived.data
         quoted = _icmp_error(data)
         if quoted is None:

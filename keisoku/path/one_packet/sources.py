@@ -1,7 +1,8 @@
-"""E2's question for the one-packet method: the same probes by each source of time, repetition by repetition.
+"""Sources of time compared for the one-packet method: the same probes by each source, repetition by repetition.
 
-Every probe has all stamps, so sources differ in nothing but themselves. A repetition is some of the repeats of every
-size; the variance of its rate is what E2 tabulates. The clock's part is predicted from each source's noise on loopback.
+Every probe has all timestamps, so all sources see the same packets. A repetition is some of the repeats of every size;
+the result is the variance of its rate, as Kitaguchi et al. (2002) tabulate it. The clock's part is predicted from each
+source's noise on loopback.
 """
 
 from __future__ import annotations

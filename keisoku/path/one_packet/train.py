@@ -1,4 +1,4 @@
-"""Dispersion of a back-to-back train up to a hop: the slowest stage on the way, whatever the one-packet fits say. Pure.
+"""Dispersion of a back-to-back train up to a hop: the slowest stage up to it, independent of the one-packet fits.
 
 Two stages that each hold a packet read as half the rate to one packet, but spread a train by the rate of one of them
 (Prasad, Dovrolis, Mah 2003); a token bucket lets one packet through at once, but not a train longer than its burst.
@@ -20,7 +20,7 @@ HURRY = 0.8
 
 @dataclass(frozen=True)
 class Dispersion:
-    """What trains to one hop showed. Rates in bit/s."""
+    """Results of the trains to one hop. Rates in bit/s."""
 
     hop: int
     rate: float
@@ -32,7 +32,7 @@ class Dispersion:
     limited_by_sender: bool
     """The prober sent no faster than this: the path may be faster."""
     reply_bytes: float
-    """Median of the bytes of the replies after the first one of a train: the way back spreads replies too."""
+    """Median of the bytes of the replies after the first one of a train: the reverse direction spreads replies too."""
     span_ns: float
     """Median time between the first and the last reply used."""
 

@@ -1,4 +1,4 @@
-"""What fits and trains of a path say together: hidden stages, token buckets, slopes that nothing explains. Pure."""
+"""Conclusions from fits and trains of a path together: hidden stages, token buckets, unexplained slopes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from keisoku.path.one_packet.train import Dispersion
 HIDDEN_RATIO = 1.35
 """A train this much faster than the one-packet rate was not slowed by one link of that rate: n stages give n ≥ 2."""
 BUCKET_RATIO = 0.5
-"""A train slower than this share of every link that one packet sees met something that one packet does not."""
+"""A train slower than this share of every link that one packet sees met a limit that one packet does not meet."""
 BACK_MARGIN = 1.3
-"""A train must arrive over a longer time than the way back alone would spread its replies, by this factor."""
+"""A train must arrive over a longer time, by this factor, than the reverse direction alone would spread its replies."""
 HINGE_SHARE, HINGE_ERRORS = 0.1, 8.0
 """A further change of slope counts from this share of the slope and so many standard errors."""
 HINGE_POINTS = 4
@@ -48,7 +48,7 @@ def verdicts(found: Sequence[Segment], trains: Mapping[int, Dispersion]) -> list
     bucket = np.inf
     back = 0.0
     for segment in found:
-        # Where the way back is not known it is taken to be like the way out.
+        # Where the reverse direction is not known it is taken to be like the forward one.
         back = max(
             back, *(span.value for span in (segment.reverse or segment.forward, segment.both) if span is not None)
         )
@@ -73,9 +73,9 @@ def _verdict(segment: Segment, one: float | None, train: Dispersion | None, slow
             return PathVerdict("token-bucket", stage_rate=train.rate)
         if (segment.forward or segment.both) is not None and _sure(segment):
             return PathVerdict("not-serialising", why="no train showed a limit")
-        return PathVerdict("not-checked", why="its slope is lost in noise")
+        return PathVerdict("not-checked", why="its slope is not significant")
     if train is None:
-        return PathVerdict("not-checked", why="no train to it told more than the way back")
+        return PathVerdict("not-checked", why="no train to it showed more than the reverse direction")
     if (
         train.rate < BUCKET_RATIO * min(one, slowest)
         and not train.limited_by_sender
@@ -87,7 +87,7 @@ def _verdict(segment: Segment, one: float | None, train: Dispersion | None, slow
     if segment.joined:
         return PathVerdict("not-checked", why="it is several hops")
     if segment.forward is None:
-        return PathVerdict("not-checked", why="only the sum of both ways is known")
+        return PathVerdict("not-checked", why="only the sum of both directions is known")
     if train.rate > HIDDEN_RATIO * one and train.lower > 1.15 * one:
         return PathVerdict("hidden-stages", stages=max(2, round(train.rate / one)), stage_rate=train.rate)
     return PathVerdict("one-stage")
@@ -102,8 +102,9 @@ def _sure(segment: Segment) -> bool:
 def unexplained_kink(hop: HopFit) -> tuple[int, float] | None:
     """A probe size from which the slope changes though the replies do not explain it, and the change in ns/byte.
 
-    E2 met it at 512 and 1024 bytes in a Linux target. Each size is tried as a hinge max(0, L − b) beside the fitted
-    plane; the best counts if it is far above its standard error and a tenth of the slope. None: the plane explains all.
+    Kitaguchi et al. (2002) found two in a Linux target, at 512 and 1024 bytes. Each size is tried as a hinge
+    max(0, L − b) beside the fitted plane; the best counts if it is far above its standard error and a tenth of the
+    slope. None: the plane explains all.
     """
     sizes, replies, minima, fit = hop.samples.sizes, hop.samples.replies, hop.fitted, hop.fit
     columns = [np.ones_like(sizes), sizes] + ([replies] if fit.kind == "both" else [])

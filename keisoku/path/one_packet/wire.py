@@ -1,4 +1,4 @@
-"""What a campaign needs of a network: packets out, ICMP messages back, and a clock to wait by. No code runs here."""
+"""Interface of a network for probing: packets out, ICMP messages back, and a clock to wait by."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class HopPacket(NamedTuple):
 
     ttl: int
     size_bytes: int
-    """Length of its IP packet. Packets sent at once have different sizes: replies are told apart by it."""
+    """Length of its IP packet. Packets sent at once have different sizes, by which their replies are identified."""
 
 
 class HopReply(NamedTuple):
-    """What became of a packet. Without a reply only `sent_ns` and `stamps` say something."""
+    """The fate of a packet. Without a reply only `sent_ns` and `stamps` are valid."""
 
     sent_ns: int
     rtt_ns: int | None = None

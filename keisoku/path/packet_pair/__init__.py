@@ -1,1 +1,1 @@
-"""Capacity between two ends, from pairs and trains."""
+"""Capacity between two ends, from packet pairs and trains."""

@@ -43,7 +43,7 @@ class PairDirection:
     pairs: Dispersions
     capacity: Capacity | None
     clock_share: float | None
-    """Relative standard deviation of a single train's rate that its stamps make; None: not known."""
+    """Relative standard deviation that timestamp noise adds to a single train's rate; None: not known."""
     bucket: Bucket | None
     adr_bps: tuple[float, float] | None
     """Average dispersion rate of long trains with its standard error."""
@@ -72,7 +72,7 @@ def analyse(
 
 
 def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None) -> PairDirection | None:
-    """None if nothing was sent that way. A run that was stopped may hold long trains alone: no capacity then."""
+    """None if nothing was sent in that direction. A stopped run may hold only long trains, without a capacity."""
     mine = [train for train in trains if train.direction == direction]
     if not mine:
         return None
@@ -108,7 +108,7 @@ def contributions(found: Capacity, clock: float | None) -> list[Contribution]:
     if clock is not None:
         parts.append(budget.normal("stamps (√2·σ_t of the dispersion)", clock * found.bps, "B"))
     # What was still queued in the best train widens or narrows its dispersion by as much at most.
-    parts.append(budget.rectangular("queueing that no train escaped", max(found.check_excess, 0.0) * found.bps))
+    parts.append(budget.rectangular("queueing that delayed every train", max(found.check_excess, 0.0) * found.bps))
     return parts
 
 
@@ -124,7 +124,7 @@ def _adr(trains: Sequence[Train]) -> tuple[float, float] | None:
 
 
 def _unfinished(ways: Sequence[PairDirection], facts: Mapping[str, object]) -> list[Flag]:
-    """What a run lacks that was stopped before its end."""
+    """The parts that are missing in a run that was stopped before its end."""
     if facts.get(ENDED, True):
         return []
     by_direction = {way.direction: way for way in ways}
@@ -170,16 +170,16 @@ def _row(way: PairDirection) -> Row:
         )
     remark = f"trains of {way.count} packets of {way.ip_bytes} byte"
     if not found:
-        remark = "no pair came through whole: the long trains alone say something"
+        remark = "no pair arrived complete: only the long trains give figures"
     else:
         remark = "; ".join(part for part in (remark, _limit(way, found)) if part)
     return Row(case=way.direction, figures=figures, group="Direction", remark=remark)
 
 
 def _limit(way: PairDirection, found: Capacity) -> str:
-    """What a row must say of its capacity, if it is not the path's; empty if nothing."""
+    """Why the capacity of a row is not that of the path; empty if it is."""
     if too_coarse(way):
-        return "the stamps are too coarse for these trains: their uncertainty is what the capacity says"
+        return "the timestamps are too coarse for these trains: the capacity shows mostly their error"
     return "the sender was slower than the path: a lower bound" if found.limited_by_sender else ""
 
 
@@ -207,13 +207,11 @@ def _mode_row(way: PairDirection, mode: Mode) -> Row:
 def _remarks(settings: PacketPairSettings, facts: Mapping[str, object], noise_ns: float | None) -> list[str]:
     remarks = [
         "rates are of IP packets with their headers; Ethernet adds 38 byte to each (42 with a VLAN tag)",
-        "a token bucket whose burst is longer than 50 packets is not seen",
+        "a token bucket whose burst is longer than 50 packets is not detected",
         f"time: {settings.stamps} stamps",
     ]
     if "path_mtu_bytes" in facts:
-        remarks.append(
-            f"packets of up to {facts['path_mtu_bytes']} byte pass unfragmented, and no longer ones were sent"
-        )
+        remarks.append(f"path MTU {facts['path_mtu_bytes']} byte, which no packet exceeded")
     if noise_ns is None:
         remarks.append("the stamps' own noise could not be measured: its part of the uncertainty is missing")
     if facts.get("dropped_by_sockets"):

@@ -1,7 +1,7 @@
 """A token bucket on the path: trains that run fast until the burst is spent, and at the sustained rate from then on.
 
-Pure. A bucket of B bytes that fills at r lets the packet that completes b bytes pass when B + r·t = b, so arrivals lie
-on two lines, and the second one tells r (its slope) and B (where it begins).
+A bucket of B bytes that fills at r lets the packet that completes b bytes pass when B + r·t = b, so arrivals lie
+on two lines, and the second one gives r (its slope) and B (where it begins).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ KINK = 1.5
 LEAST_PACKETS = 12
 _LEAST_SIDE = 3
 LEAST_BURST_NS = 200_000.0
-"""A burst that the sustained rate would take no longer for is not told: a host that was asleep as the train came, and
-then handed its first packets over together, looks alike."""
+"""Shortest time at the sustained rate of a burst that is reported: a host that slept when the train came, and then
+delivered its first packets together, looks the same."""
 _EXPLAINED = 0.8
-"""Share of the residual of one line that two must take away."""
+"""Share by which two lines must reduce the residual of one line."""
 
 
 @dataclass(frozen=True)

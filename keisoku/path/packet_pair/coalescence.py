@@ -1,4 +1,4 @@
-"""Arrivals that were stamped in clusters: a NIC that gathers packets before it interrupts, or merges them. Pure.
+"""Arrivals that were stamped in clusters: interrupt coalescing or receive offload of a NIC.
 
 Prasad, Jain, Dovrolis, "Effects of interrupt coalescence on network measurements" (PAM 2004): dispersion then shows the
 interrupt's period instead of the path.

@@ -1,4 +1,4 @@
-"""What was found on a path that changes what its capacity means. Pure."""
+"""Findings on a path that change the meaning of its capacity."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 BUSY_ADR = 0.99
 """Long trains surely below this share of the capacity shared the path with others."""
 COARSE = 20.0
-"""A dispersion of fewer standard deviations of a stamp says more of the clock than of the path."""
+"""A dispersion of fewer standard deviations of a timestamp shows the clock more than the path."""
 NEAR_WHOLE = 0.15
 """A ratio this close to a whole number may be a number of equal stages."""
 
 
 def flags_of(way: PairDirection, settings: PacketPairSettings) -> list[Flag]:
-    """In the order of their weight."""
+    """All flags, the most important first."""
     found = [_bucket(way), _sender(way), _coalescence(way), _clock(way), _stages(way, settings), _busy(way)]
     return [flag for flag in found if flag is not None]
 
 
 def too_coarse(way: PairDirection) -> bool:
-    """Dispersions say more of the stamps than of the path: neither their rate nor who limits it can be told."""
+    """Dispersions show the timestamps more than the path: neither the rate nor its limit can be determined."""
     # clock_share = √2·σ_t / Δ
     return way.clock_share is not None and way.clock_share > 2**0.5 / COARSE
 
@@ -55,7 +55,7 @@ def _sender(way: PairDirection) -> Flag | None:
     # By coarse stamps trains seem to arrive faster than they left, whatever the path does.
     if way.capacity is None or not way.capacity.limited_by_sender or too_coarse(way):
         return None
-    text = f"{way.direction}: most trains left slower than the path takes them, so the capacity is a lower bound"
+    text = f"{way.direction}: most trains were sent more slowly than the path allows: the capacity is a lower bound"
     return Flag(name="sender-limited", text=text)
 
 
@@ -68,7 +68,7 @@ def _coalescence(way: PairDirection) -> Flag | None:
         "in_clusters": Quantity(value=100 * found.clustered_share, unit="%"),
         "period": Quantity(value=found.period_ns, unit="ns"),
     }
-    text = f"{way.direction}: packets were stamped in clusters, as a NIC does that gathers interrupts or merges packets"
+    text = f"{way.direction}: timestamps come in clusters, as with interrupt coalescing or receive offload of a NIC"
     return Flag(name="interrupt-coalescence", text=text, figures=figures)
 
 
@@ -81,12 +81,12 @@ def _clock(way: PairDirection) -> Flag | None:
     if not coarse and way.clock_share < 0.01:
         return None
     figures = {"of_stamps": Quantity(value=100 * way.clock_share, unit="%")}
-    text = f"{way.direction}: the stamps' own noise is most of a rate's scatter: use longer packets or better stamps"
+    text = f"{way.direction}: timestamp noise is most of a rate's scatter: use longer packets or better timestamps"
     return Flag(name="clock-limited", text=text, figures=figures)
 
 
 def _stages(way: PairDirection, settings: PacketPairSettings) -> Flag | None:
-    """Either packets are held more often than there are IP links, or a one-packet rate is a whole part of ours."""
+    """Packets are stored more often than there are IP links, or our rate is a multiple of the one-packet rate."""
     if way.capacity is None or way.bucket is not None or way.capacity.limited_by_sender or too_coarse(way):
         return None
     if settings.one_packet_bps is not None and way.direction == "forward":
@@ -94,7 +94,7 @@ def _stages(way: PairDirection, settings: PacketPairSettings) -> Flag | None:
         if ratio >= 2 - NEAR_WHOLE:
             whole = abs(ratio - round(ratio)) <= NEAR_WHOLE * round(ratio) / 2
             like = f" like {round(ratio)} equal stages in a row" if whole else ""
-            text = f"{way.direction}: one packet is held longer than the narrow link explains,{like} of layer 2"
+            text = f"{way.direction}: one packet is delayed longer than the narrow link explains,{like} of layer 2"
             figures = {"ratio": Quantity(value=ratio, unit="")}
             return Flag(name="hidden-l2-stage", text=text.replace(",  ", ", "), figures=figures)
     found = way.serialisation
@@ -104,7 +104,7 @@ def _stages(way: PairDirection, settings: PacketPairSettings) -> Flag | None:
     error = found.links_error(way.capacity.bps, way.capacity.error_bps)
     if links - 2 * error < way.ip_links + MARGIN:
         return None
-    text = f"{way.direction}: packets are held as by more links than IP sees: stages of layer 2 are hidden on the path"
+    text = f"{way.direction}: packets are stored more often than there are IP links: stages of layer 2 are hidden"
     figures = {
         "like_links": Quantity(value=links, unit="", uncertainty=2 * error),
         "ip_links": Quantity(value=way.ip_links, unit="", uncertainty=0.0),
@@ -124,6 +124,6 @@ def _busy(way: PairDirection) -> Flag | None:
         figures["average_dispersion_rate"] = Quantity(
             value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1]
         )
-    check = "" if found.passes_check else ", and no train was seen that met none"
-    text = f"{way.direction}: trains met queues{check}: others use the path"
+    check = "" if found.passes_check else ", and every train met one"
+    text = f"{way.direction}: trains met queues{check}: other traffic uses the path"
     return Flag(name="busy-path", text=text, figures=figures)

@@ -1,4 +1,4 @@
-"""`path packet-pair` as an entry of the table of measurements: what is sent, and the answer from its run's rows."""
+"""`path packet-pair` as an entry of the table of measurements: trains are sent, then analysed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Capacity of a path's narrowest link by the trains whose delay sum is least: those that met no queue (CapProbe).
 
-Pure. Kapoor, Chen, Lao, Gerla, Sanadidi, "CapProbe: a simple and accurate capacity estimation technique" (SIGCOMM
+Kapoor, Chen, Lao, Gerla, Sanadidi, "CapProbe: a simple and accurate capacity estimation technique" (SIGCOMM
 2004), for bulks as in PBProbe (PAM 2006), with the median of the k lowest sums in place of the single lowest.
 """
 
@@ -25,7 +25,7 @@ _DRAWS = 400
 
 @dataclass(frozen=True)
 class Capacity:
-    """What the trains of lowest sum say."""
+    """Capacity by the trains of lowest delay sum."""
 
     bps: float
     """Of IP packets, bit/s."""
@@ -40,11 +40,11 @@ class Capacity:
     """That were not sent back-to-back, and left out."""
     incomplete: int
     all_spread: bool
-    """Those that were not sent back-to-back were used for want of others."""
+    """Trains that were not sent back-to-back were used, as there were too few others."""
     check_excess: float
     """By how much the lowest sum exceeds the sum of the lowest delays, as a share of the dispersion."""
     queued_share: float
-    """Of the trains: those that were held up by more than half of the dispersion."""
+    """Share of the trains that were delayed by more than half of the dispersion."""
 
     @property
     def passes_check(self) -> bool:
@@ -58,7 +58,7 @@ class Capacity:
 
 
 def capacity(found: Dispersions, seed: int = 0) -> Capacity | None:
-    """None if fewer than k trains can be used. If hardly any was sent back-to-back all are used, and it says so."""
+    """None if fewer than k trains can be used. If hardly any was sent back-to-back all are used (`all_spread`)."""
     hurried = (found.sent_ns < HURRY * found.received_ns) & (found.received_ns > 0)
     spread = int(len(found) - hurried.sum())
     enough = bool(hurried.sum() >= max(LOWEST, len(found) // 10))

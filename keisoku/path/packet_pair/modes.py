@@ -1,7 +1,7 @@
-"""Local modes of the rates that pairs show, as pathrate looks for them. Pure.
+"""Local modes of the rates that pairs show, as pathrate looks for them.
 
 Dovrolis, Ramanathan, Moore, "Packet-dispersion techniques and a capacity-estimation methodology" (ToN 2004): a path has
-a mode at its capacity, lower ones where other packets came between, higher ones where the first of a pair was held up.
+a mode at its capacity, lower ones where other packets came between, higher ones where the first of a pair was delayed.
 Bins are an eighth of the range between deciles, as in pathrate; a mode is the densest bin with its falling flanks.
 """
 
@@ -16,7 +16,7 @@ BIN_SHARE = 0.125
 LEAST_BIN = 0.005
 """Of the median: narrower bins would resolve the stamps."""
 LEAST_SHARE = 0.05
-"""Of all pairs, for a mode to be told."""
+"""Share of all pairs that a mode must have."""
 MOST = 8
 _RISE = 1.1
 """A flank ends where counts rise again by this factor."""

@@ -17,14 +17,14 @@ _MEGA = 1e6
 
 
 def pair_plots(ways: Sequence[PairDirection]) -> list[Plot]:
-    """Those that there is something to draw in."""
+    """The plots for which there is data."""
     plots = [_histogram(ways), _sizes(ways), _trains(ways)]
     return [plot for plot in plots if plot.traces]
 
 
 def _histogram(ways: Sequence[PairDirection]) -> Plot:
     axes = {"xaxis": axis("rate of a train, Mb/s"), "yaxis": axis("trains in a bin")}
-    caption = "Rates that trains show, and their modes (lines: the capacity by the trains with the lowest delay sum)."
+    caption = "Rates of single trains, and their modes (lines: the capacity by the trains with the lowest delay sum)."
     plot = Plot("dispersion", caption, axes)
     for position, way in enumerate(ways):
         rates = way.pairs.rates_bps[np.isfinite(way.pairs.rates_bps)]
@@ -94,7 +94,7 @@ def _sizes(ways: Sequence[PairDirection]) -> Plot:
 
 def _trains(ways: Sequence[PairDirection]) -> Plot:
     axes = {"xaxis": axis("ms since the first packet arrived"), "yaxis": axis("place in the train")}
-    caption = "Arrivals of long trains: one line for a link, two for a token bucket, steps for gathered interrupts."
+    caption = "Arrivals of long trains: one line for a link, two for a token bucket, steps for interrupt coalescing."
     plot = Plot("trains", caption, axes)
     for position, way in enumerate(ways):
         for train in (one for one in way.trains if one.stage == "train" and one.received > 1):

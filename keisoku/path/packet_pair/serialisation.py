@@ -1,8 +1,8 @@
-"""How often a packet is stored and forwarded on its way: the growth of its least delay with its size. Pure.
+"""How often a packet is stored and forwarded on its way: the growth of its least delay with its size.
 
-Each of n links holds a packet of L bytes for 8·L/C: the delay of a lone packet grows by 8·Σ1/C a byte. Set beside the
-narrowest link's 8/C by dispersion it tells how many links like that one there would be. There cannot be more than
-there are IP hops, unless stages of layer 2 hide among them (Prasad, Dovrolis, Mah 2003).
+Each of n links holds a packet of L bytes for 8·L/C: the delay of a lone packet grows by 8·Σ1/C a byte. Divided by the
+narrowest link's 8/C from dispersion it gives the number of such links. It cannot exceed the number of IP hops,
+unless there are hidden stages of layer 2 (Prasad, Dovrolis, Mah 2003).
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from keisoku.path.train.skew import skew
 
 INITIAL_TTLS = (64, 128, 255)
 MARGIN = 0.25
-"""Links beyond those that IP sees, from which stages must be hidden."""
+"""Number of links beyond the IP hops from which on hidden stages are reported."""
 LEAST_SIZES = 4
 _DRAWS = 200
 
 
 @dataclass(frozen=True)
 class Serialisation:
-    """What a byte costs a lone packet, with its standard uncertainty."""
+    """Delay of a lone packet per byte, with its standard uncertainty."""
 
     ns_per_byte: float
     error_ns_per_byte: float
     sizes: int
 
     def links(self, capacity_bps: float) -> float:
-        """So many links of the narrowest one's rate would hold a packet as long as all links do."""
+        """Number of links of the narrowest one's rate that would delay a packet as long as all links do."""
         return self.ns_per_byte * capacity_bps / 8e9
 
     def links_error(self, capacity_bps: float, capacity_error_bps: float) -> float:

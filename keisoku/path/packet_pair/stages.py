@@ -1,7 +1,7 @@
 """The packet-pair measurement, stage by stage: long trains, pairs of least delay sum, jumbo frames or bulks, sizes.
 
-Says which trains are sent next from what came of those before; the session sends and keeps them. It keeps nothing
-itself and gives no answer: that is `pair_analysis`, from all trains.
+Decides from the trains so far which ones are sent next; the session sends and keeps them. The result is computed by
+`analysis` from all trains.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ ORDINARY_BYTES = 1500
 BUCKET_PACKETS = 50
 BUCKET_TRAINS = 6
 NOISE_SHARE = 0.005
-"""Stamps may make so much of a rate's standard deviation; else packets get longer, or trains."""
+"""Relative standard deviation of a rate that timestamps may cause; above it packets or trains get longer."""
 COARSE_SHARE = 0.01
-"""Trains that scatter by more than this are sent again with jumbo frames, if they pass: whatever disturbs them weighs
-less beside a longer dispersion."""
+"""Trains that scatter by more than this are sent again with jumbo frames, if those pass: a disturbance matters
+less with a longer dispersion."""
 MOST_BULK = 17
 SMALL_SIZES = (200, 400, 600, 800, 1250)
 """For the growth of the least delay with size, where the path takes no jumbo frames."""
 _LEAST_GAP_S, _MOST_GAP_S = 0.002, 0.05
 _REST = 3.0
-"""Trains rest this many times their own duration, so that a bucket fills again."""
+"""Pause between trains, in multiples of their duration, so that a token bucket fills again."""
 
 Told = Callable[[str], None]
 Know = Callable[[Mapping[str, object]], None]
@@ -55,7 +55,7 @@ def measure(
     told("the path's MTU")
     mtu = session.path_mtu(sorted(set(MTU_SIZES)))
     if mtu == 0:
-        raise EngineError(f"no probe came through to {settings.host} and back, though it answers TCP; let UDP pass")
+        raise EngineError(f"no UDP probe passed to {settings.host} and back, although it answers TCP; let UDP pass")
     told("the stamps' own noise")
     noise = larger_noise(stamp_noise(session.local, session.place.path), session.remote_noise())
     facts: dict[str, object] = {"path_mtu_bytes": mtu, "stamp_noise_ns": noise, "stamps": list(session.stamps)}
@@ -65,7 +65,7 @@ def measure(
         told(f"trains, {direction}")
         rough, bucket = _buckets(session, direction, min(mtu, ORDINARY_BYTES), settings.stamps, watch)
         if bucket:
-            # Pairs would only show the rate at which the bucket is passed by.
+            # Pairs would only show the rate before the bucket limits.
             session.run(
                 [TrainPlan("pair", direction, min(mtu, ORDINARY_BYTES), 2)] * settings.pairs, _LEAST_GAP_S, watch
             )
@@ -84,7 +84,7 @@ def measure(
 
 
 def larger_noise(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    """Of two ends, source by source; only what both know."""
+    """Noise of two ends by source of time; only sources of both."""
     return {source: max(one[source], other[source]) for source in one if source in other}
 
 
@@ -112,7 +112,7 @@ def _buckets(
     bucket = find_bucket([*first, *more])
     longest_s = max(_duration_s(first), _duration_s(more))
     if longest_s <= 0:
-        raise EngineError(f"no train came through {direction}; the path drops what comes fast, or all")
+        raise EngineError(f"no train arrived complete {direction}; the path drops packets of a burst, or all packets")
     return 8 * ip_bytes * (BUCKET_PACKETS - 1) / longest_s, bucket is not None
 
 

@@ -1,1 +1,1 @@
-"""The same path by different sources of time, and the clock's part in the result."""
+"""One path measured by different sources of time, and the share of the clock in the result."""

@@ -1,8 +1,8 @@
-"""E2's question: the same packets by different sources of time, repetition by repetition, and the clock's part in it.
+"""Sources of time compared: the same packets by each source, repetition by repetition, and the clock's part in it.
 
-Every packet has all stamps, so sources differ in nothing but themselves. σ²_observed = σ²_true + 2·σ²_t: the part
+Every packet has all stamps, so all sources see the same packets. σ²_observed = σ²_true + 2·σ²_t: the part
 of a source is predicted from its noise on this host's loopback, and observed as the scatter of its dispersions about
-those of the best stamps there are.
+those of the best timestamps available (after Kitaguchi et al., 2002).
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def analyse(
         flags=[] if ended else [_unfinished(by_source["kernel"], settings)],
         remarks=[
             f"{settings.repetitions} repetitions of {settings.pairs} pairs; capacity by the lowest delay sums of each",
-            "one packet: least one-way delay against size; on a path of several links it is that of all in a row",
+            "one packet: least one-way delay against size; on a path of several links it is that of all in series",
             f"the clock's part: predicted (at least) from each source's noise on loopback;"
             f" observed against {best} stamps",
             "rates are of IP packets with their headers; variances are of repetitions",
-            "user stamps are of a receiver that sleeps until a packet comes, as E2's programs did",
+            "user timestamps are of a receiver that sleeps until a packet comes, as most programs do",
         ],
     )
 
@@ -137,7 +137,7 @@ def _row(group: str, source: Source, rates: Sequence[float], more: Mapping[str, 
     error = float(np.sqrt(variance / count))
     figures = {
         "mean": Quantity(value=mean, unit="Mb/s", uncertainty=2 * error),
-        # Of what a host that was held up does to a repetition or two it knows nothing.
+        # It does not cover single repetitions that a busy host disturbed.
         "median": Quantity(value=float(np.median(values)), unit="Mb/s", uncertainty=2 * 1.2533 * error),
         # Of normal values a variance has the relative standard error √(2/(n − 1)).
         "variance": Quantity(

@@ -39,8 +39,8 @@ MEASUREMENT = Measurement(
     same=("size_bytes", "direction"),
     summary="Measures the path to HOST, where 'keisoku path serve' runs, by every source of time at once.",
     help="""The same packets are stamped by a program (as gettimeofday and the processor's counter show the time), by
-    the kernel, and by the hardware where it can. The result is the variance of repetitions for each source, and how
-    much of it is the clock's.
+    the kernel, and by the hardware where it can. The result is the variance of repetitions for each source, and the
+    share of the clock in it.
 
     \b
     keisoku path clocks 192.0.2.7

@@ -1,4 +1,4 @@
-"""What a comparison of sources of time is told, with its limits."""
+"""Settings of a comparison of sources of time, with their limits."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from keisoku.run.settings import RunSettings, argument
 
 
 class SourceComparisonSettings(RunSettings):
-    """Of one comparison."""
+    """Settings of one comparison."""
 
     host: str = argument()
     """Name or address of the other end, where 'keisoku path serve' runs; HOST@NAMESPACE measures from a namespace."""
     port: int = Field(PORT, ge=1, le=65535)
     """TCP port of the other end."""
     repetitions: int = Field(10, ge=2, le=1000)
-    """Repetitions of the measurement, whose variance is compared."""
+    """Number of repetitions of the measurement, whose variance is compared."""
     pairs: int = Field(50, ge=10, le=2000)
-    """Packet pairs of each repetition."""
+    """Number of packet pairs in each repetition."""
     size_bytes: int = Field(0, ge=0, le=65_535)
     """Length of each IP packet of a pair; 0: the path's MTU."""
     direction: Direction = "forward"

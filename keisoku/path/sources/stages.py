@@ -1,4 +1,4 @@
-"""What is sent for a comparison of sources of time. It keeps nothing itself and gives no answer."""
+"""Sends the packets of a comparison of sources of time; the session keeps them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def measure(
 
 
 def _gap_s(session: TrainSession, settings: SourceComparisonSettings, ip_bytes: int) -> float:
-    """From train to train: four times what a pair takes, by the pace at which a train comes through."""
+    """From train to train: four times what a pair takes, by the rate at which a train arrives."""
     (train,) = session.run([TrainPlan("rough", settings.direction, ip_bytes, _ROUGH_PACKETS)], 0.0).trains()
     came = train.received_ns[train.received_ns > 0]
     packet_s = float(came[-1] - came[0]) / 1e9 / (len(came) - 1) if len(came) > 1 else 0.0

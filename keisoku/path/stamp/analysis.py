@@ -1,7 +1,7 @@
 """One-way and two-way delay from the rows of a STAMP session.
 
-Two-way delay is free of the clocks' difference; one-way delay is not. Where the clocks are not both synchronised, all
-that is sure is that no delay is below zero: the least one-way delay lies between 0 and the least two-way delay.
+Two-way delay is free of the clocks' difference; one-way delay is not. Where the clocks are not both synchronised, it is
+only known that no delay is below zero: the least one-way delay lies between 0 and the least two-way delay.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Delays:
     time_ns: NDArray[np.float64]
     """Since the first was sent."""
     forward_ns: NDArray[np.float64]
-    """By both clocks; what one way's clock leads the other is in it."""
+    """By both clocks, so the offset between them is included."""
     reverse_ns: NDArray[np.float64]
     two_way_ns: NDArray[np.float64]
     """Without the time in the reflector."""
@@ -56,7 +56,7 @@ def delays_of(rows: pa.Table) -> Delays | None:
 
 
 def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
-    """Raises nothing: packets without stamps are said."""
+    """The result; packets without timestamps are reported as a flag."""
     found = delays_of(rows)
     sent, answers = rows.num_rows, rows["answers"].to_numpy()
     answered, doubled = int((answers > 0).sum()), int(np.maximum(answers - 1, 0).sum())
@@ -83,13 +83,13 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
         table.append(_row("forward", found.forward_ns - offset - found.skew * _since_least(found), bound))
         table.append(_row("reverse", found.reverse_ns + offset + found.skew * _since_least(found), bound))
         if least < 0:
-            text = "a packet came back before it could: the reflector's stamps, or this host's, are wrong"
+            text = "a two-way delay is below zero: the timestamps of the reflector or of this host are wrong"
             flags.append(Flag(name="stamps-disagree", text=text))
         if known_ns is not None and min(found.forward_ns.min(), found.reverse_ns.min()) < 0:
-            text = "a packet arrived before it was sent: the clocks are not as synchronised as they say"
+            text = "a packet arrived before it was sent: the clocks differ by more than they report"
             flags.append(Flag(name="clocks-disagree", text=text))
     if answered and not (rows["t1_ns"].to_numpy() > 0).all():
-        flags.append(Flag(name="stamps-missing", text="the kernel gave no stamp of some packets; they are left out"))
+        flags.append(Flag(name="stamps-missing", text="packets without a kernel timestamp are left out"))
     return Result(
         measurement=NAME,
         title=f"delay to {settings.host} (STAMP)",
@@ -97,8 +97,8 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
         flags=flags,
         remarks=[
             "framing of RFC 8762" + (", authenticated" if settings.key_file else ""),
-            "near end: kernel stamps; far end: as the reflector took them, its time of leaving written before it left",
-            "a stateless reflector cannot tell on which way a packet was lost",
+            "near end: kernel timestamps; far end: the reflector's own, the transmit one written before sending",
+            "a stateless reflector cannot show in which direction a packet was lost",
         ],
     )
 
@@ -117,9 +117,9 @@ def _clock_error_ns(rows: pa.Table) -> float | None:
 
 
 def _row(name: str, values_ns: NDArray[np.float64], bound_ns: float | None) -> Row:
-    """`bound_ns`: half the width of what the clocks leave open, in every figure of the row but its variation.
+    """`bound_ns`: half the width of the uncertainty of the clocks, in every figure of the row but its variation.
 
-    None where it is not known: two-way delay holds what passes in the reflector after it wrote its time of leaving.
+    None where it is not known: two-way delay includes the time in the reflector after it wrote its transmit time.
     """
     clock = None if bound_ns is None else float(2 * bound_ns / np.sqrt(3))
     figures = {
@@ -137,8 +137,8 @@ def _row(name: str, values_ns: NDArray[np.float64], bound_ns: float | None) -> R
 
 def _not_synchronised(found: Delays, least_ns: float) -> Flag:
     text = (
-        "the clocks are not both synchronised: one-way delays are given as if both ways were equally long at their"
-        " least, which no measurement between two unsynchronised clocks can tell"
+        "the clocks are not both synchronised: one-way delays assume equal least delays in both directions, which"
+        " no measurement between two unsynchronised clocks can verify"
     )
     figures = {
         "far_clock_leads_by": Quantity(value=found.offset_ns, unit="ns", uncertainty=float(abs(least_ns) / np.sqrt(3))),

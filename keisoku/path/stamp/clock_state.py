@@ -1,4 +1,4 @@
-"""What a STAMP packet says of this host's time of day: synchronised or not, and how far off it may be.
+"""State of this host's time of day for a STAMP packet: synchronised or not, and its error bound.
 
 Reads only.
 """

@@ -8,7 +8,7 @@ from keisoku.errors import PlanError
 
 
 def read_key(path: Path | str | None) -> bytes | None:
-    """The bytes of the file but for a line end; None if no file is named. Raises PlanError if there is no key in it."""
+    """The bytes of the file without a line end; None if no file is named. Raises PlanError if there is no key in it."""
     if path is None:
         return None
     try:

@@ -18,7 +18,7 @@ TABLE = "packets"
 
 
 def measure(work: Work[DelaySettings]) -> None:
-    """Sends the packets and keeps a row for each. Raises EngineError if nobody answers any of them."""
+    """Sends the packets and keeps a row for each. Raises EngineError if none of them is answered."""
     settings, kept = work.settings, 0
 
     def keep(part: pa.Table) -> None:

@@ -1,6 +1,6 @@
 """STAMP test packets as bytes: RFC 8762 §4, unauthenticated and authenticated, with the TLVs of RFC 8972 §4.
 
-Pure. TLVs are never interpreted beyond their bounds: a reflector copies them with the flags that RFC 8972 asks for.
+TLVs are never interpreted beyond their bounds: a reflector copies them with the flags that RFC 8972 asks for.
 """
 
 from __future__ import annotations

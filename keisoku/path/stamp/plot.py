@@ -1,4 +1,4 @@
-"""Plot of a STAMP session: delays of each packet over time. Draws what the rows hold."""
+"""Plot of a STAMP session: delays of each packet over time. Draws the rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ def delay_plot(found: Delays) -> Plot:
     """Two-way delay, and both ways' delays above their least."""
     series = {
         "two-way": found.two_way_ns,
-        "forward, above its least": found.forward_ns - found.forward_ns.min(),
-        "reverse, above its least": found.reverse_ns - found.reverse_ns.min(),
+        "forward, above its minimum": found.forward_ns - found.forward_ns.min(),
+        "reverse, above its minimum": found.reverse_ns - found.reverse_ns.min(),
     }
     axes = {"xaxis": axis("s since the first packet"), "yaxis": axis("delay, µs")}
-    caption = "Delay of each packet. One-way delays are shown above their least, which the clocks leave open."
+    caption = "Delay of each packet. One-way delays are shown above their minimum, which the clocks do not determine."
     plot = Plot("delay", caption, axes, scales=["yaxis"])
     for position, (name, values) in enumerate(series.items()):
         plot.add(

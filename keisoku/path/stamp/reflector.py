@@ -1,6 +1,6 @@
 """`keisoku path reflect`: a stateless STAMP session-reflector (RFC 8762 §4.3) with the kernel's stamps.
 
-It answers each packet with one of the same length to where it came from, and keeps nothing of it.
+It answers each packet with one of the same length to where it came from, and keeps no state.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TTL = 255
 """RFC 8762 §4.2.1, so that hops can be counted."""
 _LAGS = 64
 _ENOUGH_LAGS = 16
-"""To know the least: a time of leaving that is later than the packet's would make a delay negative."""
+"""Number of lags whose minimum is used: a transmit time later than the real one would make a delay negative."""
 _ESTIMATE_S = 1.0
 
 
@@ -31,7 +31,7 @@ class Reflector:
         self._stopped = threading.Event()
         self.reflected = 0
         self.refused = 0
-        """What came and is no STAMP packet of this mode."""
+        """Number of packets received that are no STAMP packets of this mode."""
 
     @property
     def port(self) -> int:
@@ -41,8 +41,8 @@ class Reflector:
     def serve(self) -> None:
         """Answers until `stop`.
 
-        An answer must hold the time at which it leaves, which the kernel tells only afterwards: so the least lag of
-        those before it, from the program's reading to the kernel's stamp, is added. It never leaves before that.
+        An answer must hold its transmit time, which the kernel tells only afterwards. So the least lag of earlier
+        answers, from the program's reading to the kernel's timestamp, is added; no answer leaves before that.
         """
         lags: deque[int] = deque(maxlen=_LAGS)
         estimate, until_s = error_estimate(), time.monotonic() + _ESTIMATE_S

@@ -1,6 +1,6 @@
-"""Packets of a STAMP session and their answers, joined to rows: in order, each once, when nothing more of it counts.
+"""Packets of a STAMP session and their answers, joined to rows: in order, each once, when its answers no longer count.
 
-Knows no pace and no disk. One thread may tell what was sent while another tells what came and takes rows.
+One thread may report sent packets while another one reports answers and takes rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A STAMP session-sender (RFC 8762 §4.2) with the kernel's stamps at this end.
 
-It sends at a steady pace and hands on a row for each packet, part by part; figures are the matter of `analysis`.
+It sends at a steady pace and hands on a row for each packet, part by part; `analysis` computes the figures.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from keisoku.path.stamp.settings import DelaySettings
 from keisoku.path.train.session import local_address
 
 PART_S = 1.0
-"""From part to part of the rows: what a run loses at most that is killed, beside what it waits for."""
+"""Time between parts of the rows, the most that a killed run loses besides packets without an answer yet."""
 _HEADERS_BYTES = 28
 _IPV6_MORE_BYTES = 20
 
 
 class DelaySender:
-    """Sends and listens. Raises EngineError if there is no socket, or nobody answers."""
+    """Sends and listens. Raises EngineError if there is no socket, or no answer."""
 
     def __init__(self, place: Place, settings: DelaySettings, key: bytes | None = None) -> None:
         self._settings, self._key, self._host = settings, key, place.host
@@ -124,5 +124,5 @@ class DelaySender:
 
 def _refusal(icmp_type: int, icmp_code: int) -> str:
     if (icmp_type, icmp_code) in ((3, 3), (1, 4)):
-        return "nobody listens at that port"
+        return "no program listens on that port"
     return f"ICMP type {icmp_type} code {icmp_code}"

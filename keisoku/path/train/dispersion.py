@@ -1,6 +1,6 @@
 """How trains were spread by a path: dispersion, and delays cleared of the clocks' different rates.
 
-Pure. A train of n packets of L bytes carries 8·L·(n − 1) bits between its first and its last arrival.
+A train of n packets of L bytes carries 8·L·(n − 1) bits between its first and its last arrival.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Dispersions:
     """Delay of the first packet, up to a constant that is common to all."""
     last_ns: Floats
     """Delay of the last packet since the first one *left*, up to the same constant: a train that is sent faster than
-    the path takes it arrives alike however its packets left, and must not seem better for having left slowly."""
+    the path takes it arrives alike however its packets left, and must not seem better because it left slowly."""
     incomplete: int
     """Trains of which a packet or a stamp is missing."""
 

@@ -1,4 +1,4 @@
-"""What both ends saw of trains, packet by packet, as it goes to Parquet and comes back. It computes nothing."""
+"""Records of trains at both ends, packet by packet, to Parquet and back. It computes nothing."""
 
 from __future__ import annotations
 

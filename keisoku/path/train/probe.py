@@ -21,7 +21,7 @@ _HEADER = struct.Struct("!4s8sIHH")
 _MAGIC = b"kpp1"
 TOKEN_BYTES = 8
 HELLO = 0xFFFF_FFFF
-"""Train number of packets that only show where they come from."""
+"""Train number of packets that only show the address of their sender."""
 MOST_PACKETS = 4096
 """Of a train."""
 
@@ -45,7 +45,7 @@ class TrainPlan:
     """A train that is to be sent."""
 
     stage: str
-    """What it is for."""
+    """Purpose of the train."""
     direction: Direction
     """Forward is away from the tester."""
     ip_bytes: int

@@ -1,6 +1,6 @@
 """One end of a two-ended measurement: a stamped UDP socket that sends and collects trains.
 
-The same at both ends. It decides nothing, and sends only to the peer that it was told.
+The same at both ends. It sends only to the peer that it was given.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from keisoku._core import ReceivedPacket, StampedSocket
 from keisoku.path.train.probe import HELLO, MOST_PACKETS, ROW, Rows, least_ip_bytes, payloads, received_rows, sent_rows
 
 _LATE_S = 0.25
-"""How long stamps of what was sent may be late."""
+"""How long transmit timestamps may be late."""
 MOST_BYTES = 2_000_000
-"""What a socket surely holds until somebody reads."""
+"""Bytes that a socket surely holds until they are read."""
 
 
 class ProbeEnd:
@@ -36,7 +36,7 @@ class ProbeEnd:
 
     @property
     def stamps(self) -> str:
-        """What stamps there are, in words."""
+        """The available timestamps, as text."""
         return self._socket.stamps
 
     @property
@@ -57,8 +57,8 @@ class ProbeEnd:
             if position:
                 time.sleep(gap_s * self._random.uniform(0.5, 1.5))
             data = payloads(self._token, train, ip_bytes, min(count, MOST_PACKETS), self._of_ipv6)
-            # A short packet goes ahead, which nobody looks at: the first one after a pause finds caches cold and
-            # sleepers to be woken on all the way, and would be late beside those that follow.
+            # A short packet goes ahead and is not evaluated: the first one after a pause finds cold caches and
+            # sleeping processors on the whole path, and would be late compared with those that follow.
             data[:0] = payloads(self._token, HELLO, least_ip_bytes(self._of_ipv6), 1, self._of_ipv6)
             sent = self._socket.send([(one, peer, None) for one in data], 0)[1:]
             rows.append(sent_rows(train, sent))
@@ -82,7 +82,7 @@ class ProbeEnd:
                 time.sleep(0.001)
 
     def collect(self, packets: int, wait_s: float) -> Rows:
-        """Reads until so many probes came or the wait is over. Raises nothing for what is not ours: it is left out."""
+        """Reads until so many probes came or the wait is over. Packets of others are ignored."""
         found, have = [], 0
         deadline_ns = time.monotonic_ns() + int(wait_s * 1e9)
         while True:

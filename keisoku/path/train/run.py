@@ -1,4 +1,4 @@
-"""Trains of a run on disk, as they are seen: parts of packets, and facts, so that a run that is killed keeps both.
+"""Trains of a run on disk, written while they are measured, with facts, so that a killed run keeps both.
 
 It measures nothing and computes nothing.
 """

@@ -1,7 +1,7 @@
-"""`keisoku path serve`: the other end of a two-ended measurement; one client at a time, others are told to wait.
+"""`keisoku path serve`: the other end of a two-ended measurement; one client at a time, others must wait.
 
 It sends probes only to the host that asks for them over TCP, to the port that this host greeted from, and no more
-than it was asked for within the limits of `probe`.
+than it was asked to, within the limits of `probe`.
 """
 
 from __future__ import annotations

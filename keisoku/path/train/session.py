@@ -1,6 +1,6 @@
 """The tester's end of a two-ended measurement: greets the server, has trains sent either way, and joins what both saw.
 
-It decides no train and computes nothing from the stamps.
+It computes nothing from the timestamps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from keisoku.path.train.probe_end import MOST_BYTES, ProbeEnd
 _CONNECT_S = 5.0
 _HELLOS = 5
 _SETTLE_S = 0.25
-"""Longest wait for what may still be on its way: more than any queue holds."""
+"""Longest wait for packets that are still on the path, longer than any queue."""
 _MOST_PACKETS = 1500
 """From one collection to the next, so that the receiving socket holds them all."""
 
@@ -52,7 +52,7 @@ class TrainSession:
             raise
         self.log = TrainLog()
         self.keep: Callable[[TrainLog], None] = lambda _: None
-        """Given trains as soon as both ends' stamps of them are here; nothing flies while it works."""
+        """Called with trains as soon as both ends' timestamps of them are here; no packet is on the path meanwhile."""
         self.dropped = 0
 
     def __enter__(self) -> Self:
@@ -64,7 +64,7 @@ class TrainSession:
         self.close()
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection."""
         self.control.close()
 
     @property
@@ -87,10 +87,10 @@ class TrainSession:
         return {str(source): float(noise) for source, noise in answer["noise_ns"].items()}
 
     def run(self, plans: Sequence[TrainPlan], gap_s: float, watch: bool = False) -> TrainLog:
-        """Has trains sent in this order, and returns what was seen of them; `log` keeps all.
+        """Has trains sent in this order, and returns their records; `log` keeps all.
 
-        Nobody reads while they fly, so that no reader holds a sender up; with `watch` the receiver waits for each
-        packet as a program with stamps of its own would.
+        The socket is not read during a train, so that a reader does not delay the sender; with `watch` the receiver
+        waits for each packet, as a program with user timestamps does.
         """
         seen = TrainLog()
         for part in _parts(plans):
@@ -122,7 +122,7 @@ class TrainSession:
             if answer["heard"]:
                 return
         raise EngineError(
-            f"{self.place.host} hears no UDP from here (its port {self._peer[1]}); let UDP pass, ports above 32767"
+            f"{self.place.host} receives no UDP at its port {self._peer[1]}; let UDP pass to ports above 32767"
         )
 
     def _forward(self, trains: list[tuple[int, int, int]], gap_s: float, watch: bool) -> tuple[Rows, Rows]:

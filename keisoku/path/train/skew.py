@@ -1,7 +1,7 @@
-"""Takes the different rates of two clocks out of one-way delays: the line below all delays that lies closest to them.
+"""Removes the rate difference of two clocks from one-way delays: the line below all delays that is closest to them.
 
-Pure. After Moon, Skelly and Towsley, "Estimation and removal of clock skew from network delay measurements" (1999),
-whose linear program the lower convex hull solves. Queues only add to a delay, so its floor shows the clocks.
+After Moon, Skelly and Towsley, "Estimation and removal of clock skew from network delay measurements" (1999),
+whose linear program the lower convex hull solves. Queues only add to a delay, so the least delays show the clocks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LEAST_POINTS = 10
 
 
 def skew(times_ns: NDArray[np.float64], delays_ns: NDArray[np.float64]) -> float:
-    """By how much delays seem to grow with time (dimensionless); 0 where there are too few to tell."""
+    """By how much delays seem to grow with time (dimensionless); 0 where there are too few of them."""
     if len(times_ns) < LEAST_POINTS:
         return 0.0
     order = np.argsort(times_ns, kind="stable")
