@@ -14,13 +14,13 @@ from keisoku.path.stamp.reflector import Reflector
 
 
 @click.command("reflect")
-@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address; all of IPv4 by default")
+@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any IPv4)")
 @click.option("--port", default=PORT, type=click.IntRange(0, 65535), show_default=True, help="UDP port")
 @click.option(
     "--key-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="file whose bytes, but for a line end, are the key of the authenticated mode (RFC 8762 §4.4)",
+    help="file with the key of the authenticated mode (RFC 8762 §4.4); a line end after it does not count",
 )
 def command(at: str, port: int, key_file: Path | None) -> None:
     """Reflects STAMP packets (RFC 8762) until it is interrupted."""

@@ -12,7 +12,7 @@ from keisoku.path.train.serve import Server
 
 
 @click.command("serve")
-@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address; all of IPv4 by default")
+@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any IPv4)")
 @click.option("--port", default=PORT, type=click.IntRange(0, 65535), show_default=True, help="TCP port")
 def command(at: str, port: int) -> None:
     """Serves 'keisoku path packet-pair' and 'path clocks' until it is interrupted; one client at a time."""

@@ -13,12 +13,12 @@ from keisoku.stream.session import PORT
 
 
 @click.command("serve")
-@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address; all of IPv4 by default")
+@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any IPv4)")
 @click.option("--port", default=PORT, type=click.IntRange(0, 65535), show_default=True, help="TCP port")
 @click.option(
     "--files",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="directory in which clients of 'keisoku stream file' may write",
+    help="directory into which clients of 'keisoku stream file' may write",
 )
 @click.option("--settable", is_flag=True, help="let clients change MTU and offloads of the interface towards them")
 def command(at: str, port: int, files: Path | None, settable: bool) -> None:

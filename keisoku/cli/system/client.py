@@ -1,4 +1,4 @@
-"""`keisoku app client`: the far end of a load that `keisoku app load` makes over ssh. It is not for people."""
+"""`keisoku app client`: the far end of a load that `keisoku app load` makes over ssh. Users do not call it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keisoku.system.load.remote_client import serve
 @click.argument("token")
 @click.argument("plan")
 def command(token: str, plan: str) -> None:
-    """Loads as PLAN says, begun and watched on standard input."""
+    """Carries out the load that PLAN describes, controlled over standard input."""
 
     def tell(words: bytes) -> None:
         sys.stdout.buffer.write(words)
