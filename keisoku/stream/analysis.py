@@ -1,4 +1,4 @@
-"""What the trials of a campaign say: figures of each cell, the set of the best, effects of factors, the own ceiling."""
+"""Result of the trials: figures of each cell, the set of the best, effects of factors, this machine's own ceiling."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from keisoku.stream.settings import StreamSettings
 
 LIMITED = "limited by the tester"
 NEAR = 0.05
-"""A path that comes so near to the own ceiling is not what limits."""
+"""Share of the machine's own ceiling from which on the path does not count as the limit."""
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class Found:
-    """What plots want beside the outcomes."""
+    """What plots need besides the outcomes."""
 
     best: tuple[Cell, ...]
     ceiling: Ceiling | None
@@ -122,16 +122,16 @@ def _datagrams(one: CellOutcome) -> dict[str, Quantity]:
 
 
 def _said(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None) -> list[str]:
-    said = ["can't be told from the best"] if is_best else []
+    said = ["not distinguishable from the best"] if is_best else []
     if ceiling and ceiling.limits(one.cell, float(np.mean(one.values)), NEAR):
         said.append(LIMITED)
     if not settings.rule.met(one.values):
         said.append("not settled")
     least, most = one.network_bounds
     if least != most:
-        said.append(f"lost in the network: {least} to {most} for certain")
+        said.append(f"lost in the network: between {least} and {most}")
     if one.failures:
-        said.append(f"{one.failures} trials broke off")
+        said.append(f"{one.failures} trials failed")
     return said
 
 
@@ -148,7 +148,7 @@ def _best_row(
         case=_name(settings, best[0]),
         figures=figures,
         group="Best",
-        remark="; ".join([f"can't be told from it: {names}"] * (len(best) > 1) + [LIMITED] * limited),
+        remark="; ".join([f"not distinguishable from it: {names}"] * (len(best) > 1) + [LIMITED] * limited),
     )
 
 
@@ -184,7 +184,7 @@ def _effect_rows(settings: StreamSettings, measured: Mapping[Cell, CellOutcome])
                 case=f"{effect.factor} {effect.level} against {effect.reference}",
                 figures={"ratio_of_throughput": ratio},
                 group="Factor",
-                remark="" if effect.told else "can't be told apart",
+                remark="" if effect.told else "no significant difference",
             )
         )
     for pair in interactions(cells):
@@ -249,7 +249,7 @@ def _flags(
     if best and ceiling:
         mean = float(np.mean(measured[best[0]].values))
         if ceiling.limits(best[0], mean, NEAR):
-            text = "the path is as fast as this machine by itself: the result is limited by the tester"
+            text = "the path reaches this machine's own limit: the result is limited by the tester"
             flags.append(Flag(name="tester-limited", text=text, figures={"own_ceiling": ceiling.figure(best[0])}))
     if missing := facts.get("ceiling_missing"):
         flags.append(Flag(name="no-ceiling", text=f"the machine's own limit is not known: {missing}"))
@@ -258,11 +258,11 @@ def _flags(
         text = f"{len(unsettled)} of {len(measured)} cells did not meet the rule within {settings.rule.most} runs"
         flags.append(Flag(name="not-settled", text=text))
     if _shifted(measured):
-        flags.append(Flag(name="shift", text="throughput of all cells changed together during the run: the host did"))
+        flags.append(Flag(name="shift", text="throughput of all cells changed together: the host changed"))
     broken = sum(one.failures for one in outcomes)
     if broken:
         reasons = "; ".join(sorted({error for one in outcomes for error in one.errors})[:3])
-        flags.append(Flag(name="broken-trials", text=f"{broken} trials broke off and do not count: {reasons}"))
+        flags.append(Flag(name="broken-trials", text=f"{broken} trials failed and do not count: {reasons}"))
     if facts.get(ENDED) is False:
         flags.append(Flag(name="unfinished", text="the run was stopped before its end"))
     return flags
@@ -288,24 +288,24 @@ def _shifted(measured: Mapping[Cell, CellOutcome]) -> bool:
 def _remarks(settings: StreamSettings, ceiling: Ceiling | None, facts: Mapping[str, Any]) -> list[str]:
     rule = settings.rule
     remarks = [
-        f"each cell until its mean's interval of {100 * rule.level:g} % reaches no further than ± "
+        f"each cell is measured until the {100 * rule.level:g} % interval of its mean is at most ± "
         f"{100 * rule.half_width:g} %, {rule.least} to {rule.most} runs, in random order (seed {settings.seed})",
-        f"intervals shown are of {100 * CONFIDENCE:g} %; the set of the best holds the true one as surely",
-        "throughput is of payload that the receiver read; CPU is of the threads that send and receive, with what "
-        "the kernel books to them: on a veth the sender also pays for what the receiver's interface does",
+        f"intervals shown are of {100 * CONFIDENCE:g} %; the set of the best holds the true best with that confidence",
+        "throughput is of payload that the receiver read; CPU is the time of the threads that send and receive, with "
+        "the kernel's work for them: on a veth the sender's includes that of the receiver's interface",
     ]
     if settings.protocol == "tcp":
         remarks.append(
-            "RTT is the kernel's smoothed one, sampled while sending; retransmissions are of all runs together"
+            "RTT is the kernel's smoothed RTT, sampled while sending; retransmissions are the sum over all runs"
         )
     if ceiling is not None:
         remarks.append(ceiling.source)
     if context := facts.get("options"):
         remarks.append(f"the kernels' own settings: {context}")
     if settings.protocol == "udp":
-        remarks.append("what the receiving host dropped before its sockets is a count of all its traffic")
+        remarks.append("drops at the receiving host before its sockets count all traffic of that host")
     if settings.protocol == "udp" and settings.factor.get("offload"):
-        remarks.append("with offload a socket counts dropped buffers, each taken for as many datagrams as came in one")
+        remarks.append("with offload a socket counts dropped buffers, each counted as its mean number of datagrams")
     return remarks
 
 

@@ -1,8 +1,8 @@
-"""Which of several things measured can't be told from the best one. Pure.
+"""The set of measured means that are not distinguishable from the best one.
 
 Each is compared with the one of the greatest mean by Welch's test, one-sided, at a level divided by the number of
 comparisons (Bonferroni). So the true best is in the set with at least the confidence given, whichever had the greatest
-mean by chance: to be left out it must lose wrongly to one of the others.
+mean by chance: it is left out only if one of the comparisons is wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def best_set(values: Mapping[Key, Sequence[float]], confidence: float = 0.95) -> list[Key]:
-    """Keys from the greatest mean down. One with fewer than two values is never left out: its scatter is not known.
+    """Keys from the greatest mean down. A key with fewer than two values is never left out, as its scatter is unknown.
 
     Raises ValueError if there is nothing.
     """

@@ -1,4 +1,4 @@
-"""What this machine can do by itself: throughput on a bare path, with which that of a device is compared. Pure."""
+"""The machine's own limit: throughput on a bare path, with which that of a device is compared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keisoku.stream.confidence import half_width
 from keisoku.stream.outcome import CellOutcome
 from keisoku.stream.schedule import Cell
 
-BARE = "own ceiling: both ends on this machine, joined by a veth, so with half the CPU that a far end would leave it"
+BARE = "own ceiling: both ends run on this machine, joined by a veth, and share its CPUs"
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Ceiling:
 
     @property
     def best(self) -> Cell:
-        """Where the machine is fastest."""
+        """The cell at which the machine is fastest."""
         return max(self.measured, key=lambda cell: float(np.mean(self.measured[cell])))
 
     def values(self, cell: Cell) -> Sequence[float]:

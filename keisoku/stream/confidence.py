@@ -1,7 +1,7 @@
-"""netperf's rule of when a figure was measured often enough (`-I 99,5`, `-i 30,3`). Pure.
+"""netperf's rule for the number of repetitions of a figure (`-I 99,5`, `-i 30,3`).
 
-A figure is settled once the interval of its mean at the given level reaches no further than the given share of the
-mean, after the fewest runs at the earliest, and at the latest after the most.
+A figure is settled when the half-width of its mean's confidence interval is at most the given share of the mean;
+at the earliest after the least number of runs, and at the latest after the greatest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Confidence:
 
     level: float = 0.99
     half_width: float = 0.025
-    """Of the interval, as a share of the mean."""
+    """Half-width of the interval, as a share of the mean."""
     least: int = 3
     most: int = 30
 
@@ -30,19 +30,19 @@ class Confidence:
             raise ValueError(f"no rule: {self}")
 
     def met(self, values: Sequence[float]) -> bool:
-        """True if the values are enough by their scatter."""
+        """True if the confidence interval is narrow enough."""
         if len(values) < self.least:
             return False
         mean = float(np.mean(values))
         return half_width(values, self.level) <= self.half_width * abs(mean)
 
     def settled(self, values: Sequence[float]) -> bool:
-        """True if no more are wanted: enough by their scatter, or the most there may be."""
+        """True if no more runs are needed: the interval is narrow enough, or the greatest number is reached."""
         return len(values) >= self.most or self.met(values)
 
 
 def half_width(values: Sequence[float], level: float) -> float:
-    """Of the mean's interval by Student's t, in the unit of the values; infinite for fewer than two.
+    """Half-width of the mean's interval by Student's t, in the unit of the values; infinite for fewer than two.
 
     netperf writes t·√(v/(n - 1)) with the variance v of the values themselves, which is the same.
     """

@@ -1,4 +1,4 @@
-"""Factors of a comparison: what each level changes of a trial, or of the interfaces at both ends. Pure."""
+"""Factors of a comparison: what each level changes of a trial, or of the interfaces at both ends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAMES = (*_OF_TRIAL, *OF_INTERFACE, HOST)
 
 
 def check_factors(factors: Mapping[str, Sequence[str]], protocol: str) -> None:
-    """Raises PlanError for a factor or level that there is not."""
+    """Raises PlanError for an unknown factor or level."""
     for name, levels in factors.items():
         if name not in NAMES:
             raise PlanError("factor", f"there is no factor '{name}'", f"use {', '.join(NAMES)}")

@@ -1,4 +1,4 @@
-"""A full factorial plan of set-ups, and what each factor changes. Pure.
+"""A full factorial plan of set-ups, and what each factor changes.
 
 Effects are ratios: the logarithms of the figures are compared, level by level, over all combinations of the other
 factors, in which every level occurs equally often (Box, Hunter & Hunter, Statistics for Experimenters, ch. 5).
@@ -36,7 +36,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Interaction:
-    """Two factors that do not act independently of each other: the F test's probability that they do."""
+    """Two factors that depend on each other, with the F test's p-value."""
 
     factors: tuple[str, str]
     by_chance: float

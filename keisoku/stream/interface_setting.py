@@ -21,7 +21,7 @@ from keisoku.host.undo import record, undo, undo_left
 class InterfaceSetting:
     """Of the interface by which `peer` is reached in a namespace (a path; None: this one). A context manager.
 
-    Raises EngineError if there is none, if it bears the default route, or if it refuses.
+    Raises EngineError if there is none, if it has the default route, or if it refuses.
     """
 
     def __init__(self, namespace: str | None, peer: str) -> None:
@@ -63,8 +63,8 @@ def _towards(peer: str) -> str:
         try:
             index = ip.route("get", dst=peer)[0].get_attr("RTA_OIF")
         except NetlinkError as error:
-            raise EngineError(f"there is no route to {peer}; see to its network") from error
+            raise EngineError(f"there is no route to {peer}; check the routes") from error
         name = str(ip.get_links(index)[0].get_attr("IFLA_IFNAME"))
         if any(route.get_attr("RTA_OIF") == index for route in ip.get_default_routes()):
-            raise EngineError(f"{name} bears the default route: its settings are not changed; use another interface")
+            raise EngineError(f"{name} has the default route: its settings are not changed; use another interface")
         return name

@@ -1,4 +1,4 @@
-"""iperf3 as an independent word on a throughput: its server for one client, and its client, by `--json`.
+"""iperf3 as an independent check of a throughput: its server for one client, and its client, by `--json`.
 
 Its figures are kept beside ours and never in their place: iperf3 3.12 spends more on each call than a plain loop.
 """
@@ -47,7 +47,7 @@ class Iperf3Server:
 
 
 def client(inside: Inside, address: str, port: int, trial: StreamTrial) -> dict[str, Any]:
-    """What iperf3 says of a trial: `bps` received in `seconds`, and its `version`. Raises EngineError if it fails."""
+    """iperf3's figures of a trial: `bps` received in `seconds`, and its `version`. Raises EngineError if it fails."""
     seconds = max(round(trial.duration_s), 1)
     command = [program(), "-c", address, "-p", str(port), "-J", "-t", str(seconds), "-l", str(trial.message_bytes)]
     command += ["-P", str(trial.streams)]
@@ -73,7 +73,7 @@ def read(told: dict[str, Any], trial: StreamTrial) -> dict[str, Any]:
         bps, took_s = _bps(told["end"], trial), _seconds(told["end"], trial)
         version = str(told["start"]["version"]).removeprefix("iperf ")
     except (KeyError, TypeError, ValueError) as error:
-        raise EngineError(f"iperf3 does not say what iperf3 3.12 says ({error})") from error
+        raise EngineError(f"the output of iperf3 is not that of version 3.12 ({error})") from error
     return {"bps": bps, "seconds": took_s, "version": version}
 
 
@@ -81,7 +81,7 @@ def program() -> str:
     """Its path. Raises EngineError where there is none."""
     found = shutil.which("iperf3")
     if found is None:
-        raise EngineError("iperf3 is wanted at both ends; install it (Debian: iperf3)")
+        raise EngineError("iperf3 is needed at both ends; install it (Debian: iperf3)")
     return found
 
 

@@ -1,6 +1,6 @@
-"""A measurement of streams from its settings: the own ceiling first, then the path, then the cross-check.
+"""A measurement of streams from its settings: this machine's own ceiling, then the path, then the cross-check.
 
-It does the I/O between both ends and leaves every figure to the analysis.
+It does the I/O between both ends; the analysis computes the figures.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from keisoku.stream.settings import MEASURED, StreamSettings
 
 CHECKS = 5
 _CEILING = {"ceiling_path", "ceiling_missing"}
-"""Facts of a ceiling that was measured, or cannot be."""
+"""Facts of the ceiling, or why it cannot be measured."""
 
 Told = Callable[[str], None]
 
@@ -84,7 +84,7 @@ class Path:
 
 
 def greet(settings: StreamSettings) -> None:
-    """Raises EngineError if a server is not there: nobody waits minutes for the ceiling to hear that."""
+    """Raises EngineError if a server does not answer, before the minutes that the ceiling takes."""
     with ExitStack() as stack:
         path = Path(settings, settings.place, settings.port, stack)
         for setup in path.setups:
@@ -169,7 +169,7 @@ def _check(settings: StreamSettings, session: StreamSession, best: Cell) -> list
 
 
 def earlier_ceiling(settings: StreamSettings, rows: Sequence[dict[str, Any]], run: str) -> dict[str, Any]:
-    """The ceiling from an earlier run whose path was bare (E5: a crossed cable), as `Ceiling.of` takes it."""
+    """The ceiling from an earlier run whose path was bare (such as a crossed cable), as `Ceiling.of` takes it."""
     outcomes = [one for one in cell_outcomes(rows) if one.path == "dut" and one.values]
     if not outcomes:
         raise PlanError("ceiling", f"{run} holds no throughput", "give the directory of a finished run")

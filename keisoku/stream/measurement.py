@@ -27,7 +27,7 @@ def stream_measurement(
     """The entry of a protocol; `sizes` gives those of a sweep to a place."""
 
     def measure(work: Work[_Settings]) -> None:
-        """Measures own ceiling and path. Raises EngineError if the far end does not answer."""
+        """Measures this machine's own ceiling and the path. Raises EngineError if the far end does not answer."""
         settings = filled_in(work.settings, sizes)
         earlier = None if settings.ceiling in (MEASURED, NONE) else _earlier(settings)
         greet(settings)
@@ -59,7 +59,7 @@ def stream_measurement(
 
 
 def _from_afar(values: Mapping[str, Any]) -> None:
-    """A ceiling that is none of the words is the directory of a run of the server."""
+    """A ceiling that is neither word is the directory of a run on the server's host."""
     if values.get("ceiling", MEASURED) not in (MEASURED, NONE):
         raise PlanError("ceiling", "names a run of the server", f"use {MEASURED} or {NONE}")
 

@@ -1,4 +1,4 @@
-"""Content that no disk or link can make smaller, the same each time."""
+"""Incompressible content, the same each time."""
 
 from __future__ import annotations
 

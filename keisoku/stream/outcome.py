@@ -1,4 +1,4 @@
-"""What came of the trials of each cell, as figures of single trials. Pure; it judges nothing."""
+"""Figures of the single trials of each cell."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from keisoku.stream.schedule import Cell
 
 @dataclass
 class CellOutcome:
-    """Of one cell on one path ('dut' or 'bare'), one entry for each trial in the order in which they were made."""
+    """Figures of one cell on one path ('dut' or 'bare'), an entry for each trial in their order."""
 
     path: str
     cell: Cell
     numbers: list[int] = field(default_factory=list)
-    """When: place of the trial among all of the run."""
+    """Number of the trial in the run, which gives the order in time."""
     bps: dict[str, list[float]] = field(default_factory=dict)
     """Received, by direction and 'all'."""
     offered_bps: list[float] = field(default_factory=list)
@@ -51,12 +51,12 @@ class CellOutcome:
 
     @property
     def network_lost(self) -> int:
-        """Datagrams that were lost before the receiving host, taking all that it dropped for ours."""
+        """Datagrams that were lost before the receiving host, counting all drops of that host as ours."""
         return max(self.lost - self.dropped - self.host_drops, 0)
 
     @property
     def host_lost(self) -> int:
-        """Datagrams that the receiving host lost before its socket, as far as that can be told."""
+        """Datagrams that the receiving host lost before its socket, as far as that is known."""
         return self.lost - self.dropped - self.network_lost
 
     @property

@@ -1,4 +1,4 @@
-"""What a path's MTU leaves for a datagram, by the kernel's knowledge of it (ip(7), IP_MTU). It sends nothing."""
+"""Largest datagram that a path's MTU allows, from the kernel's path MTU (ip(7), IP_MTU). It sends nothing."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def payload_bytes(place: Place) -> int:
     try:
         mtu = place.inside(asked)
     except OSError as error:
-        raise EngineError(f"there is no route to {place.host}: {error.strerror}; see to its network") from error
+        raise EngineError(f"there is no route to {place.host}: {error.strerror}; check the routes") from error
     # A loopback's is longer than the longest datagram.
     return min(mtu, 65_535) - _HEADERS[family]

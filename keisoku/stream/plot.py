@@ -17,7 +17,7 @@ _GIGA = 1e9
 
 
 def stream_plots(settings: StreamSettings, outcomes: Sequence[CellOutcome], found: Found) -> list[Plot]:
-    """Those that there is something to draw in."""
+    """The plots for which there is data."""
     sizes = sorted({one.cell.message_bytes for one in outcomes})
     plots = [_throughput(settings, outcomes, found, sizes), _cost(settings, outcomes, sizes)]
     return [plot for plot in plots if plot.traces]
@@ -27,7 +27,7 @@ def _throughput(
     settings: StreamSettings, outcomes: Sequence[CellOutcome], found: Found, sizes: Sequence[float]
 ) -> Plot:
     axes = {"xaxis": axis("bytes of a message", sizes), "yaxis": axis("throughput, Gb/s")}
-    caption = "Throughput by message size with intervals of 95 %; diamonds can't be told from the best."
+    caption = "Throughput by message size with intervals of 95 %; diamonds are not distinguishable from the best."
     plot = Plot("throughput", caption, axes)
     for path, dash, what in (("bare", "dot", "own ceiling"), ("dut", "solid", "")):
         for place, setup in enumerate(settings.setups()):

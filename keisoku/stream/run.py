@@ -1,6 +1,6 @@
-"""Rows of a campaign of streams on their way to the run's directory, each trial kept at once, and its facts.
+"""Writes rows and facts of a measurement of streams to the run's directory, each trial at once.
 
-A run that is continued replays the trials that it holds: the schedule is a function of what it was told.
+A run that is continued replays the trials that it holds, as the schedule depends on the results alone.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class StreamRun:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is known so far besides the rows."""
+        """The facts known so far, besides the rows."""
         return self._directory.facts
 
     def know(self, **facts: Any) -> None:
-        """Keeps what is no row."""
+        """Keeps facts."""
         self._directory.know(**facts)
 
     def campaign(
@@ -64,7 +64,7 @@ class StreamRun:
             errors = [str(row["error"]) for row in rows if row["error"]]
             failures = failures + 1 if errors and not is_held else 0
             if failures >= _FAILURES:
-                raise EngineError(f"three trials in a row broke off ({errors[0]}); see to both hosts and measure again")
+                raise EngineError(f"three trials in a row failed ({errors[0]}); check both hosts and measure again")
             if not errors:
                 campaign.tell(cell, total_bps(rows))
                 if not is_held:

@@ -1,6 +1,6 @@
 """`CellSchedule`: which cell is measured next, until each was measured often enough, and then around the best ones.
 
-Pure: it measures nothing and reads no clock. A round holds every cell that is not settled once, in random order, so
+It measures nothing and reads no clock. A round holds every cell that is not settled once, in random order, so
 that what changes slowly on the host meets all cells alike.
 """
 
@@ -48,16 +48,16 @@ class CellSchedule:
         return self._round.pop()
 
     def tell(self, cell: Cell, value: float) -> None:
-        """What was measured of a cell: the greater, the better."""
+        """The figure that was measured for a cell; greater is better."""
         self.values[cell].append(value)
 
     @property
     def unsettled(self) -> list[Cell]:
-        """Cells that did not meet the rule, however often they were measured."""
+        """Cells that did not meet the rule within the greatest number of trials."""
         return [cell for cell, values in self.values.items() if not self.rule.met(values)]
 
     def left(self) -> int:
-        """Runs that are wanted at least, of what is known now."""
+        """Least number of further trials, by what is known now."""
         return sum(
             0 if self.rule.settled(values) else max(self.rule.least - len(values), 1) for values in self.values.values()
         )

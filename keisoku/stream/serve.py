@@ -1,4 +1,4 @@
-"""`keisoku stream serve`: the far end of streams and file transfers; one client at a time, others are told to wait.
+"""`keisoku stream serve`: the far end of streams and file transfers; one client at a time, others must wait.
 
 It sends only to the host that asked over TCP and greeted it, for no longer than it was asked to within the limits of
 `StreamTrial`.
@@ -141,7 +141,7 @@ class StreamServer(OneClientServer):
 
     @staticmethod
     def _accept(made: list[socket.socket], tokens: list[int], host: str, sockets: dict[int, socket.socket]) -> None:
-        """Streams of the client, by number; whoever else connects is hung up on."""
+        """Streams of the client, by number; connections of others are closed."""
         deadline = time.monotonic() + _OPENING_S
         while len(sockets) < len(tokens):
             made[0].settimeout(max(deadline - time.monotonic(), 0.001))
@@ -196,7 +196,7 @@ def _hear(sockets: dict[int, socket.socket], tokens: list[int], host: str) -> No
         left_s = deadline - time.monotonic()
         ready, _, _ = select.select(list(waiting), [], [], max(left_s, 0))
         if not ready and left_s <= 0:
-            raise EngineError("does not hear the streams' datagrams; open UDP between both ends in their firewalls")
+            raise EngineError("does not receive the streams' datagrams; open UDP between both ends in their firewalls")
         for one in ready:
             data, peer = one.recvfrom(64)
             flow = waiting[one]

@@ -1,6 +1,6 @@
 """The tester's end of streams: asks the server for a trial, connects its streams, and joins what both ends saw.
 
-It decides no trial and computes nothing.
+It carries out trials and computes nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StreamSession:
             self.control.greet(_CONNECT_S)
             welcome, _ = self.control.receive(_CONNECT_S)
             self.server: dict[str, Any] = dict(welcome["host"])
-            """What the server says of its host."""
+            """The server's description of its host."""
             self.local, self.remote = connection.getsockname()[0], connection.getpeername()[0]
         except (KeyError, ValueError, TypeError) as error:
             self.close()
@@ -53,7 +53,7 @@ class StreamSession:
             raise
         self._sockets: list[socket.socket] = []
         self.facts: dict[str, object] = {}
-        """What the kernels made of the last trial's options."""
+        """The values that both kernels set for the last trial's options."""
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +64,7 @@ class StreamSession:
         self.close()
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection."""
         self.control.close()
 
     def abandon(self) -> None:
@@ -143,4 +143,4 @@ class StreamSession:
                     continue  # An earlier one was refused; the next may come through.
             if (message := self.control.poll(_HELLO_S)) is not None:
                 return message
-        raise EngineError(f"{self.place.host} does not hear UDP at the ports that it opened; open them in its firewall")
+        raise EngineError(f"{self.place.host} does not receive UDP at its ports; open them in its firewall")

@@ -1,4 +1,4 @@
-"""What a measurement of streams is told, with its limits. It is kept as the run's plan."""
+"""Settings of a measurement of streams, with their limits. They are kept as the run's plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keisoku.stream.session import PORT
 from keisoku.stream.trial import MOST_MESSAGE_BYTES, MOST_S, MOST_STREAMS, Directions, Protocol, StreamTrial
 
 CEILING_REPETITIONS = 5
-"""Of each cell on the bare path at most: it is a limit to be told, not a result."""
+"""Trials of each cell on the bare path at most, which gives a limit for comparison only."""
 MEASURED, NONE = "measured", "none"
 REFINE = 2
 _WARM_UP_S, _WARM_UP_SHARE = 0.2, 0.25
@@ -29,11 +29,11 @@ def _ascending(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class StreamSettings(RunSettings):
-    """Of one measurement between two ends."""
+    """Settings of one measurement between two ends."""
 
     protocol: ClassVar[Protocol]
     sweep_factor: ClassVar[dict[str, tuple[str, ...]]] = {}
-    """What a sweep compares if nothing else is asked for."""
+    """Factors that a sweep compares by default."""
 
     host: str = argument()
     """Name or address of the other end, where 'keisoku stream serve' runs; HOST@NAMESPACE measures from a namespace."""
@@ -42,11 +42,11 @@ class StreamSettings(RunSettings):
     size_bytes: Annotated[tuple[MessageBytes, ...], AfterValidator(_ascending)] = ()
     """Sizes of the messages (default: a sweep)."""
     refine: int | None = Field(None, ge=0, le=5)
-    """How many times sizes around the best ones are added (default: 2 for a sweep, 0 for sizes that are given)."""
+    """Number of times that sizes next to the best ones are added (default: 2 for a sweep, 0 for given sizes)."""
     streams: int = Field(1, ge=1, le=MOST_STREAMS)
     """Number of streams in each direction."""
     direction: Directions = "forward"
-    """Direction of the streams; forward is to the server."""
+    """Direction of the streams; forward is towards the server."""
     rate_bps: float | None = Field(None, gt=0)
     """Rate of each stream, such as 500Mb/s (default: as fast as possible)."""
     duration_s: float = Field(1.0, gt=0, le=MOST_S)
@@ -54,25 +54,25 @@ class StreamSettings(RunSettings):
     factor: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Levels to compare, such as congestion=cubic,bbr; every combination of all factors is measured."""
     confidence_percent: float = Field(99.0, gt=0, lt=100)
-    """Confidence of the interval by which it is decided how often a cell is measured."""
+    """Confidence level of the interval that decides how often each combination of size and factors is measured."""
     precision_percent: float = Field(2.5, gt=0)
-    """Half the width of that interval, in percent of the mean, at which a cell was measured often enough."""
+    """Half-width of that interval, in percent of the mean, at which a combination was measured often enough."""
     repetitions: int = Field(3, ge=2, le=1000)
-    """Least number of trials of each cell."""
+    """Least number of trials of each combination."""
     most_repetitions: int = Field(30, ge=2, le=1000)
-    """Greatest number of trials of each cell."""
+    """Greatest number of trials of each combination."""
     seed: int = 1
     """Seed of the random order of trials."""
     ceiling: str = MEASURED
-    """This machine's own limit: 'measured' on a bare path before, 'none', or the directory of an earlier run."""
+    """This machine's own limit: 'measured' (first, on a bare path), 'none', or the directory of an earlier run."""
     cross_check: Literal["iperf3"] | None = None
-    """Program by which the best cell is measured as well."""
+    """Program that measures the best combination once more, as a check."""
 
     @model_validator(mode="after")
     def _possible(self) -> StreamSettings:
         check_factors(self.factor, self.protocol)
         if "rate" in self.factor and self.rate_bps:
-            raise PlanError("rate", "the factor rate sets it already", "leave one of them out")
+            raise PlanError("rate", "the factor 'rate' sets it already", "leave one of them out")
         for size in self.size_bytes:
             for setup in self.setups():
                 self.trial(setup, size)
@@ -90,7 +90,7 @@ class StreamSettings(RunSettings):
 
     @property
     def rule(self) -> Confidence:
-        """When a cell was measured often enough."""
+        """The rule for the number of trials of a cell."""
         return self._rule(max(self.most_repetitions, self.repetitions))
 
     @property
@@ -103,7 +103,7 @@ class StreamSettings(RunSettings):
         return setups(self.factor)
 
     def trial(self, setup: dict[str, str], message_bytes: int) -> StreamTrial:
-        """Of one cell. Raises PlanError for what cannot be."""
+        """The trial of one cell. Raises PlanError for values that a trial cannot have."""
         plain = StreamTrial(
             protocol=self.protocol,
             message_bytes=message_bytes,
@@ -116,7 +116,7 @@ class StreamSettings(RunSettings):
         try:
             return apply(plain, setup)
         except ValueError as error:
-            raise PlanError("factor", f"a trial cannot be: {error}", "see docs/stream.md for the limits") from error
+            raise PlanError("factor", f"trial impossible: {error}", "see docs/stream.md for the limits") from error
 
     def _rule(self, most: int) -> Confidence:
         return Confidence(self.confidence_percent / 100, self.precision_percent / 100, self.repetitions, most)

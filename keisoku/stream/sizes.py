@@ -1,4 +1,4 @@
-"""Which message sizes a sweep tries first: a logarithmic grid with neighbours of powers of two. Pure."""
+"""Message sizes that a sweep tries first: a logarithmic grid with neighbours of powers of two."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import math
 from collections.abc import Iterable
 
 E5_BYTES = 77_824
-"""The size at which E5's machine was fastest; always in a sweep whose range holds it."""
+"""The size at which the machine of Kuo (2003) was fastest; always in a sweep whose range holds it."""
 LEAST, MOST = 1024, 1 << 20
 HEADER_BYTES = 16
 """Of a datagram: token and number (core/src/stream/udp.rs)."""
 _FINE = 1 << 14
-"""From here on the kernel's buffers and offloads have edges beside powers of two."""
+"""From this size on throughput changes abruptly beside powers of two, by the kernel's buffers and offloads."""
 
 
 def tcp_sizes(least: int = LEAST, most: int = MOST) -> list[int]:
-    """Bytes, ascending: powers of two and 1.5 times them; from 16 KiB on 1/16 below and above too; and E5's own.
+    """Bytes, ascending: powers of two and 1.5 times them; from 16 KiB on 1/16 below and above too; and that of Kuo.
 
     Raises ValueError if the range is empty.
     """

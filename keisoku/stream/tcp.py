@@ -16,5 +16,5 @@ MEASUREMENT = stream_measurement(
     keisoku stream tcp 192.0.2.7 --size 65536 --factor congestion=cubic,bbr --factor mtu=1500,9000
     keisoku stream tcp 192.0.2.7 --require 'throughput[best] > 900 Mb/s'
 
-    This machine's own limit is measured first, on a bare path of this host. A result within 5 % of it is marked.""",
+    This machine's own limit is measured first, on a bare path of this host. Results within 5 % of it are marked.""",
 )

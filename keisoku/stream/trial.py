@@ -1,4 +1,4 @@
-"""One trial of streams: what both ends are to do for a while. It is sent to the far end as JSON and does nothing."""
+"""One trial of streams, as a plain value. It is sent to the far end as JSON."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class StreamTrial(BaseModel):
 
     protocol: Protocol
     message_bytes: int = Field(ge=1, le=MOST_MESSAGE_BYTES)
-    """Of one call to send; of UDP a datagram's payload."""
+    """Bytes of one call to send; for UDP the payload of a datagram."""
     streams: int = Field(1, ge=1, le=MOST_STREAMS)
     """In each direction that is used."""
     direction: Directions = "forward"
     duration_s: float = Field(1.0, gt=0, le=MOST_S)
     """Of sending."""
     warm_up_s: float = Field(0.2, ge=0, le=MOST_S)
-    """Of TCP: so long after its first byte a receiver's counts do not count."""
+    """TCP: time after its first byte for which a receiver's counts are left out."""
     bps: float | None = Field(None, gt=0)
-    """Of each stream's messages; as fast as it goes if None."""
+    """Rate of each stream's messages; None: as fast as possible."""
     segments: int = Field(1, ge=1, le=MOST_SEGMENTS)
     """UDP: datagrams in a call at most, which the kernel or the card segments, and the receiver takes together."""
     congestion: str | None = Field(None, max_length=15, pattern=r"[a-z0-9_]+")

@@ -22,6 +22,5 @@ MEASUREMENT = stream_measurement(
     keisoku stream udp 192.0.2.7 --rate 500Mb/s
     keisoku stream udp 192.0.2.7 --size 1472 --factor offload=off,on
 
-    Every datagram is accounted for. A sweep goes up to what the path's MTU leaves, with and without segmentation
-    offload.""",
+    Every datagram is accounted for. A sweep goes up to the path's MTU, with and without segmentation offload.""",
 )

@@ -1,4 +1,4 @@
-"""Scores as people read them: a score is a natural logarithm, this is the figure behind it with its unit. Pure."""
+"""Scores as people read them: a score is a natural logarithm, this is the figure behind it with its unit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What is to be best for the whole system, as one number: explicit objectives, and what must not be given up for them.
 
 A score is a natural logarithm of the figure of merit, so a difference of 0.02 is a gain of 2 % whatever the objective
-is, and noise in proportion to the figure is the same everywhere. Pure; it knows no search.
+is, and noise in proportion to the figure is the same everywhere. It knows no search.
 """
 
 from __future__ import annotations

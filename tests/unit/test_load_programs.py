@@ -325,5 +325,5 @@ def test_what_iperf3_does_not_say_is_no_key_error() -> None:
         {"end": {}, "start": {}},
         {**told, "end": {"sum_received": {"seconds": None, "bits_per_second": 1}}},
     ):
-        with pytest.raises(EngineError, match="iperf3 does not say"):
+        with pytest.raises(EngineError, match="the output of iperf3 is not that of"):
             iperf3.read(bad, trial)

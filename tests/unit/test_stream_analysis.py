@@ -74,7 +74,7 @@ def test_throughput_and_cost_are_of_what_was_moved() -> None:
     assert row.figures["sender_CPU"].value == pytest.approx(4.0)
     assert row.figures["receiver_CPU"].value == pytest.approx(2.0)
     assert row.figures["retransmissions"].value == 6 and row.figures["rtt"].value == pytest.approx(1e5)
-    assert "can't be told from the best" in row.remark and not found.flagged("not-settled")
+    assert "not distinguishable from the best" in row.remark and not found.flagged("not-settled")
 
 
 def test_a_path_as_fast_as_the_machine_is_marked_and_a_slower_one_is_not() -> None:
@@ -154,7 +154,7 @@ def test_reports_of_both_ends_make_a_row_for_each_stream() -> None:
     rows = join(trial, sent, received, [(0, {"retransmissions": 7})])
     assert [row["direction"] for row in rows] == ["forward", "forward", "reverse", "reverse"]
     assert rows[0]["retransmissions"] == 7 and rows[1]["retransmissions"] is None
-    assert rows[0]["rtt_us"] == 20 and rows[3]["error"] == "the receiver said nothing"
+    assert rows[0]["rtt_us"] == 20 and rows[3]["error"] == "the receiver sent no report"
     place = {"number": 0, "path": "dut", "setup": 0, "warm_up": False}
     assert table([{**row, **place} for row in rows]).num_rows == 4
 

@@ -1,4 +1,4 @@
-"""The answer of a file's transfer, computed from the throughput of its stages: which one limits, and how surely."""
+"""Result of a file's transfer from the throughput of its stages: which one limits, at which confidence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keisoku.stream.file.settings import SINK, SOURCE, STAGES, WHOLE, FileSettin
 
 NAME = "stream file"
 HINDERED = 0.8
-"""A whole that reaches less of its slowest stage is held up by something else, too."""
+"""Share of its slowest stage below which the whole transfer is limited by something else as well."""
 
 
 def analyse(settings: FileSettings, bps: dict[str, list[float]], same: list[bool], digests: set[str]) -> Result:
@@ -31,14 +31,14 @@ def analyse(settings: FileSettings, bps: dict[str, list[float]], same: list[bool
         text = f"the {found.named} is the bottleneck"
         flags.append(Flag(name=f"bottleneck-{found.named.split()[0]}", text=text, figures={"throughput": slowest}))
     else:
-        text = f"it can't be told which is the bottleneck: {' or '.join(found.stages)}"
+        text = f"the bottleneck is not certain: {' or '.join(found.stages)}"
         flags.append(Flag(name="bottleneck-not-told", text=text))
     if hindrance(bps[WHOLE], bps[found.stages[0]]) < HINDERED:
         flags.append(
-            Flag(name="stages-hinder", text="together it is slower than its slowest stage: they share a CPU or a disk")
+            Flag(name="stages-hinder", text="all together are slower than the slowest stage: they share CPU or disk")
         )
     if not all(same):
-        flags.append(Flag(name="differs", text="a file that came differs from the one that was sent"))
+        flags.append(Flag(name="differs", text="a received file differs from the one that was sent"))
     return Result(
         measurement=NAME,
         title=f"{settings.name}, {settings.bytes} byte, to {settings.address} over {settings.over}",
@@ -50,13 +50,13 @@ def analyse(settings: FileSettings, bps: dict[str, list[float]], same: list[bool
 
 def _remarks(settings: FileSettings, same: list[bool], digests: set[str]) -> list[str]:
     remarks = [
-        f"verified: SHA-256 of source and of what was read back from the disk there agree in {sum(same)} of {len(same)}"
+        f"verified: SHA-256 of source and of the file read back from the far disk agree in {sum(same)} of {len(same)}"
         f" transfers ({', '.join(sorted(digests))})",
-        "source disk: read once its pages were dropped from memory; network: memory to memory, TCP of 1 MiB messages; "
+        "source disk: read after its pages were dropped from memory; network: memory to memory, TCP of 1 MiB messages; "
         "destination disk: written from memory until fdatasync returned; together: until fdatasync returned",
     ]
     if not settings.direct:
-        remarks.append("the kernel's cache takes part in writing; with --direct it does not")
+        remarks.append("writing uses the kernel's page cache; with --direct it does not")
     if settings.over == "ftp":
         remarks.append("together: STOR by an FTP server, then fdatasync of what it wrote")
     held = [
@@ -64,4 +64,4 @@ def _remarks(settings: FileSettings, same: list[bool], digests: set[str]) -> lis
         for stage, bps in ((SOURCE, settings.limit_source_bps), (SINK, settings.limit_sink_bps))
         if bps
     ]
-    return [*remarks, f"held back: {', '.join(held)}"] if held else remarks
+    return [*remarks, f"limited on request: {', '.join(held)}"] if held else remarks

@@ -1,4 +1,4 @@
-"""Which stage of a transfer limits it: pure, from the throughput of each measured apart, and of all together."""
+"""The stage that limits a transfer, from the throughput of each stage by itself and of all together."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from keisoku.stream.best_set import best_set
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """`stages`: those that can't be told from the slowest one, slowest first; it is named if it is alone."""
+    """`stages`: those not distinguishable from the slowest one, slowest first; a single one is `named`."""
 
     stages: tuple[str, ...]
 
     @property
     def named(self) -> str | None:
-        """The one that limits, None if that can't be told."""
+        """The stage that limits; None if that is not certain."""
         return self.stages[0] if len(self.stages) == 1 else None
 
 

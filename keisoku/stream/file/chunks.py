@@ -1,6 +1,6 @@
-"""A file read ahead of who sends it, and written behind who receives it, so that disk and network work at one time.
+"""Reads a file ahead of its sender and writes it behind its receiver, so that disk and network work in parallel.
 
-Either may be held back to a rate, as if the disk was so slow. It knows no network.
+Either may be limited to a rate, to imitate a slow disk. It knows no network.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from keisoku.errors import EngineError
 CHUNK_BYTES = 1 << 20
 _AHEAD = 4
 _BLOCK = 4096
-"""O_DIRECT wants places and lengths of that."""
+"""Alignment of offsets and lengths for O_DIRECT."""
 
 
 class Hold:
-    """Sleeps so that no more than `bps` pass, from the moment it is made; None: nothing is held back."""
+    """Sleeps so that no more than `bps` pass, from the moment it is made; None: no limit."""
 
     def __init__(self, bps: float | None) -> None:
         self._bytes_per_s = None if bps is None else bps / 8
@@ -37,7 +37,7 @@ class Hold:
 
 
 def forget(path: Path) -> None:
-    """Has the kernel drop what it keeps of a file in memory, so that it is read from the disk."""
+    """Has the kernel drop a file's pages from memory, so that it is read from the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fdatasync(handle)
@@ -47,7 +47,7 @@ def forget(path: Path) -> None:
 
 
 def read_chunks(path: Path, direct: bool, bps: float | None) -> Iterator[memoryview]:
-    """A file's chunks, read by a thread that is some ahead; each is good until the next one is asked for.
+    """A file's chunks, read ahead by a thread; each is valid until the next one is requested.
 
     Raises EngineError if it cannot be read, or not with O_DIRECT.
     """
@@ -89,7 +89,7 @@ def read_chunks(path: Path, direct: bool, bps: float | None) -> Iterator[memoryv
 
 
 class WriteBehind:
-    """Chunks written to a new file by a thread that is some behind. `finish` returns when all is on the disk."""
+    """Chunks written to a new file by a thread of its own. `finish` returns when all is on the disk."""
 
     def __init__(self, path: Path, direct: bool, bps: float | None) -> None:
         """Raises EngineError if the file cannot be made."""
@@ -124,7 +124,7 @@ class WriteBehind:
             self._number, self._filled = self._free.get(), 0
 
     def finish(self) -> None:
-        """Writes what is left and waits until the disk has all. Raises EngineError if it does not take it."""
+        """Writes the rest and waits until it is on the disk. Raises EngineError if writing fails."""
         if self._filled:
             self._hand_over()
         self._end()
@@ -171,5 +171,5 @@ class WriteBehind:
 
 
 def _refused(path: Path, error: OSError, direct: bool, what: str) -> EngineError:
-    remedy = "leave --direct away" if direct and error.errno == 22 else "see to the file and its disk"
+    remedy = "leave --direct away" if direct and error.errno == 22 else "check the file and its disk"
     return EngineError(f"{path.name} cannot be {what}: {error.strerror}; {remedy}")

@@ -1,6 +1,6 @@
-"""The far end of file transfers: writes what comes into one directory, and tells times and hashes.
+"""The far end of file transfers: writes received files into one directory, and reports times and hashes.
 
-It writes only there, only under the name of the transfer, and never over a file that it finds.
+It writes only there, only under the name of the transfer, and never overwrites a file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_BYTES = 1 << 44
 
 
 class FileEnd:
-    """One transfer's end in `directory`; on `close` what was not kept is removed."""
+    """One transfer's end in `directory`; `close` removes a file that was not kept."""
 
     def __init__(self, directory: Path, message: Mapping[str, Any]) -> None:
         """Raises EngineError if there is such a file already, or no room; ValueError for a name that cannot be."""
@@ -42,7 +42,7 @@ class FileEnd:
             raise EngineError(f"{name} exists already in the server's directory; give another --name")
         # One is written while another, that is verified, may be there.
         if shutil.disk_usage(directory).free < 2 * self._bytes:
-            raise EngineError("the server's disk has no room for the file; make some there")
+            raise EngineError("the server's disk has no room for the file; free some space there")
         self.path = directory / f"keisoku-{secrets.token_hex(6)}.part"
         self._direct = bool(message["direct"])
         self._bps = None if message["bps"] is None else float(message["bps"])
@@ -80,7 +80,7 @@ class FileEnd:
             while len(opening) < OPENING.size and (part := stream.recv(OPENING.size - len(opening))):
                 opening += part
             if peer[0] != host or opening != OPENING.pack(token, 0):
-                raise EngineError("somebody else connected in place of the file; measure again")
+                raise EngineError("another client connected in place of the file's sender; measure again")
             control.send({"bytes": self._take(stream)})
 
     def sync(self) -> None:
@@ -97,7 +97,7 @@ class FileEnd:
             os.close(handle)
 
     def sha256(self) -> str:
-        """Of what is on the disk, read from there."""
+        """SHA-256 of the file, read from the disk."""
         forget(self.path)
         with self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -130,7 +130,7 @@ class FileEnd:
 def answer(
     end: FileEnd | None, message: Mapping[str, Any], control: Control, place: Place, address: str, host: str
 ) -> None:
-    """Carries out one message of the client. Raises EngineError for what cannot be, ValueError for what is none."""
+    """Carries out one message of the client. Raises EngineError if it fails, ValueError for an unknown message."""
     if end is None:
         raise ValueError("no transfer has begun")
     match message["op"]:

@@ -18,7 +18,7 @@ from keisoku.stream.session import StreamSession
 
 
 def measure(work: Work[FileSettings]) -> None:
-    """Transfers and keeps each round. Raises EngineError if the far end does not answer, or what came differs."""
+    """Transfers and keeps each round. Raises EngineError without an answer, or if the received file differs."""
     settings = filled_in(work.settings)
     with StreamSession(settings.place, settings.port) as session:
         between = FileTransfer(session, settings)
@@ -26,12 +26,12 @@ def measure(work: Work[FileSettings]) -> None:
 
 
 def filled_in(settings: FileSettings) -> FileSettings:
-    """With name and size of the source, and the password. Raises PlanError for a source that cannot be."""
+    """With name and size of the source, and the password. Raises PlanError for a source that cannot be sent."""
     source = Path(settings.source)
     if not source.is_file():
         raise PlanError("source", f"there is no file {source}", "give the path of a file")
     if not source.stat().st_size:
-        raise PlanError("source", f"{source} is empty", "give a file that holds something")
+        raise PlanError("source", f"{source} is empty", "give a file with content")
     password = settings.ftp_password or os.environ.get(PASSWORD, "")
     named = {"name": settings.name or source.name, "bytes": source.stat().st_size, "ftp_password": password}
     return parsed(FileSettings, {**settings.model_dump(), **named})
@@ -57,10 +57,10 @@ MEASUREMENT = Measurement(
     analyse=analyse,
     figure="throughput",
     same=("bytes", "over", "direct"),
-    summary="Transfers SOURCE to HOST, where 'keisoku stream serve --files DIRECTORY' runs, and verifies what came.",
+    summary="Transfers SOURCE to HOST, where 'keisoku stream serve --files DIRECTORY' runs, and verifies the copy.",
     help="""\b
     keisoku stream file image.iso 192.0.2.7
     keisoku stream file image.iso 192.0.2.7 --over ftp --ftp-directory /upload
 
-    Source disk, network and destination disk are also measured by themselves, and the one that limits is named.""",
+    Source disk, network and destination disk are also measured separately, and the bottleneck is named.""",
 )

@@ -1,4 +1,4 @@
-"""What the transfer of a file is told, with its limits. It is kept as the run's plan, without passwords."""
+"""Settings of the transfer of a file, with their limits. They are kept as the run's plan, without passwords."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PASSWORD = "KEISOKU_FTP_PASSWORD"
 
 
 class FileSettings(RunSettings):
-    """Of one transfer, which is repeated."""
+    """Settings of one transfer, which is repeated."""
 
     source: str = argument()
     """File that is transferred."""
@@ -34,11 +34,11 @@ class FileSettings(RunSettings):
     over: Over = "keisoku"
     """Protocol of the transfer."""
     direct: bool = False
-    """Read and write past the kernel's cache (O_DIRECT)."""
+    """Bypass the kernel's page cache when reading and writing (O_DIRECT)."""
     limit_source_bps: float | None = Field(None, gt=0)
-    """Rate to which the source is held back, as if its disk was that slow."""
+    """Rate to which reading is limited, to imitate a slow source disk."""
     limit_sink_bps: float | None = Field(None, gt=0)
-    """Rate to which the destination is held back."""
+    """Rate to which writing is limited, to imitate a slow destination disk."""
     repetitions: int = Field(3, ge=2, le=1000)
     """Least number of measurements of each stage."""
     most_repetitions: int = Field(10, ge=2, le=1000)
@@ -52,7 +52,7 @@ class FileSettings(RunSettings):
     ftp_password: str = Field("", exclude=True, repr=False)
     """Password of that user (default: KEISOKU_FTP_PASSWORD of the environment); it is never kept."""
     ftp_directory: str = "."
-    """The server's directory of '--files' as the FTP server names it."""
+    """Path of the server's '--files' directory as the FTP server shows it."""
 
     @model_validator(mode="after")
     def _possible(self) -> FileSettings:

@@ -1,6 +1,6 @@
-"""Transfers a file to the server and its stages by themselves, in random order, until it can be told which limits.
+"""Transfers a file to the server and its stages by themselves, in random order, until the bottleneck is certain.
 
-The I/O of `keisoku stream file`; every figure is left to the analysis.
+The I/O of `keisoku stream file`; the analysis computes the figures.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FileTransfer:
         self._digest = ""
 
     def measure(self, stage: str) -> Mapping[str, Any]:
-        """One measurement of a stage, or of all together: bytes and ns, and whether what came is what was sent."""
+        """One measurement of a stage, or of all together: bytes and ns, and whether the received file is right."""
         if stage == SOURCE:
             return self._read()
         if stage == NETWORK:
@@ -103,7 +103,7 @@ class FileTransfer:
 
     def _store(self) -> None:
         settings = self._settings
-        # Its server need not be allowed to write over what another user wrote.
+        # Its server may not be allowed to overwrite files of another user.
         self._ask("clear")
         try:
             with self._session.place.inside(lambda: _connected(self._session.remote, settings.ftp_port)) as ftp:
@@ -112,7 +112,7 @@ class FileTransfer:
                 # Its data connection is made on the thread that asks for it.
                 self._session.place.inside(lambda: self._upload(ftp))
         except all_errors as error:
-            raise EngineError(f"FTP: {str(error).strip()}; see to the FTP server at {settings.address}") from error
+            raise EngineError(f"FTP: {str(error).strip()}; check the FTP server at {settings.address}") from error
         self._ask("sync", _MOST_S)
 
     def _upload(self, ftp: FTP) -> None:
@@ -143,7 +143,7 @@ def transfer(work: FileTransfer, settings: FileSettings, directory: RunDirectory
                 bps[stage].append(8e9 * found["bytes"] / max(found["ns"], 1))
         directory.append(TABLE, pa.Table.from_pylist(rows, schema=SCHEMA))
         if not all(row["same"] for row in rows if row["stage"] == WHOLE):
-            raise EngineError("the file that came differs from the one that was sent; see to both disks and memory")
+            raise EngineError("the received file differs from the one sent; check disks and memory of both hosts")
         if number + 1 >= settings.repetitions and find_bottleneck(bps).named:
             break
     work.keep()

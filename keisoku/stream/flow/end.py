@@ -18,9 +18,9 @@ _SOFTNET = Path("/proc/net/softnet_stat")
 RECEIVE_BYTES = 1 << 17
 """Asked for in each call to receive."""
 QUIET_S = 0.3
-"""Of UDP: what comes later than that after the last one counts as lost."""
+"""UDP: a datagram that comes later than this after the last one counts as lost."""
 PATIENCE_S = 30.0
-"""For what is still in buffers and on the way when sending ends."""
+"""Wait for data still in buffers and on the path when sending ends."""
 
 
 class FlowEnd:
@@ -51,7 +51,7 @@ class FlowEnd:
             raise EngineError(f"the streams cannot begin: {error}; measure again") from error
 
     def send(self, duration_s: float) -> list[dict[str, Any]]:
-        """Sends for that long what this end sends, and returns a report of each stream."""
+        """Sends this end's streams for that long, and returns a report of each stream."""
         try:
             return parse(self._end.send(duration_s))
         except OSError as error:
@@ -66,7 +66,7 @@ class FlowEnd:
         return reports
 
     def connections(self) -> list[tuple[int, dict[str, Any]]]:
-        """What the kernel says of the connections that this end sent on."""
+        """The kernel's figures of the connections that this end sent on."""
         return parse_connections(self._end.connections())
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
-"""What the core says of each stream's two ends (core/src/stream/report.rs), joined to one row for each stream.
+"""The core's reports of each stream's two ends (core/src/stream/report.rs), joined to one row for each stream.
 
-Counts as they were; it computes no rate.
+It keeps counts and computes no rate.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _row(
     last: Mapping[str, Any] | None,
 ) -> Row:
     errors = [f"{end}: {one['error']}" for end, one in (("sender", sender), ("receiver", receiver)) if one.get("error")]
-    errors += [f"the {end} said nothing" for end, one in (("sender", sender), ("receiver", receiver)) if not one]
+    errors += [f"the {end} sent no report" for end, one in (("sender", sender), ("receiver", receiver)) if not one]
     row: Row = {
         "message_bytes": trial.message_bytes,
         "direction": direction,

@@ -1,4 +1,4 @@
-"""Whether a system is still the one it was: a two-sided cumulative sum over several series. Pure; it decides nothing.
+"""Whether a system is still the one it was: a two-sided cumulative sum over several series.
 
 Page 1954; the reference is what the first intervals showed, so nothing has to be known beforehand.
 """

@@ -1,4 +1,4 @@
-"""Latencies from percentiles, where that is all that a program tells. Pure."""
+"""Latencies from percentiles, where that is all that a program tells."""
 
 from __future__ import annotations
 

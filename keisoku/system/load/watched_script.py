@@ -1,4 +1,4 @@
-"""The script that runs a load's program at its place, and what it tells: one line for each step, then files. Pure.
+"""The script that runs a load's program at its place, and what it tells: one line for each step, then files.
 
 The script keeps watch: it reads a byte now and then, and when none comes, because the connection or the process
 that asked for the load is gone, it kills the program. It needs a POSIX shell, coreutils, and nothing else.

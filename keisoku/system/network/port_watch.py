@@ -97,7 +97,7 @@ class PortWatch:
 def view(
     port: WatchedPort, before: PortReading, after: PortReading, limit_bps: float | None, queued_bytes: float
 ) -> ClientView:
-    """What happened between two readings. Pure."""
+    """What happened between two readings."""
     gone = {name: after.totals[name] - before.totals[name] for name in after.totals}
     found = quantile(after.durations, 99) if gone["completed"] >= ENOUGH else None
     return ClientView(

@@ -1,6 +1,6 @@
 """A Gaussian process over limits: what is known of the score at every candidate after some noisy evaluations.
 
-Pure; it chooses nothing. The hyper-parameters are not fixed at their likeliest values but averaged over a small grid
+It chooses nothing. The hyper-parameters are not fixed at their likeliest values but averaged over a small grid
 by marginal likelihood (Rasmussen and Williams 2006, §5.4), because a dozen evaluations leave several of them likely.
 """
 

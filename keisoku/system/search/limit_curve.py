@@ -1,4 +1,4 @@
-"""The curve that a search or sweep has seen: every limit with its scores and rates; and what is believed between. Pure.
+"""The curve that a search or sweep has seen: every limit with its scores and rates; and what is believed between.
 
 Recommends nothing.
 """

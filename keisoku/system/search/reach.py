@@ -1,4 +1,4 @@
-"""Which limits can do anything: a port that carries less than a limit does not feel it. Pure; it sets none.
+"""Which limits can do anything: a port that carries less than a limit does not feel it.
 
 The narrower the range that is searched, the surer a narrow peak in it is found. What a port carries may be more than is
 delivered in the end: that is waste, and limits in between are the ones that end it.

@@ -1,4 +1,4 @@
-"""The equilibrium of a closed network: how fast connections go round between clients, a server and links. Pure.
+"""The equilibrium of a closed network: how fast connections go round between clients, a server and links.
 
 Approximate mean value analysis (Bard 1979, Schweitzer 1979). It follows nothing in time, and knows no accept queue.
 """
