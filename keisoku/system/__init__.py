@@ -1,1 +1,1 @@
-"""Whole systems of servers and clients: loaded, and the best limit for all found and held."""
+"""Whole systems of servers and clients: load, search for the best limit, and control of it."""

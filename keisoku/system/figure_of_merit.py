@@ -1,4 +1,4 @@
-"""Scores as people read them: a score is a natural logarithm, this is the figure behind it with its unit."""
+"""Scores as figures with a unit: a score is the natural logarithm of such a figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run on a whole system keeps: every interval, what was commanded in it and what the network showed.
+"""Log of a run on a whole system: every interval, with its command and the observation of the network.
 
 One row for each client of an interval, as Parquet parts of the run's directory. It scores and infers nothing.
 """
@@ -19,7 +19,7 @@ from keisoku.system.state import State
 
 TABLE = "intervals"
 _PART_INTERVALS, _PART_S = 600, 5.0
-"""A part is written after so many intervals or seconds: what is later is lost to `kill -9`."""
+"""A part is written after so many intervals or seconds: later ones are lost at `kill -9`."""
 _TYPES = {"str": pa.string(), "float": pa.float64(), "float | None": pa.float64(), "int": pa.int64()}
 _TYPES["int | None"] = _TYPES["int"]
 _VIEW = [(field.name, _TYPES[str(field.type)]) for field in fields(ClientView)]
@@ -46,10 +46,10 @@ class KeptInterval:
     commanded_bps: Limit
     """The limit of the governed ports; None: none."""
     used: bool
-    """False while things settled after a change of the limit: nothing was learnt from it."""
+    """False while the system settled after a change of the limit: not analysed."""
     observation: Observation
     truth: State | None
-    """Of the whole system, where somebody knew it; for scoring only."""
+    """True state of the whole system, where it is known; for scoring only."""
 
 
 class IntervalLog:

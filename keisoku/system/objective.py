@@ -1,4 +1,4 @@
-"""What is to be best for the whole system, as one number: explicit objectives, and what must not be given up for them.
+"""What to optimise for the whole system, as one number: explicit objectives and constraints.
 
 A score is a natural logarithm of the figure of merit, so a difference of 0.02 is a gain of 2 % whatever the objective
 is, and noise in proportion to the figure is the same everywhere. It knows no search.
@@ -15,7 +15,7 @@ from keisoku.errors import PlanError
 from keisoku.system.observation import ClientView, Observation
 
 LEAST = 1e-3
-"""Share of one request or frame a second that stands for none at all, whose logarithm does not exist."""
+"""Share of one request or frame a second that stands for zero, which has no logarithm."""
 PENALTY = 4.0
 """By how much more a broken constraint counts than the objective, for the same factor."""
 
@@ -28,7 +28,7 @@ class Goal(StrEnum):
     SUM_LOGS = "sum_logs"
     """Weighted mean of the logarithms of each client's rate: proportional fairness (Kelly 1998)."""
     WORST_P99 = "worst_p99"
-    """The slowest client's 99th percentile, as small as can be."""
+    """The slowest client's 99th percentile, to be minimised."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Objective:
         if any(floor <= 0 for floor in self.floors.values()):
             raise PlanError("floors", "a floor is not above zero", "leave it out instead")
         if self.p99_s is not None and self.p99_s <= 0:
-            raise PlanError("p99", "a ceiling of zero cannot be kept", "give a time above zero")
+            raise PlanError("p99", "a ceiling of zero cannot be met", "give a time above zero")
 
     def score(self, observation: Observation) -> float:
         """The goal's figure in natural logarithms, less what broken constraints cost. Higher is better."""
@@ -60,7 +60,7 @@ class Objective:
         weighted = [(self.weights.get(client.name, 1.0), client) for client in observation.clients]
         weighted = [(weight, client) for weight, client in weighted if weight]
         if not weighted:
-            raise PlanError("weights", "no client that was seen has a weight", "name one of the clients")
+            raise PlanError("weights", "no client that was observed has a weight", "name one of the clients")
         seconds = observation.seconds
         if self.goal is Goal.WORST_P99:
             return -math.log(max(_p99(client, seconds) for _, client in weighted))
@@ -89,5 +89,5 @@ def _bps(client: ClientView, seconds: float) -> float:
 
 
 def _p99(client: ClientView, seconds: float) -> float:
-    """In seconds. Where too few connections ended to tell, what is open is at least as old as the interval."""
+    """In seconds. If too few connections ended, the interval is used, as open ones are at least that old."""
     return client.p99_s if client.p99_s else seconds

@@ -1,4 +1,4 @@
-"""What the network alone shows of servers and clients in an interval: counters of ports and of flows. No opinion on it.
+"""What the network alone shows of servers and clients in an interval: counters of ports and of flows.
 
 All of it can be counted at a switch from headers (SYN, first byte of a request, first byte of the answer, FIN) and from
 the port's own counters. Nothing comes from a server or a client.
@@ -25,7 +25,7 @@ class ClientView:
     opened: int
     """Connections tried: SYNs that repeat no other."""
     reopened: int
-    """SYNs that repeat an earlier one: nobody answered it."""
+    """SYNs that repeat an earlier one, which was not answered."""
     completed: int
     """Connections that were answered and closed."""
     open_connections: float

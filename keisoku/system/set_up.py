@@ -1,4 +1,4 @@
-"""What every run on a system begins with: the system is opened, its settings are completed, its intervals are kept."""
+"""The beginning of every run on a system: opens the system, completes the settings, opens the log of intervals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Settings = TypeVar("_Settings", bound=SystemSettings)
 
 @contextmanager
 def set_up(work: Work[_Settings]) -> Iterator[tuple[System, _Settings, IntervalLog]]:
-    """The system, on which no limit is left afterwards, the settings with what it says, and where intervals go."""
+    """The system, on which no limit is left afterwards, the completed settings, and the log of intervals."""
     with open_system(work.settings.system, work.settings.seed) as system:
         settings = filled_in(work.settings, system)
         with IntervalLog(work.begin(system.facts(), settings)) as log:

@@ -1,6 +1,6 @@
-"""What `keisoku app limit` and `keisoku app govern` are told, with its limits; kept as a run's plan.
+"""Settings of `keisoku app limit` and `keisoku app govern`, with their limits; kept as a run's plan.
 
-Holds no default that depends on a system: `set_up` fills in what the system says.
+No default depends on a system: `set_up` fills in the values of the system.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from keisoku.system.search.search import SearchSettings
 from keisoku.system.system import System
 
 FLOOR = 100
-"""Part of line rate that is the lowest limit, if nothing is said."""
+"""Line rate over the lowest limit, by default."""
 BLOCKS, SWEEP_REPETITIONS = 5, 3
 _Settings = TypeVar("_Settings", bound="SystemSettings")
 
 
 class SystemSettings(RunSettings):
-    """Of any run on a system."""
+    """Settings of any run on a system."""
 
     system: str
     """The system, such as sim:e4, sim:FILE.toml or lab:system?clients=2&load=100,1000."""
     client: tuple[str, ...] = ()
-    """Client behind the port that is limited (default: the fastest); several get the same limit."""
+    """Client whose port is limited (default: the fastest client); several clients get the same limit."""
     line_bps: float | None = not_an_option(None, gt=0)
-    """Line rate of the slowest of these ports."""
+    """Line rate of the slowest of these ports (default: as the system reports it)."""
     objective: Goal = Goal.SUM_LOGS
     """What to optimise: sum_bytes, sum_requests, sum_logs or worst_p99."""
     weight: dict[str, float] = Field(default_factory=dict)
     """Weight of a client in the objective (default: 1)."""
     p99_s: float | None = Field(None, gt=0)
-    """Time that no client's 99th percentile should exceed."""
+    """Constraint: upper bound for the 99th percentile of every client's latency."""
     keep_bps: dict[str, float] = Field(default_factory=dict)
-    """Rate that a client should get at least."""
+    """Constraint: least rate of a client."""
     floor_bps: float | None = Field(None, gt=0)
     """Lowest limit that is tried (default: a hundredth of the line rate)."""
     interval_s: float = Field(1.0, gt=0, le=3600)
     """Length of one observation interval."""
     settle_s: float = Field(1.0, ge=0, le=3600)
-    """Time left out after each change of the limit, until things have settled."""
+    """Time after each change of the limit that is left out, for the system to settle."""
     seed: int = 1
     """Seed of every random choice."""
 
     @property
     def weighted_objective(self) -> Objective:
-        """What is optimised, with weights and constraints. Raises PlanError for weights or rates that cannot be."""
+        """What is optimised, with weights and constraints. Raises PlanError for invalid weights or rates."""
         return Objective(self.objective, self.weight, self.p99_s, self.keep_bps)
 
     @property
@@ -72,14 +72,14 @@ class SystemSettings(RunSettings):
 
 
 class LimitSettings(SystemSettings):
-    """Of a search, or of a sweep."""
+    """Settings of a search or a sweep."""
 
     budget: int = Field(24, ge=5, le=1000)
     """Greatest number of evaluations of the search, before the confirmation."""
     sweep: int = Field(0, ge=0, le=1000)
-    """Number of limits that are evaluated in place of a search."""
+    """Evaluate this number of limits, evenly spread, in place of a search."""
     repetitions: int | None = Field(None, ge=1, le=1000)
-    """Blocks of four evaluations that confirm a limit (default: 5), or evaluations of each limit of a sweep (3)."""
+    """Blocks of four evaluations that confirm a limit (default: 5), or evaluations per limit of a sweep (then: 3)."""
 
     @model_validator(mode="after")
     def _possible(self) -> LimitSettings:
@@ -89,7 +89,7 @@ class LimitSettings(SystemSettings):
 
     @property
     def times(self) -> int:
-        """Repetitions, with what holds if nothing is said."""
+        """Repetitions, given or by default."""
         return self.repetitions or (SWEEP_REPETITIONS if self.sweep else BLOCKS)
 
     @property
@@ -99,10 +99,10 @@ class LimitSettings(SystemSettings):
 
 
 class GovernSettings(SystemSettings):
-    """Of a governor."""
+    """Settings of a governor."""
 
     duration_s: float | None = Field(None, gt=0)
-    """How long it governs (default: until it is interrupted)."""
+    """Time to govern (default: until the command is interrupted)."""
 
     @property
     def governor(self) -> GovernorSettings:
@@ -111,7 +111,7 @@ class GovernSettings(SystemSettings):
 
 
 def filled_in(settings: _Settings, system: System) -> _Settings:
-    """With what the system says. Raises PlanError for clients that it does not have, and for limits that cannot be."""
+    """Completed by the system's values. Raises PlanError for clients that it does not have, and for invalid limits."""
     ports = system.ports
     clients = tuple(dict.fromkeys(settings.client)) or (max(ports, key=lambda name: ports[name]),)
     for field, names in (("client", clients), ("weight", settings.weight), ("keep_bps", settings.keep_bps)):
@@ -120,6 +120,6 @@ def filled_in(settings: _Settings, system: System) -> _Settings:
     line_bps = settings.line_bps or min(ports[name] for name in clients)
     floor_bps = settings.floor_bps or line_bps / FLOOR
     filled = settings.model_copy(update={"client": clients, "line_bps": line_bps, "floor_bps": floor_bps})
-    # What these refuse is refused before anything is set.
+    # Invalid values are refused here, before anything is set.
     filled.weighted_objective, filled.candidates  # noqa: B018
     return filled

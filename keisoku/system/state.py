@@ -1,4 +1,4 @@
-"""The states that a system of servers and clients can be in. Finds none out."""
+"""The states that a system of servers and clients can be in."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ class State(StrEnum):
     """What bounds the rate of a client, or of the whole system."""
 
     IDLE = "idle"
-    """Nothing: little is asked of it."""
+    """Nothing: the load is low."""
     NETWORK_BOUND = "network-bound"
     """A link, or a limit that was set there."""
     SERVER_BOUND = "server-bound"
     CLIENT_BOUND = "client-bound"
-    """The clients ask for no more than they get."""
+    """The clients request no more than they get."""
     OVERLOADED = "overloaded with waste"
-    """The server, which does less than it could because too much is asked of it."""
+    """The server, which does less than it could because it is overloaded."""
 
 
 def whole(clients: Iterable[tuple[State, float]]) -> State:

@@ -1,7 +1,7 @@
-"""What limits are searched and governed on: a system whose ports towards clients can be limited and observed.
+"""The interface of a system whose ports towards clients can be limited and observed.
 
-An interface only. A simulated system and a real network both are one (`keisoku/system/opening.py` opens them), and
-whoever searches or governs knows no more of them than this.
+A simulated system and a real network both implement it (`keisoku/system/opening.py` opens them), and search and
+governor use nothing else of them.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class System(Protocol):
         """
 
     def truth(self) -> State | None:
-        """What really bounded the whole system in the last interval; None where nobody knows.
+        """What really bounded the whole system in the last interval; None where that is unknown.
 
-        Only for scoring what was inferred; nothing that infers, searches or governs may look at it.
+        Only for scoring what was inferred; code that infers, searches or governs must not read it.
         """
 
     def facts(self) -> dict[str, Any]:
-        """What a run's context should say of it: how it is made, which mechanism limits."""
+        """Description for a run's context: how it is made, which mechanism limits."""
 
     def __enter__(self) -> Self: ...
 

@@ -33,11 +33,11 @@ def learnt():
 @pytest.mark.parametrize(
     ("seen", "state", "reason"),
     [
-        (view(0, 0, 0), State.IDLE, "0% of the most"),
+        (view(0, 0, 0), State.IDLE, "0% of its highest observed rate"),
         (view(50, 0.001, 0.05), State.IDLE, "50 requests/s"),
         (view(15_000, 0.002, 30), State.CLIENT_BOUND, "no more than 15,000 requests/s"),
         (view(4_990, 0.002, 200, queued=190, limit=50e6), State.NETWORK_BOUND, "100% of 50 Mb/s"),
-        (view(10_500, 0.02, 210), State.SERVER_BOUND, "never seen doing more"),
+        (view(10_500, 0.02, 210), State.SERVER_BOUND, "no higher rate was observed"),
         (view(9_000, 0.1, 900), State.OVERLOADED, "did 10,000 with fewer"),
         (view(10_000, 0.1, 1000, reopened=100), State.OVERLOADED, "1.0% of SYNs"),
     ],
@@ -160,7 +160,7 @@ def test_no_search_where_nobody_waits_once_it_is_known_what_waiting_looks_like()
     assert any(command.phase is Phase.SEARCH for command in given[:20])
     assert given[99].limit is not None and given[99].phase is Phase.HOLD
     assert not any(command.phase is Phase.SEARCH for command in given[100:])
-    assert given[-1].limit is None and "only take away" in given[-1].why
+    assert given[-1].limit is None and "only reduce rates" in given[-1].why
     assert given[-1].states["a"].state is State.CLIENT_BOUND
 
 

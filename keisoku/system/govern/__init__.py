@@ -1,1 +1,1 @@
-"""The closed loop that holds the best limit and notices that the load has changed."""
+"""The closed loop that holds the best limit and detects that the load has changed."""

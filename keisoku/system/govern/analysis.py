@@ -1,4 +1,4 @@
-"""What a governor did and what state it believed the system to be in.
+"""Result of a governor's run: what it did, and which state of the system it inferred.
 
 States are inferred again from what was observed. Truth, where a system knew it, is only counted against them.
 """
@@ -74,7 +74,7 @@ def _periods(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], sett
 
 
 def _states(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred]) -> list[Row]:
-    """How long each state was believed, and how much of that was true where truth was known."""
+    """How long each state was inferred, and how often correctly where the true state was known."""
     rows = []
     for state in State:
         mine = [kept for kept, whole in zip(intervals, wholes, strict=True) if whole.state is state]
@@ -91,7 +91,7 @@ def _states(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred]) -> li
 
 
 def _clients(inference: Inference) -> list[Row]:
-    """What bounded each client in the last interval, and why that is believed."""
+    """What limited each client in the last interval, and the reason for the inference."""
     return [
         Row(case=name, figures={}, group=CLIENTS, remark=f"{one.state}: {one.why}")
         for name, one in inference.clients.items()
@@ -102,14 +102,14 @@ def _flags(intervals: Sequence[KeptInterval]) -> list[Flag]:
     last = intervals[-1]
     if last.purpose == Phase.HOLD:
         return [Flag(name="held", text=f"At the end {limit_text(last.commanded_bps)} was held: {last.why}.")]
-    return [Flag(name="searching", text="The run ended while the governor looked or searched.")]
+    return [Flag(name="searching", text="The run ended while the governor observed or searched.")]
 
 
 def _remarks(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], periods: int) -> list[str]:
     total = sum(kept.observation.seconds for kept in intervals)
     held = sum(kept.observation.seconds for kept in intervals if kept.purpose == Phase.HOLD)
     said = [
-        f"Of {total:,.0f} s, {100 * held / total:.1f} % were spent holding a limit, the rest looking and searching;"
+        f"Of {total:,.0f} s, {100 * held / total:.1f} % were spent holding a limit, the rest observing and searching;"
         f" it was held {periods} times."
     ]
     if periods > _MOST_ROWS:
@@ -118,7 +118,7 @@ def _remarks(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], peri
     if known:
         right = sum(kept.truth is whole.state for kept, whole in known)
         said.append(
-            f"The system's own truth says that the whole's state was inferred rightly in {right} of {len(known)}"
-            " intervals; nothing that governs could see it."
+            f"The state of the whole system was inferred correctly in {right} of {len(known)}"
+            " intervals, by the simulation's own record, which the governor cannot see."
         )
     return said

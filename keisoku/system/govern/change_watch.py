@@ -1,4 +1,4 @@
-"""Whether a system is still the one it was: a two-sided cumulative sum over several series.
+"""Detects changes of a system: a two-sided cumulative sum (CUSUM) over several series.
 
 Page 1954; the reference is what the first intervals showed, so nothing has to be known beforehand.
 """
@@ -17,7 +17,7 @@ from keisoku.analysis.change_points import noise
 Floats = NDArray[np.float64]
 
 SLACK = 1.0
-"""Standard deviations that are let pass in each interval: half of the smallest change worth noticing."""
+"""Slack of each interval in standard deviations: half of the smallest change to be detected."""
 ALARM = 10.0
 """Sum of standard deviations beyond the slack that is a change. Of fifty steady runs of a thousand intervals none
 alarmed; a step of ten standard deviations was noticed after two to six intervals."""
@@ -26,12 +26,12 @@ MOST = 6.0
 STEP = 12.0
 """Standard errors, by the scatter between neighbours, that are a step within the reference."""
 LEAST_SD = 0.01
-"""Natural logarithm: changes of a per cent or two are left alone whatever the noise."""
+"""Natural logarithm: changes of a per cent or two are ignored whatever the noise."""
 
 
 @dataclass
 class ChangeWatch:
-    """Told one row of figures (natural logarithms) an interval; says which of them has changed."""
+    """Given one row of figures (natural logarithms) per interval, returns which of them has changed."""
 
     names: Sequence[str]
     reference: int = 10
@@ -61,8 +61,8 @@ class ChangeWatch:
     def _refer(self, first: Floats) -> str | None:
         """Takes mean and noise of every figure; the name of one that has a step already in these intervals.
 
-        Few intervals tell the noise badly, and noise that was taken too small would alarm for ever: so the larger of
-        two estimates, and two of its own standard errors more.
+        Few intervals give an inexact noise, and a noise that is too small would alarm for ever: so the larger of
+        two estimates is used, plus two of its own standard errors.
         """
         count = len(first)
         steady = np.asarray([noise(series, LEAST_SD) for series in first.T])

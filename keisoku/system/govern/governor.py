@@ -1,8 +1,8 @@
-"""The closed loop over a whole system: finds a limit, holds it, notices that the load has changed, and looks again.
+"""The closed loop over a whole system: finds a limit, holds it, detects that the load has changed, and starts over.
 
 A generator as a search is: it yields a `Command`, is sent the `Observation` of the interval that followed, and never
-ends by itself. It does no I/O and reads no clock; it never commands a limit below the candidates' floor; and whatever
-happens to it, no limit at all is the state to go back to. Whoever carries out its commands restores that.
+ends by itself. It does no I/O and reads no clock; it never commands a limit below the candidates' floor. The
+safe state is no limit at all, which the caller restores whatever happens.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from keisoku.system.search.search import LimitFound, SearchSettings, limit_searc
 from keisoku.system.state import State
 
 PATIENCE = 1.5
-"""How much larger a change must be each time after one that changed nothing about the best limit: no hunting."""
+"""Factor by which the next change must be larger after one that left the best limit the same, against hunting."""
 MOST_PATIENT = 5.0
 MEMORY = 64
 """Loads that are remembered, the latest."""
 ELSE = 0.1
-"""Natural logarithm by which a client's rate must differ from what was seen under a limit, for its load to be gone
+"""Natural logarithm by which a client's rate must differ from that seen under a limit, for its load to count as changed
 before the limit was held."""
 
 
@@ -39,7 +39,7 @@ class Phase(StrEnum):
 
     SEARCH = "search"
     LOOK = "look"
-    """No limit, to see which load there is."""
+    """No limit, to observe the present load."""
     HOLD = "hold"
 
 
@@ -60,14 +60,14 @@ class GovernorSettings:
 
     search: SearchSettings = field(default_factory=lambda: SearchSettings(budget=16, first=6, blocks=3))
     settle: int = 1
-    """After each change of the limit, intervals in which nothing is learnt."""
+    """Intervals after each change of the limit that are left out."""
     look: int = 3
     """Without a limit, to recognise a load, before a search and after it."""
 
     def __post_init__(self) -> None:
         if self.settle < 0 or self.look < 2:
             raise PlanError(
-                "look", f"{self.look} intervals do not tell a load from noise", "two at least, settle 0 or more"
+                "look", f"{self.look} intervals cannot distinguish a load from noise", "two at least, settle 0 or more"
             )
 
 
@@ -89,9 +89,9 @@ class _Searched:
 def govern(
     objective: Objective, candidates: Candidates, settings: GovernorSettings, ports: Collection[str] = ()
 ) -> Governor:
-    """Governs the ports towards these clients for ever, all with one limit.
+    """Governs the ports towards these clients without end, all with one limit.
 
-    Without their names, limits are searched up to line rate, however little the ports carry. Raises PlanError where
+    Without their names, limits are searched up to line rate, even if the ports carry less. Raises PlanError where
     the objective cannot be scored.
     """
     inference = Inference()
@@ -110,20 +110,20 @@ def _loop(
     inference: Inference,
     ports: Collection[str],
 ) -> Generator[Command, Observation, None]:
-    """Looks, searches if that is worth it, and holds until something changes; over and over."""
+    """Observes, searches if that may help, and holds until something changes; repeats that."""
     seen: list[_Searched] = []
     current: _Searched | None = None
     latest: SeenLoad | None = None
     held: Limit = None
     alarm, searches = ALARM, 0
-    why = "nothing is known of this system yet"
+    why = "this system has not been observed yet"
     while True:
         shown = yield from _look(settings, why)
         load = seen_load(shown)
         known = next((one for one in reversed(seen) if one.load.alike(load)), None)
         under = load
         if _content(inference, objective, shown):
-            limit, reason = None, f"a limit could only take away: {inference.whole.why}"
+            limit, reason = None, f"a limit could only reduce rates: {inference.whole.why}"
             alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
         elif known is None:
             searches += 1
@@ -137,7 +137,7 @@ def _loop(
             limit, reason, alarm = found.limit, _reason(found), ALARM
         else:
             limit, reason = known.limit, "the load is one that was searched before"
-            # After an alarm that was none, what was seen last is what there is to expect.
+            # After a false alarm the load that was seen last is the expected one.
             under = latest if known is current and latest is not None else known.under
             alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
         held, current = limit, known
@@ -145,7 +145,7 @@ def _loop(
 
 
 def _look(settings: GovernorSettings, why: str) -> Generator[Command, Observation, list[Observation]]:
-    """What there is to see without a limit."""
+    """The observations without a limit."""
     shown = []
     for interval in range(settings.settle + settings.look):
         observation = yield Command(None, Phase.LOOK, why)
@@ -155,7 +155,7 @@ def _look(settings: GovernorSettings, why: str) -> Generator[Command, Observatio
 
 
 def _content(inference: Inference, objective: Objective, shown: list[Observation]) -> bool:
-    """True if nobody waits for anything that somebody else could leave to him: no limit can raise any rate then."""
+    """True if no client is limited by a shared resource: then no limit can raise any rate."""
     if not inference.learnt or objective.goal is Goal.WORST_P99:
         return False
     kept = all(margin >= 0 for observation in shown for margin in objective.margins(observation))
@@ -197,8 +197,8 @@ def _hold(
 ) -> Generator[Command, Observation, tuple[str, SeenLoad | None]]:
     """Holds a limit until something has changed; what that was, in words, and the load that was seen last.
 
-    If the load changed just before or after this began, all that is seen is alike and still nothing that was searched:
-    therefore it is held against what is expected, some intervals at a time, until the watch has a reference.
+    If the load changed just before or after this began, all observations agree but are of a load that was not searched.
+    Therefore they are compared with the expected load, some intervals at a time, until the watch has a reference.
     """
     for _ in range(settings.settle):
         yield command
@@ -215,7 +215,7 @@ def _hold(
             least = ELSE * alarm / ALARM
             changed = None if seen_load(latest).alike(expected, least) else "the load"
         if changed:
-            return f"{changed} is no longer what it was", seen_load(latest) if len(latest) > 1 else None
+            return f"{changed} has changed", seen_load(latest) if len(latest) > 1 else None
 
 
 def _reason(found: LimitFound) -> str:

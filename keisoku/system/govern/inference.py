@@ -1,4 +1,4 @@
-"""What bounds each client and the whole, told from counters in the network alone, and why that is believed.
+"""What limits each client and the whole system, inferred with reasons from counters in the network alone.
 
 It learns what is usual (the fastest answers, the most connections and requests that a client ever showed, the most the
 server ever did) and compares. It never asks a host, and never sees a simulated system's truth.
@@ -17,24 +17,24 @@ FULL = 0.95
 QUEUED = 4.0
 """Connections that must wait at a port for it to be one."""
 SLOWED = 9.0
-"""How many times as long as the fastest answers take makes a server busy: nine waiting for each one served."""
+"""Multiple of the fastest answers' time from which a server counts as busy: nine waiting for each one served."""
 WAITING = 0.5
 """Connections of a client that must wait for a busy server on average, for it to be the client's bound."""
 OWN = 0.95
 """Share of the most that a client was ever seen doing that it must have done while the server was not busy, for that
 to be what the client itself can do."""
 SURELY = 3.0
-"""Standard deviations of a count that are taken off what a client did: the largest of many counts is luck, too."""
+"""Standard deviations that are subtracted from a client's count, as the largest of many counts is partly chance."""
 LITTLE = 0.1
 """Share of the most that a client was ever seen doing, and of its port, below which it is idle."""
 REOPENED = 0.003
 """Share of SYNs that repeat others: the accept queue overflows."""
 LESS = 0.952
-"""Share of what the server was seen doing with fewer connections, below which there is waste."""
+"""Share of the server's rate with fewer connections below which there is waste."""
 RECENT = 0.2
 """Weight of the latest interval in what the server is remembered to do with so many connections."""
 ENOUGH = 20
-"""Connections in an interval whose mean is worth remembering."""
+"""Least number of connections in an interval whose mean is remembered."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class _Usual:
     def at_client(self, per_s: float) -> float:
         """Connections that the client itself keeps waiting at that rate, if what it can do is known; else none.
 
-        A queue before its processor (M/M/1), which is endless where the rate is what the client can do.
+        A queue before its processor (M/M/1), infinite where the rate is the client's capacity.
         """
         if self.alone_per_s < OWN * self.most_per_s or not self.most_per_s:
             return 0.0
@@ -68,13 +68,13 @@ class _Usual:
 class Inference:
     """States interval by interval; each is told with what was learnt up to then.
 
-    Until little load was seen once, queueing at the server cannot be told from its work, and `learnt` is false.
+    Until a low load was observed once, queueing at the server cannot be separated from its work; `learnt` is false.
     """
 
     def __init__(self) -> None:
         self.clients: dict[str, Inferred] = {}
         """Of the last interval, by name."""
-        self.whole = Inferred(State.IDLE, "nothing was seen yet")
+        self.whole = Inferred(State.IDLE, "nothing was observed yet")
         """Of the last interval."""
         self._usual: dict[str, _Usual] = {}
         self._did: dict[int, float] = {}
@@ -149,31 +149,31 @@ class Inference:
             return self._waste(reason, reopened, at_server, observation.requests_per_second)
         if per_s < LITTLE * usual.most_per_s and full < LITTLE:
             return Inferred(
-                State.IDLE, f"{per_s:,.0f} requests/s are {per_s / usual.most_per_s:.0%} of the most it was seen asking"
+                State.IDLE, f"{per_s:,.0f} requests/s are {per_s / usual.most_per_s:.0%} of its highest observed rate"
             )
         if not client.opened and not client.open_connections:
-            return Inferred(State.IDLE, "it asks for nothing")
+            return Inferred(State.IDLE, "it sends no requests")
         return Inferred(
             State.CLIENT_BOUND,
             f"its port carries {full:.0%} of what it could and answers take {slowed:.1f} times as long as the fastest:"
-            f" it asks for no more than {per_s:,.0f} requests/s",
+            f" it sends no more than {per_s:,.0f} requests/s",
         )
 
     def _waste(self, reason: str, reopened: float, at_server: float, per_s: float) -> Inferred:
-        """Whether a busy server does less than it could."""
+        """Decides whether a busy server does less than it could."""
         if reopened > REOPENED:
-            return Inferred(State.OVERLOADED, f"{reason}; {reopened:.1%} of SYNs repeat one that nobody answered")
+            return Inferred(State.OVERLOADED, f"{reason}; {reopened:.1%} of SYNs are retransmissions")
         best = max((did for crowd, did in self._did.items() if crowd < _crowd(at_server)), default=0.0)
         if per_s < LESS * best:
             return Inferred(
                 State.OVERLOADED,
                 f"{reason}; the server does {per_s:,.0f} requests/s and did {best:,.0f} with fewer connections",
             )
-        return Inferred(State.SERVER_BOUND, f"{reason}; the server was never seen doing more with fewer connections")
+        return Inferred(State.SERVER_BOUND, f"{reason}; no higher rate was observed with fewer connections")
 
 
 def _by_bytes(client: ClientView, seconds: float) -> Inferred:
-    """Of a client that no request of is seen to end: datagrams, or connections that are kept."""
+    """State of a client without completed requests: datagrams, or persistent connections."""
     bps = 8 * client.sent_bytes / seconds
     if bps > FULL * client.capacity_bps:
         return Inferred(
@@ -197,7 +197,7 @@ def _weight(client: ClientView, observation: Observation) -> float:
 
 
 def _surely(client: ClientView, seconds: float) -> float:
-    """Requests/s that a client did whatever luck was in its count."""
+    """Requests/s of a client after chance in its count is subtracted."""
     return max(0.0, client.completed - SURELY * math.sqrt(client.completed)) / seconds
 
 

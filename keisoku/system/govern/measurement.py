@@ -1,7 +1,4 @@
-"""`app govern` as an entry of the table of measurements: carries out what the governor commands, keeps every interval.
-
-It decides nothing itself.
-"""
+"""`app govern` as an entry of the table of measurements: carries out the governor's commands, keeps every interval."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def measure(work: Work[GovernSettings]) -> None:
         except KeyboardInterrupt:
             if settings.duration_s is not None or not log.intervals:
                 raise
-            work.tell("interrupted: what was done until now follows")
+            work.tell("interrupted: the result until now follows")
 
 
 def carry_out(system: System, settings: GovernSettings, log: IntervalLog, tell: Callable[[str], None]) -> None:
@@ -71,10 +68,10 @@ MEASUREMENT = Measurement(
     analyse=analyse,
     figure="duration",
     same=("objective", "weight", "p99_s", "keep_bps", "interval_s"),
-    summary="Keeps a whole system at its best by the limit of a port, changing and observing only the network.",
+    summary="Keeps a whole system at its optimum by the rate limit of a port, changing and observing only the network.",
     help="""\b
     keisoku app govern --system sim:e4-steps --objective sum_requests --duration 30min
 
-    It says what it does and why on standard error. No limit is left when the command ends.""",
+    Its actions and their reasons are printed on standard error. The limit is removed when the command ends.""",
     from_afar=from_afar,
 )

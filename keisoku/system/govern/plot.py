@@ -1,6 +1,6 @@
-"""Plots of a governor's run over time: the figure of merit, the limit that was set, and the state that was believed.
+"""Plots of a governor's run over time: the figure of merit, the limit that was set, and the state that was inferred.
 
-Draws what was kept; infers nothing.
+Draws the kept rows; infers nothing.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def _merit(times: list[float], intervals: Sequence[KeptInterval], settings: Gove
     name = merit.name.replace("_", " ")
     plot = Plot(
         "merit",
-        f"What is to be best.{thin}",
+        f"The objective over time.{thin}",
         {"xaxis": axis("s"), "yaxis": axis(f"{name}, {unit}", rangemode="normal")},
     )
     for number, (label, phases) in enumerate(
-        {"held": (Phase.HOLD,), "looking and searching": (Phase.LOOK, Phase.SEARCH)}.items()
+        {"held": (Phase.HOLD,), "observing and searching": (Phase.LOOK, Phase.SEARCH)}.items()
     ):
         chosen = [kept.purpose in phases for kept in intervals]
         plot.add(
@@ -81,7 +81,7 @@ def _limit(times: list[float], intervals: Sequence[KeptInterval], thin: str) -> 
 
 
 def _state(times: list[float], intervals: Sequence[KeptInterval], states: Sequence[State], thin: str) -> Plot:
-    caption = f"What was believed to bound the whole system, and what did, where the system itself knew.{thin}"
+    caption = f"What was inferred to limit the whole system, and what really did, where that is known.{thin}"
     names = [state.value for state in State]
     categories = {"title": {"text": ""}, "type": "category", "categoryorder": "array", "categoryarray": names}
     plot = Plot("state", caption, {"xaxis": axis("s"), "yaxis": categories}, height=300)

@@ -1,4 +1,4 @@
-"""A load as the network shows it without a limit: each client's rate, and how well it is known. Judges nothing else."""
+"""A load as the network shows it without a limit: each client's rate with its standard error."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from keisoku.system.observation import Observation
 
 FEW = 100
-"""Requests in an interval whose coming and going says little: a logarithm would make one after none a great change."""
+"""Requests in an interval below which changes do not count: as logarithms, one after none is a great change."""
 FRAME_BYTES = 1514
-"""Counts as a request where none is seen to end: datagrams, or connections that are kept."""
+"""Counts as a request where none is completed: datagrams, or persistent connections."""
 ALIKE = 0.05
 """Natural logarithm by which rates may differ for two loads to count as the same, however well they are known."""
 SURE = 3.0
 """Standard errors by which they must differ, too."""
 APART = 0.35
-"""Natural logarithm from which on two loads are never the same: a load that changes while it is looked at is so badly
-known that it would be like any."""
+"""Natural logarithm from which on two loads are never the same: a load that changes while it is observed has so
+large an error that it would equal any other."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class SeenLoad:
     error: float
 
     def alike(self, other: SeenLoad, least: float = ALIKE) -> bool:
-        """True if nothing tells the two apart. Loads of different numbers of clients never are.
+        """True if the two cannot be distinguished. Loads of different numbers of clients always can.
 
         `least` is the natural logarithm by which rates may differ however well they are known.
         """

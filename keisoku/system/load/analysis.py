@@ -1,4 +1,4 @@
-"""What the runs of a load say: requests/s, bytes/s and latencies of each client and of all, at each concurrency.
+"""Result of the runs of a load: requests/s, bytes/s and latencies of each client and of all, at each concurrency.
 
 Rates are means over repetitions, with the scatter between them as uncertainty. Percentiles are of all repetitions'
 requests together; of all clients together, of all their requests.
@@ -26,7 +26,7 @@ _EVEN = 1.1
 """Times of streams that ended together differ by less."""
 PERCENTILES = (50.0, 90.0, 99.0)
 Run = Mapping[str, Any]
-"""What one client of a trial saw."""
+"""Record of one client of a trial."""
 Bucket = tuple[int, int, int]
 
 
@@ -49,7 +49,7 @@ def rows_of(
 ) -> list[Row]:
     """A row for each pattern, concurrency and client, and one for all clients where several ran together.
 
-    `bulk`: streams that ask for nothing. `of_alone`: what a client gets beside others in percent of that.
+    `bulk`: streams without requests. `of_alone`: what a client gets beside others in percent of that.
     """
     found = []
     alone: dict[tuple[str, int, str], Quantity] = {}
@@ -101,7 +101,7 @@ def quantile(buckets: Iterable[Bucket], percent: float) -> tuple[float, float] |
 
 
 def flags(runs: Sequence[Run]) -> list[Flag]:
-    """What changes the meaning of the figures: failures, requests never sent, a client that was the bound itself."""
+    """Flags that change the meaning of the figures: failures, requests never sent, a client that was the limit."""
     found = []
     why: dict[str, int] = {}
     for run in runs:
@@ -109,21 +109,21 @@ def flags(runs: Sequence[Run]) -> list[Flag]:
             why[name] = why.get(name, 0) + count
     if why:
         words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in sorted(why.items()))
-        found.append(Flag(name="failed-requests", text=f"Requests failed, which no rate counts: {words}."))
+        found.append(Flag(name="failed-requests", text=f"Some requests failed and count in no rate: {words}."))
     if unsent := sum(run["unsent"] for run in runs):
         text = f"{unsent:,} requests fell due and were never sent: the server or the connections could not keep up."
         found.append(Flag(name="unsent-requests", text=text))
     busy = sorted({run["client"] for run in runs if _busy(run) > 0.9})
     if busy:
         text = (
-            f"The client's own thread was busy for more than 90 % of the time ({', '.join(busy)}): it may be the bound."
+            f"The client's own thread was busy for more than 90 % of the time ({', '.join(busy)}): it may be the limit."
         )
         found.append(Flag(name="client-limited", text=text))
     return found
 
 
 def uneven(runs: Sequence[Run]) -> list[Flag]:
-    """Of streams that should have ended together: some still had to empty their buffers when others were done."""
+    """Flag for streams that did not end together: some still emptied their buffers when others had ended."""
     trials: dict[int, list[float]] = {}
     for run in runs:
         trials.setdefault(int(run["trial"]), []).append(_seconds([run]))
@@ -132,7 +132,7 @@ def uneven(runs: Sequence[Run]) -> list[Flag]:
         return []
     text = (
         f"In {late:,} of {len(trials):,} runs a client still emptied its buffers when others had long ended: the sum of"
-        " their rates may be more than was ever carried at once. Give a longer --duration."
+        " their rates may exceed the total rate at any one time. Give a longer --duration."
     )
     return [Flag(name="uneven-ends", text=text)]
 
@@ -215,7 +215,7 @@ def _order(run: Run) -> tuple[int, str]:
 
 
 def _mean(values: Sequence[float], unit: str) -> Quantity:
-    """Uncertain by the scatter between repetitions; a single one tells nothing about it."""
+    """Uncertain by the scatter between repetitions; a single one has no uncertainty."""
     if not values:
         return Quantity(value=0.0, unit=unit)
     spread = None

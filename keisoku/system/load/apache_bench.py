@@ -1,6 +1,6 @@
-"""ApacheBench as E4 used it: how `ab` is called, and what it says.
+"""ApacheBench: how `ab` is called, and how its output is read.
 
-It has one thread, speaks HTTP/1.0, and says percentiles only: every hundredth of its requests in order of their time.
+It has one thread, speaks HTTP/1.0, and reports latencies as percentiles in steps of 1 % only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from keisoku.system.load.program import LoadProgram, closed_loop, only_path
 
 NAME = "ab"
 MOST_PER_SECOND = 50_000
-"""Requests for which it makes room when only a time is given: it never does as many."""
+"""Number of requests for which it allocates memory when only a time is given; it never does as many."""
 TABLE = "percent.csv"
 
 
@@ -38,7 +38,7 @@ def invoke(load: ClientLoad) -> Invocation:
 
 
 def read(load: ClientLoad, ended: Ended) -> ClientRun:
-    """A run from ab's words and its table of percentiles. Raises EngineError if they are not ab's."""
+    """A run from ab's words and its table of percentiles. Raises EngineError if they are not."""
     said = ended.succeeded(f"ab of {load.name}").said
     completed = round(_figure(said, "Complete requests"))
     failed = round(_figure(said, "Failed requests")) + round(_figure(said, "Non-2xx responses", 0.0))
@@ -66,7 +66,7 @@ def _percentiles(table: str) -> list[tuple[float, float]]:
 def _figure(said: str, name: str, default: float | None = None) -> float:
     found = re.search("^" + re.escape(name) + r":\s+(\d{1,15}(?:\.\d{1,9})?)(?=\s|$)", said, re.MULTILINE)
     if found is None and default is None:
-        raise EngineError(f"ab says nothing of '{name}'")
+        raise EngineError(f"ab's output has no '{name}'")
     return float(found[1]) if found else float(default or 0.0)
 
 
@@ -75,6 +75,6 @@ PROGRAM = LoadProgram(
     "the Debian package apache2-utils",
     invoke,
     read,
-    "ab is a closed loop on one thread that tells hundredths of its requests only: percentiles between them are"
+    "ab is a closed loop on one thread that reports percentiles in steps of 1 % only: those between them lie"
     " between two of its figures.",
 )

@@ -1,7 +1,7 @@
-"""TCP in bulk in place of requests, as E4 had it from iperf: a client sends to its server for a time.
+"""Bulk TCP in place of requests, as iperf sends it: a client sends to its server for a time.
 
-By keisoku's own stream engine, or by iperf3; of both the server's end is a `keisoku stream serve`. It says what the
-server *read*, and nothing of latencies.
+By keisoku's own stream engine, or by iperf3; for both the server's end is a `keisoku stream serve`. The
+figure is what the server *read*; there are no latencies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from keisoku.system.load.client_run import ClientRun
 from keisoku.system.load.ssh_hosts import SshHosts
 
 MESSAGE_BYTES = 131_072
-"""Of one call to send: iperf's own, and at the top of what a sweep finds."""
+"""Bytes of one call to send: iperf's default, and among the fastest of a sweep."""
 
 
 class BulkClient(ABC):
@@ -61,7 +61,7 @@ class BulkClient(ABC):
             self._session.close()
 
     def stop(self) -> None:
-        """Ends it early: it then tells nothing."""
+        """Ends it early, without figures."""
         self._stopped.set()
         self._session.abandon()
 
@@ -134,7 +134,7 @@ def _check(load: ClientLoad, name: str) -> None:
     if load.ssh:
         raise PlanError("with", f"{name} has no clients over ssh", "run keisoku there, or use own, ab, wrk or oha")
     if load.requests is not None or load.per_second is not None or load.seconds is None:
-        raise PlanError("with", f"{name} sends bytes for a time, it asks for nothing", "give --duration only")
+        raise PlanError("with", f"{name} sends bytes for a time, without requests", "give --duration only")
     if load.connections > MOST_STREAMS or load.seconds > MOST_S:
         most = f"at most {MOST_STREAMS} streams for {MOST_S:g} s"
-        raise PlanError("with", f"{name} cannot do as much", f"give {most}")
+        raise PlanError("with", f"{name} cannot do more", f"give {most}")

@@ -1,4 +1,4 @@
-"""`ClientLoad`: what one client host asks for, and how. A plain value; it runs nothing."""
+"""`ClientLoad`: the requests of one client host. A plain value."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class ClientLoad:
     """Requests of a client in a namespace (path; None: this process's own), or on a host that ssh reaches, to a server
     (IPv4 address and port).
 
-    Closed loop: each of `connections` asks again once it was answered. Open loop: `per_second` requests fall due
-    whatever happens, at even gaps or as a Poisson process, on at most so many connections. It ends after `requests` or
-    `seconds`, whichever comes first.
+    Closed loop: each of `connections` sends the next request when the last one is answered. Open loop: `per_second`
+    requests fall due independent of answers, at even gaps or as a Poisson process, on at most so many connections. It
+    ends after `requests` or `seconds`, whichever comes first.
     """
 
     name: str
@@ -38,17 +38,17 @@ class ClientLoad:
     timeout_s: float = 10.0
     seed: int = 1
     compressed: bool = False
-    """Ask for answers compressed with gzip."""
+    """Request answers compressed with gzip."""
 
     def check(self) -> None:
-        """Raise PlanError, naming what cannot be."""
+        """Raise PlanError for an invalid value."""
         if not 1 <= self.connections <= MOST_CONNECTIONS:
             raise PlanError("concurrency", f"{self.connections} connections", f"give 1 to {MOST_CONNECTIONS}")
         if self.per_second is not None and not 0 < self.per_second <= 1e6:
-            raise PlanError("rate", f"{self.per_second:g} requests/s cannot be", "give a rate above zero, to 1M")
+            raise PlanError("rate", f"{self.per_second:g} requests/s is no valid rate", "give a rate above zero, to 1M")
         if self.requests is None and self.seconds is None:
             raise PlanError("duration", "the load has no end", "give --duration or --requests")
         if self.requests is not None and self.requests < 1:
-            raise PlanError("requests", f"{self.requests} requests are none", "give one or more")
+            raise PlanError("requests", f"{self.requests} requests are too few", "give one or more")
         if (self.seconds is not None and self.seconds <= 0) or self.timeout_s <= 0 or self.offset_s < 0:
             raise PlanError("duration", "a time is not above zero", "give for example 10s")

@@ -1,4 +1,4 @@
-"""`ClientRun`: what one client saw in one run of a load. Counts and times only; rates belong to the analysis."""
+"""`ClientRun`: the record of one client in one run of a load. Counts and times only; the analysis computes rates."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class ClientRun:
     unsent: int = 0
     """Open loop: due by the end, but never sent, for every connection was taken."""
     cpu_ns: int | None = None
-    """Processor time of the client; None if it does not tell."""
+    """Processor time of the client; None if it does not report it."""
     failures: Mapping[str, int] = field(default_factory=dict)
     slices: tuple[tuple[int, int], ...] = ()
-    """Requests completed and bytes received in each tenth of a second; empty if the client does not tell."""
+    """Requests completed and bytes received in each tenth of a second; empty if the client does not report them."""
 
     @property
     def seconds(self) -> float:
@@ -46,4 +46,4 @@ class Running(Protocol):
         """Waits for its end. Raises EngineError if it could not go on."""
 
     def stop(self) -> None:
-        """Ends it early; `finish` then returns what was seen, or raises EngineError where the client cannot tell."""
+        """Ends it early; `finish` then returns the record, or raises EngineError where the client has none."""

@@ -1,4 +1,4 @@
-"""The clients that there are, by name, and several of them begun at once."""
+"""The kinds of clients, by name, and the common start of several of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keisoku.system.load.ssh_hosts import SshHosts
 
 PROGRAMS: dict[str, LoadProgram] = {one.name: one for one in (apache_bench.PROGRAM, wrk.PROGRAM, oha.PROGRAM)}
 BULK = tuple(bulk_client.KINDS)
-"""Those that send bytes in TCP streams instead of asking for files."""
+"""Those that send bytes in TCP streams instead of requesting files."""
 CLIENTS: dict[str, Callable[[ClientLoad, SshHosts], Running]] = {
     own_client.NAME: lambda load, hosts: RemoteClient(load, hosts) if load.ssh else own_client.OwnClient(load),
     **{name: maker(program) for name, program in PROGRAMS.items()},
@@ -29,7 +29,7 @@ HEAD_START_S = 0.2
 
 
 def find_client(name: str) -> Callable[[ClientLoad, SshHosts], Running]:
-    """Raises PlanError for one that there is not."""
+    """Raises PlanError for an unknown one."""
     if name not in CLIENTS:
         raise PlanError("with", f"there is no client '{name}'", f"choose one of {', '.join(CLIENTS)}")
     return CLIENTS[name]
@@ -66,7 +66,7 @@ def run(loads: Sequence[ClientLoad], client: str, hosts: SshHosts | None = None)
 
 
 def end(running: Sequence[Running]) -> None:
-    """Stops all and waits; what they saw is not kept."""
+    """Stops all and waits; their records are not kept."""
     for one in running:
         one.stop()
     for one in running:

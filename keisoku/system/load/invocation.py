@@ -1,4 +1,4 @@
-"""`Invocation` and `Ended`: a program to run for a load, wherever that is, and what it left behind. Plain values."""
+"""`Invocation` and `Ended`: a program to run for a load, at any place, and its output. Plain values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Invocation:
 
 @dataclass(frozen=True)
 class Ended:
-    """What a program said, by CLOCK_MONOTONIC of this host when it began."""
+    """Output of a program, and CLOCK_MONOTONIC of this host when it began."""
 
     code: int
     said: str
@@ -34,6 +34,6 @@ class Ended:
     def succeeded(self, whose: str) -> Ended:
         """Itself. Raises EngineError with the program's last words if it failed."""
         if self.code != 0:
-            words = self.complained.strip().splitlines() or self.said.strip().splitlines() or ["it said nothing"]
+            words = self.complained.strip().splitlines() or self.said.strip().splitlines() or ["it printed nothing"]
             raise EngineError(f"{whose} failed: {words[-1]}")
         return self

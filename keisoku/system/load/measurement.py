@@ -36,7 +36,7 @@ def measure(work: Work[LoadSettings]) -> None:
 
 
 def schedule_of(settings: LoadSettings, aims: Sequence[Aim]) -> LoadSchedule:
-    """All runs of these clients. Raises PlanError for what cannot be."""
+    """All runs of these clients. Raises PlanError for invalid settings."""
     names = [aim.name for aim in aims]
     _check_names("client_concurrency", settings.client_concurrency, names)
     _check_names("offset_s", settings.offset_s, names)
@@ -93,10 +93,10 @@ def _aims(settings: LoadSettings) -> Iterator[tuple[list[Aim], dict[str, object]
 
 
 def _files(aims: Sequence[Aim]) -> tuple[str, ...]:
-    """Of which all clients ask."""
+    """The files that all clients request."""
     files = {path for path, _ in aims[0].paths}
     if any({path for path, _ in aim.paths} != files for aim in aims):
-        raise PlanError("each_file", "the clients do not ask for the same files", "leave it away, or load a lab")
+        raise PlanError("each_file", "the clients do not request the same files", "leave it out, or load a lab")
     return tuple(path for path, _ in aims[0].paths)
 
 
@@ -118,8 +118,8 @@ MEASUREMENT = Measurement(
     figure="requests",
     figures=_figures,
     same=("with_", "rate_rps", "keep_alive", "requests", "each_file"),
-    summary="Measures requests/s, bytes/s and latencies of clients that load web servers, or bit/s of TCP in bulk.",
-    help="""TARGET is a system of the lab, or one URL for each client, from the namespace named or a host over ssh.
+    summary="Measures requests/s, bytes/s and latencies of clients that load web servers, or bit/s of bulk TCP.",
+    help="""TARGET is a system of the lab, or one URL per client; URL@PLACE loads from a namespace or an ssh host.
 
     \b
     keisoku app load 'lab:system?clients=2&rates=1G,none&file=1430' --with ab --concurrency 10,100

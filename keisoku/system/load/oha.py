@@ -1,7 +1,7 @@
-"""oha: how it is called, and what it says as JSON.
+"""oha: how it is called, and how its JSON output is read.
 
 A closed loop, or with a rate an open loop at even gaps whose requests are timed from when they were due (its latency
-correction). It tells eleven points of its latencies, and counts bytes of bodies only.
+correction). It reports eleven percentiles of latency, and counts bytes of bodies only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Count = Annotated[int, Field(ge=0, le=_MOST)]
 
 
 class _Part(BaseModel):
-    """oha may say more than we read, but nothing else of what we read."""
+    """Fields that are not read may be present; those that are read must have these types."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
@@ -39,7 +39,7 @@ class Summary(_Part):
 
 
 class Figures(_Part):
-    """What oha says of a load."""
+    """oha's report of a load."""
 
     summary: Summary
     latencyPercentiles: dict[str, float | None]
@@ -51,7 +51,7 @@ def invoke(load: ClientLoad) -> Invocation:
     """Raises PlanError for a load that it cannot make."""
     path = only_path(load, NAME)
     if load.poisson:
-        raise PlanError("poisson", "oha asks at even gaps only", "use --with own for --poisson")
+        raise PlanError("poisson", "oha sends at even gaps only", "use --with own for --poisson")
     if load.requests is not None and load.seconds is not None:
         raise PlanError("with", "oha ends after requests or after a time", "give --requests or --duration")
     arguments = [NAME, "--no-tui", "--output-format", "json", "--worker-threads", "1", "--http-version", "1.1"]
@@ -73,7 +73,7 @@ def read(load: ClientLoad, ended: Ended) -> ClientRun:
             (float(name.removeprefix("p")), 1e9 * at) for name, at in found.latencyPercentiles.items() if at is not None
         ]
     except (ValidationError, ValueError) as error:
-        raise EngineError(f"oha of {load.name} did not say its figures as oha 1.16 does") from error
+        raise EngineError(f"the output of oha of {load.name} is not that of oha 1.16") from error
     ends = ((0.0, found.summary.fastest), (100.0, found.summary.slowest))
     points += [(percent, 1e9 * at) for percent, at in ends if at is not None]
     answered = sum(found.statusCodeDistribution.values())
@@ -99,6 +99,6 @@ PROGRAM = LoadProgram(
     "the crate oha",
     invoke,
     read,
-    "oha tells eleven points of its latencies: percentiles between them are between two of these. Its bytes are those"
+    "oha reports eleven percentiles of latency: others lie between two of these. Its bytes are those"
     " of bodies, without headers.",
 )

@@ -46,7 +46,7 @@ class OwnClient:
         try:
             self._load = HttpLoad(json.dumps(plan))
         except ValueError as error:
-            raise PlanError("load", f"the load of {load.name} cannot be: {error}", "change it") from error
+            raise PlanError("load", f"the load of {load.name} is not possible: {error}", "change it") from error
         except OSError as error:
             raise EngineError(f"the load of {load.name} cannot be started: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Latencies from percentiles, where that is all that a program tells."""
+"""Latencies from percentiles, for programs that report nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keisoku.errors import EngineError
 
 _LONGEST_NS = 1e18
 RESOLUTION_NS = 1000
-"""In which ab and wrk tell; oha tells more digits than its clock readings are worth."""
+"""ns in a µs, in which ab and wrk report; oha reports more digits than its clock readings justify."""
 
 
 def buckets_of(points: Sequence[tuple[float, float]], completed: int) -> tuple[tuple[int, int, int], ...]:
@@ -23,7 +23,7 @@ def buckets_of(points: Sequence[tuple[float, float]], completed: int) -> tuple[t
     times = [at_ns for _, at_ns in ordered]
     possible = all(0 <= percent <= 100 and 0 <= at_ns < _LONGEST_NS for percent, at_ns in ordered)
     if not possible or times != sorted(times):
-        raise EngineError("its percentiles are none: they do not rise from 0 % to 100 %")
+        raise EngineError("its percentiles are invalid: they do not rise from 0 % to 100 %")
     known: dict[int, int] = {}
     for percent, at_ns in ordered:
         # Later wins: of few requests several percentiles are the same one.

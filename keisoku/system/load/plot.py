@@ -1,5 +1,5 @@
-"""Plots of a load in E4's form: requests/s against concurrency, a line for each client and one for all; and of TCP in
-bulk what each client gets alone, with some others, and with all.
+"""Plots of a load: requests/s against concurrency, a line for each client and one for all; and of bulk
+TCP what each client gets alone, with some others, and with all.
 
 Draws what was measured; fits nothing.
 """
@@ -33,7 +33,12 @@ def bulk_plots(rows: Sequence[Row]) -> list[Plot]:
 def _bars(rows: Sequence[Row], counts: Sequence[float]) -> Plot:
     choices = {count: f"{count:.0f} stream{'s' * (count > 1)} each" for count in counts}
     axes = {"xaxis": {"title": {"text": "client"}, "type": "category"}, "yaxis": axis("throughput, Mb/s")}
-    plot = Plot("bulk", "Throughput of each client, by who else sends.", axes, choices=list(choices.values()))
+    plot = Plot(
+        "bulk",
+        "Throughput of each client, by the clients that send at the same time.",
+        axes,
+        choices=list(choices.values()),
+    )
     for number, group in enumerate(dict.fromkeys(row.group for row in rows)):
         for count, choice in choices.items():
             mine = [row for row in rows if row.group == group and row.at and row.at.value == count]

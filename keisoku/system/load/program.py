@@ -1,4 +1,4 @@
-"""`LoadProgram`: a program of somebody else's that makes load: how it is called for a load, and how it is read."""
+"""`LoadProgram`: an external program that makes load: how it is called, and how its output is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keisoku.system.load.invocation import Ended, Invocation
 
 @dataclass(frozen=True)
 class LoadProgram:
-    """`invoke` raises PlanError for a load that it cannot make; `read` raises EngineError for what is not its word."""
+    """`invoke` raises PlanError for a load that it cannot make; `read` raises EngineError for other output."""
 
     name: str
     origin: str
@@ -21,18 +21,18 @@ class LoadProgram:
     invoke: Callable[[ClientLoad], Invocation]
     read: Callable[[ClientLoad, Ended], ClientRun]
     remark: str
-    """What its figures can tell, and what not."""
+    """What its figures show, and what they do not."""
 
 
 def only_path(load: ClientLoad, program: str) -> str:
     """The one file of a load. Raises PlanError if there are several."""
     paths = [path for path, weight in load.paths if weight]
     if len(paths) != 1:
-        raise PlanError("with", f"{program} asks for one file only", "use --with own or wrk for several")
+        raise PlanError("with", f"{program} requests one file only", "use --with own or wrk for several")
     return paths[0]
 
 
 def closed_loop(load: ClientLoad, program: str) -> None:
     """Raises PlanError for an open loop."""
     if load.per_second is not None:
-        raise PlanError("with", f"{program} asks in a closed loop only", "use --with own or oha for --rate")
+        raise PlanError("with", f"{program} sends requests in a closed loop only", "use --with own or oha for --rate")

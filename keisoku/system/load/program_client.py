@@ -36,11 +36,11 @@ class ProgramClient:
         self._session.begin(at_ns)
 
     def finish(self) -> ClientRun:
-        """Waits for its end and reads what it said. Raises EngineError if it failed."""
+        """Waits for its end and reads its output. Raises EngineError if it failed."""
         return self._program.read(self._load, self._session.finish())
 
     def stop(self) -> None:
-        """Ends it early: it then tells nothing."""
+        """Ends it early, without figures."""
         self._session.stop()
 
 

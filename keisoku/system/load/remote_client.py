@@ -1,6 +1,6 @@
-"""keisoku's own client on another host: this end (`RemoteClient`), and that one (`serve`, of `keisoku app client`).
+"""keisoku's own client on another host: this end (`RemoteClient`), and the far one (`serve`, of `keisoku app client`).
 
-Both speak as a watched script does (keisoku/system/load/watched_script.py); what is told is the client's run as JSON.
+Both speak as a watched script does (keisoku/system/load/watched_script.py); the client's run is sent as JSON.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class RemoteClient:
         return read(ended.said, ended.began_ns)
 
     def stop(self) -> None:
-        """Ends it early: it then tells nothing."""
+        """Ends it early, without figures."""
         self._session.stop()
 
 
@@ -71,11 +71,11 @@ def read(said: str, began_ns: int) -> ClientRun:
         found = ClientRun(**told)
         return replace(found, began_ns=began_ns, ended_ns=began_ns + found.ended_ns - found.began_ns)
     except (KeyError, TypeError, ValueError) as error:
-        raise EngineError(f"the other keisoku does not tell as this version does: {error}") from error
+        raise EngineError(f"the keisoku there is of another version: {error}") from error
 
 
 def serve(token: str, plan: str, tell: Callable[[bytes], None], source: int = 0) -> None:
-    """Loads as the plan says when told to on `source`, and tells; leaves the process at once when nobody is there."""
+    """Carries out the plan's load at the command on `source`, and reports; ends when the connection is lost."""
     told = json.loads(plan)
     load = ClientLoad(**{**told, "paths": tuple((str(path), float(weight)) for path, weight in told["paths"])})
     client = OwnClient(load)

@@ -1,4 +1,4 @@
-"""The raw rows of a load on disk: one a client and run, its latencies, and its tenths of a second. Judges nothing."""
+"""The raw rows of a load on disk: one a client and run, its latencies, and its tenths of a second. Computes nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUNS, LATENCIES, SLICES = "runs", "latencies", "slices"
 
 
 def append(directory: RunDirectory, trial: LoadTrial, runs: Sequence[ClientRun]) -> None:
-    """Keeps what all clients of a trial saw."""
+    """Keeps the records of all clients of a trial."""
     directory.append(LATENCIES, _latencies(trial, runs))
     directory.append(SLICES, _slices(trial, runs))
     # Last: a run counts as kept when it has its row here.

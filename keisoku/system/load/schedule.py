@@ -1,4 +1,4 @@
-"""The runs of a load: who runs with whom, at which concurrency, how often, in which order, with rests between.
+"""The runs of a load: which clients run together, at which concurrency, how often, in which order, with pauses.
 
 It decides and waits; it computes nothing.
 """
@@ -21,7 +21,7 @@ ALONE, TOGETHER = "alone", "together"
 
 
 def groups(pattern: str, names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Those who load at the same time; 'client1+client2' are these two. Raises PlanError for a name that is none."""
+    """The clients that load at the same time; 'client1+client2' are these two. Raises PlanError for an unknown name."""
     if pattern == ALONE:
         return [(name,) for name in names]
     if pattern == TOGETHER:
@@ -35,7 +35,7 @@ def groups(pattern: str, names: Sequence[str]) -> list[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class LoadTrial:
-    """One run to be: its place in the order, what it repeats, and its loads."""
+    """A planned run: its place in the order, what it repeats, and its loads."""
 
     number: int
     pattern: str
@@ -51,7 +51,7 @@ class LoadTrial:
 class LoadSchedule:
     """Every pattern at every concurrency, for every file of `each_file` (if none: all by weight).
 
-    All that `repetitions` times, in random order, `rest_s` apart.
+    Each is repeated `repetitions` times, in random order, `rest_s` apart.
     """
 
     client: str

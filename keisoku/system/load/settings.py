@@ -1,4 +1,4 @@
-"""What a load is told, with its limits. It is kept as the run's plan."""
+"""Settings of a load, with their limits. They are kept as the run's plan."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ Offset = Annotated[float, Field(ge=0)]
 
 
 class LoadSettings(RunSettings):
-    """Of one load by one or many clients."""
+    """Settings of one load by one or many clients."""
 
     target: tuple[str, ...] = argument(min_length=1)
-    """A system of the lab, or one URL for each client, from the namespace named or a host over ssh."""
+    """A system of the lab, or one URL for each client; URL@PLACE loads from a namespace or from a host over ssh."""
     with_: str = Field("own", description=f"Program that loads: {', '.join(CLIENTS)}.")
     """Program that loads."""
     concurrency: tuple[Count, ...] = ()
-    """Connections of each client, or streams; each number is a measurement (default: 10 connections or 1 stream)."""
+    """Connections or streams of each client; every number given is measured (default: 10 connections or 1 stream)."""
     client_concurrency: dict[str, Count] = Field(default_factory=dict)
-    """Connections of one client, whatever those of the others are."""
+    """Connections of one client, if they differ from those of the others."""
     rate_rps: float | None = Field(None, gt=0, le=1e6)
-    """Requests of each client in a second, answered or not (open loop; default: the next when one is answered)."""
+    """Offered load of each client in requests/s (open loop; default: closed loop, a request after each answer)."""
     poisson: bool = False
-    """Leave random gaps between the requests of an open loop."""
+    """Send the requests of an open loop as a Poisson process, with random gaps."""
     keep_alive: bool = False
-    """Send many requests on a connection (default: one)."""
+    """Send many requests on each connection (default: one)."""
     requests: int | None = Field(None, ge=1)
     """Number of requests of each client after which it ends."""
     duration_s: float | None = Field(None, gt=0)
     """Length of each run (default: 5 s, if no number of requests is given)."""
     each_file: bool = False
-    """Ask for one file of a lab after the other, not for all by weight."""
+    """Measure each file of a lab by itself instead of all files by weight."""
     offset_s: dict[str, Offset] = Field(default_factory=dict)
-    """Time by which a client begins later than the others."""
+    """Time by which a client starts later than the others."""
     pattern: tuple[str, ...] = (TOGETHER,)
-    """Who loads at the same time: alone, together, or some as client1+client2."""
+    """Clients that load at the same time: alone (one by one), together (all), or some as client1+client2."""
     repetitions: int = Field(3, ge=1, le=1000)
     """Number of runs of each pattern and concurrency."""
     rest_s: float = Field(1.0, ge=0)
     """Time between runs."""
     timeout_s: float = Field(10.0, gt=0)
-    """Time after which a request without an answer has failed."""
+    """Timeout after which a request without an answer counts as failed."""
     ssh_config: str | None = None
-    """File of ssh's configuration, in place of your own."""
+    """Configuration file for ssh, in place of your own."""
     seed: int = 1
     """Seed of the random order, of the files and of the gaps."""
 
@@ -61,7 +61,7 @@ class LoadSettings(RunSettings):
 
     @property
     def bulk(self) -> bool:
-        """Whether streams are sent, and nothing is asked for."""
+        """Whether streams are sent instead of requests."""
         return self.with_ in BULK
 
     def filled_in(self) -> LoadSettings:

@@ -1,7 +1,7 @@
 """`SshHosts`: connections to hosts from which clients load, by the system's own ssh; one for each host, until the end.
 
 It asks for no password, forwards nothing, and trusts no host whose key ssh does not know. Both ends watch the
-connection: when it or this process is gone, nothing of ours stays there.
+connection: when it or this process ends, no process of ours stays there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _OPTIONS = ("-a", "-x", "-T", *(f"-o{setting}" for setting in _SETTINGS))
 
 
 def check_destination(text: str) -> str:
-    """Itself. Raises PlanError for what is no ssh://[USER@]HOST[:PORT]."""
+    """Itself. Raises PlanError for text that is not ssh://[USER@]HOST[:PORT]."""
     if not _DESTINATION.fullmatch(text):
         raise PlanError(
             "target", f"'{text}' is no host to reach by ssh", "write ssh://USER@HOST or ssh://USER@HOST:PORT"

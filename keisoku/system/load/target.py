@@ -1,4 +1,4 @@
-"""What a load is aimed at, as a user writes it: a system of the lab, or a URL for each client with the client's place.
+"""The target of a load, as a user writes it: a system of the lab, or a URL for each client with the client's place.
 
 It names places only; it makes a lab's description, never the lab.
 """
@@ -26,7 +26,7 @@ _PORTS = {HTTP: 80, TCP: STREAM_PORT}
 
 @dataclass(frozen=True)
 class Aim:
-    """Where one client is and whom it asks for what."""
+    """The place of one client, its server and its files."""
 
     name: str
     namespace: str | None

@@ -1,4 +1,4 @@
-"""The script that runs a load's program at its place, and what it tells: one line for each step, then files.
+"""The shell script that runs a load's program at its place, and its output: one line for each step, then files.
 
 The script keeps watch: it reads a byte now and then, and when none comes, because the connection or the process
 that asked for the load is gone, it kills the program. It needs a POSIX shell, coreutils, and nothing else.
@@ -14,7 +14,7 @@ from shlex import quote
 from keisoku.system.load.invocation import Invocation
 
 ALIVE, GO = b".", b"g"
-"""What is written to it: all the time, and to begin."""
+"""Bytes written to it: continually, and to begin."""
 ALIVE_S = 1.5
 SILENCE_S = 5
 """Without a byte, after which the program is killed."""
@@ -24,7 +24,7 @@ _ENDED = re.compile(rb"ended (\d+)")
 
 
 def script(token: str, invocation: Invocation) -> str:
-    """For a POSIX shell. Every line that it says to us begins with `token`; what comes before that is a greeting's."""
+    """For a POSIX shell. Every line that it says to us begins with `token`; text before that is a login greeting."""
     program = quote(invocation.arguments[0])
     given = [f"printf %s {quote(text)} > {quote(name)}" for name, text in invocation.given.items()]
     names = " ".join(quote(name) for name in (SAID, COMPLAINED, *invocation.taken))
@@ -62,7 +62,7 @@ def script(token: str, invocation: Invocation) -> str:
 
 @dataclass
 class Telling:
-    """What a script has said so far. `feed` takes it in parts of any length; what is no word of ours is passed over."""
+    """The output of a script so far. `feed` takes it in parts of any length; lines without our token are ignored."""
 
     token: str
     ready: bool = False

@@ -1,4 +1,4 @@
-"""`WatchedSession`: this end of a watched script that runs here or on another host: it beats, begins and listens."""
+"""`WatchedSession`: this end of a watched script that runs here or on another host: heartbeat, start, output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _END_S = 5.0
 
 
 class WatchedSession:
-    """`command` says what the script of `token` says. `whose` names it in errors."""
+    """`command` runs the script of `token`. `whose` names it in errors."""
 
     def __init__(self, command: Sequence[str], token: str, whose: str, namespace: str | None = None) -> None:
         self._whose = whose
@@ -50,7 +50,7 @@ class WatchedSession:
         if not self._telling.ready:
             words = self._last_words()
             self.stop()
-            raise EngineError(f"{self._whose} cannot be started: {words or 'nothing was heard of it'}")
+            raise EngineError(f"{self._whose} cannot be started: {words or 'it printed nothing'}")
         return True
 
     def begin(self, at_ns: int) -> None:
@@ -72,7 +72,7 @@ class WatchedSession:
         return Ended(telling.code, said, complained, texts, (self._go_ns + self._begun_ns) // 2)
 
     def stop(self) -> None:
-        """Lets go of it: whoever keeps watch there then kills the program."""
+        """Closes the connection; the watchdog there then kills the program."""
         self._close()
 
     def _close(self) -> None:

@@ -1,8 +1,8 @@
-"""wrk: how it is called, with a script that has it say its figures as JSON, and what it says.
+"""wrk: how it is called, with a script that makes it write its figures as JSON, and how they are read.
 
 A closed loop of HTTP/1.1 for a time, never for a number of requests. Its latencies are from the first byte of a request
 that it writes on to the end of the answer, without the connection's set-up, and it adds latencies that it did not
-measure for requests that, as it reckons, would have been sent while one took more than twice the usual time (its
+measure, for requests that it estimates would have been sent while one took more than twice the usual time (its
 correction for coordinated omission, which cannot be turned off).
 """
 
@@ -49,7 +49,7 @@ _Count = Annotated[int, Field(ge=0, le=_MOST)]
 
 
 class Figures(BaseModel):
-    """What the script says: times in µs, counts of requests."""
+    """Output of the script: times in µs, counts of requests."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -82,8 +82,8 @@ def read(load: ClientLoad, ended: Ended) -> ClientRun:
         found = Figures.model_validate_json(ended.files.get(FIGURES, ""))
     except ValidationError as error:
         words = ended.complained.strip().splitlines() or [str(error.errors(include_url=False)[0]["msg"])]
-        raise EngineError(f"wrk of {load.name} did not say its figures: {words[0]}") from error
-    # An answer that came late was answered all the same: wrk gives nothing up, it only counts it.
+        raise EngineError(f"wrk of {load.name} gave no figures: {words[0]}") from error
+    # A late answer counts as completed: wrk never gives up a request, it only counts the timeout.
     failures = {"refusals": found.status, "not_connected": found.connect, "broken": found.read + found.write}
     failures = {why: count for why, count in failures.items() if count}
     in_time = max(0, found.requests - found.timeout)
@@ -145,6 +145,6 @@ PROGRAM = LoadProgram(
     "the Debian package wrk",
     invoke,
     read,
-    "wrk is a closed loop; its latencies leave out the connection's set-up and hold some that it did not measure but"
-    " reckoned (its correction for coordinated omission).",
+    "wrk is a closed loop; its latencies leave out the connection's set-up and include estimated ones"
+    " (its correction for coordinated omission).",
 )

@@ -1,6 +1,6 @@
-"""The load that a lab's system is under while limits are searched: HTTP, UDP that nobody wants, TCP in bulk.
+"""The load that a lab's system is under while limits are searched: HTTP, unwanted UDP, bulk TCP.
 
-It is started and stopped as a whole, and tells nothing to whoever searches.
+It is started and stopped as a whole, and gives no information to the search.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FRAME_BYTES = UDP_BYTES + 42
 _FOREVER_S = 1e6
 TIMEOUT_S = 10.0
 _AB_REQUESTS = 5_000_000
-"""ab makes room for all of them at once."""
+"""ab allocates memory for all of them at once."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Background:
     per_second: tuple[float | None, ...] = ()
     """Open loop: requests of each client, at random, on at most its connections (None: closed loop)."""
     timeouts_s: tuple[float, ...] = ()
-    """After which each client gives a request up and asks again; none given: after `TIMEOUT_S`."""
+    """Time after which each client gives up a request and sends the next; none given: after `TIMEOUT_S`."""
 
 
 class BackgroundLoad:

@@ -1,6 +1,6 @@
 """A system of the lab under load, as a `System`: 'lab:system?rates=20M,none&uplink=100M&udp=90M,-&load=-,20&file=10k'.
 
-The load is its own matter; what is searched and governed sees the network only.
+The search and the governor see the network only, never the load.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def load_of(given: Mapping[str, str], clients: int) -> Background:
     client = given.get("with", "own")
     find_client(client)
     if client in BULK:
-        raise PlanError("with", f"{client} asks for nothing", "use bulk=1, or with=own")
+        raise PlanError("with", f"{client} sends no requests", "use bulk=1, or with=own")
     if given.get("keepalive", "no") not in ("yes", "no"):
         raise PlanError("keepalive", f"'{given['keepalive']}' is neither yes nor no", "write keepalive=yes")
     return Background(
@@ -82,7 +82,7 @@ class LabSystem:
         return self._network.observe(seconds)
 
     def truth(self) -> State | None:
-        """Nobody knows: a lab's hosts are as real as others."""
+        """Unknown: a lab's hosts are real."""
         return None
 
     def facts(self) -> dict[str, Any]:

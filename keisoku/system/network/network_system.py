@@ -1,6 +1,6 @@
 """`NetworkSystem`: a real network as a `System`: limits at ports of a switch, observation at the ports of the clients.
 
-It must never ask a server or a client anything, and leaves no limit behind (keisoku/system/shaping).
+It must never query a server or a client, and leaves no limit behind (keisoku/system/shaping).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from keisoku.system.shaping.queue_probe import ROOT, QueueProbe
 from keisoku.system.state import State
 
 SAMPLE_S = 0.1
-"""Between two looks at the queues."""
+"""Time between two readings of the queues."""
 Queue = tuple[Path | None, int, int | None]
 
 
@@ -81,7 +81,7 @@ class NetworkSystem:
         return Observation(took_s, views, self._server_line_bps)
 
     def truth(self) -> State | None:
-        """Nobody knows."""
+        """Unknown."""
         return None
 
     def facts(self) -> dict[str, Any]:

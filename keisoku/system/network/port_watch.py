@@ -1,6 +1,6 @@
 """`PortWatch`: one client's port, watched: bytes by the port's own counter, connections by their headers.
 
-Only the network is asked, never a host. Packet counts come from programs at the port (core/bpf/flows.c), which let
+Only the network is observed, never a host. Packet counts come from programs at the port (core/bpf/flows.c), which let
 every frame pass.
 """
 
@@ -20,7 +20,7 @@ from keisoku.system.load.analysis import quantile
 from keisoku.system.observation import ClientView
 
 ENOUGH = 100
-"""Connections whose 99th percentile is worth saying."""
+"""Least number of connections for a 99th percentile."""
 _MODULUS = 1 << 64
 
 
@@ -97,7 +97,7 @@ class PortWatch:
 def view(
     port: WatchedPort, before: PortReading, after: PortReading, limit_bps: float | None, queued_bytes: float
 ) -> ClientView:
-    """What happened between two readings."""
+    """The difference between two readings."""
     gone = {name: after.totals[name] - before.totals[name] for name in after.totals}
     found = quantile(after.durations, 99) if gone["completed"] >= ENOUGH else None
     return ClientView(
@@ -109,7 +109,7 @@ def view(
         opened=gone["opened"],
         reopened=gone["reopened"],
         completed=gone["completed"],
-        # Who gave up is noticed late, and then counted until his last try only: that may be in an earlier interval.
+        # A client that gave up is noticed late, and counts until its last SYN only, maybe in an earlier interval.
         open_connections=max(0.0, (_age_ns(after) - _age_ns(before)) / max(1, after.at_ns - before.at_ns)),
         answering_s=gone["answering_ns"] / 1e9,
         p99_s=None if found is None else found[0] / 1e9,

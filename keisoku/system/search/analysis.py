@@ -1,4 +1,4 @@
-"""What a search or sweep for a limit found, as rows, flags and remarks."""
+"""Result of a search or sweep for a limit: rows, flags and remarks."""
 
 from __future__ import annotations
 
@@ -69,13 +69,15 @@ def _row(point: CurvePoint, settings: LimitSettings) -> Row:
 def _answer(
     answer: Answer | None, points: list[CurvePoint], known: Beliefs | None, candidates: Candidates
 ) -> list[Row]:
-    """One row: the limit that is advised or was thought best, and what it gains."""
+    """One row: the limit that is advised, or the best candidate, and its gain."""
     if isinstance(answer, LimitFound):
         if answer.candidate is None or answer.gain is None:
             return []
         better = "" if known is None else _better(known, answer.candidate, candidates)
         two_sided = answer.gain.percent, _percent(answer.gain.mean, answer.gain.error)
-        return [_best("advised" if answer.limit else "tried, not advised", answer.candidate, two_sided, better)]
+        return [
+            _best("advised" if answer.limit else "best candidate, not advised", answer.candidate, two_sided, better)
+        ]
     best, none = _best_point(points), points[-1]
     if answer is None or best.limit is None or none.limit is not None:
         return []
@@ -88,7 +90,7 @@ def _answer(
             "best of the sweep",
             best.limit,
             (100 * math.expm1(gain), None if error is None else _percent(gain, 2 * error)),
-            f"{limit_text(min(alike))} to {limit_text(max(alike))} cannot be told from it",
+            f"{limit_text(min(alike))} to {limit_text(max(alike))} are not distinguishable from it",
         )
     ]
 
@@ -115,21 +117,19 @@ def _flags(answer: Answer | None, points: list[CurvePoint], settings: LimitSetti
     best = _best_point(points)
     alike = [limit_text(point.limit) for point in points if _alike(point, best)]
     which = alike[0] if len(alike) == 1 else f"{', '.join(alike[:-1])} and {alike[-1]}"
-    text = f"These cannot be told from the best by {settings.times} evaluations each: {which}."
+    text = f"These are not distinguishable from the best by {settings.times} evaluations each: {which}."
     return [Flag(name="best-limits", text=text)]
 
 
 def _found(answer: LimitFound) -> Flag:
     if answer.limit is not None and answer.gain is not None:
         bound = 100 * math.expm1(answer.gain.lower)
-        text = (
-            f"Set {limit_text(answer.limit)}: with a confidence of 95 % it gains {bound:.2g} % or more over no limit."
-        )
+        text = f"Set {limit_text(answer.limit)}: with 95 % confidence it gains at least {bound:.2g} % over no limit."
         return Flag(name="limit", text=text)
     if answer.gain is None:
         return Flag(name="no-limit", text="Set no limit: every limit that was tried is worse, or no better.")
     text = (
-        f"Set no limit: {limit_text(answer.candidate)} was thought best, but its gain over no limit may be nothing"
+        f"Set no limit: {limit_text(answer.candidate)} was the best one, but its gain over no limit is not significant"
         f" (lower bound of 95 %: {100 * math.expm1(answer.gain.lower):.2g} %)."
     )
     return Flag(name="no-limit", text=text)
@@ -139,7 +139,7 @@ def _broken(answer: LimitFound, points: list[CurvePoint]) -> list[Flag]:
     margins = next((point.margins for point in points if point.limit == answer.limit), [])
     if not margins or float(np.mean(margins)) >= 0:
         return []
-    text = f"Under what is advised, {limit_text(answer.limit)}, a constraint is broken: no limit keeps them all better."
+    text = f"The advised setting, {limit_text(answer.limit)}, breaks a constraint, and no limit keeps them better."
     return [Flag(name="constraint-broken", text=text)]
 
 
@@ -152,7 +152,7 @@ def _remarks(answer: Answer | None, settings: LimitSettings) -> list[str]:
             f"One evaluation of {settings.interval_s:g} s scatters by {100 * answer.noise_sd:.2g} %.",
         ]
     if answer is not None:
-        return ["The best of many points looks better than it is: a search without --sweep confirms its gain."]
+        return ["The best of many points is partly chance: a search without --sweep confirms its gain."]
     return []
 
 
@@ -161,7 +161,7 @@ def _best_point(points: list[CurvePoint]) -> CurvePoint:
 
 
 def _alike(point: CurvePoint, best: CurvePoint) -> bool:
-    """True if two standard errors of the difference cannot tell them apart."""
+    """True if they differ by less than two standard errors of the difference."""
     apart = float(np.mean(best.scores) - np.mean(point.scores))
     return apart <= 2 * math.hypot(_error(point.scores), _error(best.scores))
 

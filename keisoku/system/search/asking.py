@@ -1,6 +1,6 @@
-"""A search or sweep as what it asks for next, told what was observed; and the same told again what a run kept.
+"""A search or sweep step by step: the next evaluation, given the observations so far, live or from a run's rows.
 
-It is a function of the scores it was told: the same run gives the same answer whenever it is analysed or continued.
+It depends on the scores only: the same run gives the same answer whenever it is analysed or continued.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOOK = "look"
 
 
 def looks(intervals: Sequence[KeptInterval]) -> list[KeptInterval]:
-    """What was seen before the search."""
+    """Observations before the search."""
     return [kept for kept in intervals if kept.used and kept.purpose == LOOK]
 
 
@@ -48,7 +48,7 @@ class Asking:
         self.answer: Answer | None = None
 
     def tell(self, kept: KeptInterval) -> None:
-        """What was observed. Raises KeisokuError if it is not of what was asked for."""
+        """Takes an observation. Raises KeisokuError if it is not of the evaluation that was asked for."""
         if self.next is None or self.next.purpose != kept.purpose or not _same(self.next.limit, kept.commanded_bps):
             wanted = "no more" if self.next is None else limit_text(self.next.limit)
             raise KeisokuError(

@@ -13,11 +13,11 @@ Limit = float | None
 """Bit/s at the switch port; None is no limit at all, which is not the same as a limit at line rate: shaping costs."""
 
 JUST_BELOW = 0.95
-"""Of what is delivered without a limit, a limit that is surely felt."""
+"""Share of the rate without a limit at which a limit surely takes effect."""
 
 
 def limit_text(limit: Limit) -> str:
-    """For people."""
+    """A limit as text."""
     if limit is None:
         return "no limit"
     return f"{limit / 1e6:,.0f} Mb/s" if limit >= 1e9 else f"{limit / 1e6:.4g} Mb/s"
@@ -31,13 +31,13 @@ class Candidates:
     line_bps: float
     count: int = 97
     delivered_bps: float | None = None
-    """What comes through the port to the client without a limit, if that was seen."""
+    """Rate delivered to the client without a limit, if it was observed."""
 
     def __post_init__(self) -> None:
         if not 0 < self.floor_bps < self.line_bps:
             raise PlanError("floor", f"{self.floor_bps:g} b/s is not between zero and line rate", "give a lower floor")
         if self.count < 3:
-            raise PlanError("candidates", f"{self.count} rates leave nothing to search", "give three or more")
+            raise PlanError("candidates", f"{self.count} rates are too few for a search", "give three or more")
 
     @property
     def limits(self) -> list[Limit]:
@@ -53,8 +53,8 @@ class Candidates:
     def binding(self) -> int | None:
         """The rate that just begins to hold back what is delivered; None if that was not seen.
 
-        A limit there costs nearly nothing and moves what waits from the server to the port, which may be all there is
-        to gain, in a peak narrower than any spread of first points.
+        A limit there costs nearly nothing and moves the queue from the server to the port. That may be the whole gain,
+        in a peak narrower than the distance of the first points.
         """
         if self.delivered_bps is None or not self.floor_bps < JUST_BELOW * self.delivered_bps < self.line_bps:
             return None

@@ -1,4 +1,4 @@
-"""Whether a limit really is better than none: interleaved blocks and a paired test. Proposes; never sets a limit.
+"""Tests whether a limit is better than none: interleaved blocks and a paired test. Proposes; never sets a limit.
 
 A block of four is limit, none, none, limit (ABBA), so a drift that is straight over the block cancels in its
 difference. The differences of blocks are what is tested (Student, one-sided).
@@ -31,7 +31,7 @@ class Gain:
 
     @property
     def real(self) -> bool:
-        """True if there is a gain, as far as the evaluations can tell."""
+        """True if the gain is significant."""
         return self.lower > 0
 
     @property
@@ -41,7 +41,7 @@ class Gain:
 
 
 def confirm(limit: Limit, blocks: int) -> Generator[Evaluation, float, Gain]:
-    """Evaluates the limit against none in so many blocks of four. Two blocks at least, or there is no scatter."""
+    """Evaluates the limit against none in so many blocks of four. Two blocks at least, as one has no scatter."""
     differences = []
     for _ in range(blocks):
         scores = []

@@ -1,4 +1,4 @@
-"""A Gaussian process over limits: what is known of the score at every candidate after some noisy evaluations.
+"""A Gaussian process over limits: the posterior of the score at every candidate after some noisy evaluations.
 
 It chooses nothing. The hyper-parameters are not fixed at their likeliest values but averaged over a small grid
 by marginal likelihood (Rasmussen and Williams 2006, §5.4), because a dozen evaluations leave several of them likely.

@@ -1,4 +1,4 @@
-"""What one more evaluation is worth: by how much the best of what is then believed may be expected to lie higher.
+"""The value of one more evaluation: the expected increase of the best posterior mean.
 
 The knowledge gradient for correlated beliefs (Frazier, Powell and Dayanik 2009): an evaluation is worth what it may
 change about the answer. A candidate well below the best can be worth more than the best itself, because between two

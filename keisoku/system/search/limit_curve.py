@@ -1,4 +1,4 @@
-"""The curve that a search or sweep has seen: every limit with its scores and rates; and what is believed between.
+"""The curve of a search or sweep: every limit with its scores and rates, and the model between them.
 
 Recommends nothing.
 """

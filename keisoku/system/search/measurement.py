@@ -1,4 +1,4 @@
-"""`app limit` as an entry of the table of measurements: sets the limits that are asked for, and observes."""
+"""`app limit` as an entry of the table of measurements: sets limits and observes the system."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def measure(work: Work[LimitSettings]) -> None:
 
 
 def carry_out(system: System, settings: LimitSettings, log: IntervalLog, tell: Callable[[str], None]) -> None:
-    """Evaluates in order what is asked for. The caller leaves the system."""
+    """Carries out the evaluations in order. The caller leaves the system."""
     shown = [] if settings.sweep else looks(log.held)
     before: Limit | str = "nothing was set yet"
     if not settings.sweep and len(shown) < LOOKS:
@@ -55,7 +55,7 @@ def carry_out(system: System, settings: LimitSettings, log: IntervalLog, tell: C
 
 
 def _look(system: System, settings: LimitSettings, log: IntervalLog, times: int) -> list[KeptInterval]:
-    """What there is without a limit."""
+    """Observations without a limit."""
     system.limit({})
     asked = Evaluation(None, LOOK)
     if settings.settle_s:
@@ -94,12 +94,12 @@ MEASUREMENT = Measurement(
     analyse=analyse,
     figure="gain_over_no_limit",
     same=("objective", "weight", "p99_s", "keep_bps", "interval_s"),
-    summary="Finds the limit of a port that is best for the whole system, changing and observing only the network.",
+    summary="Finds the best rate limit of a port for the whole system, changing and observing only the network.",
     help="""\b
     keisoku app limit --system sim:e4 --objective sum_requests
     keisoku app limit --system sim:e4 --objective sum_requests --sweep 33 --floor 100M
 
-    A limit is advised only if it surely gains something over none. No limit is left when the command ends.""",
+    A limit is advised only if its gain over no limit is significant. The limit is removed when the command ends.""",
     resumes=True,
     from_afar=from_afar,
 )

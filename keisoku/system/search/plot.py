@@ -1,6 +1,6 @@
-"""Plots of a search or sweep for a limit: the figure of merit, and each party's requests/s, against the limit.
+"""Plots of a search or sweep for a limit: figure of merit and requests/s of each group of clients against it.
 
-Draws what was evaluated and believed; fits nothing.
+Draws the evaluations and the model; fits nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BEYOND = 1.6
 def limit_plots(
     points: Sequence[CurvePoint], known: Beliefs | None, candidates: Candidates, settings: LimitSettings
 ) -> list[Plot]:
-    """The curve that was maximised, and E4's: who gets how many requests/s. `known` is of `candidates`."""
+    """The curve that was maximised, and the requests/s of each group of clients. `known` is of `candidates`."""
     return [_merit(points, known, candidates, settings), _parties(points, settings)]
 
 
@@ -38,7 +38,7 @@ def _merit(
     divisor, unit = digits.scale(merit.unit, top)
     caption = "The figure of merit at every evaluation; no limit stands at the right end."
     if known is not None:
-        caption += " Line and band: what is believed of it between the evaluations, and where it lies to 95 %."
+        caption += " Line and band: the model between the evaluations, with its 95 % interval."
     plot = Plot("merit", caption, {"xaxis": _limits(settings), "yaxis": axis(f"{name}, {unit}", rangemode="normal")})
     if known is not None:
         for trace in _belief(known, candidates, FIGURES[settings.objective], divisor):

@@ -1,7 +1,7 @@
-"""Which limits can do anything: a port that carries less than a limit does not feel it.
+"""Limits that can have an effect: a port that carries less than a limit is not changed by it.
 
-The narrower the range that is searched, the surer a narrow peak in it is found. What a port carries may be more than is
-delivered in the end: that is waste, and limits in between are the ones that end it.
+A narrow peak is found more surely in a narrow range. A port may carry more than is delivered in the end; the
+difference is waste, and limits in between end it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from keisoku.system.observation import Observation
 from keisoku.system.search.candidate import Candidates
 
 HEADROOM = 1.5
-"""Times what a port carries without a limit: a limit above it holds back no more than single bursts."""
+"""Multiple of a port's rate without a limit; a limit above it delays single bursts only."""
 LOOKS = 3
-"""Intervals without a limit that say what a port carries."""
+"""Number of intervals without a limit from which a port's rate is taken."""
 _LEAST = 2.0
 """Times the floor, however little a port carries."""
 
@@ -22,7 +22,7 @@ _LEAST = 2.0
 def within_reach(candidates: Candidates, shown: Sequence[Observation], ports: Collection[str]) -> Candidates:
     """The candidates, up to what the busiest of these ports carried in intervals without a limit, and some headroom.
 
-    All of them if nothing was shown or no port is named.
+    All of them if there are no observations or no port is named.
     """
     views = [(client, at.seconds) for at in shown for client in at.clients if client.name in ports]
     if not views:

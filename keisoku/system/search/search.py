@@ -1,6 +1,6 @@
-"""Search for the limit with the best score: a Gaussian process says what to try next and when enough is known.
+"""Search for the limit with the best score: a Gaussian process decides what to evaluate next and when to stop.
 
-A generator as a method is: it yields an `Evaluation`, is sent the score that was observed, and returns what it found.
+A generator: it yields an `Evaluation`, is sent the score that was observed, and returns what it found.
 It sets no limit, reads no clock, and never asks for a rate below the candidates' floor. First points are spread out,
 then each evaluation is made where it is worth most (knowledge gradient); what is found is confirmed against no limit.
 """
@@ -21,14 +21,14 @@ from keisoku.system.search.gaussian_process import Beliefs, beliefs
 from keisoku.system.search.knowledge_gradient import knowledge_gradient
 
 SHARE = 0.5
-"""Of the evaluations that are left, as how many the next one is judged: the rest may follow where it leads."""
+"""Share of the remaining evaluations as which the next one is valued, as the rest may follow it."""
 WORTH = 0.005
 """An improvement by a smaller share than this is not worth another evaluation."""
 UNLIKELY = 0.02
-"""Chance of such an improvement at which the search ends. Below the usual 5 %, because the chance is what the
-model believes, and a model that has seen a dozen values believes too much."""
+"""Chance of such an improvement at which the search ends. Below the usual 5 %, because it is the model's
+estimate, and a model of a dozen values is too confident."""
 DEPTH = math.log(4)
-"""How far below the best a score counts: how bad a bad limit is does not matter, but would bend the whole curve."""
+"""Scores further below the best are raised to this: how bad a bad limit is does not matter."""
 DRAWS = 400
 
 
@@ -57,7 +57,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class LimitFound:
-    """The limit to set (None: none), the one the search thought best, and what was learnt on the way."""
+    """The limit to set (None: none), the best candidate of the search, and its evaluations."""
 
     limit: Limit
     candidate: Limit
@@ -78,7 +78,7 @@ def limit_search(candidates: Candidates, settings: SearchSettings) -> Search:
     seen = _Seen(candidates, settings.seed)
     for index in _first(candidates, settings):
         yield from seen.evaluate(index, "begin")
-    ended = "its evaluations were used up"
+    ended = "the budget of evaluations was used up"
     while True:
         known = seen.beliefs()
         best = int(np.argmax(known.mean))
@@ -104,7 +104,7 @@ def chance_of_better(known: Beliefs, best: int) -> float:
 
 
 def _first(candidates: Candidates, settings: SearchSettings) -> list[int]:
-    """Spread-out candidates, and the one that just begins to bind.
+    """Spread-out candidates, and the one that just begins to take effect.
 
     In random order, so that a drift of the system is not taken for an effect of the limit.
     """

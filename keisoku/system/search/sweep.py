@@ -1,6 +1,6 @@
-"""A whole curve of scores over limits, for those who want to see it (E4's figure): every limit, some times over.
+"""A whole curve of scores over limits: every limit, evaluated several times.
 
-A generator as the search is. In random order and afresh for each repetition, so that a drift of the system becomes
+A generator like the search. In random order and afresh for each repetition, so that a drift of the system becomes
 noise and no effect of the limit. It recommends nothing.
 """
 
@@ -24,7 +24,7 @@ class SweepPoint:
     limit: Limit
     mean: float
     error: float | None
-    """None after a single evaluation, which tells nothing about noise."""
+    """None after a single evaluation, which has no scatter."""
     evaluations: int
 
 

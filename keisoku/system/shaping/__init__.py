@@ -1,1 +1,1 @@
-"""Limits of a switch's ports: set with HTB, written down before, lifted on every exit, by a guard if need be."""
+"""Limits of a switch's ports: set with HTB, written down before, removed on every exit, by a guard if necessary."""

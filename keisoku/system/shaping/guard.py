@@ -1,4 +1,4 @@
-"""The guard: a process of its own that lifts the limits of a run which died or hangs. It sets none.
+"""The guard: a process of its own that removes the limits of a run that died or hangs.
 
 It hears a byte from the run every second. When the run's end of the pipe closes (also by kill -9), or nothing is heard
 for `PATIENCE_S`, it undoes what the journal says. Run as
@@ -40,15 +40,15 @@ class Guard:
         if self._child.stdout.readline() != b"ready\n":
             self._child.kill()
             self._child.wait()
-            raise EngineError("the guard that lifts limits did not start")
+            raise EngineError("the guard process that removes limits did not start")
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="keisoku-guard", daemon=True)
         self._thread.start()
 
     def check(self) -> None:
-        """Raises EngineError if the guard has ended: then nobody would lift a limit after us."""
+        """Raises EngineError if the guard has ended: then no process would remove the limits after this one."""
         if self._child.poll() is not None:
-            raise EngineError("the guard ended, for it heard nothing of this run for too long; all limits are lifted")
+            raise EngineError("the guard process received no heartbeat for too long and ended; all limits are removed")
 
     def end(self) -> None:
         """Ends it, after the limits were lifted."""

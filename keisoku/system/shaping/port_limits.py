@@ -26,7 +26,7 @@ FLOOR_BPS = 8_000
 class PortLimits:
     """Limits by the names of `places`. On entry: entries of the journal, then guard; nothing is limited yet.
 
-    Raises PlanError on entry for an interface that is not there or carries a qdisc of somebody else's.
+    Raises PlanError on entry for an interface that is not there or has a qdisc of another program.
     """
 
     def __init__(self, places: Mapping[str, PortPlace]) -> None:

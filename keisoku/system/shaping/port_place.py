@@ -19,5 +19,5 @@ class PortPlace:
 
     @property
     def port(self) -> tuple[Path | None, str]:
-        """The interface, without regard to who is behind it."""
+        """The interface, whichever client is behind it."""
         return self.namespace, self.interface

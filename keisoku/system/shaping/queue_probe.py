@@ -39,7 +39,7 @@ class QueueProbe:
                 if kind == _DONE:
                     return found
                 if kind == _ERROR or length < _HEADER.size:
-                    raise EngineError("the kernel does not tell its queues")
+                    raise EngineError("the kernel does not report its queues")
                 if kind == _NEW_QDISC:
                     _, index, handle, parent, _ = _TC.unpack_from(answer, at + _HEADER.size)
                     found[index, handle, parent] = backlog(answer[at + _HEADER.size + _TC.size : at + length])

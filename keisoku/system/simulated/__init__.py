@@ -1,1 +1,1 @@
-"""Simulated systems, with their truth."""
+"""Simulated systems, whose true state is known."""

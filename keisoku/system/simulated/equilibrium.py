@@ -50,7 +50,7 @@ def solve(
 
     `before` is at server, at its link, at ports. Stations: the client's processor, the server and its link (shared by
     all), the port towards the client; a pause and the round
-    trip delay everybody alike. `speed` is the natural logarithm of the server's speed.
+    trip delay all alike. `speed` is the natural logarithm of the server's speed.
     """
     server = model.server
     clients = model.clients
@@ -67,7 +67,7 @@ def solve(
     for _ in range(_ROUNDS):
         crowding = server.crowding(float(here[0].sum()))
         demands[0] = alone_s * (crowding * math.exp(-speed) / left)
-        # An arriving connection finds the others, and itself not (Bard and Schweitzer).
+        # An arriving connection finds the others but not itself (Bard and Schweitzer).
         own = demands * here
         found = own.copy()
         found[:2] = own[:2].sum(axis=1, keepdims=True)

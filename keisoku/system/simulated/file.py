@@ -35,7 +35,7 @@ class LoadChange:
 
 @dataclass(frozen=True)
 class Timetable:
-    """A system and how its load changes; over and over if `repeat_s` says so, else the last load stays."""
+    """A system and its changes of load; they repeat every `repeat_s` if given, else the last load stays."""
 
     title: str
     model: SystemModel
@@ -87,8 +87,8 @@ def builtin() -> dict[str, Timetable]:
     )
     steps = tuple(LoadChange(300.0 * number, load) for number, load in enumerate(loads))
     return {
-        "e4": Timetable("E4's server, fast client and four slow clients", e4()),
-        "e4-steps": Timetable("E4's system under a load that changes every five minutes", e4(), steps, 1800.0),
+        "e4": Timetable("published server with a fast client and four slow ones", e4()),
+        "e4-steps": Timetable("published system whose load changes every five minutes", e4(), steps, 1800.0),
     }
 
 

@@ -1,4 +1,6 @@
-"""What a simulated system is made of: a server, clients and the files they ask for; and E4's as it was published.
+"""What a simulated system is made of: a server, clients and the files they request; and E4's system.
+
+E4 is a published experiment (KAKENHI report, 2012–14): web servers, a fast client and slow clients on one switch.
 
 Descriptions only; nothing here runs. Times are in seconds, rates in bit/s.
 """
@@ -30,7 +32,7 @@ class ServerModel:
     byte_s: float = 0.0
     """Processor time for each byte of a file."""
     crowd: float = 3000.0
-    """Connections at which a request costs twice what it costs alone; what is above that is waste."""
+    """Connections at which a request costs twice what it costs alone; the excess is waste."""
     slots: int = 512
     """Connections served at a time (nginx: worker_connections, as far as its workers really take them on)."""
     backlog: int = 511

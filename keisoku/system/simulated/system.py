@@ -1,10 +1,10 @@
-"""Servers, clients and links in virtual time: what a limit in the network does to a whole system, with its truth.
+"""Servers, clients and links in virtual time: the effect of a limit on a whole system, with its true state.
 
 Closed-loop clients ask one server for files over a switch; one port leads to each client, and a limit may be set there.
 In each step the equilibrium of that closed network is solved (approximate mean value analysis, Bard and Schweitzer
 1979), so a virtual minute costs a fraction of a second whatever the rates; what is slower than a step is followed in
 time: connections whose SYN found the accept queue full wait for its retransmission (RFC 6298: 1 s, then twice as long
-each time). Seeded. It knows nothing of searches, and `Observation` is all that it shows of itself but for `Truth`.
+each time). Seeded. It shows only `Observation` of itself, and `Truth` for scoring.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SimulatedSystem:
         self.random = np.random.default_rng(seed)
         self.limits: dict[str, float | None] = {}
         self.truth: Truth | None = None
-        """Of the last interval; nothing that infers may look at it."""
+        """True state of the last interval; code that infers must not read it."""
         self._speed = 0.0
         self._start()
 
@@ -103,7 +103,7 @@ class SimulatedSystem:
         tries = np.column_stack([new, returned])[:, : len(SYN_AGAIN_S)]
         chance = min(1.0, excess / max(1e-9, float(tries.sum())))
         lost = tries * chance
-        # Nobody is dropped who is not there.
+        # No more connections are dropped than there are.
         lost *= np.minimum(1.0, flow.at_server / np.maximum(lost.sum(axis=1), 1e-12))[:, None]
         for sent, wait in enumerate(SYN_AGAIN_S):
             self._waiting[(self._now + round(wait / STEP_S)) % len(self._waiting), :, sent] += lost[:, sent]
@@ -158,7 +158,7 @@ class _Tally:
         self.opened += new
         self.reopened += returned
         self.lost += lost
-        # Whoever waits to send his SYN again waits for the server.
+        # A client that waits to repeat its SYN waits for the server.
         self.at_server += flow.at_server + waiting
         self.at_uplink += flow.at_uplink
         self.at_link += flow.at_link

@@ -1,6 +1,6 @@
-"""What really goes on in a simulated system, from its inside: the truth against which an inference is scored.
+"""The true state of a simulated system, against which an inference is scored.
 
-Must never be seen by anything that infers or governs.
+Code that infers or governs must never read it.
 """
 
 from __future__ import annotations
