@@ -1,1 +1,1 @@
-"""Published experiments, run again and set beside their published figures."""
+"""Published experiments, repeated and compared with their published figures."""

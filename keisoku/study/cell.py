@@ -1,4 +1,4 @@
-"""A published figure and ours: the difference in standard errors, and whether anything explains it.
+"""A published figure and ours: the difference in standard errors, and its explanation, if there is one.
 
 Standard errors here are k = 1, as the literature prints them.
 """
@@ -19,7 +19,7 @@ from keisoku.study.file import Column, Study, Table, TableRow
 
 _FACTOR = {("ns", "µs"): 1e-3, ("ns", "ms"): 1e-6, ("frames/s", "kframes/s"): 1e-3, ("bit/s", "Mb/s"): 1e-6}
 _ROUNDING = 1e-11
-"""Relative: what the arithmetic leaves of a difference that is none."""
+"""Relative difference that floating-point rounding alone can make."""
 
 Agreement = Literal["agrees", "differs", "unexplained", "not found", "open"]
 
@@ -78,7 +78,7 @@ class Cell:
 def cells(study: Study, results: Mapping[str, Result]) -> list[Cell]:
     """Every published figure beside ours; `results` are by the name of the step.
 
-    Raises PlanError if the file's unit of a figure cannot be had from ours.
+    Raises PlanError if our figure cannot be converted to the file's unit.
     """
     return [_cell(study, table, row, column, value, results[row.step]) for table, row, column, value in study.cells()]
 

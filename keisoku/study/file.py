@@ -1,6 +1,6 @@
 """A study file: steps to measure, and published tables with where each figure is found in our results.
 
-Parses and refuses; never measures. The files that come with keisoku are in `keisoku/studies`.
+It parses and validates; it never measures. The files that come with keisoku are in `keisoku/studies`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ class Step(Settings):
     name: str
     plan: Plan
     experiment: dict[str, Any] = Field(default_factory=dict)
-    """Settings of the step's method as the experiment had them: what differs is said."""
+    """Settings of the step's method as the experiment had them; differences are reported."""
 
     @model_validator(mode="after")
     def _repeatable(self) -> Step:
         if not (self.plan.dut or "").startswith("sim:"):
-            raise PlanError(f"{self.name}.plan.dut", "is no simulated device", "a study must come out alike everywhere")
+            raise PlanError(
+                f"{self.name}.plan.dut", "is no simulated device", "a study must give the same figures on every host"
+            )
         known = type(getattr(self.plan, self.plan.methods[-1])).model_fields
         unknown = next((name for name in self.experiment if name not in known), None)
         if unknown:
@@ -39,7 +41,7 @@ class Step(Settings):
 
 
 class PathStep(Settings):
-    """Sources of time compared over one link of the lab, on this host: figures come out as this host is."""
+    """Sources of time compared over one link of the lab, on this host, on which the figures depend."""
 
     name: str
     rate_bps: int = Field(gt=0)
@@ -52,7 +54,7 @@ class PathStep(Settings):
 
 
 class StreamStep(Settings):
-    """TCP by message size between two ends on this host, over a link of the lab; figures come out as this host is."""
+    """TCP by message size between two ends on this host, over a link of the lab; the figures depend on this host."""
 
     name: str
     rate_bps: int | None = Field(default=None, gt=0)
@@ -65,7 +67,7 @@ class StreamStep(Settings):
 
 
 class TransferStep(Settings):
-    """A file transferred over a bare path of this host, with a disk held back to what the experiment's did."""
+    """A file transferred over a bare path of this host, with a disk limited to the rate of the experiment's."""
 
     name: str
     bytes: int = Field(gt=0)
@@ -75,14 +77,17 @@ class TransferStep(Settings):
 
 
 class LoadStep(Settings):
-    """E4's slow clients and the fast one, who send TCP in bulk over a switch of the lab, on this host."""
+    """Slow clients and a fast one that send bulk TCP over a switch of the lab, on this host, as in E4.
+
+    E4 is a published experiment (KAKENHI report, 2012–14): web servers, a fast client and slow ones on one switch.
+    """
 
     name: str
     slow_clients: int = Field(default=4, ge=1)
     slow_bps: int = Field(default=1_000_000_000, gt=0)
     """Of each slow client's line, a token bucket that counts Ethernet frames; nothing limits the fast one's."""
     servers: int = Field(default=1, ge=1)
-    """Client N sends to server N, in turn if there are fewer."""
+    """Client N sends to server N; with fewer servers they are assigned in turn."""
     server_bps: int | None = Field(default=None, gt=0)
     """Of each server's line; None: nothing limits it."""
     by: Literal["stream", "iperf3"] = "stream"
@@ -158,9 +163,9 @@ class Table(Settings):
     row: tuple[TableRow, ...] = Field(min_length=1)
     explanation: tuple[Explanation, ...] = ()
     open: bool = False
-    """The publication asked for these figures and had none: only ours are shown."""
+    """The publication asks for these figures and has none: only ours are shown."""
     truth: bool = False
-    """The values are no publication's: they are true of what was measured, and `errors` is how far off ours may be."""
+    """The values are not published ones but the true ones of what was measured; `errors` are the tolerances of ours."""
 
     @model_validator(mode="after")
     def _coherent(self) -> Table:
@@ -204,7 +209,7 @@ class Study(Settings):
     title: str
     source: str
     note: tuple[str, ...] = ()
-    """What of the experiment is done in another way."""
+    """Differences from the experiment."""
     step: tuple[Step, ...] = ()
     path: tuple[PathStep, ...] = ()
     stream: tuple[StreamStep, ...] = ()

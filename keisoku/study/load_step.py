@@ -1,4 +1,4 @@
-"""A step of a study in which E4's clients send TCP in bulk through a switch of the lab: alone, the slow ones, all.
+"""A step of a study in which clients send bulk TCP through a switch of the lab: alone, the slow ones, all.
 
 It is kept as a run of 'app load --with stream' and knows no published figure.
 """
@@ -17,7 +17,7 @@ MTU = 1500
 
 
 def measure_load(step: LoadStep, path: Path) -> Result:
-    """Measures and keeps the step. Raises PlanError where there can be no lab."""
+    """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     rates = ",".join([str(step.slow_bps)] * step.slow_clients + ["none"])
     line = "" if step.server_bps is None else f"&server-rate={step.server_bps}"
     slow = "+".join(f"client{number}" for number in range(1, step.slow_clients + 1))

@@ -1,6 +1,6 @@
 """A step of a study that compares sources of time over a link of the lab, kept as a run of 'path clocks'.
 
-The link tells what it did, so every rate is set beside its truth: real packets on real clocks, but no network card.
+The link reports its true rate, with which every figure is compared: real packets and clocks, but no network card.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from keisoku.study.truth import with_share
 
 _QUEUE_BYTES = 600_000
 LATE_MOST = 0.1
-"""Of its packets, that a link may deliver late: beyond it the host was too busy to be a path; the step is repeated."""
+"""Share of packets that a link may deliver late; beyond it the host was too busy and the step is repeated."""
 TRIES = 3
 
 
 def measure_path(step: PathStep, path: Path) -> Result:
-    """Measures and keeps the step, again if the link itself says that it came late.
+    """Measures and keeps the step, and repeats it if the link itself reports late packets.
 
-    The last of `TRIES` counts, however late. Raises PlanError where there can be no lab.
+    The last of `TRIES` counts in any case. Raises PlanError where a lab is not possible.
     """
     for number in range(1, TRIES + 1):
         result, truth = _measure_once(step, path if number == 1 else path.with_name(f"{path.name}-{number}"))

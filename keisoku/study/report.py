@@ -1,4 +1,4 @@
-"""A study's published figures beside ours: tables for the page and the terminal, CSV and JSON for programs.
+"""A study's published figures compared with ours: tables for page and terminal, CSV and JSON for programs.
 
 Rounds with `digits` and computes no figure.
 """
@@ -42,7 +42,7 @@ def study_findings(outcome: Outcome) -> list[Finding]:
         heads: Sequence[Head] = _HEADS
         source = outcome.study.source
         if table.truth:
-            heads, source = _TRUE_HEADS, "No published figures: what the lab itself knows of its links"
+            heads, source = _TRUE_HEADS, "No published figures: the true values are known from the lab's own links"
             rows = [[*row[:5], row[6]] for row in rows]
         if table.open:
             heads, source = _OPEN_HEADS, f"Asked for by {outcome.study.source}, who published no figures"
@@ -63,7 +63,7 @@ def study_findings(outcome: Outcome) -> list[Finding]:
 
 
 def study_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Every cell, and what was done in another way than in the experiment."""
+    """Every cell, and the differences from the experiment."""
     return {
         "cells": [as_json(cell) for outcome in outcomes for cell in outcome.cells],
         "notes": [note for outcome in outcomes for note in outcome.notes],

@@ -1,4 +1,4 @@
-"""Carries out the steps of a study, each in a run directory of its own, and sets the figures beside each other.
+"""Carries out the steps of a study, each in a run directory of its own, and compares the figures.
 
 Prints nothing; the command does.
 """
@@ -28,7 +28,7 @@ class Outcome:
     runs: list[RunOutcome]
     """Of the steps on devices."""
     notes: list[str]
-    """What was done in another way than in the experiment."""
+    """Differences from the experiment."""
 
 
 def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
@@ -61,7 +61,7 @@ def _differences(study: Study) -> list[str]:
         for name, theirs in step.experiment.items():
             ours = getattr(settings, name)
             if ours != theirs:
-                said.setdefault(f"{name} is {ours}, in the experiment {theirs}", []).append(step.name)
+                said.setdefault(f"{name} is {ours}; in the experiment it is {theirs}", []).append(step.name)
     every = len(study.step)
     return [
         f"{study.name}: {text}" + ("" if len(steps) == every else f" ({', '.join(steps)})")

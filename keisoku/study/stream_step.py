@@ -1,6 +1,6 @@
 """A step of a study that measures TCP by message size over a link of the lab, kept as a run of 'stream tcp'.
 
-The link's rate is known, so that a throughput stands beside what it can be at most.
+The link's rate is known, so that a throughput can be compared with its upper limit.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from keisoku.study.step import run_step
 from keisoku.study.truth import ETHERNET_BYTES, most_bps, with_share
 
 _BUCKET_S, _QUEUE_S = 0.002, 0.02
-"""A bucket that is empty soon, and a queue that TCP keeps full without long waits."""
+"""A token bucket that is soon empty, and a queue that TCP keeps full without long delays."""
 
 
 def measure_stream(step: StreamStep, path: Path) -> Result:
-    """Measures and keeps the step. Raises PlanError where there can be no lab."""
+    """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     with _way(step) as (host, port):
         outcome = run_step(
             "stream tcp",

@@ -1,7 +1,7 @@
-"""A step of a study that limits one client of E4's simulated system: the whole curve, and what a search finds of it.
+"""A step of a study that limits one client of a simulated system: the whole curve, and the result of a search.
 
-The curve is swept without the host's unsteadiness, so it is the model's truth; the search sees all of it. Both are kept
-as runs of 'app limit'. It knows no published figure.
+The curve is swept without the host's variation, so it is the model's truth; the search sees that variation. Both are
+kept as runs of 'app limit'. The system is that of E4, a published experiment (KAKENHI report, 2012–14).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from keisoku.system.simulated.model import SystemModel, e4
 
 _SYSTEM = "system.toml"
 LEAST_GAIN = 1.0
-"""Percent over no limit below which a curve counts as having no inner maximum."""
+"""Gain over no limit, in percent, below which a curve counts as having no inner maximum."""
 _CHANCE = 4.0
 """Standard deviations of counting that the best of all limits may reach by chance."""
 _INTERVAL_S, _SETTLE_S = 3.0, 5.0
@@ -51,7 +51,7 @@ def measure_system(step: SystemStep, path: Path) -> Result:
 
 
 def model(step: SystemStep) -> SystemModel:
-    """E4's system with what the step changes in it."""
+    """E4's system with the changes of the step."""
     system = e4(step.file_bytes, step.slow_clients, step.slow_connections, step.fast_connections)
     server = system.server
     crowd = server.crowd if step.crowd is None else step.crowd
@@ -62,7 +62,7 @@ def model(step: SystemStep) -> SystemModel:
 def figures(points: list[CurvePoint], found: LimitFound) -> dict[str, Quantity]:
     """Of a curve whose last point is no limit, and of the search; `best_limit` is missing where none is the best.
 
-    A gain that the chance of counting makes, over so many limits, is none.
+    A gain that chance in counting can make, over so many limits, does not count.
     """
     totals, fast = ([float(np.mean(values)) for values in column] for column in _columns(points))
     slow = [total - own for total, own in zip(totals, fast, strict=True)]
@@ -95,7 +95,7 @@ def _limit(step: SystemStep, system: SystemModel, path: Path, **settings: object
     """One run of 'app limit' on this system, whose description is kept beside its rows."""
     path.mkdir(parents=True, exist_ok=True)
     described = path / _SYSTEM
-    write_system(described, Timetable(f"E4's, {step.name}", system))
+    write_system(described, Timetable(f"published system, {step.name}", system))
     return run_step(
         NAME,
         path,

@@ -1,6 +1,6 @@
 """A step of a study that transfers a file over a bare path of this host, kept as a run of 'stream file'.
 
-Where a disk is held back, the stage that must be named is known.
+Where a disk is limited, the stage that must be named is known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAME, _FOLDER = "file.bin", "came"
 
 
 def measure_transfer(step: TransferStep, path: Path) -> Result:
-    """Measures and keeps the step. Raises PlanError where there can be no lab."""
+    """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     with ExitStack() as stack:
         # Beside the run, and so on a disk that was chosen for much.
         path.parent.mkdir(parents=True, exist_ok=True)

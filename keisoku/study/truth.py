@@ -1,4 +1,4 @@
-"""Figures beside what is known to be true: the rate of the link, or of the line, that a step of a study made itself."""
+"""Figures relative to true values: the rate of the link, or of the line, that a step of a study made itself."""
 
 from __future__ import annotations
 

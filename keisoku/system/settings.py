@@ -37,7 +37,7 @@ class SystemSettings(RunSettings):
     weight: dict[str, float] = Field(default_factory=dict)
     """Weight of a client in the objective (default: 1)."""
     p99_s: float | None = Field(None, gt=0)
-    """Constraint: upper bound for the 99th percentile of every client's latency."""
+    """Constraint: upper bound for the 99th percentile of every client's connection times."""
     keep_bps: dict[str, float] = Field(default_factory=dict)
     """Constraint: least rate of a client."""
     floor_bps: float | None = Field(None, gt=0)
@@ -77,7 +77,7 @@ class LimitSettings(SystemSettings):
     budget: int = Field(24, ge=5, le=1000)
     """Greatest number of evaluations of the search, before the confirmation."""
     sweep: int = Field(0, ge=0, le=1000)
-    """Evaluate this number of limits, evenly spread, in place of a search."""
+    """Evaluate this number of limits, in equal ratios, in place of a search."""
     repetitions: int | None = Field(None, ge=1, le=1000)
     """Blocks of four evaluations that confirm a limit (default: 5), or evaluations per limit of a sweep (then: 3)."""
 

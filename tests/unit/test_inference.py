@@ -33,7 +33,7 @@ def learnt():
 @pytest.mark.parametrize(
     ("seen", "state", "reason"),
     [
-        (view(0, 0, 0), State.IDLE, "0% of the most"),
+        (view(0, 0, 0), State.IDLE, "0% of its highest observed rate"),
         (view(50, 0.001, 0.05), State.IDLE, "50 requests/s"),
         (view(15_000, 0.002, 30), State.CLIENT_BOUND, "no more than 15,000 requests/s"),
         (view(4_990, 0.002, 200, queued=190, limit=50e6), State.NETWORK_BOUND, "100% of 50 Mb/s"),

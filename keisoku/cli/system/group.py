@@ -9,4 +9,4 @@ from keisoku.cli.lazy_group import LazyGroup
 
 @click.group("app", cls=LazyGroup, measurements="app", modules={"client": "keisoku.cli.system.client"})
 def command() -> None:
-    """Measures whole systems of servers and clients, and finds the limit in the network that serves them best."""
+    """Measures whole systems of servers and clients, and finds the best rate limit in the network for them."""

@@ -25,7 +25,7 @@ class CostSettings(RunSettings):
     stall_scan_s: float = Field(1.0, ge=0, le=3600)
     """Length of the search for stalls of this host."""
     rounds: int = Field(20_000, ge=1, le=10_000_000)
-    """Number of signals exchanged by each two cores, which bound the difference of their counters."""
+    """Number of signals between each pair of cores, which bound the difference of their counters."""
 
 
 def measure(work: Work[CostSettings]) -> None:

@@ -1,4 +1,4 @@
-"""`clock phase` as an entry of the table of measurements: the phase of a clock that something else logged."""
+"""`clock phase` as an entry of the table of measurements: the phase of a clock that another program logged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MEASUREMENT = Measurement(
     measure=measure,
     analyse=analyse,
     figure="adev",
-    summary="Computes the stability of a clock from FILE, a log of its phase by something else.",
+    summary="Computes the stability of a clock from FILE, a log of its phase by another program.",
     help="""\b
     keisoku clock phase tic.txt --tau0 1s
     keisoku clock phase tic.txt --tau0 100ms --unit ns""",

@@ -21,8 +21,8 @@ class LoadSettings(RunSettings):
 
     target: tuple[str, ...] = argument(min_length=1)
     """A system of the lab, or one URL for each client; URL@PLACE loads from a namespace or from a host over ssh."""
-    with_: str = Field("own", description=f"Program that loads: {', '.join(CLIENTS)}.")
-    """Program that loads."""
+    with_: str = Field("own", description=f"Program that generates the load: {', '.join(CLIENTS)}.")
+    """Program that generates the load."""
     concurrency: tuple[Count, ...] = ()
     """Connections or streams of each client; every number given is measured (default: 10 connections or 1 stream)."""
     client_concurrency: dict[str, Count] = Field(default_factory=dict)
