@@ -6,9 +6,14 @@ therefore call `check` at times. Signals that the calling process ignores (nohup
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import time
+from collections.abc import Callable
 from types import FrameType
+
+from keisoku.cli.exit_code import FAILED
 
 _received: list[int] = []
 _LATENESS_S = 0.2
@@ -35,6 +40,17 @@ def wait() -> None:
     while True:
         check()
         time.sleep(_LATENESS_S)
+
+
+def _handle_with(handler: Callable[[int, FrameType | None], None]) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def _unraisable(what: sys.UnraisableHookArgs, /) -> None:
+    if not issubclass(what.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(what)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
