@@ -1,7 +1,7 @@
 """Signals that end a command: they raise KeyboardInterrupt, and are remembered in case that was swallowed.
 
-Python ignores an exception that a signal raises inside a finalizer, and a run makes millions of objects; long loops
-therefore call `check` at times. Signals that the calling process ignores (nohup) stay ignored.
+An exception that a signal raises inside a finalizer is ignored by Python, and a run makes millions of objects;
+whoever goes on for long asks `check` now and then. What the caller ignores (nohup) stays ignored.
 """
 
 from __future__ import annotations
@@ -20,14 +20,19 @@ _LATENESS_S = 0.2
 
 
 def install() -> None:
-    """Makes SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+    """SIGINT, SIGTERM and SIGHUP raise from now on, and what a finalizer or the interpreter's end makes of that is not
+    printed: `check` knows of it."""
+    _handle_with(_interrupt)
+    sys.unraisablehook = _unraisable
+
+
+def leave_at_once() -> None:
+    """From now on a signal ends the process without a word: all is cleaned up, and what is left is to say so."""
+    _handle_with(lambda number, frame: os._exit(FAILED))
 
 
 def check() -> None:
-    """Raises KeyboardInterrupt if a signal arrived and its exception was lost."""
+    """Raises KeyboardInterrupt if a signal came and nobody noticed."""
     if _received:
         raise KeyboardInterrupt
 
@@ -35,7 +40,7 @@ def check() -> None:
 def wait() -> None:
     """Sleeps until a signal raises KeyboardInterrupt.
 
-    It sleeps for short times: a signal just before `signal.pause` would only be noticed with the next one.
+    In short sleeps: one that comes just before `signal.pause` sleeps would be noticed only with the next.
     """
     while True:
         check()

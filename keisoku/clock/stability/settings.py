@@ -36,6 +36,8 @@ class StabilitySettings(RunSettings):
     """Clock to measure."""
     reference: str = "auto"
     """Reference clock to compare with: phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic, raw."""
+    tau: str = OCTAVE
+    """Averaging times: octave (1, 2, 4 … intervals), decade (1, 2, 4, 10 …), all, or a list: 1s,10s,100s."""
 
     @model_validator(mode="after")
     def _readings_are_neither_too_many_nor_too_few(self) -> Self:

@@ -60,7 +60,8 @@ def _delays(of: Exchanges) -> Delays | None:
 
 def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
     """The result; packets without timestamps are reported as a flag."""
-    found = delays_of(rows)
+    used = exchanges(rows)
+    found = _delays(used)
     sent, answers = rows.num_rows, rows["answers"].to_numpy()
     answered, doubled = int((answers > 0).sum()), int(np.maximum(answers - 1, 0).sum())
     lost = Quantity(value=100 * (sent - answered) / max(sent, 1), unit="%")
