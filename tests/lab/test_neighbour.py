@@ -171,7 +171,7 @@ def test_what_cannot_be_answered_for_is_refused_by_name(router: Lab) -> None:
     ):
         pass
     with answering(port) as neighbours:
-        with pytest.raises(EngineError, match=r"no answer for 198\.18\.2\.99 at t2"):
+        with pytest.raises(EngineError, match=r"nobody at t2 answers for 198\.18\.2\.99"):
             neighbours.resolve("198.18.2.99", FOREIGN_MAC, "198.18.2.77", 0.1)
         with pytest.raises(EngineError, match="not of one IP version"):
             neighbours.resolve("198.18.2.99", FOREIGN_MAC, "::1", 0.1)
