@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 import uvicorn
 
 from keisoku.errors import EngineError, PlanError
+from keisoku.host.text_file import read_text
 from keisoku.otg.access import Tokens
 from keisoku.otg.controller import Controller
 from keisoku.otg.http import application
@@ -163,12 +164,7 @@ class Server:
 def _tokens(path: Path | None) -> Tokens | None:
     if path is None:
         return None
-    try:
-        text = path.read_text(encoding="utf-8")
-        readable = path.stat().st_mode & 0o077
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise PlanError("tokens", f"cannot read {path}: {reason}", "check the path") from error
-    if readable:
+    text = read_text("tokens", path)
+    if path.stat().st_mode & 0o077:
         raise PlanError("tokens", f"others may read {path}", f"chmod 600 {path}")
     return Tokens.parse(text)

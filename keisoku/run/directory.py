@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ import tomlkit
 from pydantic import ValidationError
 
 from keisoku.errors import KeisokuError, PlanError
+from keisoku.host.text_file import read_bytes, read_toml
 from keisoku.run.result import Result
 
 if TYPE_CHECKING:  # Arrow takes a while to load, and runs of devices do without
@@ -32,6 +32,8 @@ FORMAT = 1
 RUNS = Path("runs")
 """Where runs are kept that are given no directory."""
 _PLAN, _CONTEXT, _FACTS, _RESULT = "plan.toml", "context.json", "facts.json", "result.json"
+_MOST_BYTES = 1 << 26
+"""Of a plan and a context, which we wrote ourselves: lists of addresses and gaps are written out in them."""
 _PART = re.compile(r"\d{8}\.parquet")
 
 
@@ -68,9 +70,9 @@ class RunDirectory:
     def open(cls, path: Path, *measurements: str) -> RunDirectory:
         """An existing run, finished or not, of one of `measurements` (of any if none is given). Raises PlanError."""
         try:
-            plan = tomllib.loads((path / _PLAN).read_text(encoding="utf-8"))
-            context = json.loads((path / _CONTEXT).read_bytes())
-        except (OSError, ValueError) as error:
+            plan = read_toml("run", path / _PLAN, _MOST_BYTES)
+            context = json.loads(read_bytes("run", path / _CONTEXT, _MOST_BYTES))
+        except (PlanError, ValueError, RecursionError) as error:
             raise PlanError("run", f"{path} holds no run", "give a directory that a run was written to") from error
         version, measurement = plan.pop("format", None), plan.pop("measurement", None)
         if version != FORMAT or not isinstance(measurement, str):

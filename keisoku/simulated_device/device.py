@@ -7,15 +7,15 @@ keys mean is in docs/devices.md, what they do is in `core/src/simulated`. Never 
 from __future__ import annotations
 
 import json
-import tomllib
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from keisoku.errors import PlanError
+from keisoku.host.text_file import parse_toml, read_text
 
 Ratio = Annotated[float, Field(ge=0, le=1)]
 Nanoseconds = Annotated[float, Field(ge=0, le=1e12)]
@@ -291,10 +291,7 @@ _SECTIONS: dict[str, type[_Section]] = {
 
 def parse_device(toml: str, name: str) -> SimulatedDevice:
     """Reads a device from TOML; `name` is its name and title if the text gives none. Raises PlanError."""
-    try:
-        values: dict[str, Any] = tomllib.loads(toml)
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError("device", f"is not valid TOML: {error}", "correct that line") from error
+    values = parse_toml("device", name, toml)
     try:
         # Through JSON, where strict reading still accepts a table for a section.
         return SimulatedDevice.model_validate_json(json.dumps({"name": name, "title": name, **values}, default=str))
@@ -304,13 +301,7 @@ def parse_device(toml: str, name: str) -> SimulatedDevice:
 
 def read_device(path: Path) -> SimulatedDevice:
     """Reads a user's device file. Raises PlanError, which then names the file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        problem = f"{path} cannot be read ({error.strerror})"
-        raise PlanError("device", problem, "give the path of a readable TOML file") from error
-    except UnicodeDecodeError as error:
-        raise PlanError("device", f"{path} is not text in UTF-8", "save it as UTF-8") from error
+    text = read_text("device", path)
     try:
         return parse_device(text, path.stem)
     except PlanError as error:

@@ -6,7 +6,6 @@ Parses and refuses; never measures. The files that come with keisoku are in `kei
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +15,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from keisoku.device.plan.plan import Plan
 from keisoku.errors import PlanError
+from keisoku.host.text_file import parse_toml, read_text
 from keisoku.run.settings import Settings, setting_error
 
 
@@ -241,10 +241,9 @@ class Study(Settings):
 
 def parse_study(toml: str, name: str) -> Study:
     """Raises PlanError for the first thing that is wrong."""
+    values = parse_toml("study", name, toml)
     try:
-        return Study.model_validate({"name": name, **tomllib.loads(toml)})
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError("study", f"{name} is not valid TOML: {error}", "correct that line") from error
+        return Study.model_validate({"name": name, **values})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         if first["type"] == "missing":
@@ -264,10 +263,7 @@ def find_studies(name: str) -> list[Study]:
     """A study that comes with keisoku, or all parts of an experiment ('e1'), or a file. Raises PlanError."""
     path = Path(name)
     if path.suffix == ".toml":
-        try:
-            return [parse_study(path.read_text(encoding="utf-8"), path.stem)]
-        except (OSError, UnicodeDecodeError) as error:
-            raise PlanError("study", f"cannot read {path}", "give the path of a readable TOML file") from error
+        return [parse_study(read_text("study", path), path.stem)]
     every = shipped()
     found = [study for key, study in every.items() if key == name or key.startswith(f"{name}-")]
     if not found:

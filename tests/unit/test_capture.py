@@ -176,7 +176,7 @@ def test_what_cannot_be_replayed_is_refused_in_one_sentence(tmp_path: Path) -> N
     path.write_bytes(b"something else")
     with pytest.raises(EngineError, match="no pcap or pcapng file"):
         replay(path)
-    with pytest.raises(EngineError, match="cannot be read"):
+    with pytest.raises(PlanError, match="cannot read"):
         replay(tmp_path / "nowhere")
     whole = pcap(path, [(frame(0), START_NS)] * 2).read_bytes()
     path.write_bytes(whole[:-1])

@@ -171,7 +171,7 @@ def test_an_empty_file_is_a_plain_gigabit_switch() -> None:
         ),
         (
             "title = 'x'\nports =",
-            "device: is not valid TOML: Invalid value (at end of document); correct that line",
+            "device: mistaken is not valid TOML: Invalid value (at end of document); correct that line",
         ),
     ],
 )
@@ -194,14 +194,14 @@ def test_a_users_file_is_found_by_its_path_and_named_in_mistakes(tmp_path: Path)
     with pytest.raises(PlanError, match=r"ports in .*mine\.toml: 0 is not accepted"):
         find_device(str(path))
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(PlanError, match="not text in UTF-8"):
+    with pytest.raises(PlanError, match="not UTF-8 text"):
         find_device(str(path))
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="No such file"):
         find_device(str(tmp_path / "none.toml"))
-    with pytest.raises(PlanError, match="Is a directory"):
+    with pytest.raises(PlanError, match="is a directory, not a file"):
         find_device(str(tmp_path))
     with pytest.raises(PlanError, match="one of apresia3124gt, ax3630s, "):
         find_device("gs908")

@@ -9,6 +9,7 @@ import numpy as np
 from keisoku.clock.stability.phase_log import PhaseLog, from_phase
 from keisoku.clock.stability.power_law import Floats
 from keisoku.errors import PlanError
+from keisoku.host.text_file import check_regular
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 """Names of units, in s."""
@@ -21,6 +22,7 @@ def read_phase(path: Path, unit: str = "s") -> Floats:
     """
     if unit not in UNITS:
         raise PlanError("unit", f"there is no unit {unit!r}", f"use one of {', '.join(UNITS)}")
+    check_regular("file", path)
     try:
         values = np.load(path, allow_pickle=False) if path.suffix == ".npy" else _numbers(path)
         phase = np.asarray(values, np.float64)

@@ -7,7 +7,6 @@ outside it takes the nearest.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +19,11 @@ from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.clock.rate import SECOND, Rate
 from keisoku.clock.relation import SAME_CLOCK, Relation
 from keisoku.errors import PlanError
+from keisoku.host.text_file import read_bytes
 
 Number = TypeVar("Number", int, float)
+_MOST_BYTES = 1 << 26
+"""Of a calibration, which has points of every size and load."""
 CABLE = "cables: difference of length from the calibration's"
 CABLE_NS_PER_M = 4.72284
 """The cables of the published switch measurements (E1): 71 % of the speed of light."""
@@ -170,8 +172,8 @@ def _exact(resolution_ns: float) -> tuple[Contribution, ...]:
 def read(path: Path) -> Calibration:
     """Raises PlanError if the file cannot be read or is no calibration."""
     try:
-        return Calibration.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError, json.JSONDecodeError) as error:
+        return Calibration.model_validate_json(read_bytes("calibration", path, _MOST_BYTES))
+    except (PlanError, ValidationError) as error:
         raise PlanError(
             "calibration",
             f"{path} is not a readable calibration file",

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from keisoku._core import find_frames
 from keisoku.errors import PlanError
+from keisoku.host.text_file import check_regular
 
 _MOST_SEQUENCE = 2**48 - 1
 _MOST_WANTED = 100_000
@@ -96,9 +97,10 @@ class Found:
 def find(path: Path, sequences: str, stream: int | None = None) -> Found:
     """Look up the frames of `stream` whose numbers are in `sequences`, such as '5,12-20', in pcap or pcapng.
 
-    Without `stream` the file must hold test frames of one stream only. Raises PlanError if it does not or if
-    `sequences` is no such list, EngineError if the file is no capture.
+    Without `stream` the file must hold test frames of one stream only. Raises PlanError if it does not, if
+    `sequences` is no such list, or for what is no regular file; EngineError if the file is no capture.
     """
+    check_regular("file", path)
     wanted = parse_ranges(sequences)
     if stream is None:
         stream = _only_stream(path)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from keisoku._core import recorded_frames
 from keisoku.errors import PlanError
+from keisoku.host.text_file import check_regular
 
 MOST_FRAMES = 65_536
 MOST_BYTES = 16 << 20
@@ -51,8 +52,8 @@ def replay(
     Rounding errors to ns do not accumulate: each frame is due within 0.5 ns of its scaled time. `port` is the name of
     the interface in the file, needed where several have frames.
 
-    Raises PlanError for an invalid scale or rate, EngineError for a file that is no capture, or has several ports,
-    frames that were cut or are not Ethernet, or more than 65536 frames or 16 MiB.
+    Raises PlanError for an invalid scale or rate and for what is no regular file, EngineError for a file that is no
+    capture, or has several ports, frames that were cut or are not Ethernet, or more than 65536 frames or 16 MiB.
     """
     if not (np.isfinite(scale) and scale > 0):
         raise PlanError("scale", f"{scale} is no factor of speed", "give 1 for the capture's own timing, 2 for twice")
@@ -61,6 +62,7 @@ def replay(
             raise PlanError("rate", f"{frames_per_second} frames/s is no rate", "give a rate above 0")
         if scale != 1.0:
             raise PlanError("scale", "is given together with a fixed rate", "give one of them")
+    check_regular("file", path)
     frames, length_bytes, time_bytes = recorded_frames(str(path), port, MOST_FRAMES, MOST_BYTES)
     lengths = np.frombuffer(length_bytes, np.uint16)
     times = np.frombuffer(time_bytes, np.uint64)

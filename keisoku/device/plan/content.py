@@ -11,6 +11,7 @@ from keisoku.device.record.trial import Bursts, Constant, Gaps, Pacing, Poisson
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
 from keisoku.frame.stack import parse
+from keisoku.host.text_file import read_text
 from keisoku.run.settings import Settings
 from keisoku.units import duration_ns, frame_sizes
 
@@ -77,11 +78,7 @@ def pacing(field: str, text: str) -> Pacing:
 
 
 def _gaps(field: str, path: Path) -> tuple[int, ...]:
-    try:
-        lines = path.read_text(encoding="utf-8").split()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise PlanError(field, f"cannot read {path}: {reason}", "check the path and its permissions") from error
+    lines = read_text(field, path).split()
     wrong = next((line for line in lines if not line.isdecimal()), None)
     if wrong is not None or not lines:
         raise PlanError(field, f"{path} has {f'{wrong!r}' if wrong else 'no number'}", "write whole ns, one a line")

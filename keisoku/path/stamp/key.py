@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from keisoku.errors import PlanError
+from keisoku.host.text_file import read_bytes
 
 
 def read_key(path: Path | str | None) -> bytes | None:
     """The bytes of the file but for a line end; None if no file is named. Raises PlanError if there is no key in it."""
     if path is None:
         return None
-    try:
-        key = Path(path).read_bytes().rstrip(b"\r\n")
-    except OSError as error:
-        raise PlanError("key_file", f"cannot read {path}: {error.strerror}", "give a readable file") from error
+    key = read_bytes("key_file", Path(path)).rstrip(b"\r\n")
     if not key:
         raise PlanError("key_file", f"{path} is empty", "put the key there")
     return key

@@ -5,7 +5,6 @@ Reads, refuses and writes; simulates nothing.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
@@ -16,6 +15,7 @@ import tomlkit
 from pydantic import TypeAdapter, ValidationError
 
 from keisoku.errors import PlanError
+from keisoku.host.text_file import read_toml
 from keisoku.system.simulated.model import ClientModel, ServerModel, SystemModel, e4
 
 _Part = TypeVar("_Part")
@@ -94,13 +94,7 @@ def builtin() -> dict[str, Timetable]:
 
 def read_system(path: Path) -> Timetable:
     """A user's file. Raises PlanError for the first thing that is wrong."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise PlanError("system", f"cannot read {path}", "give the path of a readable TOML file") from error
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError("system", f"{path} is not valid TOML: {error}", "correct that line") from error
-    file = _part(_File, "system", content)
+    file = _part(_File, "system", read_toml("system", path))
     clients = tuple(_part(ClientModel, f"client {number}", each) for number, each in enumerate(file.client, 1))
     model = SystemModel(_part(ServerModel, "server", file.server), clients)
     changes = tuple(_part(LoadChange, f"load {number}", each) for number, each in enumerate(file.load, 1))
