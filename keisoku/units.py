@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from keisoku.errors import PlanError
@@ -43,7 +44,10 @@ def quantity(field: str, text: str, units: dict[str, float]) -> float:
     number, unit = match.groups()
     if unit not in units:
         raise PlanError(field, f"unknown unit '{unit}'", f"use one of {', '.join(_known(units))}")
-    return float(number) * units[unit]
+    value = float(number) * units[unit]
+    if not math.isfinite(value):
+        raise PlanError(field, f"'{text}' is too large", "give a smaller value")
+    return value
 
 
 def rate(field: str, text: str) -> float:

@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import ErrorDetails, PydanticKnownError
 
 from keisoku.errors import PlanError
+
+_MOST = {"_s": 1e9, "_ns": 1e18, "_fps": 1e10, "_rps": 1e10, "_bps": 1e14}
+"""Of a setting, by the unit at the end of its name: beyond every link, processor and patience, and within what times
+in ns and counts of frames can hold."""
+_SHOWN = 60
+"""Characters of a wrong value."""
 
 
 class Settings(BaseModel):
     """Unknown keys are errors, values never change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _one_number_is_a_list(cls, value: Any, info: ValidationInfo) -> Any:
+        alone = isinstance(value, int | float) and not isinstance(value, bool)
+        kind = cls.model_fields[str(info.field_name)].annotation
+        many = any(get_origin(one) is tuple for one in (kind, *get_args(kind)))
+        return (value,) if alone and many else value
+
+    @field_validator("*")
+    @classmethod
+    def _possible_at_all(cls, value: Any, info: ValidationInfo) -> Any:
+        most = next((most for unit, most in _MOST.items() if str(info.field_name).endswith(unit)), None)
+        each = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
+        if most is not None and any(isinstance(one, int | float) and one > most for one in each):
+            raise PydanticKnownError("less_than_equal", {"le": most})
+        return value
 
 
 class RunSettings(Settings):
@@ -54,10 +78,65 @@ def setting_error(error: ValidationError, named: Callable[[str], str] = lambda f
     """The first of pydantic's complaints as one sentence of ours."""
     first = error.errors(include_url=False)[0]
     place = first["loc"]
+    if len(place) > 1 and isinstance(place[-1], int) and not isinstance(first["input"], Mapping):
+        place = place[:-1]  # a number or a text in a list is known by its value
     field = ".".join([named(str(place[0])), *(str(part) for part in place[1:])]) if place else "plan"
-    if first["type"] == "extra_forbidden":
-        return PlanError(field, "there is no such setting", "remove it or correct its spelling")
-    if first["type"] == "missing":
-        return PlanError(field, "it is not given", "give it a value")
-    message = first["msg"].removeprefix("Value error, ")
-    return PlanError(field, f"{message[0].lower()}{message[1:]} (got {first['input']!r})", "correct this value")
+    return PlanError(field, *_words(first))
+
+
+_WORDS = {
+    "extra_forbidden": ("there is no such setting", "remove it or correct its spelling"),
+    "missing": ("it is not given", "give it a value"),
+    "greater_than": ("{value} is not above {gt}", "give more than {gt}"),
+    "greater_than_equal": ("{value} is below {ge}", "give at least {ge}"),
+    "less_than": ("{value} is not below {lt}", "give less than {lt}"),
+    "less_than_equal": ("{value} is above {le}", "give at most {le}"),
+    "int_type": ("{value} is no whole number", "give a whole number"),
+    "float_type": ("{value} is no number", "give a number"),
+    "finite_number": ("{value} is not finite", "give a finite number"),
+    "bool_type": ("{value} is neither true nor false", "give true or false"),
+    "string_type": ("{value} is no text", "write it in quotes"),
+    "tuple_type": ("{value} is no list", "write it in brackets: [{value}]"),
+    "dict_type": ("{value} is no table", "give a table of settings"),
+    "literal_error": ("there is no {value}", "use {expected}"),
+    "union_tag_invalid": ("there is no {discriminator} '{tag}'", "use {expected_tags}"),
+    "union_tag_not_found": ("its {discriminator} is not given", "give it"),
+    "too_short": ("{actual_length} values are too few", "give at least {min_length}"),
+    "too_long": ("{actual_length} values are too many", "give at most {max_length}"),
+    "string_too_short": ("{value} is too short", "give at least {min_length} characters"),
+    "string_too_long": ("{value} is too long", "give at most {max_length} characters"),
+}
+"""What is wrong and what to do, by pydantic's type of error."""
+_ALIKE = {
+    "int_parsing": "int_type",
+    "int_parsing_size": "int_type",
+    "int_from_float": "int_type",
+    "float_parsing": "float_type",
+    "bool_parsing": "bool_type",
+    "path_type": "string_type",
+    "list_type": "tuple_type",
+    "model_type": "dict_type",
+    "model_attributes_type": "dict_type",
+    "enum": "literal_error",
+}
+
+
+def _words(error: ErrorDetails) -> tuple[str, str]:
+    """What is wrong, and what to do."""
+    value = _shown(error["input"])
+    found = _WORDS.get(_ALIKE.get(error["type"], error["type"]))
+    if found is None:
+        message = error["msg"].removeprefix("Value error, ")
+        return f"{message[0].lower()}{message[1:]} (got {value})", "correct this value"
+    bounds = {name: f"{bound:g}" if isinstance(bound, float) else bound for name, bound in error.get("ctx", {}).items()}
+    problem, remedy = (text.format(value=value, **bounds) for text in found)
+    return problem, remedy
+
+
+def _shown(value: object) -> str:
+    """A value as it was written, cut if it is long."""
+    try:
+        text = f"'{value}'" if isinstance(value, str) else repr(value)
+    except ValueError:  # an integer of thousands of digits
+        return "this number"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -172,7 +172,7 @@ def test_governor_finds_and_holds_and_says_why(tmp_path):
         (["--objective", "luck"], "--objective: .*luck"),
         (["--weight", "fast"], "'fast' has no value"),
         (["--weight", "faster=2"], "no port leads to 'faster'"),
-        (["--weight", "fast=much"], "valid number"),
+        (["--weight", "fast=much"], "'much' is no number"),
         (["--weight", "fast=-1"], "a weight is negative"),
         (["--keep", "fast=soon"], "--keep"),
         (["--floor", "20G"], "not between zero and line rate"),

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from keisoku.errors import PlanError
 from keisoku.host.text_file import read_toml
+from keisoku.run.settings import setting_error
 from keisoku.system.simulated.model import ClientModel, ServerModel, SystemModel, e4
 
 _Part = TypeVar("_Part")
@@ -120,6 +121,4 @@ def _part(kind: type[_Part], name: str, content: Mapping[str, Any]) -> _Part:
     try:
         return TypeAdapter(kind).validate_python(dict(content))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join([name, *map(str, first["loc"])])
-        raise PlanError(where, str(first["msg"]).removeprefix("Value error, ").lower(), "correct it") from error
+        raise setting_error(error, lambda key: f"{name}.{key}") from error
