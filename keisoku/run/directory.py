@@ -54,12 +54,16 @@ class RunDirectory:
     def create(cls, path: Path, measurement: str, plan: Mapping[str, Any], context: Mapping[str, Any]) -> RunDirectory:
         """A new directory; an existing run is never written over. The plan holds what TOML can; None is left out.
 
-        Raises PlanError if the directory holds a run.
+        Raises PlanError if the directory holds a run, or files that are no run's, among which one would be lost.
         """
         if (path / _PLAN).exists():
             raise PlanError(
                 "out", f"{path} already holds a run", "choose another directory, or continue it with --resume"
             )
+        if path.exists() and not path.is_dir():
+            raise PlanError("out", f"{path} is a file", "choose a directory, which need not exist yet")
+        if foreign := _foreign(path):
+            raise PlanError("out", f"{path} holds {foreign}, which is no run's", "choose a new or an empty directory")
         directory = cls(path, measurement, _without_none(plan), context)
         directory.write_text(_CONTEXT, json.dumps(directory.context, indent=1, default=str) + "\n")
         # Last, because its presence says that this is a run.
@@ -235,6 +239,15 @@ def free_path(name: str, folder: Path = RUNS) -> Path:
         number += 1
         path = folder / f"{stem}-{number}"
     return path
+
+
+def _foreign(path: Path) -> str:
+    """What lies in a directory besides a run that was killed as it began; empty if nothing does."""
+    begun = {_CONTEXT, f"{_CONTEXT}.partial", f"{_PLAN}.partial"}
+    try:
+        return min((entry.name for entry in path.iterdir() if entry.name not in begun), default="")
+    except OSError:  # it is not there, or writing into it will say why not
+        return ""
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -236,11 +236,15 @@ class SimulatedDevice(_Section):
                 f"{service:g} is above the link rate of {self.link_bits_per_second:g}",
                 "lower it, or leave it out for the link rate",
             )
+        if self.published is not None and len({*self.published.ports}) == 1:
+            raise PlanError("published.ports", "they are one port", "name the sending and the receiving one")
         self._check_ports("clock_offset_ppm", list(self.clock_offset_ppm))
         seen: set[tuple[int, int]] = set()
         for pair in self.pairs:
             self._check_ports("pair.from_ports", pair.from_ports)
             self._check_ports("pair.to_ports", pair.to_ports)
+            if {*pair.from_ports} == {*pair.to_ports} and len({*pair.from_ports}) == 1:
+                raise PlanError("pair", f"it leads from port {pair.from_ports[0]} to itself", "name another port")
             for way in ((tx, rx) for tx in set(pair.from_ports) for rx in set(pair.to_ports)):
                 if way in seen:
                     raise PlanError("pair", f"ports {way[0]} to {way[1]} are in two tables", "join them")
@@ -251,6 +255,8 @@ class SimulatedDevice(_Section):
         for port in ports:
             if not 1 <= port <= self.ports:
                 raise PlanError(field, f"there is no port {port}", f"use 1 to {self.ports}, or raise 'ports'")
+            if ports.count(port) > 1:
+                raise PlanError(field, f"port {port} is listed twice", "list each once")
 
     def model_json(self) -> str:
         """The model in the form that `core/src/simulated/device.rs` reads."""

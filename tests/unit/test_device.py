@@ -169,6 +169,19 @@ def test_an_empty_file_is_a_plain_gigabit_switch() -> None:
             "[[pair]]\nfrom_ports = [1]\nto_ports = [2]\n[[pair]]\nfrom_ports = [1]\nto_ports = [2]",
             "pair: ports 1 to 2 are in two tables; join them",
         ),
+        (  # accepted before, as the two after it
+            "[[pair]]\nfrom_ports = [1]\nto_ports = [1]",
+            "pair: it leads from port 1 to itself; name another port",
+        ),
+        (
+            "[[pair]]\nfrom_ports = [1, 1]\nto_ports = [2]",
+            "pair.from_ports: port 1 is listed twice; list each once",
+        ),
+        (
+            "[published]\nsource = 'x'\nports = [2, 2]\nslope_ns_per_byte = 8\nslope_error_ns_per_byte = 1\n"
+            "constant_ns = 1\nconstant_error_ns = 1\nmax_frame_bytes = 1518",
+            "published.ports: they are one port; name the sending and the receiving one",
+        ),
         (
             "title = 'x'\nports =",
             "device: mistaken is not valid TOML: Invalid value (at end of document); correct that line",

@@ -114,3 +114,16 @@ def test_a_plan_of_several_streams_is_read_back() -> None:
         }
     )
     assert parse(tomllib.loads(tomlkit.dumps(plan.plain()))) == plan
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"methods": ["trial", "throughput", "trial"]}, "methods: trial is listed twice; list each once"),
+        ({"frame_bytes": [64, 128, 64]}, "frame_bytes: 64 is listed twice; list each once"),
+    ],
+)
+def test_a_method_listed_twice_was_measured_twice_and_shown_once(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        parse({**SOURCE, **wrong})
+    assert str(caught.value) == said

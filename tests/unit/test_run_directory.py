@@ -110,3 +110,24 @@ def test_a_disk_that_does_not_take_it_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(KeisokuError, match=r"run directory: cannot write .*probes.*make room"):
         directory.append("probes", rows(0, 1))
     assert not list(directory.path.glob("*.partial"))
+
+
+def test_a_foreign_directory_was_written_into(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "report.html").write_text("somebody's")
+    with pytest.raises(PlanError, match=r"^out: .*run holds report\.html, which is no run's; choose a new or an empty"):
+        created(tmp_path)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["report.html"]
+
+
+def test_a_file_is_no_directory_for_a_run(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("somebody's")
+    with pytest.raises(PlanError, match=r"^out: .*run is a file; choose a directory"):
+        created(tmp_path)
+
+
+def test_an_empty_directory_and_one_of_a_run_killed_as_it_began_are_used(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    assert created(tmp_path).plan
+    (tmp_path / "run" / "plan.toml").rename(tmp_path / "run" / "plan.toml.partial")
+    assert created(tmp_path).plan

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pydantic import Field, create_model, field_validator, model_validator
+from pydantic import Field, ValidationInfo, create_model, field_validator, model_validator
 
 from keisoku.device.plan.content import Content, pacing
 from keisoku.device.plan.networks import to_networks
@@ -143,6 +143,14 @@ class Plan(_OfProcedures):
         if unknown is not None:
             raise PlanError("methods", f"there is no method '{unknown}'", f"use {', '.join(PROCEDURES)}")
         return methods
+
+    @field_validator("methods", "frame_bytes")
+    @classmethod
+    def _each_once(cls, listed: tuple[Any, ...], info: ValidationInfo) -> tuple[Any, ...]:
+        twice = next((one for place, one in enumerate(listed) if one in listed[:place]), None)
+        if twice is not None:
+            raise PlanError(str(info.field_name), f"{twice} is listed twice", "list each once")
+        return listed
 
     @model_validator(mode="after")
     def _coherent(self) -> Plan:
