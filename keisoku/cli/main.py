@@ -135,6 +135,15 @@ def main() -> None:
     """Runs the command; every error a user can cause or meet is one sentence and exit code 2."""
     interruption.install()  # a terminated run cleans up like an interrupted one
     try:
+        _main()
+    except (KeyboardInterrupt, click.Abort):
+        interruption.leave_at_once()
+        click.echo("keisoku: interrupted", err=True)
+        sys.exit(FAILED)
+
+
+def _main() -> None:
+    try:
         keisoku(standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
@@ -151,7 +160,4 @@ def main() -> None:
         sys.exit(FAILED)
     except KeisokuError as error:
         click.echo(f"keisoku: {error}", err=True)
-        sys.exit(FAILED)
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("keisoku: interrupted", err=True)
         sys.exit(FAILED)

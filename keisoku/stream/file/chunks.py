@@ -28,12 +28,22 @@ class Hold:
     def __init__(self, bps: float | None) -> None:
         self._bytes_per_s = None if bps is None else bps / 8
         self._due_s = time.monotonic()
+        self._released = threading.Event()
+
+    @property
+    def released(self) -> bool:
+        """Whether `release` was called."""
+        return self._released.is_set()
+
+    def release(self) -> None:
+        """Ends a sleep at once, and all later ones: nobody wants the rest."""
+        self._released.set()
 
     def passed(self, count: int) -> None:
         """So many bytes passed."""
         if self._bytes_per_s is not None:
             self._due_s += count / self._bytes_per_s
-            time.sleep(max(self._due_s - time.monotonic(), 0))
+            self._released.wait(max(self._due_s - time.monotonic(), 0))
 
 
 def forget(path: Path) -> None:
@@ -57,12 +67,13 @@ def read_chunks(path: Path, direct: bool, bps: float | None) -> Iterator[memoryv
     for number in range(_AHEAD):
         free.put(number)
 
+    hold = Hold(bps)
+
     def read() -> None:
         try:
             handle = os.open(path, os.O_RDONLY | (os.O_DIRECT if direct else 0))
             try:
-                hold = Hold(bps)
-                while (number := free.get()) is not None:
+                while (number := free.get()) is not None and not hold.released:
                     count = os.readv(handle, [rooms[number]])
                     hold.passed(count)
                     if count == 0:
@@ -84,6 +95,7 @@ def read_chunks(path: Path, direct: bool, bps: float | None) -> Iterator[memoryv
             yield memoryview(rooms[number])[:count]
             free.put(number)
     finally:
+        hold.release()
         free.put(None)
         thread.join()
 
@@ -139,6 +151,7 @@ class WriteBehind:
 
     def abandon(self) -> None:
         """Ends without waiting for the disk."""
+        self._hold.release()
         self._end()
         os.close(self._handle)
 
