@@ -39,11 +39,8 @@ class Outcome:
     @property
     def failure(self) -> str:
         """Why nothing of what was asked for was measured; empty if some of it was."""
-        return "; ".join(result.failure for result in self.results) if self._failed else ""
-
-    @property
-    def _failed(self) -> bool:
-        return bool(self.results) and all(result.failure for result in self.results)
+        reasons = [result.failure or result.nothing_because for result in self.results]
+        return "; ".join(reasons) if all(reasons) else ""
 
 
 def carry_out(

@@ -77,7 +77,7 @@ class RunDirectory:
             plan = read_toml("run", path / _PLAN, _MOST_BYTES)
             context = json.loads(read_bytes("run", path / _CONTEXT, _MOST_BYTES))
         except (PlanError, ValueError, RecursionError) as error:
-            raise PlanError("run", f"{path} holds no run", "give the directory of a run") from error
+            raise PlanError("run", f"{path} holds no run", "give a directory that a run was written to") from error
         version, measurement = plan.pop("format", None), plan.pop("measurement", None)
         if version != FORMAT or not isinstance(measurement, str):
             raise PlanError(

@@ -73,6 +73,13 @@ class Result(_Model):
     failure: str = ""
     """Why the measurement did not give the requested result, although it measured something; empty: it did."""
 
+    @property
+    def nothing_because(self) -> str:
+        """That no row has a figure, and why in the first row's words; empty if there are figures, or no rows."""
+        if not self.rows or self.line or self.flags or any(row.figures for row in self.rows):
+            return ""
+        return f"nothing was measured: {self.rows[0].remark or 'no row has a figure'}"
+
     def groups(self) -> dict[str, list[Row]]:
         """Rows by group, both in the order in which they were given."""
         found: dict[str, list[Row]] = {}
