@@ -38,7 +38,8 @@ def test_a_log_holds_a_reading_for_every_interval(tmp_path: Path) -> None:
     assert ran(directory, host, 500.0)[-1] == 500.0
     rows = directory.rows(TABLE)
     assert rows.num_rows == 1000
-    assert len(directory.parts(TABLE)) == 50
+    # After 0, 1, 2, 4, 8 and 16 s, then every 10 s, and what is left at the end.
+    assert len(directory.parts(TABLE)) == 6 + 48 + 1
     spacing = np.diff(rows["at_ns"].to_numpy())
     assert (spacing == 5e8).all()
     log = logged(directory, EVERY_S)
@@ -165,6 +166,50 @@ for at, _ in enumerate(logging.run(EVERY_S, 1e6, place(directory, EVERY_S))):
     ran(directory, host, 300.0)
     assert [one.reason for one in logged(directory, EVERY_S).breaks] == ["gap"]
     assert analyse(directory).results == analyse(directory).results
+
+
+@pytest.mark.parametrize("readings", [1, 3, 15])
+def test_a_log_that_is_killed_before_ten_seconds_has_kept_half_of_its_readings(tmp_path: Path, readings: int) -> None:
+    code = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from support.logging_host import EVERY_S, Host, created, logger, place
+directory = created(Path(sys.argv[1]))
+for at, _ in enumerate(logger(directory, Host()).run(EVERY_S, 1e6, place(directory, EVERY_S))):
+    if at + 1 == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+    tests = Path(__file__).parent.parent
+    done = subprocess.run([sys.executable, "-c", code, tmp_path, tests, str(readings)], check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    assert readings / 2 <= RunDirectory.open(tmp_path, "clock stability").rows(TABLE).num_rows <= readings
+
+
+def test_no_reading_waits_until_what_writes_parts_is_loaded(tmp_path: Path) -> None:
+    """Loading it took 0.8 to 2.8 s, once, when the log was ten seconds old."""
+    code = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from support.logging_host import EVERY_S, Host, created, logger, place
+host, loaded = Host(), []
+read = host.read
+def reading():
+    loaded.append(set(sys.modules))
+    return read()
+host.read = reading
+directory = created(Path(sys.argv[1]))
+list(logger(directory, host).run(EVERY_S, 30.0, place(directory, EVERY_S)))
+assert "pyarrow.parquet" in loaded[0], "the writer is not loaded"
+later = sorted(name for name in set(sys.modules) - loaded[0] if name.partition(".")[0] in ("pyarrow", "pandas"))
+assert not later, later
+"""
+    tests = Path(__file__).parent.parent
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path, tests], check=False, timeout=120, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_run_that_lacks_columns_is_one_sentence(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """The log of a clock against a reference on disk, reading by reading, for days.
 
-Every reading is kept with the ticks on both sides of it; parts are synced every ten seconds, later every thousandth of
-the log, so that `kill -9` costs no more than that. It computes no figure; `phase_log` makes phase of what it kept.
+Every reading is kept with the ticks on both sides of it. The first reading is synced at once; then parts are synced
+after 1, 2, 4 and 8 s, every ten seconds, and later every thousandth of the log, so that `kill -9` costs no more than
+that. It computes no figure; `phase_log` makes phase of what it kept.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ SCHEMA = pa.schema(
     ]
 )
 SYNC_S = 10.0
+_FIRST_SYNC_S = 1.0
 _SYNC_SHARE = 1e-3
 _ROWS_MAX = 65_536
 _ANALYSED = (
@@ -88,7 +90,7 @@ class Logger:
     monotonic_ns: Callable[[], int] = time.monotonic_ns
     sleep: Callable[[float], None] = time.sleep
     sync_s: float = SYNC_S
-    """At most so long, or a thousandth of the log, is lost when the power is."""
+    """At most so long, or a thousandth of the log, is lost when the power is; at first half of the log."""
     failures: int = 0
     """Of the reference to answer; each is a missing reading."""
     _rows: list[dict[str, object]] = field(default_factory=list)
@@ -100,14 +102,17 @@ class Logger:
         out, never made up for. Raises EngineError if the reference does not answer the first time.
         """
         every_ns = round(every_s * NS_PER_S)
+        self.keep()  # of nothing: Arrow and its Parquet writer take seconds to load, which no reading may wait for
         origin = self.monotonic_ns()
         synced, turn = origin, 0
         while round((duration_s - start.logged_s) / every_s) > turn:
             logged_s = start.logged_s + (turn + 1) * every_s
             now = self.monotonic_ns()
             self._append(start.session, first=turn == 0)
-            due = max(self.sync_s, _SYNC_SHARE * logged_s) * NS_PER_S
-            if now - synced >= due or len(self._rows) >= _ROWS_MAX:
+            # At first a log is short, and all of it would be lost with a part.
+            soon_s = min(self.sync_s, max(_FIRST_SYNC_S, (now - origin) / NS_PER_S / 2))
+            due = max(soon_s, _SYNC_SHARE * logged_s) * NS_PER_S
+            if turn == 0 or now - synced >= due or len(self._rows) >= _ROWS_MAX:
                 self.keep()
                 synced = now
             yield logged_s
