@@ -111,7 +111,9 @@ def test_the_daemon_says_what_it_is(pair: VethPair) -> None:
     chosen = parse(f"ptp:{pair.far_address},domain={DOMAIN}")
     opened = within(Path(pair.near), lambda: open_reference(chosen, HOST, 0.01))
     opened.close()
-    assert opened.is_real and "kernel's stamps" in opened.described and "clock class 248" in opened.described
+    # ptp4l's default class: it has its time from nobody.
+    assert not opened.is_real and opened.flags[0].name == "untrusted-reference"
+    assert "kernel's stamps" in opened.described and "clock class 248" in opened.described
     facts = opened.facts
     assert (facts["domain"], facts["steps_removed"], facts["ptp_timescale"]) == (DOMAIN, 0, False)
     assert str(facts["master"]).replace(".", "").startswith(str(facts["grandmaster"]))
@@ -139,7 +141,8 @@ def test_calibrate_and_stability_take_it(pair: VethPair, tmp_path: Path, monkeyp
     assert rows["all"]["readings"]["value"] >= 2
     assert ("hard bounds" in rows and "least squares" in rows) or rows["all"]["readings"]["value"] < 20
     context = json.loads((out / "context.json").read_bytes())
-    assert context["reference_is_real"] and context["reference_facts"]["kernel_stamps"]
+    assert not context["reference_is_real"] and context["reference_facts"]["kernel_stamps"]
+    assert [flag["name"] for flag in found["flags"]][:1] == ["untrusted-reference"]  # ptp4l has its time from nobody
     ahead_ns, bound_ns = (context["reference_facts"][f"ahead_of_host_{name}ns"] for name in ("", "bound_"))
     assert abs(ahead_ns) <= bound_ns
     log = ("--duration", "0.6s", "--every", "20ms", "--out", str(tmp_path / "log"))

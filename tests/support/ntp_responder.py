@@ -16,8 +16,20 @@ from keisoku.clock.reference.ntp_packet import BYTES, PACKET, ntp_stamp
 class NtpResponder:
     """Answers on 127.0.0.1; `port` is what it got."""
 
-    def __init__(self, rate: float = 0.0, ahead_ns: int = 0, stratum: int = 1, answers: int | None = None) -> None:
-        """`rate`: relative, from the start on. `answers`: after so many it falls silent."""
+    def __init__(
+        self,
+        rate: float = 0.0,
+        ahead_ns: int = 0,
+        stratum: int = 1,
+        answers: int | None = None,
+        identity: bytes = b"GPS\0",
+        answered_early_ns: int = 0,
+    ) -> None:
+        """`rate`: relative, from the start on. `answers`: after so many it falls silent.
+
+        `answered_early_ns`: by how much its T3 is before the truth.
+        """
+        self.identity, self.answered_early_ns = identity, answered_early_ns
         self.rate, self.ahead_ns, self.stratum, self.answers = rate, ahead_ns, stratum, answers
         self._begun_ns = time.time_ns()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -61,5 +73,7 @@ class NtpResponder:
                     continue
                 self.answers -= 1
             cookie = PACKET.unpack(packet[:BYTES])[-1]
-            fields = (self.stratum, 0, -20, 0, 0, 0x4C4F434C, 0, cookie, ntp_stamp(received), ntp_stamp(self.now_ns()))
+            answered = ntp_stamp(self.now_ns() - self.answered_early_ns)
+            identity = int.from_bytes(self.identity)
+            fields = (self.stratum, 0, -20, 0, 0, identity, 0, cookie, ntp_stamp(received), answered)
             self._socket.sendto(PACKET.pack(0x24, *fields), address)

@@ -137,6 +137,28 @@ def test_a_real_ntp_exchange_finds_the_servers_rate_and_it_enters_later_budgets(
         assert "not calibrated" in rate.statement
 
 
+@calibrates
+@pytest.mark.parametrize(("stratum", "identity"), [(8, bytes((127, 127, 1, 1))), (6, bytes((127, 127, 1, 0)))])
+def test_a_reference_that_is_nobodys_is_flagged_and_never_kept(tmp_path: Path, stratum: int, identity: bytes) -> None:
+    """It replaced ± 100 ppm in later budgets."""
+    with NtpResponder(stratum=stratum, identity=identity) as server:
+        arguments = ("--reference", f"ntp:{server.target}", "--pause", "5ms", "--json")
+        result = run("calibrate", *arguments, "--duration", "0.5s", "--out", str(tmp_path / "run"))
+        output = found(result)
+    assert flags(output)[0] == "untrusted-reference"
+    assert "calibration kept" not in result.stderr
+    assert not (tmp_path / "state").exists()
+
+
+@calibrates
+def test_a_server_that_answers_before_it_was_asked_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with (
+        NtpResponder(answered_early_ns=10**9) as server,
+        pytest.raises(EngineError, match="answered 1 s before it was asked"),
+    ):
+        found(run("calibrate", "--reference", f"ntp:{server.target}", "--duration", "1s", "--out", str(tmp_path / "r")))
+
+
 def _ticks_per_second() -> float:
     """Of CLOCK_REALTIME, roughly: a stall of 20 ms within the second is 20 000 ppm, so brackets are taken."""
     ((before, shown, _),) = _core.clock_brackets(time.CLOCK_REALTIME, 1, 200, 0)
@@ -151,7 +173,7 @@ def test_a_server_that_falls_silent_or_refuses_is_one_sentence(monkeypatch: pyte
     arguments = ("--duration", "60s", "--pause", "1ms", "--out", str(tmp_path / "run"))
     with NtpResponder(answers=3) as server, pytest.raises(EngineError, match="no answer to 5 requests"):
         found(run("calibrate", "--reference", f"ntp:{server.target}", *arguments))
-    with NtpResponder(stratum=0) as server, pytest.raises(EngineError, match="kiss of death LOCL"):
+    with NtpResponder(stratum=0, identity=b"RATE") as server, pytest.raises(EngineError, match="kiss of death RATE"):
         found(run("calibrate", "--reference", f"ntp:{server.target}", *arguments))
     with pytest.raises(EngineError, match=r"cannot be reached|no answer"):
         found(run("calibrate", "--reference", f"ntp:{server.target}", *arguments))

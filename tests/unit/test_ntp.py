@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from keisoku.clock.reading import Reading, Translation
 from keisoku.clock.reference import ntp_packet as ntp
 from keisoku.clock.reference.ntp import exchange
+from keisoku.clock.reference.ntp_standing import lack
 from keisoku.errors import EngineError
 
 NOW = 1_795_000_000_123_456_789
@@ -18,20 +19,29 @@ COOKIE = 0x0123456789ABCDEF
 
 
 def packet(
-    *, leap: int = 0, mode: int = 4, stratum: int = 2, identity: bytes = b"GPS\0", origin: int = COOKIE
+    *,
+    leap: int = 0,
+    mode: int = 4,
+    stratum: int = 2,
+    identity: bytes = b"GPS\0",
+    origin: int = COOKIE,
+    held_ns: int = 1000,
+    dispersion_s: int = 1,
+    updated_ns: int | None = None,
+    precision: int = -20,
 ) -> bytes:
     return ntp.PACKET.pack(
         leap << 6 | 4 << 3 | mode,
         stratum,
         0,
-        -20,
+        precision,
         1 << 15,
-        1 << 16,
+        dispersion_s << 16,
         struct.unpack("!I", identity)[0],
-        0,
+        0 if updated_ns is None else ntp.ntp_stamp(updated_ns),
         origin,
         ntp.ntp_stamp(NOW),
-        ntp.ntp_stamp(NOW + 1000),
+        ntp.ntp_stamp(NOW + held_ns),
     )
 
 
@@ -60,6 +70,50 @@ def test_what_is_no_answer_to_the_request_is_passed_over(strange: bytes) -> None
 def test_a_server_that_cannot_or_will_not_tell_the_time_is_named(bad: bytes, says: str) -> None:
     with pytest.raises(EngineError, match=says):
         ntp.answer(bad, COOKIE, NOW)
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        (packet(held_ns=-(10**9)), "answered 1 s before it was asked"),
+        (packet(held_ns=-2000), "before it was asked"),
+        (packet(dispersion_s=16), "16 s or more away"),
+        (packet(updated_ns=NOW + 10**9), "set after the answer left"),
+    ],
+)
+def test_a_server_whose_times_contradict_each_other_is_refused(bad: bytes, says: str) -> None:
+    """T3 before T2 by 1 s was taken for a reading."""
+    with pytest.raises(EngineError, match=says):
+        ntp.answer(bad, COOKIE, NOW)
+
+
+def test_a_coarse_server_may_answer_within_one_step_of_its_clock() -> None:
+    assert ntp.answer(packet(held_ns=-900), COOKIE, NOW) is not None
+    assert ntp.answer(packet(held_ns=-10_000_000, precision=-6), COOKIE, NOW) is not None
+    with pytest.raises(EngineError, match="before it was asked"):
+        ntp.answer(packet(held_ns=-20_000_000, precision=3), COOKIE, NOW)
+    assert ntp.answer(packet(updated_ns=NOW - 10**12), COOKIE, NOW) is not None
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (packet(stratum=8, identity=bytes((127, 127, 1, 1)), dispersion_s=0), "stratum 8, reference id 127.127.1.1"),
+        (packet(stratum=6, identity=bytes((127, 127, 1, 0)), dispersion_s=0), "reference id 127.127.1.0"),
+        (packet(stratum=5, identity=bytes((127, 0, 0, 1)), dispersion_s=0), "own undisciplined clock"),
+        (packet(stratum=1, identity=b"LOCL", dispersion_s=0), "LOCL"),
+        (packet(stratum=1, dispersion_s=1), "1.25 s away"),
+        (packet(stratum=1, dispersion_s=0), None),
+        (packet(stratum=2, identity=bytes((127, 127, 20, 0)), dispersion_s=0), None),
+        (packet(stratum=15, identity=bytes((192, 0, 2, 1)), dispersion_s=0), None),
+    ],
+)
+def test_a_server_that_has_its_time_from_nobody_is_told_by_what_it_says(given: bytes, says: str | None) -> None:
+    """`local stratum 8` of chrony and ntpd's undisciplined clock replaced the ± 100 ppm of an oscillator."""
+    found = ntp.answer(given, COOKIE, NOW)
+    assert found is not None
+    said = lack(found)
+    assert (said is None) if says is None else (said is not None and says in said)
 
 
 @given(st.binary(max_size=100))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
@@ -22,12 +23,15 @@ from keisoku.clock.reference.ptp.exchange import (
     facts,
     fastest,
     grade,
+    inaccuracy,
+    lack,
     timescale,
     utc_ns,
 )
 from keisoku.clock.reference.ptp.message import (
     NO_FLAGS,
     SCALE,
+    Announced,
     Arrival,
     Contract,
     Flag,
@@ -114,6 +118,28 @@ def test_a_masters_time_is_utc_only_where_it_says_so() -> None:
     assert facts(announce(valid))["utc_offset_s"] == 37 and facts(announce())["utc_offset_s"] is None
     assert "TAI" in timescale(announce(valid)) and "arbitrary" in timescale(announce())
     assert "locked to a primary source" in grade(announce()) and "(clock class 77)" in grade(announce(clock_class=77))
+
+
+@pytest.mark.parametrize(
+    ("clock_class", "nobodys"),
+    [
+        *((number, False) for number in (6, 7, 13, 14, 80, 140)),
+        *((number, True) for number in (52, 58, 187, 193, 248, 250)),
+    ],
+)
+def test_a_master_without_a_source_is_told_by_its_class(clock_class: int, nobodys: bool) -> None:
+    """ptp4l says 248 unless it is told otherwise; its calibrations replaced the ± 100 ppm of an oscillator."""
+    said = lack(announce(clock_class=clock_class))
+    assert (said is not None) == nobodys
+    assert said is None or f"(clock class {clock_class})" in said
+
+
+@pytest.mark.parametrize(("accuracy", "said"), [(0x21, None), (0x30, None), (0x31, "10 s"), (0xFE, "does not know")])
+def test_a_master_that_does_not_know_its_accuracy_is_told(accuracy: int, said: str | None) -> None:
+    message = announce()
+    assert isinstance(message.body, Announced)
+    found = inaccuracy(dataclasses.replace(message, body=dataclasses.replace(message.body, accuracy=accuracy)))
+    assert (found is None) if said is None else (found is not None and said in found)
 
 
 def test_how_far_the_master_is_ahead_is_bounded_by_the_round_trip() -> None:

@@ -214,6 +214,17 @@ def test_a_clock_that_is_slave_only_and_a_timescale_that_changes_are_refused() -
                 client.reading()
 
 
+def test_a_master_that_loses_its_source_ends_the_measurement() -> None:
+    with PtpResponder(clock_class=6) as server, _client(server) as client:
+        client.reading()
+        server.announced = dataclasses.replace(server.announced, clock_class=7)  # holdover within its specification
+        client.reading()
+        server.announced = dataclasses.replace(server.announced, clock_class=248)
+        with pytest.raises(EngineError, match=r"lost its source of time: .*clock class 248"):
+            for _ in range(10_000):
+                client.reading()
+
+
 def test_leap_seconds_and_a_new_utc_offset_change_nothing_of_a_time_in_tai() -> None:
     responder = PtpResponder(ahead_ns=AHEAD, flags=Flag.PTP_TIMESCALE | Flag.UTC_OFFSET_VALID)
     with responder as server, _client(server) as client:

@@ -44,7 +44,7 @@ def measure(work: Work[CalibrationSettings]) -> None:
                 "reference": reference.described,
                 "reference_is_real": reference.is_real,
                 "reference_facts": reference.facts,
-                "said": [flag.model_dump(mode="json") for flag in flags(chosen, host, kept_time)],
+                "said": [flag.model_dump(mode="json") for flag in (*flags(chosen, host, kept_time), *reference.flags)],
             },
             settings.model_copy(update={"reference": chosen.name}),
         )

@@ -48,6 +48,8 @@ class Reference:
     at_least_s: float = 0.0
     """Shorter runs cannot tell a rate."""
     facts: dict[str, object] = field(default_factory=dict)
+    flags: tuple[Flag, ...] = ()
+    """What must be said of figures against it."""
     close: Callable[[], None] = lambda: None
 
 
@@ -117,6 +119,12 @@ def flags(chosen: Chosen, host: HostClocks, kept_time: bool) -> Iterator[Flag]:
             f" {host.steering.frequency_ppb:+.1f} ppb, status {host.steering.status:#06x}"
             f" ({'synchronised' if host.steering.synchronised else 'not synchronised'})",
         )
+
+
+def untrusted(name: str, lack: str) -> Flag:
+    """Of a server whose time is nobody's; `lack` is what it says of itself. Its rate is nothing to be kept."""
+    text = f"{name} is no source of time: {lack}; its rate may be off like any oscillator's, so no calibration is kept"
+    return Flag(name="untrusted-reference", text=text)
 
 
 def is_real(chosen: Chosen, kept_time: bool) -> bool:

@@ -14,8 +14,9 @@ from keisoku import _core
 from keisoku._core import StampedSocket
 from keisoku.clock.reading import Reading, Translation
 from keisoku.clock.reference import ntp_packet as ntp
-from keisoku.clock.reference.kinds import Chosen, Reference
+from keisoku.clock.reference.kinds import Chosen, Reference, untrusted
 from keisoku.clock.reference.local import bracket
+from keisoku.clock.reference.ntp_standing import lack
 from keisoku.errors import EngineError
 
 RUNS_FAST_MOST = 1e-3
@@ -120,25 +121,35 @@ def exchange(
 
 
 def ntp_server(chosen: Chosen, pause_s: float) -> Reference:
-    """Asks once, to know that somebody answers."""
+    """Asks once, to know that somebody answers. Its readings raise EngineError once it has lost its source."""
     client = NtpClient(chosen.target)
     client.reading()
     answer = client.last
     assert answer is not None
+    lacking = lack(answer)
+
+    def read() -> list[Reading]:
+        reading = client.reading()
+        if lacking is None and client.last is not None and (lost := lack(client.last)):
+            raise EngineError(f"{chosen.name} lost its source of time: {lost}; use another")
+        return [reading]
+
     stamps = "kernel's stamps" if client.stamped_by_kernel else "stamps around system calls"
     return Reference(
         name=chosen.name,
         described=f"NTP server {chosen.target}, stratum {answer.stratum}, by {stamps}",
-        read=lambda: [client.reading()],
+        read=read,
         pause_s=pause_s,
-        is_real=True,
+        is_real=lacking is None,
         facts={
             "stratum": answer.stratum,
             "root_delay_ns": answer.root_delay_ns,
             "root_dispersion_ns": answer.root_dispersion_ns,
             "leap": answer.leap,
+            "reference_id": answer.reference_id.hex(),
             "kernel_stamps": client.stamped_by_kernel,
         },
+        flags=() if lacking is None else (untrusted(chosen.name, lacking),),
     )
 
 

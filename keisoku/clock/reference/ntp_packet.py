@@ -19,6 +19,10 @@ _UNIX_S = 2_208_988_800
 _ERA_S = 1 << 32
 _NS = 1_000_000_000
 _MAX_STRATUM = 15
+_DISTANCE_MOST_NS = 16 * _NS
+"""MAXDISP of RFC 5905 §7.2: a header with a larger root distance is invalid (A.5.1.1, packet())."""
+_COARSE_LOG2_S = -6
+"""Of the precisions that servers state, the coarsest that is believed: a clock that ticks 64 times a second."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +48,14 @@ def request(cookie: int) -> bytes:
 def answer(packet: bytes, cookie: int, now_ns: int) -> Answer | None:
     """What a server said; None for a packet that is no answer to the request with this cookie.
 
-    Raises EngineError if the server refuses (kiss of death, RFC 5905 §7.4) or is not synchronised.
+    Raises EngineError if the server refuses (kiss of death, RFC 5905 §7.4), is not synchronised (§7.3: leap 3, stratum
+    16 and above), or contradicts itself: its root distance or reference time is invalid (A.5.1.1), or it answered
+    before it was asked, T3 before T2, by more than its own precision (§8).
     """
     if len(packet) < BYTES:
         return None
-    first, stratum, _, _, delay, dispersion, identity, _, origin, received, transmitted = PACKET.unpack(packet[:BYTES])
+    fields = PACKET.unpack(packet[:BYTES])
+    first, stratum, _, precision, delay, dispersion, identity, updated, origin, received, transmitted = fields
     if first & 7 != SERVER or origin != cookie:
         return None
     leap = first >> 6
@@ -58,7 +65,7 @@ def answer(packet: bytes, cookie: int, now_ns: int) -> Answer | None:
         raise EngineError(f"the NTP server refuses to answer (kiss of death {code}); use another, or ask less often")
     if leap == 3 or stratum > _MAX_STRATUM or transmitted == 0:
         raise EngineError("the NTP server says that it is not synchronised; use another")
-    return Answer(
+    found = Answer(
         leap=leap,
         stratum=stratum,
         reference_id=reference_id,
@@ -67,6 +74,17 @@ def answer(packet: bytes, cookie: int, now_ns: int) -> Answer | None:
         received_ns=unix_ns(received, now_ns),
         transmitted_ns=unix_ns(transmitted, now_ns),
     )
+    step_ns = round(2.0 ** min(precision, _COARSE_LOG2_S) * _NS)
+    if (early_ns := found.received_ns - found.transmitted_ns) > step_ns:
+        raise EngineError(
+            f"the NTP server's times contradict each other: it answered {early_ns / _NS:.3g} s before it was asked;"
+            " use another"
+        )
+    if found.root_delay_ns // 2 + found.root_dispersion_ns >= _DISTANCE_MOST_NS:
+        raise EngineError("the NTP server says that it is 16 s or more away from its source; use another")
+    if updated and unix_ns(updated, now_ns) > found.transmitted_ns + step_ns:
+        raise EngineError("the NTP server says that its clock was set after the answer left; use another")
+    return found
 
 
 def unix_ns(stamp: int, near_ns: int) -> int:

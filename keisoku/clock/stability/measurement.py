@@ -8,7 +8,7 @@ from pathlib import Path
 
 from keisoku.clock.host_clocks import HostClocks, host_clocks
 from keisoku.clock.reading import Reading, narrowest
-from keisoku.clock.reference.kinds import KERNEL, Chosen, flags
+from keisoku.clock.reference.kinds import KERNEL, Chosen, Reference, flags
 from keisoku.clock.reference.local import CLOCKS, bracket
 from keisoku.clock.reference.opening import choose, counter, open_reference
 from keisoku.clock.stability.analysis import NAME, Clock, stability
@@ -35,12 +35,12 @@ def measure(work: Work[StabilitySettings]) -> None:
     name, kept_time = counter(host)
     chosen = choose(settings.reference, host)
     said = list(flags(chosen, host, kept_time)) if measured == COUNTER else _steered(measured, chosen, host)
-    with _reading(chosen, host, every_s) as (described, read):
+    with _reading(chosen, host, every_s) as (reference, read):
         directory = work.begin(
             {
                 "clock": name if measured == COUNTER else f"CLOCK_{measured.upper()}",
-                "reference": described,
-                "said": [flag.model_dump(mode="json") for flag in said],
+                "reference": reference.described,
+                "said": [flag.model_dump(mode="json") for flag in (*said, *reference.flags)],
             },
             settings.model_copy(update={"reference": chosen.name}),
         )
@@ -71,18 +71,18 @@ def analyse(directory: RunDirectory) -> Findings:
 
 
 @contextmanager
-def _reading(chosen: Chosen, host: HostClocks, every_s: float) -> Iterator[tuple[str, Callable[[], Reading]]]:
-    """What the reference is, and how it is read once."""
+def _reading(chosen: Chosen, host: HostClocks, every_s: float) -> Iterator[tuple[Reference, Callable[[], Reading]]]:
+    """The reference, and how it is read once."""
     reference = open_reference(chosen, host, every_s)
     try:
         if chosen.kind in KERNEL:
             clock = CLOCKS[chosen.kind]
-            yield reference.described, lambda: bracket(clock)
+            yield reference, lambda: bracket(clock)
         else:
             if every_s < reference.at_least_s / 2 or every_s < reference.pause_s:
                 least = max(reference.at_least_s / 2, reference.pause_s)
                 raise PlanError("every", f"{chosen.name} cannot be read so often", f"read every {least:g} s at most")
-            yield reference.described, lambda: narrowest(reference.read())
+            yield reference, lambda: narrowest(reference.read())
     finally:
         reference.close()
 

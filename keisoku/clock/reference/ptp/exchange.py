@@ -25,6 +25,12 @@ _CLASSES = {
     193: "degraded from a source of its application",
     248: "not locked to a source that it states",
 }
+_DEGRADED = frozenset({52, 58, 187, 193})
+"""Out of the specification of their holdover (Table 4 of IEEE 1588-2019)."""
+_DEFAULT_CLASS = 248
+"""Of a clock without a source, which is ptp4l's own default; those above are reserved, 255 is slave-only (Table 4)."""
+_ACCURACY_OVER_10_S, _ACCURACY_UNKNOWN = 0x31, 0xFE
+"""clockAccuracy (Table 5 of -2019)."""
 
 
 def departure_ns(sync: Message, follow_up: Message | None) -> int | None:
@@ -103,6 +109,27 @@ def grade(announce: Message) -> str:
     assert isinstance(announce.body, Announced)
     number = announce.body.clock_class
     return f"{_CLASSES.get(number, 'of a class of its profile')} (clock class {number})"
+
+
+def lack(announce: Message) -> str | None:
+    """Why the master's time is nobody's, by its clockClass (7.6.2.5 of -2019, Table 4); None if it has a source.
+
+    Classes of other profiles (68 to 122, 133 to 170, 216 to 232) are taken as those profiles' own.
+    """
+    assert isinstance(announce.body, Announced)
+    number = announce.body.clock_class
+    if number >= _DEFAULT_CLASS or number in _DEGRADED:
+        return f"it is {_CLASSES.get(number, 'of a reserved class')} (clock class {number})"
+    return None
+
+
+def inaccuracy(announce: Message) -> str | None:
+    """What is to be said of its clockAccuracy (7.6.2.6 of -2019, Table 5); None if it is 10 s or better."""
+    assert isinstance(announce.body, Announced)
+    return {
+        _ACCURACY_OVER_10_S: "it says that its time is off by more than 10 s (clock accuracy 0x31)",
+        _ACCURACY_UNKNOWN: "it does not know how accurate its time is (clock accuracy 0xfe)",
+    }.get(announce.body.accuracy)
 
 
 def facts(announce: Message) -> dict[str, object]:

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 
 from keisoku.clock.reading import Reading, Translation
-from keisoku.clock.reference.kinds import Chosen, Reference
+from keisoku.clock.reference.kinds import Chosen, Reference, untrusted
 from keisoku.clock.reference.local import bracket
 from keisoku.clock.reference.ptp.contract import LOG_LEAST, Contracts, log_period, rest_s
 from keisoku.clock.reference.ptp.exchange import (
@@ -23,12 +23,15 @@ from keisoku.clock.reference.ptp.exchange import (
     facts,
     fastest,
     grade,
+    inaccuracy,
+    lack,
     timescale,
 )
 from keisoku.clock.reference.ptp.message import EVERY_PORT, Announced, Arrival, Contract, Flag, Kind, Message, Signals
 from keisoku.clock.reference.ptp.port import Asked, Heard, Ports, PtpPort
 from keisoku.clock.reference.ptp.target import PtpTarget, target
 from keisoku.errors import EngineError
+from keisoku.run import result
 
 PATIENCE_S = 1.0
 LOST_MOST = 5
@@ -205,6 +208,8 @@ class PtpClient:
             raise EngineError(f"{name}: it says that it is a slave only (clock class {SLAVE_ONLY}); name a master")
         if self.announce is not None and Flag.PTP_TIMESCALE in message.flags ^ self.announce.flags:
             raise EngineError(f"{name}: the master went from {timescale(self.announce)} to {timescale(message)}")
+        if self.announce is not None and lack(self.announce) is None and (lost := lack(message)):
+            raise EngineError(f"{name}: the master lost its source of time: {lost}; name another")
         self.port.master = self.port.master or message.source
         self.announce = message
 
@@ -230,13 +235,18 @@ def ptp_master(chosen: Chosen, pause_s: float) -> Reference:
     assert announce is not None
     stamps = "kernel's stamps" if client.stamped_by_kernel else "stamps around system calls"
     ahead, bound = client.ahead or (None, None)
+    said = []
+    if lacking := lack(announce):
+        said.append(untrusted(chosen.name, lacking))
+    if inexact := inaccuracy(announce):
+        said.append(result.Flag(name="reference-accuracy", text=f"{chosen.name}: {inexact}"))
     place = f"{master.host}, domain {master.domain}" if master.domain else master.host
     return Reference(
         name=chosen.name,
         described=f"PTP master {place}, {grade(announce)}, {timescale(announce)}, by {stamps}",
         read=lambda: [client.reading()],
         pause_s=pause_s if master.multicast else rest_s(pause_s),
-        is_real=True,
+        is_real=lacking is None,
         at_least_s=2 * 2.0**LOG_LEAST,
         facts={
             **facts(announce),
@@ -244,6 +254,7 @@ def ptp_master(chosen: Chosen, pause_s: float) -> Reference:
             "ahead_of_host_bound_ns": bound,
             "kernel_stamps": client.stamped_by_kernel,
         },
+        flags=tuple(said),
         close=client.close,
     )
 

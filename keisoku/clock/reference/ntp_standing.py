@@ -1,0 +1,32 @@
+"""Whether an NTP server has its time from somebody, by what its answers say: stratum, reference id, root distance.
+
+A server that has none (RFC 5905 §7.3: leap 3, stratum 0 or 16) is refused where its answer is read. The servers here
+answer as if they were synchronised, and their second is that of their own oscillator.
+"""
+
+from __future__ import annotations
+
+from keisoku.clock.reference.ntp_packet import Answer
+
+DISTANCE_MOST_NS = 1_000_000_000
+"""MAXDIST of RFC 5905 §7.2; a server farther from its source is not fit to be synchronised to (A.5.5.3, accept())."""
+_LOCAL_NAME = b"LOCL"
+"""An uncalibrated local clock (RFC 4330 §4, Figure 2); Windows and ntpd's driver 1 at stratum 1 say so."""
+_LOCAL_CLOCK = bytes((127, 127, 1))
+"""127.127.1.u: ntpd's undisciplined local clock (driver 1), and `local stratum N` of chrony, which is 127.127.1.1."""
+_ORPHAN = bytes((127, 0, 0, 1))
+"""ntpd in orphan mode, with no source but its own clock."""
+
+
+def lack(answer: Answer) -> str | None:
+    """Why the server's time is nobody's, as what it says of itself; None if it has a source."""
+    identity = answer.reference_id
+    if identity[:3] == _LOCAL_CLOCK or identity == _ORPHAN:
+        shown = ".".join(str(octet) for octet in identity)
+        return f"its source is its own undisciplined clock (stratum {answer.stratum}, reference id {shown})"
+    if answer.stratum == 1 and identity == _LOCAL_NAME:
+        return "its source is its own undisciplined clock (stratum 1, reference id LOCL)"
+    distance_ns = answer.root_delay_ns // 2 + answer.root_dispersion_ns
+    if distance_ns >= DISTANCE_MOST_NS:
+        return f"its source may be {distance_ns / 1e9:.3g} s away from it (root distance, where 1 s is too far)"
+    return None
