@@ -65,6 +65,46 @@ def test_synchronised_clocks_are_taken_at_their_word() -> None:
     assert wrong.flagged("clocks-disagree")
 
 
+def _changed(rows: pa.Table, place: slice, **by_ns: int) -> pa.Table:
+    columns = {name: rows[name].to_numpy().copy() for name in rows.column_names}
+    for name, change in by_ns.items():
+        columns[name][place] += change
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize(
+    ("column", "by_ns"), [("t3_ns", -500_000_000), ("t3_ns", 3_600_000_000_000), ("t2_ns", 40_000)]
+)
+def test_answers_that_left_before_their_packets_came_are_left_out_and_said(column: str, by_ns: int) -> None:
+    """T3 before T2 by 0.5 s was taken for a delay of 500 ms on a path of 0.2 ms."""
+    whole = _rows()
+    found = analyse(_changed(whole, slice(50, 90), **{column: by_ns}), SETTINGS)
+    (flag,) = [flag for flag in found.flags if flag.name == "reflector-stamps"]
+    assert flag.text.startswith("40 answers are left out")
+    rows = {row.case: row.figures for row in found.rows}
+    assert rows["two-way"]["least"].value == pytest.approx(400_000, abs=2_000)
+    assert rows["two-way"]["largest"].value < 2_000_000
+    assert not found.flagged("stamps-disagree")
+    every = analyse(_changed(whole, slice(0, 400), **{column: by_ns}), SETTINGS)
+    assert every.flagged("reflector-stamps") and [row.case for row in every.rows] == ["packets"]
+
+
+@pytest.mark.parametrize("by_ns", [3_600_000_000_000, -5_000_000_000, 900_000_000])
+def test_a_reflector_whose_clock_is_set_is_cut_there_and_said(by_ns: int) -> None:
+    """One-way delays held the hour by which it jumped."""
+    found = analyse(_changed(_rows(synchronised=True), slice(300, 400), t2_ns=by_ns, t3_ns=by_ns), SETTINGS)
+    (flag,) = found.flags
+    assert flag.name == "clock-jumped" and "set 1 times; 100 answers" in flag.text
+    rows = {row.case: row.figures for row in found.rows}
+    assert rows["forward"]["largest"].value < 2_000_000
+    assert rows["reverse"]["least"].value == pytest.approx(300_000, abs=1_000)
+
+
+def test_clocks_that_drift_apart_by_what_clocks_may_have_no_jumps() -> None:
+    for rate in (900e-6, -900e-6):
+        assert not analyse(_rows(rate=rate), SETTINGS).flagged("clock-jumped")
+
+
 def test_lost_packets_are_counted_and_left_out() -> None:
     packets = analyse(_rows(lost=100), SETTINGS).rows[0].figures
     assert (packets["sent"].value, packets["answered"].value, packets["lost"].value) == (400, 300, 25)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.path.stamp.exchanges import Exchanges, exchanges
 from keisoku.path.stamp.settings import DelaySettings
 from keisoku.path.train.skew import skew
 from keisoku.path.unfinished import unfinished
@@ -40,12 +41,14 @@ class Delays:
 
 
 def delays_of(rows: pa.Table) -> Delays | None:
-    """None if no packet has all stamps."""
-    t1, t2, t3, t4 = (rows[name].to_numpy() for name in ("t1_ns", "t2_ns", "t3_ns", "t4_ns"))
-    whole = (t1 > 0) & (t4 > 0)
-    if not whole.any():
+    """None if no packet has all stamps, or none has stamps that can be true together."""
+    return _delays(exchanges(rows))
+
+
+def _delays(of: Exchanges) -> Delays | None:
+    t1, t2, t3, t4 = of.t1_ns, of.t2_ns, of.t3_ns, of.t4_ns
+    if not len(t1):
         return None
-    t1, t2, t3, t4 = (part[whole] for part in (t1, t2, t3, t4))
     time_ns = (t1 - t1[0]).astype(float)
     forward, reverse = (t2 - t1).astype(float), (t4 - t3).astype(float)
     # Either way's floor shows the rate; both together cancel what a queue left of it.
@@ -57,7 +60,8 @@ def delays_of(rows: pa.Table) -> Delays | None:
 
 def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
     """Raises nothing: packets without stamps are said."""
-    found = delays_of(rows)
+    used = exchanges(rows)
+    found = _delays(used)
     sent, answers = rows.num_rows, rows["answers"].to_numpy()
     answered, doubled = int((answers > 0).sum()), int(np.maximum(answers - 1, 0).sum())
     lost = Quantity(value=100 * (sent - answered) / max(sent, 1), unit="%")
@@ -68,7 +72,7 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
         "lost": lost,
     }
     table = [Row(case="packets", figures=counts, group="Packets")]
-    flags: list[Flag] = []
+    flags = used.flags()
     if sent < settings.packets:
         flags.append(unfinished([], [f"{settings.packets - sent} of {settings.packets} packets"]))
     if found is not None:
