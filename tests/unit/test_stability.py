@@ -15,8 +15,12 @@ from rich.console import Console
 from support.power_law_clocks import power_law_phase
 
 from keisoku.clock.stability.analysis import CLOCK_GROUP, TAU_GROUP, Clock, stability
+from keisoku.clock.stability.deviation import deviation
+from keisoku.clock.stability.freedom import ADEV
 from keisoku.clock.stability.phase_log import PhaseLog, from_phase
 from keisoku.clock.stability.plot import LOGGED, POINTS_MAX, STEADY, drift_plot, stability_plots
+from keisoku.clock.stability.settings import PhaseSettings, StabilitySettings
+from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import page
 from keisoku.measurement.entry import Findings
 from keisoku.report.text import print_results
@@ -44,6 +48,53 @@ def test_no_averaging_time_has_fewer_than_three_windows() -> None:
         assert 1000 / (longest(found, figure) * reach) >= 3, figure
         assert 1000 / (longest(found, figure) * reach) < 6.5, figure
     assert all(row.figures for row in found.rows)
+
+
+def times(found: Result) -> list[float]:
+    return [row.at.value for row in found.groups()[TAU_GROUP] if row.at is not None]
+
+
+def test_any_list_of_averaging_times_is_taken() -> None:
+    """They were powers of two only."""
+    log = log_of(0, 1000, 0.5)
+    found = stability(log, CLOCK, tau="50s, 1s,10 s,2min,0.5s")
+    assert times(found) == [0.5, 1.0, 10.0, 50.0, 120.0]
+    octave = stability(log, CLOCK)
+    assert times(octave) == [0.5 * 2**power for power in range(9)]
+    assert at(found, 1.0) == at(octave, 1.0)
+    adev = at(found, 10.0).figures["adev"]
+    assert adev.value == pytest.approx(deviation(ADEV, [log.stretches[0].phase_s], 20, 0.5) * 1e9)
+    assert adev.interval is not None and adev.interval.lower < adev.value < adev.interval.upper
+    assert times(stability(log, CLOCK, tau="decade"))[:7] == [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
+    assert times(stability(log, CLOCK, tau="all")) == [0.5 * m for m in range(1, 334)]
+    assert any(
+        "too short for averaging times of 300 s." in said for said in stability(log, CLOCK, tau="1s,300s").remarks
+    )
+
+
+@pytest.mark.parametrize(
+    ("tau", "said"),
+    [
+        ("1.3s", "1.3s is no whole number of the 0.5 s"),
+        ("0.1s", "no whole number"),
+        ("-1s", "no whole number"),
+        ("day", "'day' is no averaging time"),
+        ("", "'' is no averaging time"),
+        ("1s,", "'' is no averaging time"),
+        ("3parsec", "unknown unit 'parsec'"),
+    ],
+)
+def test_what_is_no_averaging_time_is_refused_before_anything_is_logged(tau: str, said: str) -> None:
+    with pytest.raises(PlanError, match=said) as error:
+        StabilitySettings(every_s=0.5, duration_s=60.0, tau=tau)
+    assert error.value.field == "tau"
+    with pytest.raises(PlanError, match=said):
+        PhaseSettings(file="tic.txt", tau0_s=0.5, tau=tau)
+
+
+def test_more_averaging_times_than_anybody_reads_are_refused() -> None:
+    with pytest.raises(PlanError, match="6666 averaging times"):
+        stability(log_of(0, 20_000), CLOCK, tau="all")
 
 
 def test_every_deviation_has_an_interval_and_the_noise_that_gave_it() -> None:

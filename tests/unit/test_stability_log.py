@@ -248,8 +248,12 @@ def test_a_file_of_phase_is_analysed_and_its_run_again(tmp_path: Path) -> None:
     assert adev["value"] == pytest.approx(1.5, rel=0.1)
     assert adev["interval"]["lower"] < 1.5 < adev["interval"]["upper"]
     assert at_2s["remark"] == "white FM"
+    listed = ("--tau", "6s,2s,100s", "--out", f"{run}-listed")
+    _, few = invoked("clock", "phase", str(file), "--unit", "ns", "--tau0", "2s", *listed)
+    assert [row["case"] for row in few["rows"] if row["group"] == "Averaging time"] == ["2 s", "6 s", "100 s"]
     file.unlink()
     assert invoked("analyse", run) == (0, found)
+    assert invoked("analyse", f"{run}-listed") == (0, few)
     assert "plot-allan" in (Path(run) / "report.html").read_text(encoding="utf-8")
 
 
@@ -262,6 +266,8 @@ def test_a_file_of_phase_is_analysed_and_its_run_again(tmp_path: Path) -> None:
         (["clock", "phase", "none.txt", "--tau0", "1s", "--unit", "day"], "'day' is not one of 's'"),
         (["clock", "stability", "--clock", "sundial"], "'sundial' is not one of 'counter', 'realtime'"),
         (["clock", "stability", "--every", "1us"], "--every: 1e-06 s is too often"),
+        (["clock", "stability", "--every", "1s", "--tau", "1.5s"], "--tau: 1.5s is no whole number of the 1 s"),
+        (["clock", "phase", "none.txt", "--tau0", "1s", "--tau", "week"], "--tau: 'week' is no averaging time"),
         (["clock", "stability", "--duration", "5s", "--every", "1s"], "--duration: 5 s hold fewer than 8 readings"),
         (["clock", "stability", "--duration", "3d", "--every", "1ms"], "more than can be analysed"),
         (["clock", "stability", "--clock", "raw", "--reference", "raw", "--duration", "20s"], "against itself"),

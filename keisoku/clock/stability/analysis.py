@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.clock.stability.averaging import ALL, DECADE, OCTAVE, listed, octaves
+from keisoku.clock.stability.averaging import factors as factors_named
 from keisoku.clock.stability.deviation import joined, mtie, terms
 from keisoku.clock.stability.flags import WINDOWS_MIN, log_flags, log_remarks
 from keisoku.clock.stability.freedom import ADEV, HDEV, MDEV, Statistic, factors, freedom
@@ -38,29 +40,42 @@ class Clock:
     """Units per s that the clock should show (1e9: it shows ns; 1: its phase was logged); None if it has none."""
 
 
-def stability(log: PhaseLog, clock: Clock, flags: Sequence[Flag] = (), remarks: Sequence[str] = ()) -> Result:
-    """Everything that the log tells of the clock's stability. `flags` are what is known of its reference."""
+def stability(
+    log: PhaseLog, clock: Clock, flags: Sequence[Flag] = (), remarks: Sequence[str] = (), tau: str = OCTAVE
+) -> Result:
+    """Everything that the log tells of the clock's stability. `flags` are what is known of its reference.
+
+    Averaging times are those that `tau` names; raises PlanError if it names none or too many.
+    """
     noises = {modified: _noises(log, modified) for modified in (False, True)}
-    rows = [_tau_row(log, m, spread, noises) for m, spread in _spreads(log)]
+    averaging = factors_named(tau, log.tau0_s, _longest(log))
+    rows = [_tau_row(log, m, spread, noises) for m, spread in _spreads(log, averaging)]
     present = [row for row in rows if row.figures]
     return Result(
         measurement=NAME,
         title=f"{clock.name} against {clock.reference}",
         rows=[_clock_row(log, clock), *present, *_stretch_rows(log)],
         flags=[*flags, *log_flags(log, noises[False])],
-        remarks=[*log_remarks(log, noises[False]), *remarks],
+        remarks=[*log_remarks(log, noises[False]), *_left_out(log, tau, present), *remarks],
     )
 
 
-def averaging_factors(log: PhaseLog) -> list[int]:
-    """Powers of two up to a third of the longest stretch."""
-    longest = max(len(stretch.phase_s) for stretch in log.stretches)
-    return [1 << power for power in range(max(1, (longest // WINDOWS_MIN)).bit_length())]
+def _longest(log: PhaseLog) -> int:
+    """The largest averaging factor: a third of the longest stretch."""
+    return max(len(stretch.phase_s) for stretch in log.stretches) // WINDOWS_MIN
 
 
-def _spreads(log: PhaseLog) -> list[tuple[int, float]]:
+def _left_out(log: PhaseLog, tau: str, rows: Sequence[Row]) -> list[str]:
+    """Of a list of averaging times, those for which the log is too short."""
+    if tau in (OCTAVE, DECADE, ALL):
+        return []
+    shown = {round(row.at.value / log.tau0_s) for row in rows if row.at is not None}
+    lacking = [f"{m * log.tau0_s:.12g} s" for m in sorted(listed(tau, log.tau0_s) - shown)]
+    return [f"The log is too short for averaging times of {', '.join(lacking)}."] if lacking else []
+
+
+def _spreads(log: PhaseLog, factors_of_log: Sequence[int]) -> list[tuple[int, float]]:
     """Every averaging factor and the MTIE there."""
-    factors_of_log = averaging_factors(log)
     of_stretches = [list(mtie(stretch.phase_s, factors_of_log)) for stretch in log.stretches]
     return [
         (m, max((spread for spread in spreads if math.isfinite(spread)), default=math.nan))
@@ -69,11 +84,11 @@ def _spreads(log: PhaseLog) -> list[tuple[int, float]]:
 
 
 def _noises(log: PhaseLog, averaged: bool) -> dict[int, int]:
-    """α by averaging factor, never growing: of a sum of power laws the longer time sees the redder one."""
+    """α by powers of two, never growing: of a sum of power laws the longer averaging time sees the redder one."""
     longest = max(log.stretches, key=lambda stretch: stretch.readings).phase_s
     found: dict[int, int] = {}
     alpha = None
-    for m in averaging_factors(log):
+    for m in octaves(_longest(log)):
         here = identify(longest, m, averaged)
         if here is not None:
             alpha = here if alpha is None else min(alpha, here)
@@ -82,11 +97,16 @@ def _noises(log: PhaseLog, averaged: bool) -> dict[int, int]:
     return found
 
 
+def _alpha(noises: dict[int, int], m: int) -> int | None:
+    """That of the largest power of two which is not above m."""
+    return noises.get(1 << (m.bit_length() - 1))
+
+
 def _tau_row(log: PhaseLog, m: int, spread: float, noises: dict[bool, dict[int, int]]) -> Row:
     tau = m * log.tau0_s
     figures: dict[str, Quantity] = {}
     for statistic in _STATISTICS:
-        value, bounds = _estimate(log, statistic, m, noises[statistic.modified].get(m))
+        value, bounds = _estimate(log, statistic, m, _alpha(noises[statistic.modified], m))
         if not math.isfinite(value):
             continue
         names = [(statistic.name, "ppb", 1e9)]
@@ -104,7 +124,7 @@ def _tau_row(log: PhaseLog, m: int, spread: float, noises: dict[bool, dict[int, 
     frequencies = _frequencies(log, m)
     if len(frequencies) >= WINDOWS_MIN:
         figures["frequency_std"] = Quantity(value=float(np.std(frequencies, ddof=1)) * 1e9, unit="ppb")
-    alpha = noises[False].get(m)
+    alpha = _alpha(noises[False], m)
     order = [name for name in ("adev", "mdev", "tdev", "hdev", "mtie", "frequency_std") if name in figures]
     return Row(
         case=f"{tau:.12g} s",

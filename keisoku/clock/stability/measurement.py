@@ -12,6 +12,7 @@ from keisoku.clock.reference.kinds import KERNEL, Chosen, Reference, flags
 from keisoku.clock.reference.local import CLOCKS, bracket
 from keisoku.clock.reference.opening import choose, counter, open_reference
 from keisoku.clock.stability.analysis import NAME, Clock, stability
+from keisoku.clock.stability.averaging import OCTAVE
 from keisoku.clock.stability.log import NS_PER_S, Logger, host_flags, logged, place
 from keisoku.clock.stability.plot import stability_plots
 from keisoku.clock.stability.settings import COUNTER, MEASURED, StabilitySettings
@@ -66,7 +67,7 @@ def analyse(directory: RunDirectory) -> Findings:
     reference = str(plan["reference"])
     nominal_rate = None if plan["clock"] == COUNTER else float(NS_PER_S)
     clock = Clock(str(directory.context["clock"]), _KERNEL_NAMES.get(reference, reference), nominal_rate)
-    result = stability(log, clock, said)
+    result = stability(log, clock, said, tau=str(plan.get("tau", OCTAVE)))
     return Findings([result], stability_plots(result, log, clock.nominal_rate))
 
 

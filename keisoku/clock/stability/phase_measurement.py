@@ -32,7 +32,7 @@ def analyse(directory: RunDirectory) -> Findings:
     settings = PhaseSettings.model_validate(directory.plan)
     log = from_phase(directory.rows(TABLE)["phase_s"].to_numpy(), settings.tau0_s)
     clock = Clock(Path(settings.file).name, "its reference", 1.0)
-    result = stability(log, clock).model_copy(update={"measurement": NAME})
+    result = stability(log, clock, tau=settings.tau).model_copy(update={"measurement": NAME})
     return Findings([result], stability_plots(result, log, clock.nominal_rate))
 
 
@@ -46,5 +46,6 @@ MEASUREMENT = Measurement(
     summary="Computes the stability of a clock from FILE, a log of its phase by something else.",
     help="""\b
     keisoku clock phase tic.txt --tau0 1s
-    keisoku clock phase tic.txt --tau0 100ms --unit ns""",
+    keisoku clock phase tic.txt --tau0 100ms --unit ns
+    keisoku clock phase tic.txt --tau0 1s --tau 1s,10s,100s""",
 )

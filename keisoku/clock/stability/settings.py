@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from keisoku.clock.stability.averaging import OCTAVE, check
 from keisoku.clock.stability.phase_log import POINTS_MIN
 from keisoku.errors import PlanError
 from keisoku.run.settings import RunSettings, argument
@@ -35,6 +36,8 @@ class StabilitySettings(RunSettings):
     """Clock to measure."""
     reference: str = "auto"
     """Clock to compare with: phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic, raw."""
+    tau: str = OCTAVE
+    """Averaging times: octave (1, 2, 4 … intervals), decade (1, 2, 4, 10 …), all, or a list: 1s,10s,100s."""
 
     @model_validator(mode="after")
     def _readings_are_neither_too_many_nor_too_few(self) -> Self:
@@ -47,6 +50,7 @@ class StabilitySettings(RunSettings):
             raise PlanError("every", problem, remedy)
         if duration_s < POINTS_MIN * every_s:
             raise PlanError("duration", f"{duration_s:g} s hold fewer than {POINTS_MIN} readings", "log for longer")
+        check(self.tau, every_s)
         return self
 
 
@@ -59,3 +63,10 @@ class PhaseSettings(RunSettings):
     """Time from one phase of the file to the next."""
     unit: Literal["s", "ms", "us", "ns"] = "s"
     """Unit of the phases in the file."""
+    tau: str = OCTAVE
+    """Averaging times: octave (1, 2, 4 … intervals), decade (1, 2, 4, 10 …), all, or a list: 1s,10s,100s."""
+
+    @model_validator(mode="after")
+    def _averaging_times_are_multiples(self) -> Self:
+        check(self.tau, self.tau0_s)
+        return self
