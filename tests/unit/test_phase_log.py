@@ -117,6 +117,30 @@ def test_noise_and_drift_alone_have_no_steps(alpha: int) -> None:
         assert (log.breaks, log.spikes) == ((), 0)
 
 
+@pytest.mark.parametrize("alpha", [2, 0])
+@pytest.mark.parametrize("place", [600.0, 1234.0, 1234.5, 2500.3])
+@pytest.mark.parametrize("sigmas", [100.0, -100.0])
+def test_a_step_of_the_frequency_is_said_where_it_is_and_cuts_nothing(alpha: int, place: float, sigmas: float) -> None:
+    """One of 100 standard deviations went unflagged."""
+    phase = power_law_phase(alpha, POINTS, np.random.default_rng(1510))
+    at = np.arange(POINTS)
+    log = from_phase(1e-9 * (phase + sigmas * np.maximum(at - place, 0.0)), 1.0)
+    (step,) = log.breaks
+    assert step.reason == "frequency step"
+    assert step.at_s == pytest.approx(place, abs=2.0)
+    assert step.size_s == pytest.approx(sigmas * 1e-9, rel=0.1)
+    assert len(log.stretches) == 1 and log.spikes == 0
+
+
+@pytest.mark.parametrize("alpha", [2, 1, 0, -1, -2])
+def test_noise_drift_and_missing_readings_have_no_steps_of_frequency(alpha: int) -> None:
+    rng = np.random.default_rng((1511, alpha + 2))
+    for points in (100, 700, 3000, 9000):
+        phase = 1e-9 * (power_law_phase(alpha, points, rng) + 1e-3 * np.arange(points) ** 2)
+        phase[rng.random(points) < 0.05] = np.nan
+        assert set(reasons(from_phase(phase, 1.0))) == {"gap"}
+
+
 def test_a_jump_within_the_readings_bounds_is_no_step() -> None:
     """A clock of 10 ns that is read to ± 15 ns scatters by steps of 10 ns."""
     rng = np.random.default_rng(5)

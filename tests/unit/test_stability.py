@@ -164,6 +164,13 @@ def test_a_step_changes_no_deviation() -> None:
     assert at(stepped, 64).figures["mtie"].value < 20
 
 
+def test_a_step_of_the_frequency_is_flagged() -> None:
+    phase = power_law_phase(0, 4096, np.random.default_rng(5))
+    found = stability(from_phase(1e-9 * (phase + 100.0 * np.maximum(np.arange(4096) - 3000, 0)), 1.0), CLOCK)
+    (flag,) = [flag for flag in found.flags if flag.name == "frequency-step"]
+    assert "the frequency stepped at 3000 s (+" in flag.text and flag.text.endswith("both sides together")
+
+
 def test_what_is_missing_is_said_and_changes_little() -> None:
     phase = 1e-9 * power_law_phase(0, 8192, np.random.default_rng(5))
     clean = stability(from_phase(phase, 1.0), CLOCK)

@@ -17,9 +17,10 @@ def log_flags(log: PhaseLog, noises: Mapping[int, int]) -> list[Flag]:
     found = []
     for reason in dict.fromkeys(one.reason for one in log.breaks):
         mine = [one for one in log.breaks if one.reason == reason]
-        places = ", ".join(f"{one.at_s:.6g} s" + _size(one.size_s) for one in mine[:_BREAKS_SHOWN])
+        size = _change if reason == "frequency step" else _size
+        places = ", ".join(f"{one.at_s:.6g} s" + size(one.size_s) for one in mine[:_BREAKS_SHOWN])
         more = f" and {len(mine) - _BREAKS_SHOWN} more" if len(mine) > _BREAKS_SHOWN else ""
-        cut = "the log goes on with missing points" if reason == "gap" else "no figure crosses it"
+        cut = _CROSSED.get(reason, "no figure crosses it")
         found.append(Flag(name=reason.replace(" ", "-"), text=f"{_SAID[reason]} {places}{more}; {cut}"))
     if log.spikes:
         text = f"{_counted(log.spikes, 'reading')} with a single outlying phase, left out"
@@ -46,11 +47,21 @@ _SAID = {
     "reboot": "the machine booted before",
     "clock source": "the kernel changed its clock source before",
     "reference went back": "the reference went back at",
+    "frequency step": "the frequency stepped at",
 }
+_CROSSED = {
+    "gap": "the log goes on with missing points",
+    "frequency step": "the figures are of both sides together",
+}
+"""What is not cut."""
 
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _change(share: float) -> str:
+    return f" ({share * 1e9:+.4g} ppb)"
 
 
 def _size(size_s: float) -> str:

@@ -13,12 +13,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from keisoku.clock.stability.frequency_step import find_frequency_steps
 from keisoku.clock.stability.power_law import Floats
 from keisoku.clock.stability.step import find_steps
 from keisoku.errors import PlanError
 
 Integers = NDArray[np.int64]
-Reason = Literal["gap", "step", "suspend", "reboot", "clock source", "reference went back"]
+Reason = Literal["gap", "step", "suspend", "reboot", "clock source", "reference went back", "frequency step"]
 GAP_POINTS = 10_000
 """A longer gap than this, and than all points together, cuts the log: it would be nothing but missing points."""
 POINTS_MIN = 8
@@ -32,7 +33,7 @@ class Break:
     at_s: float
     reason: Reason
     size_s: float
-    """Length of the gap, change of phase, or time suspended; 0 where it has none."""
+    """Length of the gap, change of phase, or time suspended, in s; change of frequency, as a share; 0: none."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,10 @@ def _assembled(phase_s: Floats, order: _Cuts, tau0_s: float, rate: float, bounds
             if end - start < POINTS_MIN:
                 short += end - start
             else:
-                stretches.append(_stretch(index[start:end], phase[start:end], tau0_s))
+                stretch = _stretch(index[start:end], phase[start:end], tau0_s)
+                stretches.append(stretch)
+                bends = find_frequency_steps(stretch.phase_s, tau0_s)
+                breaks += [Break(stretch.start_s + at * tau0_s, "frequency step", size) for at, size in bends]
     if not stretches:
         raise PlanError("log", "no stretch without a step or an interruption is long enough", "log for longer")
     return PhaseLog(

@@ -35,7 +35,7 @@ class StabilitySettings(RunSettings):
     clock: Literal["counter", "realtime", "monotonic", "raw", "boottime"] = "counter"
     """Clock to measure."""
     reference: str = "auto"
-    """Reference clock to compare with: phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic, raw."""
+    """Clock to compare with: phc:N, pps:N, ptp:HOST, ntp:HOST, http:URL, realtime, monotonic, raw."""
     tau: str = OCTAVE
     """Averaging times: octave (1, 2, 4 … intervals), decade (1, 2, 4, 10 …), all, or a list: 1s,10s,100s."""
 

@@ -50,10 +50,10 @@ def find_steps(index: NDArray[np.int64], phase: Floats, bounds: Floats | None = 
     spikes: list[int] = []
     passed = -1
     for at in candidate.tolist():
-        jump = _jump(slope, spacing, unusual, at)
+        jump = _jump(slope, spacing, unusual, spread, at)
         if at <= passed or abs(jump) <= _limit(spread, spacing, bounds, at):
             continue
-        if at + 1 < len(slope) and abs(jump + _jump(slope, spacing, unusual, at + 1)) < abs(jump) / 2:
+        if at + 1 < len(slope) and abs(jump + _jump(slope, spacing, unusual, spread, at + 1)) < abs(jump) / 2:
             spikes.append(at + 1)
             passed = at + 1
         elif at == len(slope) - 1:
@@ -71,9 +71,16 @@ def _spread(change: Floats) -> float:
     return max(robust, _NORMAL_MEAN * float(trimmed.mean()), 1e-18)
 
 
-def _jump(slope: Floats, spacing: Floats, unusual: NDArray[np.bool_], at: int) -> float:
+def _jump(slope: Floats, spacing: Floats, unusual: NDArray[np.bool_], spread: float, at: int) -> float:
     """How much phase changes there beyond what it does around."""
     low, high = max(0, at - _NEIGHBOURS), at + 1 + _NEIGHBOURS
+    before = slope[low:at][~unusual[low:at]]
+    after = slope[at + 1 : high][~unusual[at + 1 : high]]
+    if len(before) >= _NEIGHBOURS // 2 and len(after) >= _NEIGHBOURS // 2:
+        sides = np.median(before), np.median(after)
+        if abs(sides[1] - sides[0]) > SIGNIFICANT * spread:
+            # The frequency changed there, within the interval or at its end: what lies between is no jump of phase.
+            return float((slope[at] - np.clip(slope[at], min(sides), max(sides))) * spacing[at])
     around = np.concatenate((slope[low:at], slope[at + 1 : high]))
     usual = around[~np.concatenate((unusual[low:at], unusual[at + 1 : high]))]
     return float((slope[at] - np.median(usual if len(usual) else around)) * spacing[at])

@@ -59,7 +59,7 @@ def _delays(of: Exchanges) -> Delays | None:
 
 
 def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
-    """The result; packets without timestamps are reported as a flag."""
+    """Raises nothing: packets without stamps are said."""
     used = exchanges(rows)
     found = _delays(used)
     sent, answers = rows.num_rows, rows["answers"].to_numpy()
