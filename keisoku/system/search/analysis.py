@@ -75,9 +75,7 @@ def _answer(
             return []
         better = "" if known is None else _better(known, answer.candidate, candidates)
         two_sided = answer.gain.percent, _percent(answer.gain.mean, answer.gain.error)
-        return [
-            _best("advised" if answer.limit else "best candidate, not advised", answer.candidate, two_sided, better)
-        ]
+        return [_best("advised" if answer.limit else "tried, not advised", answer.candidate, two_sided, better)]
     best, none = _best_point(points), points[-1]
     if answer is None or best.limit is None or none.limit is not None:
         return []
