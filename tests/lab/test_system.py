@@ -162,7 +162,7 @@ def test_a_qdisc_of_somebody_elses_is_left_alone(lab: SystemLab) -> None:
     try:
         theirs = discipline_at(port)
         with (
-            pytest.raises(PlanError, match="that keisoku did not set"),
+            pytest.raises(PlanError, match="keisoku did not set"),
             PortLimits({port.name: PortPlace(port.limit_interface, port.limit_namespace)}),
         ):
             pass

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-=======
 from pathlib import Path
->>>>>>> input
 from typing import Any, Literal
 
 import pytest
@@ -110,8 +107,6 @@ def test_a_rate_of_1e20_measured_nothing_with_exit_code_0() -> None:
         parse(SOURCE | {"trial": {"rate_fps": 1e20}})
 
 
-<<<<<<< HEAD
-=======
 def test_a_rate_of_1e9_measured_nothing_with_exit_code_0(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(
@@ -123,7 +118,6 @@ def test_a_rate_of_1e9_measured_nothing_with_exit_code_0(tmp_path: Path) -> None
     assert said in ended.stderr
 
 
->>>>>>> input
 @pytest.mark.parametrize("name", MODULES)
 def test_every_measurements_settings_are_bounded_by_their_units(name: str) -> None:
     kind = find(name).settings
@@ -148,11 +142,7 @@ def test_size_0_printed_the_validation_librarys_text() -> None:
         assert str(ended.exception).startswith("--size: '0' is below ")
 
 
-<<<<<<< HEAD
-def test_a_systems_file_is_refused_in_the_same_words(tmp_path: Any) -> None:
-=======
 def test_a_systems_file_is_refused_in_the_same_words(tmp_path: Path) -> None:
->>>>>>> input
     path = tmp_path / "system.toml"
     path.write_text("client = []\n[server]\nrequest_s = 'x'\n")
     with pytest.raises(PlanError, match=r"server\.request_s: 'x' is no number; give a number"):
