@@ -168,5 +168,5 @@ def _tokens(path: Path | None) -> Tokens | None:
         return None
     text = read_text("tokens", path)
     if path.stat().st_mode & 0o077:
-        raise PlanError("tokens", f"others may read {path}", f"chmod 600 {path}")
+        raise PlanError("tokens", f"other users may read {path}", f"chmod 600 {path}")
     return Tokens.parse(text)

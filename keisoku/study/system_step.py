@@ -27,7 +27,6 @@ from keisoku.system.settings import LimitSettings
 from keisoku.system.simulated.file import Timetable, write_system
 from keisoku.system.simulated.model import SystemModel, e4
 
-_SYSTEM = "system.toml"
 LEAST_GAIN = 1.0
 """Gain over no limit, in percent, below which a curve counts as having no inner maximum."""
 _CHANCE = 4.0
@@ -92,9 +91,9 @@ def _columns(points: list[CurvePoint]) -> tuple[list[list[float]], list[list[flo
 
 
 def _limit(step: SystemStep, system: SystemModel, path: Path, **settings: object) -> Outcome:
-    """One run of 'app limit' on this system, whose description is kept beside its rows."""
-    path.mkdir(parents=True, exist_ok=True)
-    described = path / _SYSTEM
+    """One run of 'app limit' on this system, whose description is kept beside the run's directory."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    described = path.with_name(f"{path.name}.toml")
     write_system(described, Timetable(f"published system, {step.name}", system))
     return run_step(
         NAME,

@@ -154,7 +154,7 @@ def test_governor_finds_and_holds_and_says_why(tmp_path):
     words = ["--duration", "90s", "--json", "--out", tmp_path / "governed"]
     done = run("govern", *E4, *words)
     found = result(done)
-    assert "look: no limit: nothing is known" in done.stderr and "hold: " in done.stderr
+    assert "look: no limit: this system has not been observed yet" in done.stderr and "hold: " in done.stderr
     assert [flag["name"] for flag in found["flags"]] == ["held"]
     held = next(iter(rows(found, "Held from").values()))
     assert held["figures"]["requests"]["value"] > 58_000 and "Mb/s: it gains" in held["remark"]

@@ -257,11 +257,11 @@ def test_the_command_writes_everything_and_its_exit_code_tells(tmp_path: Path, m
     done = keisoku("study", "good.toml", "--out", "good")
     assert done.returncode == 0, done.stderr
     assert "2 of 2 cells agree" in done.stdout
-    assert "note: good: repetitions is 2, in the experiment 100" in done.stdout
+    assert "note: good: repetitions is 2; in the experiment it is 100" in done.stdout
     out = tmp_path / "good"
     assert {"study.html", "study.csv", "study.json", "good-gs908e"} == {path.name for path in out.iterdir()}
     assert (out / "study.csv").read_text().count("\n") == 3
-    assert "in the experiment 100" in (out / "study.html").read_text()
+    assert "in the experiment it is 100" in (out / "study.html").read_text()
     bad = keisoku("study", "bad.toml", "--out", "bad", "--json")
     assert bad.returncode == 1
     answer = json.loads(bad.stdout)

@@ -82,6 +82,7 @@ def own_document(run: str) -> dict[str, Any]:
             "items": {"enum": ["trial", "throughput"]},
             "minItems": 1,
             "maxItems": 2,
+            "uniqueItems": True,
         },
         "dut": {"enum": ["sim:gs908e", "sim:sf4024fl", "sim:nothing", "gs908e"]},
         "frame_bytes": {"enum": [[64], [64, 1518], "imix", "64-128:32", [1]]},

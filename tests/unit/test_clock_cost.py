@@ -96,8 +96,8 @@ def test_a_source_that_goes_back_and_a_host_that_stalls_are_flagged() -> None:
 def test_without_a_second_core_or_a_step_it_says_so() -> None:
     still = record().sources[0].model_copy(update={"steps": Steps(reads=5, zero=5, ahead=[], back=0, back_max=0)})
     found = analyse(record(sources=[still], cross_core=[]))
-    assert any("nothing to compare" in remark for remark in found.remarks)
-    assert next(row for row in found.rows if row.group == "Resolution of").remark == "never seen to step"
+    assert any("between cores: not compared" in remark for remark in found.remarks)
+    assert next(row for row in found.rows if row.group == "Resolution of").remark == "no step was seen"
 
 
 def test_the_plot_shows_every_read_and_the_empty_bracket() -> None:
