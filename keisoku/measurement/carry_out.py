@@ -6,7 +6,7 @@ It prints nothing: commands, Python and the server each show the outcome in thei
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from keisoku.measurement.table import find
 from keisoku.report.csv import write_csv
 from keisoku.report.finding import Finding
 from keisoku.report.page import render
+from keisoku.report.sentence import sentence
 from keisoku.run.criterion import Verdict
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
@@ -106,8 +107,15 @@ def analyse(directory: RunDirectory) -> Outcome:
 
 
 def findings_of(directory: RunDirectory) -> Findings:
-    """The analysis of a run's raw rows. Raises PlanError if it holds too little."""
-    return find(directory.measurement).analyse(directory)
+    """What the raw rows of a run say, each result with its sentence. Raises PlanError if it holds too little."""
+    measurement = find(directory.measurement)
+    findings = measurement.analyse(directory)
+    figures = [measurement.figure_of(result.measurement, directory.plan) for result in findings.results]
+    told = [
+        result.model_copy(update={"sentence": sentence(result, figure)})
+        for result, figure in zip(findings.results, figures, strict=True)
+    ]
+    return replace(findings, results=told)
 
 
 def load(path: Path) -> Outcome:

@@ -20,6 +20,7 @@ from keisoku.report import digits
 from keisoku.report.budget import budget_tables
 from keisoku.report.finding import Finding
 from keisoku.report.plot import Plot
+from keisoku.report.sentence import sentence
 from keisoku.report.table import Table, flag_text, is_words, line_table, tables
 from keisoku.report.template import environment
 from keisoku.run.criterion import Verdict
@@ -104,7 +105,7 @@ def plain_part(
     runs = [
         RunPart(
             name,
-            [_sentence(result, figure) for result in results],
+            [result.sentence or sentence(result, figure) for result in results],
             list(results),
             {"measurement": directory.measurement, **directory.plan},
             directory.context,
@@ -218,17 +219,6 @@ def _coloured(part: Part) -> list[tuple[RunPart, int]]:
 def _deviates_in_nothing(part: Part) -> bool:
     results = [result for run in part.runs for result in run.results]
     return bool(part.no_deviation and results) and not any(result.deviations for result in results)
-
-
-def _sentence(result: Result, figure: str) -> str:
-    """The first row's figure, or how many rows there are."""
-    if result.failure:
-        return f"The measurement did not give the requested result: {result.failure}."
-    rows = [row for row in result.rows if figure in row.figures]
-    said = ", ".join(f"{f'{row.case}: ' if row.case else ''}{digits.text(row.figures[figure])}" for row in rows[:3])
-    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-    flags = f" Flags: {', '.join(flag.name for flag in result.flags)}." if result.flags else ""
-    return f"{said}{more}.{flags}" if rows else flags.strip()
 
 
 def _said(parts: Sequence[Part], kind: str) -> list[tuple[str, str]]:

@@ -23,6 +23,8 @@ def print_results(results: Sequence[Result], console: Console) -> None:
             print_table(table, console)
             for mark in table.marks:
                 _print(console, Text(f"{mark} {MARKS[mark]}", style="dim"))
+        if result.sentence:
+            _print(console, f"in short: {result.sentence}")
         for flag in result.flags:
             _print(console, f"flag {flag.name}: {flag_text(flag)}")
         for name, sentences in (("deviation", result.deviations), ("remark", result.remarks)):

@@ -70,6 +70,8 @@ class Result(_Model):
     deviations: list[str] = []
     """Differences of the procedure from its standard, clause first."""
     remarks: list[str] = []
+    sentence: str = ""
+    """What was found, for somebody who reads nothing else; it repeats what the rows say."""
     failure: str = ""
     """Why the measurement did not give the requested result, although it measured something; empty: it did."""
 
