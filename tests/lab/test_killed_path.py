@@ -24,7 +24,7 @@ PATIENCE_S = 60
     ("command", "parts", "groups", "says"),
     [
         (["packet-pair", "--pairs", "400"], 3, {"Direction"}, "packet sizes reverse, and the data of"),
-        (["clocks", "--repetitions", "1000"], 2, {"Packet pairs", "One packet"}, "of 1000 repetitions, and what"),
+        (["clocks", "--repetitions", "1000"], 2, {"Packet pairs", "One packet"}, "of 1000 repetitions, and the data"),
         (["delay", "--packets", "1000000"], 1, {"Packets", "Delay"}, "of 1000000 packets"),
     ],
 )
