@@ -24,7 +24,7 @@ def test_a_bridge_is_looked_at_over_time(tmp_path: Path, command: str, options: 
     done = keisoku(
         command, *QUICK, *options, "--dut", "lab:bridge", "--size", "128", "--out", "run", "--json", cwd=tmp_path
     )
-    assert done.code == 0, done.stderr
+    done.measured_or_said_why_not()
     run = tmp_path / "run"
     assert_adds_up(run)
     assert (run / "report.html").stat().st_size > 0

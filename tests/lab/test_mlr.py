@@ -51,7 +51,7 @@ def test_ndr_and_pdr_of_a_bridge(tmp_path: Path) -> None:
     lab = ["--dut", "lab:bridge", "--size", "64", "--duration", "0.3s", "--waits", "0.1s", "--initial", "0.1s"]
     loads = ["--maximum", "20kpps", "--minimum", "1kpps", "--controller", "descent"]
     ended = keisoku("mlr", *lab, *loads, cwd=tmp_path)
-    assert ended.code == 0, ended.stderr
+    ended.measured_or_said_why_not()
     assert "NDR" in ended.stdout
     assert "PDR 0.5 %" in ended.stdout
     assert namespaces_of(ended.pid) == []
