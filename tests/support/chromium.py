@@ -10,7 +10,10 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 
 def opened(browser: Any, path: Path, html: str) -> list[str]:
-    """Opens the page, waits until its plots are drawn, and returns every address asked for."""
+    """Opens the page, waits until its plots are drawn, and returns every address asked for.
+
+    What the browser's own first tab asks of the browser itself is left out: it may still load when the page opens.
+    """
     path.write_text(html, encoding="utf-8")
     for log in ("browser", "performance"):
         browser.get_log(log)
@@ -19,9 +22,8 @@ def opened(browser: Any, path: Path, html: str) -> list[str]:
         lambda driver: driver.execute_script("return document.documentElement.dataset.drawn")
     )
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    return [
-        message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"
-    ]
+    sent = [message["params"] for message in messages if message["method"] == "Network.requestWillBeSent"]
+    return [each["request"]["url"] for each in sent if not each["documentURL"].startswith("chrome://")]
 
 
 def drawn(browser: Any, plot: str) -> dict[str, int]:
