@@ -12,8 +12,8 @@ ROWS = 3
 
 def sentence(result: Result, figure: str) -> str:
     """The figure that stands for the measurement, of the first rows that have it, and the flags."""
-    if result.failure:
-        return f"The measurement did not give the requested result: {result.failure}."
+    if reason := result.failure or result.nothing_because:
+        return f"The measurement did not give the requested result: {reason}."
     rows = [row for row in result.rows if figure in row.figures]
     said = ", ".join(f"{_place(row)}{digits.text(row.figures[figure])}" for row in rows[:ROWS])
     more = f" and {len(rows) - ROWS} more" if len(rows) > ROWS else ""
