@@ -30,7 +30,7 @@ def test_the_counter_s_frequency_is_found_within_its_uncertainty(offset: float, 
 def test_a_reference_that_is_not_connected_is_said() -> None:
     instrument = Instrument.simulated_with(bare_cable(0.0), 1)
     try:
-        with pytest.raises(EngineError, match="no pps comes"):
+        with pytest.raises(EngineError, match="there is no pps"):
             list(marks(instrument, "pps", 20_000.0, 1, 3))
     finally:
         instrument.close()

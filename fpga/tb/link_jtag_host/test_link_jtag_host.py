@@ -146,7 +146,7 @@ async def test_a_cable_without_a_part_is_said(dut) -> None:
     from keisoku.fpga.tap import Tap
 
     adapter = await started(dut)
-    for period, words in ([1], "nobody answers"), ([0, 1], "no ECP5"):
+    for period, words in ([1], "there is no answer"), ([0, 1], "no ECP5"):
         adapter._clock = lambda steps, period=period: (period * len(steps))[: len(steps)]
         with pytest.raises(EngineError, match=words):
             Tap(MpsseWire(adapter))
