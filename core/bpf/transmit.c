@@ -117,6 +117,7 @@ int transmit(struct xdp_md *context)
 		if (due_ns - now_ns > WAIT_NS)
 			return XDP_DROP;
 		bpf_loop(WAIT_ROUNDS, wait_a_little, &wait, 0);
+		own->waited_ns += wait.now_ns - now_ns;
 		now_ns = wait.now_ns;
 		if (now_ns < due_ns)
 			return XDP_DROP;
@@ -150,10 +151,8 @@ int transmit(struct xdp_md *context)
 	__u64 lag_ns = now_ns - due_ns;
 	if (lag_ns > outlet->lag_max_ns)
 		outlet->lag_max_ns = lag_ns;
-	if (lag_ns > own->catch_up_ns) {
+	if (lag_ns > own->catch_up_ns)
 		own->postponed_ns += lag_ns;
-		own->postponements += 1;
-	}
 	own->next = next + 1;
 	capture(context, now_ns, outlet->interface, OUTGOING);
 	return bpf_redirect(outlet->interface, 0);

@@ -45,7 +45,8 @@ struct transmitter {
 	__u64 next;
 	/* Added to each due time. */
 	__u64 postponed_ns;
-	__u64 postponements;
+	/* Time spent waiting for due times. */
+	__u64 waited_ns;
 };
 
 /* One frame that is to leave. */

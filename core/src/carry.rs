@@ -102,7 +102,11 @@ pub fn carry(
                 scope.spawn(move || {
                     affinity::restrict(own);
                     affinity::sleep_precisely();
-                    affinity::hurry(SEND_NICE);
+                    if others.is_empty() {
+                        affinity::hurry(SEND_NICE);
+                    } else {
+                        affinity::go_first();
+                    }
                     watched.watching(SENDER, || sender.transmit.run())
                 })
             })

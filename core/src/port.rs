@@ -4,6 +4,8 @@
 //! with its stamp. Ports never account: `tracking` does.
 
 #[cfg(bpf)]
+mod batch;
+#[cfg(bpf)]
 mod departure_ring;
 mod expected;
 #[cfg(bpf)]

@@ -24,7 +24,7 @@ pub struct Transmitter {
     pub filled: u64,
     pub next: u64,
     pub postponed_ns: u64,
-    pub postponements: u64,
+    pub waited_ns: u64,
 }
 
 #[repr(C)]

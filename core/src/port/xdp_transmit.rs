@@ -17,6 +17,7 @@ use crate::clock::{monotonic_ns, sleep_until};
 use crate::error::{EngineError, Result};
 use crate::histogram::Histogram;
 use crate::netns;
+use crate::port::batch::Batch;
 use crate::port::departure_ring::{self, DepartureRing, Packed};
 use crate::port::layout::{DEPARTURES, Departure, OUTLETS, Outlet, TRANSMIT_OBJECT, Transmitter};
 use crate::port::mapped::Mapped;
@@ -36,19 +37,11 @@ const NAP_NS: u64 = 20_000_000;
 const EMPTY_NS: u64 = 100_000;
 /// The same where streams are paused: departures are written long before they are due.
 const PAUSED_NS: u64 = 2_000_000;
-/// Numbers of frames handed over together, for frames that are at least this far apart: a frame takes 0.7 µs alone,
-/// 0.4 µs among 4 and 0.32 µs among 16 (benchmarks/README.md), and the stamps of a batch are early.
-const BATCHES: [(u64, u32); 3] = [(1000, 1), (500, 4), (0, 16)];
-/// A sender that had to postpone in two consecutive calls may be too slow; it then hands over more frames at once. A
-/// bridge that costs the sender's core 1.4 µs for a single frame costs 1 µs among 16. At lower rates the sender is
-/// not slow but was interrupted, and larger batches would only make the stamps worse.
-const SLOW_PERIOD_NS: u64 = 2_000;
-const SLOW_STEP: u32 = 4;
-const SLOW_BATCH: u32 = 16;
 /// The limit of the kernel.
 const LARGEST_BATCH: u32 = 256;
-/// One call sends the frames of this time, so that its set-up delays few frames and lag is noticed soon.
-const CALL_NS: u64 = 10_000_000;
+/// One call sends the frames of this time: its set-up (20 µs) delays few frames, and a batch that is too small is noticed
+/// before the sender is late.
+const CALL_NS: u64 = 2_000_000;
 
 pub struct XdpTransmit {
     program: Ebpf,
@@ -57,6 +50,7 @@ pub struct XdpTransmit {
     places: Vec<Place>,
     indices: Vec<u32>,
     load: Option<Prepared>,
+    batch: Batch,
     _dispatched: File,
 }
 
@@ -162,6 +156,7 @@ impl XdpTransmit {
             places: places.to_vec(),
             indices,
             load: None,
+            batch: Batch::default(),
             _dispatched: dispatched,
         })
     }
@@ -256,9 +251,6 @@ impl Transmit for XdpTransmit {
         let program = program.fd().expect("loaded in `open`").as_fd().as_raw_fd();
         let state = &self.shared.state;
         let single = load.period_ns > SLEEP_GAP_NS;
-        let by_rate = BATCHES.iter().find(|(gap_ns, _)| load.period_ns >= *gap_ns);
-        let mut chosen = by_rate.map_or(1, |(_, batch)| *batch);
-        let (mut slow, mut postponements) = (false, 0);
         loop {
             let next = self.shared.next();
             let left = load.left(next, || state.load(offset_of!(Transmitter, filled)));
@@ -283,15 +275,16 @@ impl Transmit for XdpTransmit {
             } else {
                 left.min(CALL_NS / load.period_ns.max(1)).max(1)
             };
+            let chosen = self.batch.choose(load.period_ns);
             let batch = place.batch.unwrap_or(chosen).clamp(1, LARGEST_BATCH);
+            let waited_ns = state.load(offset_of!(Transmitter, waited_ns));
+            let called_ns = monotonic_ns();
             send_live(program, &load.longest, frames as u32, batch)
                 .map_err(|error| failed("send XDP frames", error))?;
-            let total = state.load(offset_of!(Transmitter, postponements));
-            let postponed = total > postponements;
-            if postponed && slow && load.period_ns < SLOW_PERIOD_NS {
-                chosen = chosen.max((chosen * SLOW_STEP).min(SLOW_BATCH));
-            }
-            (slow, postponements) = (postponed, total);
+            let took_ns = monotonic_ns() - called_ns;
+            let waited_ns = state.load(offset_of!(Transmitter, waited_ns)) - waited_ns;
+            self.batch
+                .met(self.shared.next() - next, took_ns.saturating_sub(waited_ns));
         }
         Ok(Ended {
             sent: (0..self.places.len())
