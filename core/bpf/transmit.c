@@ -122,7 +122,8 @@ int transmit(struct xdp_md *context)
 		if (now_ns < due_ns)
 			return XDP_DROP;
 	}
-	if (now_ns > own->give_up_ns) {
+	__u64 put_off_ns = own->interrupted_ns < own->patience_ns ? own->interrupted_ns : own->patience_ns;
+	if (now_ns > own->give_up_ns + put_off_ns) {
 		own->stop = 1;
 		return XDP_DROP;
 	}
@@ -151,8 +152,15 @@ int transmit(struct xdp_md *context)
 	__u64 lag_ns = now_ns - due_ns;
 	if (lag_ns > outlet->lag_max_ns)
 		outlet->lag_max_ns = lag_ns;
-	if (lag_ns > own->catch_up_ns)
+	if (lag_ns > own->catch_up_ns) {
 		own->postponed_ns += lag_ns;
+		/* A sender that is too slow falls behind frame by frame; one that is stopped, between two frames. */
+		if (now_ns - own->last_ns > own->catch_up_ns) {
+			own->interrupted_ns += lag_ns;
+			own->interruptions += 1;
+		}
+	}
+	own->last_ns = now_ns;
 	own->next = next + 1;
 	capture(context, now_ns, outlet->interface, OUTGOING);
 	return bpf_redirect(outlet->interface, 0);

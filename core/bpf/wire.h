@@ -37,6 +37,8 @@ struct transmitter {
 	/* Written by user space before a trial. */
 	__u64 give_up_ns;
 	__u64 catch_up_ns;
+	/* By how much interruptions may put off `give_up_ns`. */
+	__u64 patience_ns;
 	/* Written by user space at any time. */
 	__u64 stop;
 	/* Departures written so far. */
@@ -45,6 +47,10 @@ struct transmitter {
 	__u64 next;
 	/* Added to each due time. */
 	__u64 postponed_ns;
+	/* The part of it because the sender was stopped, and how often it was. */
+	__u64 interrupted_ns;
+	__u64 interruptions;
+	__u64 last_ns;
 	/* Time spent waiting for due times. */
 	__u64 waited_ns;
 };

@@ -34,6 +34,8 @@ const STOPPED_DRAIN_NS: u64 = 100_000_000;
 /// longer. A sender that lost its CPU to another process for two ticks of a 250 Hz kernel can catch up within this
 /// time.
 const SLACK_NS: u64 = 10_000_000;
+/// A load that the host interrupted may take longer by this share of its duration, so that all its frames are sent.
+const PATIENCE: u64 = 4;
 
 /// Priorities of the threads (nice values).
 const SEND_NICE: i32 = -20;
@@ -245,6 +247,10 @@ fn load(
         give_up_ns: match watch.switches {
             None => start_ns + trial.duration_ns + SLACK_NS.max(trial.duration_ns / 200),
             Some(_) => u64::MAX,
+        },
+        patience_ns: match watch.switches {
+            None => trial.duration_ns / PATIENCE,
+            Some(_) => 0,
         },
     }
 }

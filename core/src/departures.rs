@@ -266,9 +266,7 @@ impl Departures {
     /// 2544 §21), short interruptions by the scheduler, and bursts that were requested, whose frames are all due at
     /// the same time.
     pub fn catch_up_ns(&self) -> u64 {
-        1_000_000
-            .max(64 * (self.period_ns() + 1))
-            .max(self.burst_ns)
+        200_000.max(64 * (self.period_ns() + 1)).max(self.burst_ns)
     }
 }
 

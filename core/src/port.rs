@@ -50,6 +50,8 @@ pub struct Load {
     pub start_ns: u64,
     /// When to stop even if frames are left.
     pub give_up_ns: u64,
+    /// By how much interruptions of the sender may put off `give_up_ns`.
+    pub patience_ns: u64,
 }
 
 /// What a sender did.

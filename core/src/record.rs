@@ -85,6 +85,10 @@ pub struct Sent {
     pub lag_max_ns: u64,
     /// By how much the schedule was shifted in all, because the sender was too late to catch up.
     pub postponed_ns: u64,
+    /// The part of it because the host stopped the sender between two frames, and how often it did. The rest is because
+    /// the sender is too slow for the load.
+    pub interrupted_ns: u64,
+    pub interruptions: u64,
     /// Times between the stamps of consecutive frames.
     pub gaps: Buckets,
     /// How much later than its stamp the driver had a frame, where the driver stamps frames.

@@ -11,7 +11,7 @@ const MOST: f64 = 0.85;
 /// Weight of the newest call in the mean cost.
 const NEWEST: f64 = 0.3;
 /// The cost of smaller batches is forgotten by this factor a call, so that one interruption does not decide for long.
-const FORGET: f64 = 0.995;
+const FORGET: f64 = 0.999;
 
 /// The cost of a frame in batches of each size, as it was last met. It outlives a trial: the next one starts well.
 #[derive(Default)]
@@ -92,7 +92,7 @@ mod tests {
         batch.choose(2000);
         batch.met(1000, 5_000_000);
         assert_eq!(batch.choose(2000), 4);
-        assert_eq!(batches(&mut batch, 100, 2000, |_| 1000)[99], 1);
+        assert_eq!(batches(&mut batch, 300, 2000, |_| 1000)[299], 1);
     }
 
     #[test]

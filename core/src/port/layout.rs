@@ -20,10 +20,14 @@ pub const RECEIVE_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR")
 pub struct Transmitter {
     pub give_up_ns: u64,
     pub catch_up_ns: u64,
+    pub patience_ns: u64,
     pub stop: u64,
     pub filled: u64,
     pub next: u64,
     pub postponed_ns: u64,
+    pub interrupted_ns: u64,
+    pub interruptions: u64,
+    pub last_ns: u64,
     pub waited_ns: u64,
 }
 

@@ -195,14 +195,15 @@ impl Transmit for PacketTransmit {
             self.sockets.iter().map(|_| PortCounts::default()).collect();
         let mut offered = vec![0; load.tables.len()];
         let mut waiting = None;
-        let mut postponed_ns = 0;
+        let mut delayed = Delayed::default();
         let mut frame = Vec::new();
         while let Some(departure) = waiting
             .take()
-            .or_else(|| self.next(&mut load.departures, postponed_ns))
+            .or_else(|| self.next(&mut load.departures, delayed.postponed_ns))
         {
-            let stamp_ns = self.wait(departure.due_ns + postponed_ns);
-            if stamp_ns > load.give_up_ns || self.progress.stop.load(Ordering::Relaxed) {
+            let stamp_ns = self.wait(departure.due_ns + delayed.postponed_ns);
+            let give_up_ns = load.give_up_ns + delayed.interrupted_ns.min(load.patience_ns);
+            if stamp_ns > give_up_ns || self.progress.stop.load(Ordering::Relaxed) {
                 break;
             }
             let outlet = load.outlets[departure.stream].expect("one of this sender's streams");
@@ -211,11 +212,9 @@ impl Transmit for PacketTransmit {
                 waiting = Some(departure);
                 continue;
             }
-            let lag_ns = stamp_ns.saturating_sub(departure.due_ns + postponed_ns);
+            let lag_ns = stamp_ns.saturating_sub(departure.due_ns + delayed.postponed_ns);
             counts[outlet].sent(stamp_ns, lag_ns);
-            if lag_ns > catch_up_ns {
-                postponed_ns += lag_ns;
-            }
+            delayed.sent(stamp_ns, lag_ns, catch_up_ns);
             offered[departure.stream] += 1;
             self.progress.offered.fetch_add(1, Ordering::Relaxed);
             self.progress.streams[departure.stream].fetch_add(1, Ordering::Relaxed);
@@ -225,7 +224,7 @@ impl Transmit for PacketTransmit {
             .zip(&mut self.sockets)
             .map(|(counts, socket)| Sent {
                 driver_delay: Some(socket.driver_delay()),
-                ..counts.finish(load.start_ns, postponed_ns)
+                ..counts.finish(load.start_ns, &delayed)
             })
             .collect();
         Ok(Ended { sent, offered })
@@ -233,6 +232,29 @@ impl Transmit for PacketTransmit {
 
     fn stamp(&self) -> &str {
         "CLOCK_MONOTONIC before send() on AF_PACKET"
+    }
+}
+
+/// By how much the schedule of a sender was shifted, as in `Sent`.
+#[derive(Default)]
+struct Delayed {
+    postponed_ns: u64,
+    interrupted_ns: u64,
+    interruptions: u64,
+    last_ns: u64,
+}
+
+impl Delayed {
+    fn sent(&mut self, stamp_ns: u64, lag_ns: u64, catch_up_ns: u64) {
+        if lag_ns > catch_up_ns {
+            self.postponed_ns += lag_ns;
+            // A sender that is too slow falls behind frame by frame; one that is stopped, between two frames.
+            if stamp_ns - self.last_ns > catch_up_ns {
+                self.interrupted_ns += lag_ns;
+                self.interruptions += 1;
+            }
+        }
+        self.last_ns = stamp_ns;
     }
 }
 
@@ -258,13 +280,15 @@ impl PortCounts {
         self.lag_max_ns = self.lag_max_ns.max(lag_ns);
     }
 
-    fn finish(self, start_ns: u64, postponed_ns: u64) -> Sent {
+    fn finish(self, start_ns: u64, delayed: &Delayed) -> Sent {
         Sent {
             offered_frames: self.offered,
             first_sent_ns: self.first_ns.saturating_sub(start_ns),
             last_sent_ns: self.last_ns.saturating_sub(start_ns),
             lag_max_ns: self.lag_max_ns,
-            postponed_ns,
+            postponed_ns: delayed.postponed_ns,
+            interrupted_ns: delayed.interrupted_ns,
+            interruptions: delayed.interruptions,
             gaps: self.gaps.buckets(),
             driver_delay: None,
         }

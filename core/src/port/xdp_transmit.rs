@@ -58,6 +58,7 @@ pub struct XdpTransmit {
 struct Prepared {
     start_ns: u64,
     give_up_ns: u64,
+    patience_ns: u64,
     period_ns: u64,
     frames: u64,
     /// A frame as long as the longest one, which the kernel copies first.
@@ -164,16 +165,16 @@ impl XdpTransmit {
     fn sent(&self, outlet: usize, start_ns: u64) -> Sent {
         // SAFETY: the program does not run now; the structures are plain integers.
         let outlet = unsafe { self.outlets.at(outlet).read_volatile() };
+        let state = &self.shared.state;
         let relative = |time_ns: u64| time_ns.saturating_sub(start_ns);
         Sent {
             offered_frames: outlet.offered,
             first_sent_ns: relative(outlet.first_sent_ns),
             last_sent_ns: relative(outlet.last_sent_ns),
             lag_max_ns: outlet.lag_max_ns,
-            postponed_ns: self
-                .shared
-                .state
-                .load(offset_of!(Transmitter, postponed_ns)),
+            postponed_ns: state.load(offset_of!(Transmitter, postponed_ns)),
+            interrupted_ns: state.load(offset_of!(Transmitter, interrupted_ns)),
+            interruptions: state.load(offset_of!(Transmitter, interruptions)),
             gaps: Histogram::from_counts(&outlet.gaps).buckets(),
             driver_delay: None,
         }
@@ -213,6 +214,7 @@ impl Transmit for XdpTransmit {
         let prepared = Prepared {
             start_ns: load.start_ns,
             give_up_ns: load.give_up_ns,
+            patience_ns: load.patience_ns,
             period_ns: load.departures.period_ns(),
             frames: load.departures.frames(),
             longest: vec![0; packed.longest],
@@ -224,6 +226,7 @@ impl Transmit for XdpTransmit {
             state.write_bytes(0, 1);
             (*state).give_up_ns = load.give_up_ns;
             (*state).catch_up_ns = load.departures.catch_up_ns();
+            (*state).patience_ns = load.patience_ns;
             for (outlet, index) in self.indices.iter().enumerate() {
                 let outlet = self.outlets.at(outlet);
                 outlet.write_bytes(0, 1);
@@ -256,7 +259,9 @@ impl Transmit for XdpTransmit {
             let left = load.left(next, || state.load(offset_of!(Transmitter, filled)));
             let stopped = state.load(offset_of!(Transmitter, stop)) != 0;
             let now_ns = monotonic_ns();
-            let Some(left) = left.filter(|_| !stopped && now_ns <= load.give_up_ns) else {
+            let interrupted_ns = state.load(offset_of!(Transmitter, interrupted_ns));
+            let give_up_ns = load.give_up_ns + interrupted_ns.min(load.patience_ns);
+            let Some(left) = left.filter(|_| !stopped && now_ns <= give_up_ns) else {
                 break;
             };
             if next == state.load(offset_of!(Transmitter, filled)) {

@@ -64,6 +64,8 @@ impl Schedule {
             first_sent_ns: 0,
             last_sent_ns,
             postponed_ns: 0,
+            interrupted_ns: 0,
+            interruptions: 0,
             lag_max_ns: self.sent_ps(last).saturating_sub(intended_ps) / PS_PER_NS,
             gaps: gaps.buckets(),
             driver_delay: None,

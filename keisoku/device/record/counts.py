@@ -62,9 +62,23 @@ class Sent(_Model):
     lag_max_ns: int
     postponed_ns: int
     """Total shift of the schedule because the sender was too late to catch up."""
+    interrupted_ns: int = 0
+    """The part of it because the host stopped the sender between two frames; the rest is because it is too slow."""
+    interruptions: int = 0
+    """How often the host stopped it for longer than it may catch up."""
     gaps: Buckets
     driver_delay: DriverDelay | None = None
     """How much later than its timestamp the driver sent a frame, where the driver reports it."""
+
+    @property
+    def going_ns(self) -> int:
+        """How long the load lasted without the time in which the host stopped the sender."""
+        return self.last_sent_ns - self.interrupted_ns
+
+    @property
+    def interrupted_share(self) -> float:
+        """Share of the load's time in which the host stopped the sender."""
+        return self.interrupted_ns / self.last_sent_ns if self.last_sent_ns > 0 else 0.0
 
 
 class Ranges(_Model):

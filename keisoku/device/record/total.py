@@ -38,6 +38,8 @@ def all_sent(parts: list[Sent]) -> Sent:
         last_sent_ns=max(part.last_sent_ns for part in parts),
         lag_max_ns=max(part.lag_max_ns for part in parts),
         postponed_ns=max(part.postponed_ns for part in parts),
+        interrupted_ns=max(part.interrupted_ns for part in parts),
+        interruptions=max(part.interruptions for part in parts),
         gaps=_buckets(part.gaps for part in parts),
     )
 

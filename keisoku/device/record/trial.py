@@ -296,8 +296,8 @@ class TrialRecord(_Model):
 
     @cached_property
     def offered_fps(self) -> float:
-        """Offered load of a port in frames/s (RFC 2285 §3.5.2), from first to last timestamp, or the mean
-        where bursts end before the trial does; the mean of several ports."""
+        """Offered load of a port in frames/s (RFC 2285 §3.5.2), from first to last timestamp without the time in which
+        the host stopped the sender, or the mean where bursts end before the trial does; the mean of several ports."""
         sending = [one for one in self.facts.transmitters if self.trial.frames_of(one.port)]
         rates = [_offered_fps(transmitter.sent, self.trial) for transmitter in sending]
         return sum(rates) / len(rates)
@@ -312,7 +312,7 @@ class TrialRecord(_Model):
         """Offered frames as a share of those intended; for a load that was stopped because of loss, of those until
         then."""
         sent = self.facts.sent
-        elapsed = min(1.0, sent.last_sent_ns / self.trial.duration_ns) if self.facts.stopped_for_loss else 1.0
+        elapsed = min(1.0, sent.going_ns / self.trial.duration_ns) if self.facts.stopped_for_loss else 1.0
         return sent.offered_frames / max(1.0, self.intended_frames * elapsed)
 
     @property
@@ -326,11 +326,11 @@ class TrialRecord(_Model):
 
 
 def _offered_fps(sent: Sent, trial: Trial) -> float:
-    span_ns = sent.last_sent_ns - sent.first_sent_ns
+    span_ns = sent.going_ns - sent.first_sent_ns
     if sent.offered_frames < 2 or span_ns <= 0:
         return trial.frames_per_second
     gap_ns = span_ns / (sent.offered_frames - 1)
     # After a burst there is a pause, so the last frame leaves long before the end: RFC 2544 §21 speaks of the mean.
-    if trial.duration_ns - sent.last_sent_ns > 2 * gap_ns and sent.offered_frames >= trial.frames:
+    if trial.duration_ns - sent.going_ns > 2 * gap_ns and sent.offered_frames >= trial.frames:
         return sent.offered_frames * NS_PER_S / trial.duration_ns
     return NS_PER_S / gap_ns

@@ -18,9 +18,9 @@ SETTLED = 0.1
 """The last part of the drain, in which no test frame may arrive."""
 STOLEN = TOLERANCE
 """The largest allowed share of the time that a hypervisor has certainly taken from a core."""
-WAITED = 0.02
-"""The largest allowed share of its time that a sender waits for others: a program at nice 0 takes 1.1 % from one at
--20."""
+INTERRUPTED_SHARE = 0.2
+"""The largest share of a load's time in which the host may stop a sender. Between two stops it sends at the intended
+rate, and all frames are sent: the load then lasts longer."""
 HICCUP_NS = 100_000_000
 """A thread at nice -20 that wakes so late was stopped by the host: the devices' work made one 31 ms late at most."""
 INTERRUPTED = "the trial was interrupted"
@@ -38,6 +38,7 @@ def reasons(trial: Trial, facts: Facts) -> list[str]:
         found += [reason for port in facts.transmitters for reason in _offered_until_stopped(trial, port.sent)]
     else:
         found += [reason for port in facts.transmitters for reason in _offered(trial, port.port, port.sent)]
+    found += [reason for port in facts.transmitters for reason in _stopped_by_the_host(port.sent)]
     if facts.tester_dropped_frames:
         found.append(f"the tester itself dropped {facts.tester_dropped_frames} received frames")
     for stream in facts.streams:
@@ -57,10 +58,16 @@ def _offered(trial: Trial, port: int, sent: Sent) -> list[str]:
     frames = trial.frames_of(port)
     if sent.offered_frames < frames * (1 - TOLERANCE):
         return [f"the tester offered {sent.offered_frames} of {frames} frames"]
-    if sent.last_sent_ns > trial.duration_ns + max(LATE_NS, TOLERANCE * trial.duration_ns):
-        late = 100 * (sent.last_sent_ns / trial.duration_ns - 1)
+    if sent.going_ns > trial.duration_ns + max(LATE_NS, TOLERANCE * trial.duration_ns):
+        late = 100 * (sent.going_ns / trial.duration_ns - 1)
         return [f"the tester needed {late:.1f} % longer than intended"]
     return []
+
+
+def _stopped_by_the_host(sent: Sent) -> list[str]:
+    if sent.interrupted_share <= INTERRUPTED_SHARE:
+        return []
+    return [f"the host stopped the sender {sent.interruptions} times, for {100 * sent.interrupted_share:.0f} % of its time"]
 
 
 def _offered_until_stopped(trial: Trial, sent: Sent) -> list[str]:
@@ -68,7 +75,7 @@ def _offered_until_stopped(trial: Trial, sent: Sent) -> list[str]:
     this."""
     if trial.flows:
         return []
-    due = trial.frames_per_second * (sent.last_sent_ns * (1 - TOLERANCE) - LATE_NS) / NS_PER_S
+    due = trial.frames_per_second * (sent.going_ns * (1 - TOLERANCE) - LATE_NS) / NS_PER_S
     if sent.offered_frames >= due:
         return []
     return [f"the tester offered {sent.offered_frames} frames until the load was stopped, {due:.0f} were due"]
@@ -103,7 +110,7 @@ def unsettled(port: str, last_sent_ns: int, last_received_ns: int | None, drain_
 
 
 def disturbed(interference: Interference) -> list[str]:
-    """Reasons by which the host disturbed the tester: steal, quota, heat, other programs, stops, change of clock."""
+    """Reasons by which the host disturbed the tester: steal, quota, heat, stops, change of clock."""
     found = []
     span_ns = interference.span_ns
     for core in interference.cores:
@@ -116,11 +123,6 @@ def disturbed(interference: Interference) -> list[str]:
             found.append(f"CPU {core.cpu} was throttled because of heat {core.heat_events} times")
         if core.lateness and core.lateness.max_ns > HICCUP_NS:
             found.append(f"CPU {core.cpu} stood still for {core.lateness.max_ns / 1e6:.0f} ms")
-    for thread in interference.threads:
-        waited_ns = thread.run_delay_ns or 0
-        if thread.role.startswith("sender") and waited_ns > WAITED * (thread.ran_ns + waited_ns):
-            share = 100 * waited_ns / (thread.ran_ns + waited_ns)
-            found.append(f"other programs kept the {thread.role} from its CPU for {share:.1f} % of its time")
     quota = interference.throttling
     if quota and quota.periods:
         found.append(
