@@ -16,14 +16,14 @@ Better = Literal["higher", "lower", "neither"]
 Verdict = Literal["lower", "higher", "equal", "cannot be told apart"]
 Change = Literal["regression", "worse within the margin", "better", "cannot be judged", "cannot be told apart", "equal"]
 
-_FLOAT = 1e-12
+ROUNDING = 1e-12
 """Relative difference below which two figures differ only by rounding in the arithmetic."""
 
 
 def without_rounding(figure: Quantity) -> Quantity:
     """The figure, made exact if its uncertainty comes only from the arithmetic (a line through points without
     scatter)."""
-    if figure.uncertainty is None or figure.uncertainty > _FLOAT * abs(figure.value):
+    if figure.uncertainty is None or not 0 <= figure.uncertainty <= ROUNDING * abs(figure.value):
         return figure
     return figure.model_copy(update={"uncertainty": 0.0})
 
@@ -31,13 +31,19 @@ def without_rounding(figure: Quantity) -> Quantity:
 def difference(one: Quantity, other: Quantity) -> Quantity:
     """`one` - `other` with its expanded uncertainty (GUM 5.1.2), which is not known if either's is not.
 
-    Raises ValueError for figures of different units.
+    With a bound it is a bound itself, where there is one. Raises ValueError for figures of different units.
     """
     if one.unit != other.unit:
         raise ValueError(f"{one.unit} cannot be subtracted from {other.unit}")
+    if one.bound or other.bound:
+        return _bounded(one, other)
     mine, its = _side(one, other), _side(other, one)
     uncertainty = None if mine is None or its is None else math.hypot(mine, its)
-    return Quantity(value=one.value - other.value, unit=one.unit, uncertainty=uncertainty)
+    value = one.value - other.value
+    if abs(value) <= _rounding(one, other):
+        value = 0.0
+    covers = one.covers or other.covers
+    return Quantity(value=value, unit=one.unit, uncertainty=uncertainty, covers=covers)
 
 
 def verdict(one: Quantity, other: Quantity) -> Verdict:
@@ -88,9 +94,12 @@ def change(new: Quantity, old: Quantity, better: Better, margin: Margin) -> Chan
     subtracted.
 
     With d = how much worse, U = sqrt(U_new² + U_old²) and m the margin: regression if d - U > m, worse within the
-    margin if d - U > 0, better if -d - U > 0. Where neither way is better, d is the distance.
+    margin if d - U > 0, better if -d - U > 0. Where neither way is better, d is the distance. A bound is judged by the
+    whole of where the figure may lie.
     """
     found = difference(new, old)
+    if (new.bound or old.bound) and new.bounds and old.bounds:
+        return _change_of_bound(found, old, better, margin)
     if found.uncertainty is None or not math.isfinite(found.value):
         return "cannot be judged"
     worse = {"lower": found.value, "higher": -found.value, "neither": abs(found.value)}[better]
@@ -104,8 +113,38 @@ def change(new: Quantity, old: Quantity, better: Better, margin: Margin) -> Chan
     return "equal" if found.uncertainty == 0 else "cannot be told apart"
 
 
+def _bounded(one: Quantity, other: Quantity) -> Quantity:
+    """The difference with a bound: 'at least 600' less 570 ± 10 is at least 20; of two alike nothing is known."""
+    value = one.value - other.value
+    mine, its = one.bounds, other.bounds
+    if mine is None or its is None:
+        return Quantity(value=value, unit=one.unit)
+    low, high = mine[0] - its[1], mine[1] - its[0]
+    if math.isfinite(low):
+        return Quantity(value=low, unit=one.unit, bound="at least")
+    if math.isfinite(high):
+        return Quantity(value=high, unit=one.unit, bound="at most")
+    return Quantity(value=value, unit=one.unit)
+
+
+def _change_of_bound(found: Quantity, old: Quantity, better: Better, margin: Margin) -> Change:
+    if not found.bound or found.bounds is None:
+        return "cannot be told apart"
+    low, high = found.bounds
+    least = {"lower": low, "higher": -high, "neither": max(low, -high)}[better]
+    if least > margin.of(old):
+        return "regression"
+    if least > 0:
+        return "worse within the margin"
+    surely_better = {"lower": high < 0, "higher": low > 0, "neither": False}[better]
+    return "better" if surely_better else "cannot be told apart"
+
+
 def _side(figure: Quantity, other: Quantity) -> float | None:
     """How far the figure's interval extends towards the other one; None if that is not known."""
+    if figure.bound:
+        open_side = other.value >= figure.value if figure.bound == "at least" else other.value <= figure.value
+        return math.inf if open_side else 0.0
     if figure.interval is None:
         return figure.uncertainty
     down, up = figure.value - figure.interval.lower, figure.interval.upper - figure.value
@@ -115,4 +154,4 @@ def _side(figure: Quantity, other: Quantity) -> float | None:
 
 
 def _rounding(one: Quantity, other: Quantity) -> float:
-    return _FLOAT * max(abs(one.value), abs(other.value))
+    return ROUNDING * max(abs(one.value), abs(other.value))

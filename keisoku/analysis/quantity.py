@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import math
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 
 class _Model(BaseModel):
@@ -46,18 +47,42 @@ class Quantity(_Model):
     """Shown in place of `uncertainty` where the uncertainty is not symmetrical."""
     budget: tuple[Contribution, ...] = ()
     """The contributions to `uncertainty`, where it was combined from several."""
+    bound: Literal["", "at least", "at most"] = ""
+    """Not empty: the figure itself is not known, only that it is at least or at most `value`, as where the tester and
+    not the device was the limit. A bound has no uncertainty and no interval."""
+    covers: Literal["", "resolution"] = ""
+    """'resolution': `uncertainty` and `interval` are the resolution of this one run and do not contain how the figure
+    varies between runs."""
+
+    @model_validator(mode="after")
+    def _a_bound_is_one_sided(self) -> Self:
+        if self.bound and (self.uncertainty is not None or self.interval is not None):
+            raise ValueError(f"a figure that is '{self.bound}' its value has no uncertainty and no interval")
+        return self
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Lower and upper end of the figure's interval; None if that is not known."""
+        """Lower and upper end of where the figure lies, infinite on the open side of a bound; None if not known."""
+        if self.bound:
+            return (self.value, math.inf) if self.bound == "at least" else (-math.inf, self.value)
         if self.interval is not None:
             return self.interval.lower, self.interval.upper
         if self.uncertainty is None:
             return None
         return self.value - self.uncertainty, self.value + self.uncertainty
 
+    def scaled(self, factor: float, unit: str) -> Quantity:
+        """The figure times an exact number above zero, in another unit; without its budget, which is in the old one."""
+        changed: dict[str, Any] = {"value": self.value * factor, "unit": unit, "budget": ()}
+        if self.uncertainty is not None:
+            changed["uncertainty"] = self.uncertainty * factor
+        if self.interval is not None:
+            ends = {"lower": self.interval.lower * factor, "upper": self.interval.upper * factor}
+            changed["interval"] = self.interval.model_copy(update=ends)
+        return self.model_copy(update=changed)
+
     @model_serializer(mode="wrap")
     def _without_what_is_absent(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = handler(self)
-        absent = {name for name in ("budget", "interval") if not getattr(self, name)}
+        absent = {name for name in ("budget", "interval", "bound", "covers") if not getattr(self, name)}
         return {key: value for key, value in values.items() if key not in absent}

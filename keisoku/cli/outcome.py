@@ -41,8 +41,8 @@ def show(outcome: Outcome, as_json: bool) -> int:
         else:
             print_results(outcome.results, Console())
             for verdict in outcome.verdicts:
-                met = "met   " if verdict.met else "MISSED"
-                click.echo(f"{met}  {verdict.text}   (measured: {verdict_text(verdict)})")
+                said = verdict.said if verdict.met else verdict.said.upper()
+                click.echo(f"{said:<6}  {verdict.text}   (measured: {verdict_text(verdict)})")
             click.echo(f"report: {outcome.directory.path / 'report.html'}")
     if outcome.failure:
         click.echo(f"keisoku: {outcome.failure}", err=True)
@@ -56,7 +56,12 @@ def as_plain(outcome: Outcome) -> dict[str, Any]:
         "run": str(outcome.directory.path),
         "results": [result.model_dump(mode="json") for result in outcome.results],
         "criteria": [
-            {"criterion": each.text, "met": each.met, "measured": each.measured and each.measured.model_dump()}
+            {
+                "criterion": each.text,
+                "met": each.met,
+                "measured": each.measured and each.measured.model_dump(),
+                **({"undecided": each.undecided} if each.undecided else {}),
+            }
             for each in outcome.verdicts
         ],
     }

@@ -67,7 +67,8 @@ class Rate:
         before: Sequence[Contribution] = figure.budget or (
             (budget.normal("measurement", figure.uncertainty / 2),) if figure.uncertainty else ()
         )
-        return budget.figure(figure.value, figure.unit, (*before, *of_rate))
+        found = budget.figure(figure.value, figure.unit, (*before, *of_rate))
+        return found.model_copy(update={"covers": figure.covers})
 
 
 SECOND = Rate("second")

@@ -6,6 +6,7 @@ Every run has the table `figures`, if it is finished, and one for each of its ra
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 import duckdb
 import pyarrow as pa
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
 from keisoku.measurement.table import find
 from keisoku.run.directory import RunDirectory
@@ -35,6 +37,8 @@ _FIGURES = pa.schema(
         ("uncertainty_k2", pa.float64()),
         ("lower", pa.float64()),
         ("upper", pa.float64()),
+        ("bound", pa.string()),
+        ("covers", pa.string()),
         ("trial", pa.int64()),
         ("remark", pa.string()),
     ]
@@ -79,7 +83,11 @@ def table(path: Path, name: str) -> pa.Table:
 
 
 def figures(results: Iterable[Result]) -> pa.Table:
-    """Long form, one figure in each row, with its unit and uncertainty; null: not known."""
+    """Long form, one figure in each row, with its unit and uncertainty; null: not known.
+
+    'bound' is 'at least' or 'at most' where the value is only a bound, whose open side is null; 'covers' is
+    'resolution' where the uncertainty is only that of the run's resolution.
+    """
     rows = [
         {
             "measurement": result.measurement,
@@ -90,8 +98,10 @@ def figures(results: Iterable[Result]) -> pa.Table:
             "value": figure.value,
             "unit": figure.unit,
             "uncertainty_k2": figure.uncertainty,
-            "lower": figure.bounds and figure.bounds[0],
-            "upper": figure.bounds and figure.bounds[1],
+            "lower": _end(figure, 0),
+            "upper": _end(figure, 1),
+            "bound": figure.bound or None,
+            "covers": figure.covers or None,
             "trial": row.trial,
             "remark": row.remark or None,
         }
@@ -100,6 +110,11 @@ def figures(results: Iterable[Result]) -> pa.Table:
         for name, figure in row.figures.items()
     ]
     return pa.Table.from_pylist(rows, schema=_FIGURES)
+
+
+def _end(figure: Quantity, side: int) -> float | None:
+    bounds = figure.bounds
+    return bounds[side] if bounds and math.isfinite(bounds[side]) else None
 
 
 def _tables(directory: RunDirectory) -> dict[str, _Content]:

@@ -24,6 +24,14 @@ REGRESSION_RULE = (
     "A regression is a figure that is worse by d, with d − U > margin, where U = √(U_new² + U_old²) is the expanded "
     "uncertainty (k = 2) of the difference. Where neither direction is better, d is the absolute difference."
 )
+BOUND_RULE = (
+    "A figure that is 'at least' or 'at most' a value is only a bound. It differs from another figure only if that one "
+    "lies wholly on the other side of the bound; two bounds of the same kind cannot be told apart."
+)
+RESOLUTION_RULE = (
+    "Of some of these figures only the resolution of one run is known, and not how much they vary between runs: a "
+    "difference between them can be by chance."
+)
 _UNCHANGED = ("cannot be judged", "cannot be told apart", "equal")
 _LINES, _WHOLE = "Lines", "Whole result"
 _OVERALL = {"slope": "Slope", "constant": "Constant", "largest": "Largest frame"}
@@ -48,7 +56,8 @@ def side_by_side(
             _figure(names, figure, group, [one for one, key in placed if (one.figure, key.group) == (figure, group)])
         )
     anchor = f"compare-{name.replace(' ', '-')}"
-    return Finding(anchor, "Comparison", title, tables, [RULE, *notes])
+    more = _more_rules([value for one in rankings for value in one.values if value is not None])
+    return Finding(anchor, "Comparison", title, tables, [RULE, *more, *notes])
 
 
 def in_short(finding: Finding, figure: str) -> Finding:
@@ -85,6 +94,7 @@ def ranking_json(ranking: Ranking, names: Sequence[str]) -> dict[str, Any]:
 def regression(judged: Sequence[Judged], missing: Sequence[str], notes: Sequence[str]) -> Finding:
     """Every figure, those beyond the margin first."""
     order = list(get_args(Change))
+    more = _more_rules([figure for one in judged for figure in (one.old, one.new)])
     rows = [_judged_row(one) for one in sorted(judged, key=lambda one: order.index(one.change))]
     titles = ("Figure", "Earlier", "Now", "Difference", "Margin", "Verdict")
     unjudged = sum(one.change == "cannot be judged" for one in judged)
@@ -99,7 +109,7 @@ def regression(judged: Sequence[Judged], missing: Sequence[str], notes: Sequence
         "Regression",
         "against an earlier run",
         [Table("", [Head(title, "") for title in titles], rows, [])],
-        [REGRESSION_RULE, *said],
+        [REGRESSION_RULE, *more, *said],
     )
 
 
@@ -140,6 +150,12 @@ def figure_name(method: str, key: Key | None, figure: str) -> str:
         ]
     )
     return f"{method}[{place}].{figure}"
+
+
+def _more_rules(figures: Sequence[Quantity]) -> list[str]:
+    """What must be known about some of the figures in addition."""
+    rules = [BOUND_RULE] if any(figure.bound for figure in figures) else []
+    return rules + ([RESOLUTION_RULE] if any(figure.covers for figure in figures) else [])
 
 
 def _lines(names: Sequence[str], lines: Sequence[Line | None]) -> Table:

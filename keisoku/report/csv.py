@@ -1,6 +1,8 @@
 """Results as CSV: one file for each. Full precision, units in column names.
 
-The files are for programs: nothing is rounded or scaled, and an unknown uncertainty is an empty cell.
+The files are for programs: nothing is rounded or scaled, and an unknown uncertainty is an empty cell. Where a figure is
+only a bound in some row, a column `NAME_bound` says 'at least' or 'at most'; where an uncertainty is only the
+resolution of one run, a column `NAME_covers` says so.
 """
 
 from __future__ import annotations
@@ -52,7 +54,10 @@ def _write(path: Path, rows: Iterable[Sequence[object]]) -> Path:
 def _result_rows(result: Result) -> Iterable[Sequence[object]]:
     names = list(dict.fromkeys(name for row in result.rows for name in row.figures))
     units = {name: {row.figures[name].unit for row in result.rows if name in row.figures} for name in names}
-    sided = {name for row in result.rows for name, figure in row.figures.items() if figure.interval}
+    figures = [(name, figure) for row in result.rows for name, figure in row.figures.items()]
+    sided = {name for name, figure in figures if figure.interval}
+    bounded = {name for name, figure in figures if figure.bound}
+    covered = {name for name, figure in figures if figure.covers}
     of_frames = any(row.frame_bytes for row in result.rows)
     grouped = any(row.group for row in result.rows)
     head: list[object] = [*(["frame_bytes"] if of_frames else []), *(["group"] if grouped else []), "case"]
@@ -61,6 +66,8 @@ def _result_rows(result: Result) -> Iterable[Sequence[object]]:
         head += [column, f"{column}_uncertainty_k2"]
         head += [f"{name}_unit"] if len(units[name]) > 1 else []
         head += [f"{column}_lower", f"{column}_upper"] if name in sided else []
+        head += [f"{name}_bound"] if name in bounded else []
+        head += [f"{name}_covers"] if name in covered else []
     yield [*head, "trial", "remark"]
     for row in result.rows:
         cells: list[object] = [*([row.frame_bytes] if of_frames else []), *([row.group] if grouped else []), row.case]
@@ -72,6 +79,8 @@ def _result_rows(result: Result) -> Iterable[Sequence[object]]:
             if name in sided:
                 ends = figure.interval if figure else None
                 cells += [ends.lower, ends.upper] if ends else ["", ""]
+            cells += [figure.bound if figure else ""] if name in bounded else []
+            cells += [figure.covers if figure else ""] if name in covered else []
         yield [*cells, "" if row.trial is None else row.trial, row.remark]
 
 

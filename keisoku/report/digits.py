@@ -1,7 +1,7 @@
 """The only place that formats a figure: unit, rounding, uncertainty.
 
-No digit below the uncertainty is ever shown, and an unknown uncertainty is marked. No other module may format a
-`Quantity`.
+No digit below the uncertainty is ever shown, and an unknown uncertainty is marked. A figure that is only a bound says
+so. No other module may format a `Quantity`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
+from keisoku.analysis.difference import ROUNDING, without_rounding
 from keisoku.analysis.quantity import Interval, Quantity
 
 SCALES: dict[str, tuple[tuple[int, str], ...]] = {
@@ -24,47 +25,65 @@ SCALES: dict[str, tuple[tuple[int, str], ...]] = {
 """Powers of ten and the unit's name there; any other unit is shown as it is."""
 
 DIGITS_UNKNOWN = 4
-"""Significant digits of a value with an unknown uncertainty."""
+"""Significant digits of a value with an unknown uncertainty, and of a bound."""
 DIGITS_EXACT = 7
+DIGITS_REAL = 10
+"""A bound is rounded to so many digits first: those after them can be from the arithmetic."""
 WIDE = Context(prec=700, rounding=ROUND_HALF_EVEN)
 """Enough for any float written out in full; the default precision refuses large ones."""
 THIN_SPACE = "\u202f"
-UNKNOWN_MARK, EXACT_MARK = "†", "‡"
-MARKS = {UNKNOWN_MARK: "uncertainty not known", EXACT_MARK: "exact (a count, or simulated)"}
+UNKNOWN_MARK, EXACT_MARK, RESOLUTION_MARK = "†", "‡", "§"
+MARKS = {
+    UNKNOWN_MARK: "uncertainty not known",
+    EXACT_MARK: "exact (a count, or simulated)",
+    RESOLUTION_MARK: "resolution of this run alone; how much the figure varies between runs is not known",
+}
 
 
 @dataclass(frozen=True)
 class Digits:
-    """A figure as text. `uncertainty` is empty if the value is exact or its uncertainty not known."""
+    """A figure as text. `uncertainty` is empty if the value is exact, a bound, or its uncertainty not known."""
 
     value: str
     uncertainty: str
     unit: str
     mark: str
-    """One of `MARKS`, or empty if an uncertainty or an interval is shown."""
+    """One of `MARKS`, or empty if an uncertainty, an interval or a bound is shown."""
     ends: str = ""
     """'5.1 … 5.9', of an interval that is not symmetrical."""
+    bound: str = ""
+    """'at least' or 'at most'."""
+
+    @property
+    def number(self) -> str:
+        """'12.34', 'at least 0.57': without uncertainty and unit."""
+        return f"{self.bound} {self.value}" if self.bound else self.value
 
     @property
     def compact(self) -> str:
-        """'12.34 ± 0.05', '5.4 (5.1 … 5.9)' or '12.3†', for a table whose header names the unit."""
+        """'12.34 ± 0.05', '5.4 (5.1 … 5.9)', '12.3†' or 'at least 0.57', for a table whose header names the unit."""
         if self.ends:
-            return f"{self.value} ({self.ends})"
-        return f"{self.value} ± {self.uncertainty}" if self.uncertainty else self.value + self.mark
+            return f"{self.value} ({self.ends}){self.mark}"
+        return f"{self.number} ± {self.uncertainty}{self.mark}" if self.uncertainty else self.number + self.mark
 
 
 def digits(quantity: Quantity, unit: str | None = None) -> Digits:
     """Rounds `quantity` to its uncertainty, in `unit` (a name of `SCALES`) or the one that suits it.
 
-    The uncertainty keeps one significant digit, two if it starts with 1 or 2 (GUM 7.2.6).
-    A value that is not finite is shown as a dash. Raises KeyError if `unit` is of another kind.
+    The uncertainty keeps one significant digit, two if it starts with 1 or 2 (GUM 7.2.6). One that is only from the
+    arithmetic is none. A bound is rounded to the side on which it remains true. A value that is not finite is shown as
+    a dash. Raises KeyError if `unit` is of another kind.
     """
     power, name = _scale(quantity.unit, unit, _magnitude(quantity))
     if not math.isfinite(quantity.value):
         return Digits("–", "", name, "")
-    if quantity.interval is not None and (shown := _with_ends(quantity, quantity.interval, name)):
-        return shown
     value = Decimal(repr(quantity.value)).scaleb(-power)
+    if quantity.bound:
+        return Digits(_rounded_bound(value, quantity.bound), "", name, "", bound=quantity.bound)
+    quantity = without_rounding(quantity)
+    mark = RESOLUTION_MARK if quantity.covers == "resolution" else ""
+    if quantity.interval is not None and (shown := _with_ends(quantity, quantity.interval, name, mark)):
+        return shown
     uncertainty = quantity.uncertainty
     if uncertainty is None or not math.isfinite(uncertainty) or uncertainty < 0:
         return Digits(_significant(value, DIGITS_UNKNOWN), "", name, UNKNOWN_MARK)
@@ -72,16 +91,19 @@ def digits(quantity: Quantity, unit: str | None = None) -> Digits:
         return Digits(_significant(value, DIGITS_EXACT), "", name, EXACT_MARK)
     error = Decimal(repr(uncertainty)).scaleb(-power)
     place = _place(error)
-    return Digits(_plain(value.quantize(place, context=WIDE)), _plain(error.quantize(place, context=WIDE)), name, "")
+    return Digits(_plain(value.quantize(place, context=WIDE)), _plain(error.quantize(place, context=WIDE)), name, mark)
 
 
 def text(quantity: Quantity) -> str:
-    """One figure in a sentence: '12.34 ± 0.05 µs', '811 ns (exact)', '12.3 µs (uncertainty unknown)'."""
+    """One figure in a sentence: '12.34 ± 0.05 µs', '811 ns (exact)', '12.3 µs (uncertainty unknown)',
+    'at least 570.5 kframes/s', '571 kframes/s (resolution ± 2 %)'."""
     shown = digits(quantity)
+    if shown.mark == RESOLUTION_MARK:
+        return f"{shown.value} {shown.unit} (resolution {_resolution(quantity, shown)})"
     if shown.ends:
         return f"{shown.compact} {shown.unit}"
     said = {UNKNOWN_MARK: " (uncertainty unknown)", EXACT_MARK: " (exact)"}.get(shown.mark, "")
-    pair = f"{shown.value} ± {shown.uncertainty}" if shown.uncertainty else shown.value
+    pair = f"{shown.value} ± {shown.uncertainty}" if shown.uncertainty else shown.number
     return f"{pair} {shown.unit}{said}"
 
 
@@ -90,7 +112,7 @@ def value_text(quantity: Quantity) -> str:
     known = digits(quantity)
     unknown = digits(quantity.model_copy(update={"uncertainty": None, "interval": None}), known.unit)
     figures = sum(character.isdigit() for character in known.value.lstrip("−0."))
-    return f"{known.value if figures <= DIGITS_UNKNOWN else unknown.value} {known.unit}"
+    return f"{known.number if figures <= DIGITS_UNKNOWN else unknown.number} {known.unit}"
 
 
 def significant(value: float, figures: int) -> str:
@@ -124,17 +146,40 @@ def count(frames: int) -> str:
     return f"{frames:,}".replace(",", THIN_SPACE)
 
 
-def _with_ends(quantity: Quantity, interval: Interval, unit: str) -> Digits | None:
-    """All three rounded to the last digit of the narrower side; None for an interval that is not finite or has no
-    width."""
-    width = min(quantity.value - interval.lower, interval.upper - quantity.value)
-    if not math.isfinite(interval.upper - interval.lower) or not width > 0:
+def _with_ends(quantity: Quantity, interval: Interval, unit: str, mark: str) -> Digits | None:
+    """All three rounded to the last digit of the narrower side that has a width; None for an interval that is not
+    finite, does not contain the value or has no width."""
+    sides = quantity.value - interval.lower, interval.upper - quantity.value
+    noise = ROUNDING * abs(quantity.value)
+    width = min((side for side in sides if side > noise), default=0.0)
+    if not math.isfinite(interval.upper - interval.lower) or min(sides) < -noise or not width:
         return None
     value, lower, upper = (
         digits(Quantity(value=each, unit=quantity.unit, uncertainty=width), unit)
         for each in (quantity.value, interval.lower, interval.upper)
     )
-    return Digits(value.value, "", unit, "", f"{lower.value} … {upper.value}")
+    return Digits(value.value, "", unit, mark, f"{lower.value} … {upper.value}")
+
+
+def _resolution(quantity: Quantity, shown: Digits) -> str:
+    """'± 2 %' of the value; in the figure's own unit where the value is zero or itself a percentage, and for the ends
+    of an interval."""
+    if shown.ends:
+        return f"{shown.ends} {shown.unit}"
+    if not quantity.value or not quantity.uncertainty or quantity.unit == "%":
+        return f"± {shown.uncertainty} {shown.unit}"
+    share = 100 * quantity.uncertainty / abs(quantity.value)
+    return f"± {digits(Quantity(value=share, unit='%', uncertainty=share)).uncertainty} %"
+
+
+def _rounded_bound(value: Decimal, bound: str) -> str:
+    """Towards the side on which the bound remains true; but 0.3 that the arithmetic made 0.30000000000000004 is 0.3."""
+    if value == 0:
+        return "0"
+    real = value.quantize(Decimal(1).scaleb(value.adjusted() - DIGITS_REAL + 1), context=WIDE)
+    place = Decimal(1).scaleb(min(0, value.adjusted() - DIGITS_UNKNOWN + 1))
+    rounding = ROUND_FLOOR if bound == "at least" else ROUND_CEILING
+    return _without_zeros(real.quantize(place, rounding=rounding, context=WIDE))
 
 
 def _magnitude(quantity: Quantity) -> float:
@@ -164,7 +209,12 @@ def _significant(value: Decimal, figures: int) -> str:
     if value == 0:
         return "0"
     place = Decimal(1).scaleb(min(0, value.adjusted() - figures + 1))
-    shown = _plain(value.quantize(place, context=WIDE))
+    return _without_zeros(value.quantize(place, context=WIDE))
+
+
+def _without_zeros(value: Decimal) -> str:
+    """Without the zeros after the point that say nothing."""
+    shown = _plain(value)
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 

@@ -36,8 +36,11 @@ COVERAGE = (
     "A figure reads value ± U, with the expanded uncertainty U = 2u: a coverage factor of k = 2, about 95 % "
     "if the errors are normal (GUM, JCGM 100:2008). A figure that reads value (lower … upper) has a confidence "
     "interval of 95 % that is not symmetrical. The value is rounded to its uncertainty; no digit below it is "
-    "shown. Standard errors of fitted lines are k = 1. Where a figure is combined from parts, its error budget "
-    "lists them: type A from repetitions and fits, type B from data of clocks, cables, link and calibration."
+    "shown. A figure that is 'at least' or 'at most' a value is only a bound, as where the tester and not the device "
+    "was the limit, and has no uncertainty. An uncertainty that is named resolution is that of one run and does not "
+    "contain how much the figure varies between runs. Standard errors of fitted lines are k = 1. Where a figure is "
+    "combined from parts, its error budget lists them: type A from repetitions and fits, type B from data of clocks, "
+    "cables, link and calibration."
 )
 
 
@@ -191,8 +194,9 @@ def _with_own_names(sections: Sequence[Section]) -> list[Section]:
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """The figure by which a criterion was judged, or 'nothing'."""
-    return digits.text(verdict.measured) if verdict.measured else "nothing"
+    """The figure by which a criterion was judged, or 'nothing', and why it decides nothing."""
+    measured = digits.text(verdict.measured) if verdict.measured else "nothing"
+    return f"{measured}; {verdict.undecided}" if verdict.undecided else measured
 
 
 def flattened(content: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Trace = dict[str, Any]
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
+SYMBOLS = ("circle", "square", "diamond", "x", "star", "hexagon")
+"""Of devices and curves; triangles are for bounds (`keisoku/report/points.py`)."""
 LOG_RATIO = 30.0
 """An axis whose values span more than this is logarithmic until the reader changes it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keisoku.report import digits
 from keisoku.report.table import head
-from keisoku.run.result import Result, Row
+from keisoku.run.result import Result, place
 
 ROWS = 3
 """Rows that are named before the others are only counted."""
@@ -15,14 +15,22 @@ def sentence(result: Result, figure: str) -> str:
     if reason := result.failure or result.nothing_because:
         return f"The measurement did not give the requested result: {reason}."
     rows = [row for row in result.rows if figure in row.figures]
-    said = ", ".join(f"{_place(row)}{digits.text(row.figures[figure])}" for row in rows[:ROWS])
+    said = ", ".join(f"{_colon(place(row))}{digits.text(row.figures[figure])}" for row in rows[:ROWS])
     more = f" and {len(rows) - ROWS} more" if len(rows) > ROWS else ""
     found = f"{head(figure)}: {said}{more}." if rows else ""
+    missing = not_measured(result)
     flags = f"Flags: {', '.join(flag.name for flag in result.flags)}." if result.flags else ""
-    return " ".join(part for part in (found, flags) if part)
+    return " ".join(part for part in (found, missing, flags) if part)
 
 
-def _place(row: Row) -> str:
-    """'64 byte: ', 'TSC: ', or nothing for the only row there is."""
-    place = ", ".join(part for part in (f"{row.frame_bytes} byte" if row.frame_bytes else "", row.case) if part)
-    return f"{place}: " if place else ""
+def not_measured(result: Result) -> str:
+    """'Not measured: 64 byte, 128 byte (given up: …).', of rows without any figure; empty if there are none."""
+    rows: dict[str, list[str]] = {}
+    for row in result.not_measured:
+        rows.setdefault(row.remark, []).append(place(row))
+    said = [f"{', '.join(filter(None, places))} ({why})" if why else ", ".join(places) for why, places in rows.items()]
+    return f"Not measured: {'; '.join(said)}." if said else ""
+
+
+def _colon(name: str) -> str:
+    return f"{name}: " if name else ""

@@ -127,14 +127,25 @@ def _lines(trace: Trace, places: Sequence[tuple[float, float] | None]) -> list[s
 
 def _markers(trace: Trace, places: Sequence[tuple[float, float] | None]) -> list[str]:
     marker = trace.get("marker", {})
-    radius, paint = marker.get("size", 6) / 2, _paint("fill", marker.get("color"))
     texts = trace.get("text") or [""] * len(places)
+    given = marker.get("symbol", "circle")
+    symbols = given if isinstance(given, list) else [given] * len(places)
     return [
-        f'<circle cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="{radius}" {paint}>'
-        f"<title>{text.replace('<br>', chr(10))}</title></circle>"
-        for place, text in zip(places, texts, strict=True)
+        _marker(symbol, place, marker.get("size", 6) / 2, marker.get("color"), text)
+        for place, text, symbol in zip(places, texts, symbols, strict=True)
         if place
     ]
+
+
+def _marker(symbol: str, place: tuple[float, float], radius: float, shade: str | None, text: str = "") -> str:
+    """An open triangle for a bound, a circle for any other point."""
+    x, y = place
+    title = f"<title>{text.replace('<br>', chr(10))}</title>"
+    if not symbol.startswith("triangle"):
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" {_paint("fill", shade)}>{title}</circle>'
+    tip, base = (-radius, radius) if "up" in symbol else (radius, -radius)
+    outline = f"M{x:.1f} {y + tip:.1f}L{x - radius:.1f} {y + base:.1f}H{x + radius:.1f}Z"
+    return f'<path d="{outline}" fill="none" stroke-width="1.5" {_paint("stroke", shade)}>{title}</path>'
 
 
 def _errors(trace: Trace, across: Axis, up: Axis) -> list[str]:
@@ -142,10 +153,11 @@ def _errors(trace: Trace, across: Axis, up: Axis) -> list[str]:
     if not given:
         return []
     parts = []
-    for x, y, error in zip(trace["x"], trace["y"], given["array"], strict=True):
-        if y is None or not error:
+    downwards = given.get("arrayminus", given["array"])
+    for x, y, above, below in zip(trace["x"], trace["y"], given["array"], downwards, strict=True):
+        if y is None or not (above or below):
             continue
-        low, high = _place(across, up, x, y - error), _place(across, up, x, y + error)
+        low, high = _place(across, up, x, y - below), _place(across, up, x, y + above)
         if low is not None and high is not None:
             paint = _paint("stroke", given.get("color"))
             parts.append(f'<path d="M{low[0]:.1f} {low[1]:.1f}V{high[1]:.1f}" {paint}/>')
@@ -175,7 +187,8 @@ def _matrix(trace: Trace, across: Axis, up: Axis) -> list[str]:
 
 
 def _legend(traces: Sequence[Trace], width: int) -> tuple[list[str], int]:
-    """A line and a name for each trace that has one, in as many rows as they need."""
+    """A line, or a point where there is no line, and a name for each trace that has one, in as many rows as they
+    need."""
     parts: list[str] = []
     x, row = _LEFT, 0
     for trace in traces:
@@ -189,7 +202,11 @@ def _legend(traces: Sequence[Trace], width: int) -> tuple[list[str], int]:
         line = trace.get("line", {})
         shade = line.get("color") or trace.get("marker", {}).get("color")
         dash = f' stroke-dasharray="{_DASHES[line["dash"]]}"' if line.get("dash") in _DASHES else ""
-        parts.append(f'<path d="M{x} {y}h20" stroke-width="2" {_paint("stroke", shade)}{dash}/>')
+        symbol = trace.get("marker", {}).get("symbol")
+        if trace.get("mode") == "markers" and isinstance(symbol, str):
+            parts.append(_marker(symbol, (x + 10, y), 4, shade))
+        else:
+            parts.append(f'<path d="M{x} {y}h20" stroke-width="2" {_paint("stroke", shade)}{dash}/>')
         parts.append(f'<text x="{x + 26}" y="{y + 4}">{name}</text>')
         x += room
     return parts, row + 1 if parts else 0

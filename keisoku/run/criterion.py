@@ -1,18 +1,21 @@
 """Criteria on a result: 'throughput[64] >= 0.5 Mpps', 'latency[64].p99 <= 50 us', 'capacity[forward] > 90 Mb/s'.
 
-It parses and judges criteria; the consequence of a missed one is the command's exit code.
+It parses and judges criteria; the consequence of a missed one is the command's exit code. A criterion is met, missed,
+or cannot be decided, which counts as missed: by a bound that leaves it open, or a row that was not measured.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.run.result import Result, Row
+from keisoku.run.result import Result, Row, place
 from keisoku.units import RATE_UNITS, quantity
 
 _FORM = re.compile(r"\s*(\w[\w -]*?)\s*(?:\[([^\]]+)\])?\s*(?:\.\s*([\w.]+))?\s*(<=|>=|==|<|>)\s*(.+)")
@@ -36,6 +39,9 @@ _UNITS = {
 }
 
 
+_OPEN = "this bound does not decide the criterion"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A criterion, whether it is met, and the worst figure for it (None: there is none)."""
@@ -43,6 +49,13 @@ class Verdict:
     text: str
     met: bool
     measured: Quantity | None
+    undecided: str = ""
+    """Why the criterion is neither met nor missed; empty if it is either."""
+
+    @property
+    def said(self) -> Literal["met", "missed", "undecided"]:
+        """The verdict in a word."""
+        return "met" if self.met else "undecided" if self.undecided else "missed"
 
 
 @dataclass(frozen=True)
@@ -58,28 +71,45 @@ class Criterion:
     limit: str
 
     def judge(self, results: Sequence[Result]) -> Verdict:
-        """Judges the criterion; one on a figure that was not measured is not met."""
-        compare = _COMPARE[self.comparison]
-        figures = self._figures(results)
-        verdicts = [
-            (compare(figure.value, quantity("require", self.limit, _units(figure))), figure) for figure in figures
-        ]
-        if not verdicts:
-            return Verdict(self.text, False, None)
-        met, measured = min(verdicts, key=lambda pair: (pair[0], _badness(self.comparison, pair[1].value)))
-        return Verdict(self.text, met, measured)
+        """Judges the criterion; one on a figure that was not measured is not met.
 
-    def _figures(self, results: Sequence[Result]) -> list[Quantity]:
+        Missed by one row it is missed; left open by one, or by one that has no figure at all, it cannot be decided.
+        """
         found = [result for result in results if result.measurement == self.measurement]
         lines = [result.line for result in found if result.line is not None]
-        if lines and self.figure in ("slope", "constant"):
-            return [getattr(line, self.figure) for line in lines]
         rows = [row for result in found for row in result.rows if self._is_meant(row)]
-        return [row.figures[self.figure] for row in rows if self.figure in row.figures]
+        missing = next((row for result in found for row in result.not_measured if self._is_meant(row)), None)
+        figures = [row.figures[self.figure] for row in rows if self.figure in row.figures]
+        if lines and self.figure in ("slope", "constant"):
+            figures, missing = [getattr(line, self.figure) for line in lines], None
+        judged = [(self._holds(figure), figure) for figure in figures]
+        if missing is not None and all(holds is not False for holds, _ in judged):
+            return Verdict(self.text, False, None, _not_measured(missing))
+        if not judged:
+            return Verdict(self.text, False, None)
+        order = (False, None, True)
+        holds, worst = min(judged, key=lambda pair: (order.index(pair[0]), _badness(self.comparison, pair[1].value)))
+        return Verdict(self.text, holds is True, worst, _OPEN if holds is None else "")
+
+    def _holds(self, figure: Quantity) -> bool | None:
+        """Whether the comparison holds wherever the figure may lie; None where it is a bound that leaves it open."""
+        compare, limit = _COMPARE[self.comparison], quantity("require", self.limit, _units(figure))
+        holds = compare(figure.value, limit)
+        if not figure.bound:
+            return holds
+        if self.comparison == "==":
+            possible = figure.value <= limit if figure.bound == "at least" else figure.value >= limit
+            return None if possible else False
+        far = math.inf if figure.bound == "at least" else -math.inf
+        return holds if holds == compare(far, limit) else None
 
     def _is_meant(self, row: Row) -> bool:
         meant = self.row.lower()
         return meant in ("", str(row.frame_bytes), row.case.lower(), row.group.lower())
+
+
+def _not_measured(row: Row) -> str:
+    return f"{place(row) or 'the figure'} was not measured" + (f": {row.remark}" if row.remark else "")
 
 
 def parse(text: str, figures: Mapping[str, str], alone: bool = False) -> Criterion:

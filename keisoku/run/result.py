@@ -35,6 +35,11 @@ class Row(_Model):
     remark: str = ""
 
 
+def place(row: Row) -> str:
+    """'64 byte', 'TSC', '64 byte, 1 to 5': the row in words; empty for the only row there is."""
+    return ", ".join(part for part in (f"{row.frame_bytes} byte" if row.frame_bytes else "", row.case) if part)
+
+
 class Line(_Model):
     """Least-squares line y = slope·x + constant, with standard errors."""
 
@@ -81,6 +86,13 @@ class Result(_Model):
         if not self.rows or self.line or self.flags or any(row.figures for row in self.rows):
             return ""
         return f"nothing was measured: {self.rows[0].remark or 'no row has a figure'}"
+
+    @property
+    def not_measured(self) -> list[Row]:
+        """Rows that should have figures and have none; not those of a group that is in words only."""
+        nothing = bool(self.nothing_because)
+        groups = [rows for rows in self.groups().values() if nothing or any(row.figures for row in rows)]
+        return [row for rows in groups for row in rows if not row.figures]
 
     def groups(self) -> dict[str, list[Row]]:
         """Rows by group, both in the order in which they were given."""

@@ -29,6 +29,9 @@ class Judged(_Document):
     criterion: str
     met: bool
     measured: Quantity | None
+    undecided: str
+    """Why the criterion is neither met nor missed: a bound leaves it open, or a row was not measured; otherwise
+    empty."""
 
 
 class RunStatus(_Document):

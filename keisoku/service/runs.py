@@ -241,7 +241,8 @@ class _Run:
             self._state, self._error = state, error
             if found is not None:
                 self._criteria = [
-                    Judged(criterion=each.text, met=each.met, measured=each.measured) for each in found.verdicts
+                    Judged(criterion=each.text, met=each.met, measured=each.measured, undecided=each.undecided)
+                    for each in found.verdicts
                 ]
         self._begun.set()
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keisoku.report import digits
 from keisoku.report.plot import Plot, axis, device_colour, hover
-from keisoku.stream.analysis import Found
-from keisoku.stream.confidence import half_width
+from keisoku.report.points import points
+from keisoku.stream.analysis import Found, bit_rate
 from keisoku.stream.factor import named
 from keisoku.stream.outcome import CellOutcome
 from keisoku.stream.settings import StreamSettings
@@ -31,25 +32,29 @@ def _throughput(
     plot = Plot("throughput", caption, axes)
     for path, dash, what in (("bare", "dot", "own ceiling"), ("dut", "solid", "")):
         for place, setup in enumerate(settings.setups()):
-            mine = [one for one in outcomes if one.path == path and one.cell.setup == place and one.values]
-            if not mine:
+            mine = [one for one in outcomes if one.path == path and one.cell.setup == place]
+            if not any(one.values for one in mine):
                 continue
             name = ", ".join(part for part in (what, named(setup)) if part) or "throughput"
-            reach = [half_width(one.values, 0.95) for one in mine]
+            figures = [bit_rate(one.values) if one.values else None for one in mine]
+            drawn = points(figures, _GIGA, device_colour(place), "circle")
             plot.add(
                 {
                     "type": "scatter",
                     "mode": "lines+markers",
                     "name": name,
                     "x": [one.cell.message_bytes for one in mine],
-                    "y": [float(np.mean(one.values)) / _GIGA for one in mine],
-                    "error_y": {"type": "data", "array": [value / _GIGA for value in reach]},
                     "line": {"color": device_colour(place), "dash": dash},
+                    "text": [
+                        hover(f"{name}: {digits.text(figure)} at {one.cell.message_bytes} byte") if figure else ""
+                        for one, figure in zip(mine, figures, strict=True)
+                    ],
+                    "hovertemplate": "%{text}<extra></extra>",
+                    **drawn,
                     "marker": {
+                        **drawn["marker"],
                         "symbol": ["diamond" if path == "dut" and one.cell in found.best else "circle" for one in mine],
-                        "size": 8,
                     },
-                    "hovertemplate": hover(f"{name}: %{{y:.5g}} Gb/s at %{{x}} byte") + "<extra></extra>",
                 }
             )
     return plot

@@ -42,11 +42,13 @@ class Cell:
     our_error: float | None
     explanation: str = ""
     up_to: float | None = None
+    bound: Literal["", "at least", "at most"] = ""
+    """Whether ours is only a bound, which agrees with nothing."""
 
     @property
     def difference(self) -> float | None:
         """Ours minus published."""
-        if self.ours is None or math.isnan(self.published):
+        if self.ours is None or self.bound or math.isnan(self.published):
             return None
         difference = self.ours - self.published
         return 0.0 if abs(difference) <= _ROUNDING * abs(self.published) else difference
@@ -114,6 +116,7 @@ def _cell(study: Study, table: Table, row: TableRow, column: Column, value: floa
         error,
         why.text if why else "",
         why.up_to if why else None,
+        found.bound if found else "",
     )
 
 
@@ -172,6 +175,7 @@ def as_json(cell: Cell) -> dict[str, Any]:
         "published": None if cell.agreement == "open" else cell.published,
         "published_standard_error": cell.published_error,
         "ours": cell.ours,
+        "our_bound": cell.bound,
         "our_standard_error": cell.our_error,
         "difference": cell.difference,
         "difference_in_standard_errors": cell.in_errors,

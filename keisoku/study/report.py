@@ -86,8 +86,11 @@ def _row(cell: Cell, reasons: list[str]) -> list[str]:
     if cell.ours is None:
         said = "" if cell.agreement == "open" else "not found"
         return [f"{cell.row}: {cell.column}", cell.unit, published, "–", "", "", said]
-    ours = digits.digits(Quantity(value=cell.ours, unit=f"{cell.unit} ", uncertainty=cell.our_error))
+    ours = digits.digits(Quantity(value=cell.ours, unit=f"{cell.unit} ", uncertainty=cell.our_error, bound=cell.bound))
     in_errors = "" if cell.in_errors is None else digits.significant(cell.in_errors, 2)
+    if cell.bound:
+        said = "" if cell.agreement == "open" else "only a bound"
+        return [f"{cell.row}: {cell.column}", cell.unit, published, ours.compact, "", "", said]
     said = {"differs": "differs", "unexplained": "DIFFERS, UNEXPLAINED"}.get(cell.agreement, cell.agreement)
     if cell.agreement == "differs":
         said += f" [{reasons.index(cell.explanation) + 1}]"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from keisoku.analysis.quantity import Quantity
 from keisoku.run.result import Result, Row
 
 _BPS = {"bit/s": 1.0, "Mb/s": 1e6}
@@ -21,9 +20,7 @@ def with_share(
     rows = []
     for row in result.rows:
         if (found := row.figures.get(figure)) and of(row):
-            scale = 100 * _BPS[found.unit] / true_bps
-            error = None if found.uncertainty is None else found.uncertainty * scale
-            share = Quantity(value=found.value * scale, unit="%", uncertainty=error)
+            share = found.scaled(100 * _BPS[found.unit] / true_bps, "%")
             row = row.model_copy(update={"figures": {**row.figures, name: share}})
         rows.append(row)
     return result.model_copy(update={"rows": rows})

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.synthetic_runs import host_run, router_run, sweep_run
+from support.synthetic_runs import bounded_run, host_run, router_run, sweep_run
 
-from keisoku.analysis.difference import Better, Margin, change, difference, ranked, verdict
+from keisoku.analysis.difference import Better, Margin, Verdict, change, difference, ranked, verdict
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.measurement import marked
 from keisoku.device.record.run import DeviceRun
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import Outcome
 from keisoku.measurement.comparable import check_settings, check_valid, common_results, result_of
-from keisoku.report.comparison import figure_name, ranking_text, side_by_side
+from keisoku.report.comparison import BOUND_RULE, RESOLUTION_RULE, figure_name, ranking_text, regression, side_by_side
 from keisoku.run.comparison import Key, better, compare, figures_by_key, judge, regressions
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result, Row
@@ -60,6 +60,89 @@ def test_a_difference_has_the_uncertainty_of_both() -> None:
     assert difference(ns(110, None), ns(100, 4)).uncertainty is None
     with pytest.raises(ValueError, match="cannot be subtracted"):
         difference(ns(1), Quantity(value=1, unit="%"))
+
+
+def bound(value: float, kind: str) -> Quantity:
+    return Quantity.model_validate({"value": value, "unit": "ns", "bound": kind})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (bound(120, "at least"), ns(100, 5), "higher"),
+        (ns(100, 5), bound(120, "at least"), "lower"),
+        (bound(120, "at least"), ns(130, 5), "cannot be told apart"),
+        (bound(120, "at least"), ns(118, 5), "cannot be told apart"),
+        (bound(120, "at least"), ns(120, 0), "cannot be told apart"),
+        (bound(120, "at least"), bound(120, "at least"), "cannot be told apart"),
+        (bound(120, "at least"), bound(100, "at least"), "cannot be told apart"),
+        (bound(80, "at most"), bound(100, "at least"), "lower"),
+        (bound(120, "at most"), bound(100, "at least"), "cannot be told apart"),
+        (bound(80, "at most"), ns(100, 5), "lower"),
+        (bound(120, "at least"), ns(100, None), "cannot be told apart"),
+    ],
+)
+def test_a_bound_differs_only_from_what_lies_on_its_other_side(
+    one: Quantity, other: Quantity, expected: Verdict
+) -> None:
+    assert verdict(one, other) == expected
+    mirrored = {"lower": "higher", "higher": "lower"}
+    assert verdict(other, one) == mirrored.get(expected, expected)
+
+
+def test_the_difference_of_a_bound_is_a_bound() -> None:
+    assert difference(bound(120, "at least"), ns(100, 4)) == bound(16, "at least")
+    assert difference(ns(100, 4), bound(120, "at least")) == bound(-16, "at most")
+    assert difference(bound(120, "at least"), bound(100, "at most")) == bound(20, "at least")
+    assert difference(bound(120, "at least"), bound(100, "at least")) == ns(20, None)
+    assert difference(bound(120, "at least"), ns(100, None)) == ns(20, None)
+
+
+def test_a_difference_from_the_arithmetic_alone_is_none() -> None:
+    assert difference(ns(3556.0000000000036), ns(3556.0)).value == 0
+    one = ns(3556, 3).model_copy(update={"covers": "resolution"})
+    assert difference(one, ns(3500, 4)).covers == "resolution"
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "way", "expected"),
+    [
+        (bound(80, "at most"), ns(100, 4), "higher", "regression"),
+        (bound(93, "at most"), ns(100, 4), "higher", "worse within the margin"),
+        (bound(99, "at most"), ns(100, 4), "higher", "cannot be told apart"),
+        (bound(80, "at least"), ns(100, 4), "higher", "cannot be told apart"),
+        (bound(110, "at least"), ns(100, 4), "higher", "better"),
+        (ns(80, 4), bound(100, "at least"), "higher", "regression"),
+        (ns(120, 4), bound(100, "at least"), "higher", "cannot be told apart"),
+        (bound(100, "at least"), bound(100, "at least"), "higher", "cannot be told apart"),
+        (bound(120, "at least"), ns(100, 4), "lower", "regression"),
+        (bound(120, "at least"), ns(100, 4), "neither", "regression"),
+        (bound(80, "at most"), ns(100, 4), "lower", "better"),
+        (bound(80, "at most"), ns(100, 4), "neither", "regression"),
+        (bound(120, "at least"), ns(100, None), "higher", "cannot be judged"),
+    ],
+)
+def test_a_bound_is_a_regression_only_if_every_value_it_allows_is(
+    new: Quantity, old: Quantity, way: Better, expected: str
+) -> None:
+    assert change(new, old, way, Margin(share=0.05)) == expected
+
+
+def test_a_comparison_says_that_a_figure_is_a_bound_or_has_only_a_resolution() -> None:
+    runs = [outcome(bounded_run()), outcome(router_run())]
+    tables = [figures_by_key(result_of(run, "throughput")) for run in runs]
+    finding = side_by_side("throughput", "Throughput", ["bridge", "router"], [None, None], compare(tables), [])
+    throughput = next(table for table in finding.tables if table.title == "Throughput")
+    (bounded,) = [row for row in throughput.rows if row[0] == "128"]
+    assert bounded[1].startswith("at least ") and bounded[-1] == "router < bridge"
+    assert {BOUND_RULE, RESOLUTION_RULE} <= set(finding.notes) and "§" in throughput.marks
+    judged, _ = judge("throughput", tables[1], tables[0], {}, Margin(share=0.05))
+    shown = regression(judged, [], [])
+    assert {BOUND_RULE, RESOLUTION_RULE} <= set(shown.notes)
+    (row,) = [row for row in shown.tables[0].rows if row[0] == "throughput[128].throughput"]
+    assert row[1].startswith("at least ") and row[3].startswith("at most −") and row[-1].startswith("regression")
+    plain = side_by_side("x", "X", ["a", "b"], [None, None], compare([tables[1], tables[1]]), [])
+    assert not {BOUND_RULE, RESOLUTION_RULE} & set(plain.notes)
 
 
 def test_groups_are_only_split_where_every_member_is_apart() -> None:

@@ -2,6 +2,7 @@ import pytest
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
+from keisoku.report.page import verdict_text
 from keisoku.run.criterion import parse
 from keisoku.run.result import Result, Row
 
@@ -72,6 +73,56 @@ def test_a_row_is_named_by_its_case_or_its_group(text: str, met: bool) -> None:
         parse(text, {"stream tcp": "throughput"}, alone=True).judge([Result(measurement="stream tcp", rows=rows)]).met
         is met
     )
+
+
+@pytest.mark.parametrize(
+    ("bound", "comparison", "said"),
+    [
+        ("at least", ">= 0.5 Mpps", "met"),
+        ("at least", ">= 0.6 Mpps", "met"),
+        ("at least", ">= 0.7 Mpps", "undecided"),
+        ("at least", "> 0.6 Mpps", "undecided"),
+        ("at least", "<= 0.7 Mpps", "undecided"),
+        ("at least", "<= 0.6 Mpps", "undecided"),
+        ("at least", "< 0.6 Mpps", "missed"),
+        ("at least", "<= 0.5 Mpps", "missed"),
+        ("at least", "== 0.6 Mpps", "undecided"),
+        ("at least", "== 0.5 Mpps", "missed"),
+        ("at most", "<= 0.7 Mpps", "met"),
+        ("at most", "<= 0.5 Mpps", "undecided"),
+        ("at most", ">= 0.5 Mpps", "undecided"),
+        ("at most", ">= 0.7 Mpps", "missed"),
+        ("at most", "== 0.7 Mpps", "missed"),
+        ("at most", "== 0.5 Mpps", "undecided"),
+    ],
+)
+def test_a_bound_meets_only_what_it_shows(bound: str, comparison: str, said: str) -> None:
+    figure = Quantity.model_validate({"value": 6e5, "unit": "frames/s", "bound": bound})
+    results = [Result(measurement="throughput", rows=[Row(frame_bytes=64, figures={"throughput": figure})])]
+    verdict = parse(f"throughput[64] {comparison}", FIGURES).judge(results)
+    assert (verdict.said, verdict.met) == (said, said == "met")
+    assert bool(verdict.undecided) == (said == "undecided")
+    assert f"{bound} 600 kframes/s" in verdict_text(verdict)
+    assert ("does not decide the criterion" in verdict_text(verdict)) == (said == "undecided")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("throughput >= 0.3 Mpps", "undecided"),
+        ("throughput[64] >= 0.3 Mpps", "met"),
+        ("throughput >= 0.5 Mpps", "missed"),
+        ("throughput[256] >= 0.3 Mpps", "undecided"),
+    ],
+)
+def test_a_row_that_was_not_measured_leaves_a_criterion_on_every_row_open(text: str, said: str) -> None:
+    rows = [*ROWS, Row(frame_bytes=256, figures={}, remark="given up: the tester could not offer the load")]
+    verdict = parse(text, FIGURES).judge([Result(measurement="throughput", rows=rows)])
+    assert verdict.said == said
+    if said == "undecided":
+        assert verdict_text(verdict) == (
+            "nothing; 256 byte was not measured: given up: the tester could not offer the load"
+        )
 
 
 def test_only_where_one_measurement_is_alone_its_name_may_be_left_out() -> None:

@@ -6,11 +6,12 @@ import math
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.report.digits import SCALES, THIN_SPACE, column, count, digits, text
+from keisoku.analysis.difference import ROUNDING
+from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.report.digits import MARKS, SCALES, THIN_SPACE, column, count, digits, text, value_text
 
 POWERS = {name: power for scales in SCALES.values() for power, name in scales}
 
@@ -50,6 +51,7 @@ def test_examples(value: float, unit: str, uncertainty: float | None, expected: 
     st.sampled_from(["ns", "frames/s", "bit/s", "%", "ns/byte"]),
 )
 def test_no_digit_is_below_the_uncertainty(value: float, uncertainty: float, unit: str) -> None:
+    assume(uncertainty > ROUNDING * abs(value))
     shown = digits(Quantity(value=value, unit=unit, uncertainty=uncertainty))
     power = POWERS.get(shown.unit, 0)
     error, last = number(shown.uncertainty), Decimal(1).scaleb(number(shown.value).as_tuple().exponent)  # type: ignore[arg-type]
@@ -82,6 +84,66 @@ def test_a_column_has_one_unit() -> None:
     assert column([None]) == ("", [None])
     with pytest.raises(ValueError):
         column([Quantity(value=1, unit="ns"), Quantity(value=1, unit="%")])
+
+
+@given(st.floats(1, 1e12), st.floats(0, ROUNDING / 2), st.sampled_from(["ns", "frames/s", "bit/s", "%"]))
+def test_an_uncertainty_from_the_arithmetic_alone_is_never_shown(value: float, share: float, unit: str) -> None:
+    shown = digits(Quantity(value=value, unit=unit, uncertainty=share * value))
+    assert shown == digits(Quantity(value=value, unit=unit, uncertainty=0.0))
+    ends = Interval(lower=value, upper=value * (1 + share))
+    assert not digits(Quantity(value=value, unit=unit, interval=ends)).ends
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "bound", "expected"),
+    [
+        (570_506.4, "frames/s", "at least", "at least 570.5 kframes/s"),
+        (1_487_999.0, "frames/s", "at least", "at least 1.487 Mframes/s"),
+        (1_487_001.0, "frames/s", "at most", "at most 1.488 Mframes/s"),
+        (0.1 + 0.2, "%", "at most", "at most 0.3 %"),
+        (3 * 0.1 - 1e-16, "%", "at least", "at least 0.3 %"),
+        (123_456, "frames", "at least", "at least 123 456 frames"),
+        (0, "frames", "at least", "at least 0 frames"),
+        (-0.12345, "%", "at least", "at least −0.1235 %"),
+    ],
+)
+def test_a_bound_is_rounded_so_that_it_remains_true(value: float, unit: str, bound: str, expected: str) -> None:
+    figure = Quantity.model_validate({"value": value, "unit": unit, "bound": bound})
+    assert text(figure) == value_text(figure) == expected
+    assert digits(figure).compact in expected and not digits(figure).mark
+
+
+@given(st.floats(1e-6, 1e12), st.sampled_from(["at least", "at most"]))
+def test_a_bound_that_is_shown_is_true(value: float, bound: str) -> None:
+    figure = Quantity.model_validate({"value": value, "unit": "", "bound": bound})
+    shown = number(digits(figure).value)
+    beyond = (shown - Decimal(repr(value))) * (1 if bound == "at least" else -1)
+    assert beyond <= Decimal(repr(value)) * Decimal("1e-9")
+    assert abs(shown - Decimal(repr(value))) <= Decimal(repr(value)) * Decimal("1.1e-3")
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "uncertainty", "expected"),
+    [
+        (571_234, "frames/s", 11_400, "571 kframes/s (resolution ± 2.0 %)"),
+        (57.1, "%", 0.6, "57.1 % (resolution ± 0.6 %)"),
+        (0, "frames/s", 5, "0 frames/s (resolution ± 5 frames/s)"),
+        (571_234, "frames/s", 0, "571.234 kframes/s (exact)"),
+        (571_234, "frames/s", None, "571.2 kframes/s (uncertainty unknown)"),
+    ],
+)
+def test_what_is_only_the_resolution_says_so(value: float, unit: str, uncertainty: float | None, expected: str) -> None:
+    figure = Quantity(value=value, unit=unit, uncertainty=uncertainty, covers="resolution")
+    assert text(figure) == expected
+    if uncertainty:
+        assert digits(figure).mark == "§" and digits(figure).compact.endswith("§") and "§" in MARKS
+
+
+def test_a_resolution_may_have_one_side_only() -> None:
+    ends = Interval(lower=571_234, upper=582_000)
+    figure = Quantity(value=571_234, unit="frames/s", interval=ends, covers="resolution")
+    assert text(figure) == "571 kframes/s (resolution 571 … 582 kframes/s)"
+    assert digits(figure).compact == "571 (571 … 582)§"
 
 
 def test_counts_are_grouped() -> None:

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import tomllib
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from io import StringIO
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from support.one_stream import facts_of
-from support.synthetic_runs import SIZES, host_run, page_of, router_run, sweep_run
+from support.synthetic_runs import SIZES, bounded_run, host_run, page_of, router_run, sweep_run
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.record.run import DeviceRun
@@ -24,11 +25,13 @@ from keisoku.device.report.histogram_plot import histogram_plot
 from keisoku.device.report.loss_list import RANGES_SHOWN, losses
 from keisoku.device.report.loss_plot import loss_plot
 from keisoku.device.report.size_plots import latency_plot, throughput_plot
+from keisoku.device.report.summary import summary
 from keisoku.device.report.time_plot import time_plot
 from keisoku.device.report.trial_rows import trial_rows
 from keisoku.report.csv import write_csv
 from keisoku.report.page import render
 from keisoku.report.plot import Plot, hover
+from keisoku.report.sentence import sentence
 from keisoku.report.table import tables
 from keisoku.report.text import print_results
 from keisoku.run.criterion import Verdict
@@ -264,6 +267,54 @@ def test_csv_keeps_full_precision_and_names_units(tmp_path: Path) -> None:
         assert int(row["offered_frames"]) == sum(int(row[part]) for part in parts)
         assert row["adds_up"] == "True"
     assert [path.name for path in write_csv(tmp_path, sweep_run().results, {})][1] == "sweep_line.csv"
+
+
+def test_csv_says_which_figures_are_bounds(tmp_path: Path) -> None:
+    write_csv(tmp_path, bounded_run().results, {})
+    with (tmp_path / "throughput.csv").open(newline="") as file:
+        rows = {int(row["frame_bytes"]): row for row in csv.DictReader(file)}
+    assert rows[128]["throughput_bound"] == "at least" and rows[128]["throughput_covers"] == ""
+    assert rows[128]["throughput_frames_per_second_uncertainty_k2"] == ""
+    assert rows[64]["throughput_bound"] == "" and rows[64]["throughput_covers"] == "resolution"
+    assert rows[512]["throughput_frames_per_second"] == rows[512]["throughput_bound"] == ""
+    with (tmp_path / "loss.csv").open(newline="") as file:
+        assert not [head for head in next(csv.reader(file)) if head.endswith(("_bound", "_covers"))]
+
+
+def test_bounds_resolutions_and_what_was_not_measured_are_shown() -> None:
+    run = bounded_run()
+    (table,) = tables(run.results[0])
+    cells = {row[0]: row for row in table.rows}
+    assert cells["128"][1] == "at least 800.4" and cells["64"][1] == "806 ± 3§" and cells["512"][1] == ""
+    assert table.marks == ["§"]
+    said = " ".join(summary(devices([run])[0]))
+    assert "Throughput: not measured: 512 byte (given up: the tester could not offer the load)." in said
+    shown = sentence(run.results[0], "throughput")
+    assert "64 byte: 806 kframes/s (resolution ± 0.4 %), 128 byte: at least 800.4 kframes/s" in shown
+    assert "Not measured: 512 byte (given up: the tester could not offer the load)." in shown
+    alone = run.results[0].model_copy(update={"rows": run.results[0].rows[1:2]})
+    card = summary(devices([replace(run, results=[alone])])[0])[0]
+    assert card.startswith("Forwards at least 800.4 kframes/s of 128-byte frames (at least ")
+
+
+def test_a_line_does_not_bridge_a_size_that_was_not_measured() -> None:
+    plot = throughput_plot(devices([bounded_run(), router_run()]))
+    assert plot is not None
+    measured, other = (trace for trace in plot.traces if trace["name"] in ("Linux bridge", "Linux router"))
+    assert measured["x"] == SIZES and measured["y"][SIZES.index(512)] is None and None not in other["y"]
+    symbols = measured["marker"]["symbol"]
+    assert [size for size, symbol in zip(SIZES, symbols, strict=True) if symbol == "triangle-up-open"] == [128]
+    assert measured["error_y"]["array"][SIZES.index(128)] == 0 < measured["error_y"]["array"][0]
+    assert names(plot).count("at least: only a bound is known") == 1
+    plain = throughput_plot(devices([router_run()]))
+    assert plain is not None and not [name for name in names(plain) if "bound" in name]
+
+
+def test_no_theoretical_loss_is_drawn_of_a_throughput_that_is_only_a_bound() -> None:
+    plot = loss_plot(devices([bounded_run()]))
+    assert plot is not None
+    assert "64 byte: 1 − throughput/load" in names(plot)
+    assert not [name for name in names(plot) if name.startswith(("128 byte: 1", "512 byte: 1"))]
 
 
 def test_a_terminal_gets_tables_and_a_file_plain_lines() -> None:

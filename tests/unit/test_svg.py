@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keisoku.report.plot import Plot, axis, device_colour, hover, label, size_colour
+from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.report.plot import SYMBOLS, Plot, axis, device_colour, hover, label, size_colour
+from keisoku.report.points import add_bound_legend, points
 from keisoku.report.svg import svg
 from keisoku.report.svg_axis import Axis
 from keisoku.report.svg_colour import colour, heat
@@ -60,6 +62,34 @@ def test_a_line_is_broken_where_a_value_is_missing() -> None:
     paths = [each.get("d", "") for each in drawn.iter("{http://www.w3.org/2000/svg}path")]
     assert any(len(re.findall("M", path)) == 2 for path in paths)
     assert len(list(drawn.iter("{http://www.w3.org/2000/svg}circle"))) == 2
+
+
+def test_a_bound_is_a_triangle_with_an_entry_in_the_legend() -> None:
+    figures = [
+        Quantity(value=1.0, unit="ns", uncertainty=0.5),
+        Quantity(value=2.0, unit="ns", bound="at least"),
+        None,
+        Quantity(value=3.0, unit="ns", interval=Interval(lower=2.0, upper=3.5)),
+    ]
+    made = Plot("p", "", {"xaxis": axis("x"), "yaxis": axis("y")})
+    drawn = points(figures, 1.0, device_colour(0), SYMBOLS[0])
+    assert drawn["y"] == [1.0, 2.0, None, 3.0]
+    assert drawn["marker"]["symbol"] == ["circle", "triangle-up-open", "circle", "circle"]
+    assert (drawn["error_y"]["array"], drawn["error_y"]["arrayminus"]) == ([0.5, 0.0, 0.0, 0.5], [0.5, 0.0, 0.0, 1.0])
+    made.add({"x": [0, 1, 2, 3], "mode": "lines+markers", "name": "one", **drawn})
+    without = svg(made)
+    add_bound_legend(made, figures)
+    shown = svg(made)
+    assert without.count('Z"') == 1 and "at least" not in without
+    assert shown.count('Z"') == 2 and "at least: only a bound is known" in shown and "at most" not in shown
+    ElementTree.fromstring(shown)
+
+
+def test_only_triangles_mean_a_bound() -> None:
+    assert not any(symbol.startswith("triangle") for symbol in SYMBOLS)
+    made = Plot("p", "", {"xaxis": axis("x"), "yaxis": axis("y")})
+    add_bound_legend(made, [Quantity(value=1.0, unit="ns"), None])
+    assert not made.traces
 
 
 def test_what_users_named_is_no_markup() -> None:

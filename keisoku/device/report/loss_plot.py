@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.device.report.device import Device, frame_sizes
 from keisoku.report import digits
 from keisoku.report.plot import SYMBOLS, Plot, device_colour, hover, label, size_choices, size_colour
+from keisoku.report.points import points
 
 ALL = "all sizes"
 
@@ -14,7 +16,7 @@ ALL = "all sizes"
 def loss_plot(devices: Sequence[Device]) -> Plot | None:
     """x: load in % of the maximum, y: loss in %, both from 0 to 100 (RFC 2544 §26.3).
 
-    Where the throughput is known, the theoretical line 1 − throughput/load is what an ideal device
+    Where the throughput is known and not only a bound, the theoretical line 1 − throughput/load is what an ideal device
     of that throughput would lose.
     """
     sizes = frame_sizes(devices, "loss")
@@ -56,21 +58,19 @@ def loss_plot(devices: Sequence[Device]) -> Plot | None:
 def _add_measured(plot: Plot, device: Device, size: int, name: str, colour: str, choices: Sequence[str]) -> None:
     result = device.result("loss")
     rows = [row for row in result.rows if row.frame_bytes == size] if result else []
-    rows = sorted(
-        (row for row in rows if {"load", "loss"} <= row.figures.keys()), key=lambda r: r.figures["load"].value
-    )
-    if not rows:
+    rows = sorted((row for row in rows if "load" in row.figures), key=lambda r: r.figures["load"].value)
+    losses = [row.figures.get("loss") for row in rows]
+    if not any(losses):
         return
+    symbol = SYMBOLS[device.index % len(SYMBOLS)]
     plot.add(
         {
             "x": [row.figures["load"].value for row in rows],
-            "y": [row.figures["loss"].value for row in rows],
             "mode": "lines+markers",
             "name": label(name),
             "legendgroup": name,
             "line": {"color": colour, "width": 2},
             "cliponaxis": False,
-            "marker": {"color": colour, "size": 7, "symbol": SYMBOLS[device.index % len(SYMBOLS)]},
             "text": [
                 hover(
                     f"{device.name}, {size} byte",
@@ -83,15 +83,17 @@ def _add_measured(plot: Plot, device: Device, size: int, name: str, colour: str,
                 for row in rows
             ],
             "hovertemplate": "%{text}<extra></extra>",
+            **points(losses, 1.0, colour, symbol, 7),
         },
         choices,
     )
 
 
 def _add_ideal(plot: Plot, device: Device, size: int, name: str, colour: str, choices: Sequence[str]) -> None:
-    share = _throughput_share(device, size)
-    if share is None or not 0 < share < 100:
+    found = _throughput_share(device, size)
+    if found is None or found.bound or not 0 < found.value < 100:
         return
+    share = found.value
     loads = [share + (100 - share) * step / 60 for step in range(61)]
     plot.add(
         {
@@ -102,13 +104,13 @@ def _add_ideal(plot: Plot, device: Device, size: int, name: str, colour: str, ch
             "legendgroup": name,
             "showlegend": len(choices) == 1,
             "line": {"color": colour, "width": 1.2, "dash": "dash"},
-            "hovertemplate": hover(f"{name}: throughput {share:.4g} % of the maximum") + "<extra></extra>",
+            "hovertemplate": hover(f"{name}: throughput {digits.text(found)} of the maximum") + "<extra></extra>",
         },
         choices,
     )
 
 
-def _throughput_share(device: Device, size: int) -> float | None:
+def _throughput_share(device: Device, size: int) -> Quantity | None:
     """The throughput in % of the rate that is 100 % in the loss trials; None if either was not measured."""
     throughput, loss = device.result("throughput"), device.result("loss")
     found = [row.figures for row in (throughput.rows if throughput else []) if row.frame_bytes == size]
@@ -116,4 +118,4 @@ def _throughput_share(device: Device, size: int) -> float | None:
     if not found or not loads or "throughput" not in found[0]:
         return None
     highest = max(loads, key=lambda figures: figures["load"].value)
-    return found[0]["throughput"].value / highest["offered"].value * highest["load"].value
+    return found[0]["throughput"].scaled(highest["load"].value / highest["offered"].value, "%")

@@ -10,6 +10,7 @@ from keisoku.device.report.device import Device, frame_sizes
 from keisoku.frame.rates import maximum_frames_per_second
 from keisoku.report import digits
 from keisoku.report.plot import SYMBOLS, Plot, Trace, axis, device_colour, hover, label
+from keisoku.report.points import add_bound_legend, points
 from keisoku.run.result import Line, Result, Row
 
 SIZE_TITLE = "frame size (byte)"
@@ -24,7 +25,8 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
     """RFC 2544 §26.1: frame rate against frame size, with the theoretical rate of the link."""
     sizes = frame_sizes(devices, "throughput")
     series = {device: _points(result, "throughput") for device in devices if (result := device.result("throughput"))}
-    rates = [figure.value for points in series.values() for _, figure in points]
+    figures = [figure for rows in series.values() for _, figure in rows]
+    rates = [figure.value for figure in figures if figure]
     if not rates:
         return None
     curves = _theoretical(devices, sizes)
@@ -50,12 +52,14 @@ def throughput_plot(devices: Sequence[Device]) -> Plot | None:
                 "mode": "lines",
                 "name": name,
                 "line": {"color": "@muted", "width": 1.5, "dash": "dash"},
-                "text": [hover(name, f"{x} byte: {y:,.1f} frames/s") for x, y in zip(xs, ys, strict=True)],
+                "text": [hover(name, f"{x} byte: {_exact(y, 'frames/s')}") for x, y in zip(xs, ys, strict=True)],
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )
-    for device, points in series.items():
-        plot.add(_figures(device, points, divisor, device.name))
+    for device, rows in series.items():
+        if rows:
+            plot.add(_figures(device, rows, divisor, device.name))
+    add_bound_legend(plot, figures)
     return plot
 
 
@@ -68,13 +72,14 @@ def latency_plot(devices: Sequence[Device], method: str) -> Plot | None:
         for _, result in found
         for figures in (name, "min", "p99")
         for _, figure in _points(result, figures)
+        if figure
     ]
     if not every:
         return None
     divisor, unit = digits.scale("ns", max(every))
     drops = {device: _points(result, "drop") for device, result in found}
     fitted = any(result.line for _, result in found)
-    dropped = any(figure.value > 0 for points in drops.values() for _, figure in points)
+    dropped = any(figure.value > 0 for rows in drops.values() for _, figure in rows if figure)
     plot = Plot(
         name=f"{method}-size",
         caption=_latency_caption(method, fitted),
@@ -85,14 +90,14 @@ def latency_plot(devices: Sequence[Device], method: str) -> Plot | None:
         height=400 + 130 * fitted + 110 * dropped,
     )
     for device, result in found:
-        points = _points(result, name)
-        plot.add(_figures(device, points, divisor, f"{device.name} · mean"))
+        rows = _points(result, name)
+        plot.add(_figures(device, rows, divisor, f"{device.name} · mean"))
         for other, dash in (("min", "dot"), ("p99", "dash")):
             if further := _points(result, other):
                 trace = _figures(device, further, divisor, f"{device.name} · {other}")
                 plot.add({**trace, "mode": "lines", "line": {**trace["line"], "dash": dash, "width": 1.2}})
         if result.line:
-            _add_line(plot, device, result.line, points, divisor)
+            _add_line(plot, device, result.line, rows, divisor)
         if dropped and drops[device]:
             trace = _figures(device, drops[device], 1.0, device.name)
             plot.add({**trace, "yaxis": "y3", "showlegend": False})
@@ -106,36 +111,36 @@ def _latency_caption(method: str, fitted: bool) -> str:
     return what + ("; below, the residuals of the fitted line." if fitted else ".")
 
 
-def _points(result: Result, figure: str) -> list[tuple[Row, Quantity]]:
+def _points(result: Result, figure: str) -> list[tuple[Row, Quantity | None]]:
+    """Rows by size, with None where the figure was not measured; empty if no row has it."""
     rows = sorted(result.rows, key=lambda row: row.frame_bytes)
-    return [(row, row.figures[figure]) for row in rows if figure in row.figures]
+    return [(row, row.figures.get(figure)) for row in rows] if any(figure in row.figures for row in rows) else []
 
 
-def _figures(device: Device, points: Sequence[tuple[Row, Quantity]], divisor: float, name: str) -> Trace:
+def _figures(device: Device, rows: Sequence[tuple[Row, Quantity | None]], divisor: float, name: str) -> Trace:
     colour = device_colour(device.index)
-    many = len(points) > MANY_POINTS
-    known = any(figure.uncertainty for _, figure in points)
-    trace: Trace = {
-        "x": [row.frame_bytes for row, _ in points],
-        "y": [figure.value / divisor for _, figure in points],
+    many = len(rows) > MANY_POINTS
+    symbol = SYMBOLS[device.index % len(SYMBOLS)]
+    return {
+        "x": [row.frame_bytes for row, _ in rows],
         "mode": "markers" if many else "lines+markers",
         "name": label(name),
         "line": {"color": colour, "width": 2},
-        "marker": {
-            "color": colour,
-            "size": 4 if many else 8,
-            "symbol": SYMBOLS[device.index % len(SYMBOLS)],
-        },
-        "text": [hover(name, f"{row.frame_bytes} byte: {digits.text(figure)}") for row, figure in points],
+        "text": [
+            hover(name, f"{row.frame_bytes} byte: {digits.text(figure)}") if figure else "" for row, figure in rows
+        ],
         "hovertemplate": "%{text}<extra></extra>",
+        **points([figure for _, figure in rows], divisor, colour, symbol, 4 if many else 8),
     }
-    if known:
-        errors = [(figure.uncertainty or 0.0) / divisor for _, figure in points]
-        trace["error_y"] = {"array": errors, "color": colour, "thickness": 1, "width": 3}
-    return trace
 
 
-def _add_line(plot: Plot, device: Device, line: Line, points: Sequence[tuple[Row, Quantity]], divisor: float) -> None:
+def _exact(value: float, unit: str) -> str:
+    return digits.text(Quantity(value=value, unit=unit, uncertainty=0.0))
+
+
+def _add_line(
+    plot: Plot, device: Device, line: Line, rows: Sequence[tuple[Row, Quantity | None]], divisor: float
+) -> None:
     colour = device_colour(device.index)
     slope, constant = line.slope.value, line.constant.value
     # More points than its two ends, so that the line is also right on a logarithmic axis.
@@ -150,28 +155,23 @@ def _add_line(plot: Plot, device: Device, line: Line, points: Sequence[tuple[Row
             "hoverinfo": "skip",
         }
     )
-    errors = {row.frame_bytes: figure.uncertainty or 0.0 for row, figure in points}
-    residuals = [(x, y - slope * x - constant) for x, y in line.points]
+    errors = {row.frame_bytes: figure.uncertainty for row, figure in rows if figure}
+    residuals = [
+        Quantity(value=y - slope * x - constant, unit="ns", uncertainty=errors.get(int(x))) for x, y in line.points
+    ]
+    symbol = SYMBOLS[device.index % len(SYMBOLS)]
     plot.add(
         {
-            "x": [x for x, _ in residuals],
-            "y": [residual for _, residual in residuals],
+            "x": [x for x, _ in line.points],
             "yaxis": "y2",
             "mode": "markers",
             "showlegend": False,
-            "marker": {
-                "color": colour,
-                "size": 4 if len(residuals) > MANY_POINTS else 7,
-                "symbol": SYMBOLS[device.index % len(SYMBOLS)],
-            },
-            "error_y": {
-                "array": [errors.get(int(x), 0.0) for x, _ in residuals],
-                "color": colour,
-                "thickness": 1,
-                "width": 3,
-            },
-            "text": [hover(device.name, f"{x:g} byte: {residual:+.4g} ns") for x, residual in residuals],
+            "text": [
+                hover(device.name, f"{x:g} byte: {digits.text(residual)}")
+                for (x, _), residual in zip(line.points, residuals, strict=True)
+            ],
             "hovertemplate": "%{text}<extra></extra>",
+            **points(residuals, 1.0, colour, symbol, 4 if len(residuals) > MANY_POINTS else 7),
         }
     )
 

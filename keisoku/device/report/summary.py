@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.report.accounting import accounts
 from keisoku.device.report.device import Device
 from keisoku.device.report.size_plots import line_text
 from keisoku.report import digits
-from keisoku.run.result import Row
+from keisoku.report.sentence import not_measured
+from keisoku.run.result import Result, Row
 
 
 def summary(device: Device) -> list[str]:
@@ -26,6 +28,7 @@ def summary(device: Device) -> list[str]:
         )
         if sentence
     ]
+    sentences += [said for result in device.run.results if (said := _not_measured(result))]
     return sentences or ([] if device.run.results else ["Nothing has been measured yet."])
 
 
@@ -84,6 +87,13 @@ def _throughput(device: Device) -> str:
         share = f" ({digits.value_text(shares[size])} of the link)" if size in shares else ""
         parts.append(f"{digits.value_text(rate)} of {size}-byte frames{share}")
     return f"Forwards {' and '.join(parts)} without losing one."
+
+
+def _not_measured(result: Result) -> str:
+    """Which rows of a method have no figure, and why."""
+    said = not_measured(result)
+    title = PROCEDURES[result.measurement].title if result.measurement in PROCEDURES else result.measurement
+    return f"{title}: {said[:1].lower()}{said[1:]}" if said else ""
 
 
 def _latency(device: Device) -> str:

@@ -9,9 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.path.packet_pair.analysis import PairDirection
 from keisoku.path.packet_pair.modes import bin_width
+from keisoku.report import digits
 from keisoku.report.plot import Plot, axis, device_colour, hover
+from keisoku.report.points import points
 
 _MEGA = 1e6
 
@@ -71,22 +74,23 @@ def _sizes(ways: Sequence[PairDirection]) -> Plot:
     for position, way in enumerate(ways):
         if not way.sweep:
             continue
-        found = list(way.sweep.values())
+        figures = [
+            Quantity(value=one.bps, unit="bit/s", interval=Interval(lower=one.lower_bps, upper=one.upper_bps))
+            for one in way.sweep.values()
+        ]
         plot.add(
             {
                 "type": "scatter",
                 "mode": "lines+markers",
                 "name": way.direction,
                 "x": list(way.sweep),
-                "y": [one.bps / _MEGA for one in found],
-                "error_y": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [(one.upper_bps - one.bps) / _MEGA for one in found],
-                    "arrayminus": [(one.bps - one.lower_bps) / _MEGA for one in found],
-                },
                 "line": {"color": device_colour(position)},
-                "hovertemplate": hover(f"{way.direction}: %{{y:.5g}} Mb/s by %{{x}} byte") + "<extra></extra>",
+                "text": [
+                    hover(f"{way.direction}: {digits.text(figure)} by {size} byte")
+                    for size, figure in zip(way.sweep, figures, strict=True)
+                ],
+                "hovertemplate": "%{text}<extra></extra>",
+                **points(figures, _MEGA, device_colour(position), "circle", 6),
             }
         )
     return plot

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from keisoku.report import digits
 from keisoku.report.plot import Plot, axis, device_colour, hover, label
+from keisoku.report.points import add_bound_legend, points
 from keisoku.run.result import Row
 
 
@@ -42,17 +44,23 @@ def _bars(rows: Sequence[Row], counts: Sequence[float]) -> Plot:
     for number, group in enumerate(dict.fromkeys(row.group for row in rows)):
         for count, choice in choices.items():
             mine = [row for row in rows if row.group == group and row.at and row.at.value == count]
-            if not mine:
+            figures = [row.figures.get("received") for row in mine]
+            if not any(figures):
                 continue
-            figures = [row.figures["received"] for row in mine]
+            drawn = points(figures, 1e6, device_colour(number), "circle")
             trace = {
                 "type": "bar",
                 "name": label(group),
                 "x": [_client(row) for row in mine],
-                "y": [figure.value / 1e6 for figure in figures],
-                "error_y": {"type": "data", "array": [(figure.uncertainty or 0.0) / 1e6 for figure in figures]},
+                "y": drawn["y"],
+                "error_y": {**drawn.get("error_y", {"array": [0.0] * len(mine)}), "color": "@ink"},
                 "marker": {"color": device_colour(number)},
-                "hovertemplate": hover(f"%{{x}}, {group}: %{{y:,.5g}} Mb/s") + "<extra></extra>",
+                # A bar has a label of its own beside that of the pointer.
+                "hovertext": [
+                    hover(f"{_client(row)}, {group}: {digits.text(figure)}") if figure else ""
+                    for row, figure in zip(mine, figures, strict=True)
+                ],
+                "hovertemplate": "%{hovertext}<extra></extra>",
             }
             plot.add(trace, [choice])
     return plot
@@ -72,21 +80,30 @@ def _plot(
     caption = f"{title[0].upper()}{title[1:]}, against {along}."
     plot = Plot(name, caption, axes, choices=groups, choice_title="clients")
     for group in groups:
-        mine = [row for row in rows if row.group == group and figure in row.figures and row.at]
-        for number, client in enumerate(dict.fromkeys(_client(row) for row in mine)):
-            points = [row for row in mine if _client(row) == client]
-            errors = [(row.figures[figure].uncertainty or 0.0) * factor for row in points]
+        mine = [row for row in rows if row.group == group and row.at]
+        known = [row.figures.get(figure) for row in mine]
+        clients = dict.fromkeys(_client(row) for row in mine if figure in row.figures)
+        for number, client in enumerate(clients):
+            own = [row for row in mine if _client(row) == client]
+            figures = [row.figures.get(figure) for row in own]
+            colour = device_colour(number)
             trace = {
                 "type": "scatter",
                 "mode": "lines+markers",
                 "name": client,
-                "x": [row.at.value for row in points if row.at],
-                "y": [row.figures[figure].value * factor for row in points],
-                "error_y": {"type": "data", "array": errors},
-                "line": {"color": device_colour(number)},
-                "hovertemplate": hover(f"{client}, %{{x}} {along.split()[0]}: %{{y:,.4g}}") + "<extra></extra>",
+                "x": [row.at.value for row in own if row.at],
+                "line": {"color": colour},
+                "text": [
+                    hover(f"{client}, {row.at.value:g} {along.split()[0]}: {digits.text(one)}")
+                    if one and row.at
+                    else ""
+                    for row, one in zip(own, figures, strict=True)
+                ],
+                "hovertemplate": "%{text}<extra></extra>",
+                **points(figures, 1 / factor, colour, "circle", 6),
             }
             plot.add(trace, [group])
+        add_bound_legend(plot, known, [group])
     return plot
 
 
