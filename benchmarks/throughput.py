@@ -50,7 +50,7 @@ class Device:
 
 DEVICES = (
     Device("cable", {"device": "cable"}, {"af_xdp": 4.0}),
-    Device("bridge", {"device": "bridge"}, {"trafgen": 3.0, "af_xdp": 1.5}),
+    Device("bridge", {"device": "bridge", "own_core": True}, {"trafgen": 3.0, "af_xdp": 1.5}),
     Device("bridge on the sender's core", {"device": "bridge", "own_core": False}, {"trafgen": 3.0, "af_xdp": 1.5}),
 )
 

@@ -115,7 +115,7 @@ def test_a_tcp_stream_is_not_merged_on_its_way(tap):
 
 
 def test_the_context_says_how_the_device_gets_its_core():
-    with Lab("bridge") as lab, Lab("bridge", own_core=False) as shared:
+    with Lab("bridge", own_core=True) as lab, Lab("bridge", own_core=False) as shared:
         context = lab.context()
         assert context["device"] == "bridge"
         assert set(context["dut_receives_by"]) == {"d1", "d2"}
@@ -130,7 +130,8 @@ def test_the_device_works_on_a_core_of_its_own(tap):
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         pytest.skip("needs two CPUs")
-    with Lab("bridge") as lab:
+    with Lab("bridge", own_core=True) as lab, Lab("bridge") as chosen:
+        assert chosen.context()["dut_core"] == (cores[1] if len(cores) > 2 else None)
         assert lab.context()["dut_core"] == cores[1]
         folder = Path("/sys/class/net/d1/queues/rx-0/rps_cpus")
         dut = lab.ports[0].namespace_path.with_name(lab.ports[0].namespace_path.name.replace("tester", "dut"))

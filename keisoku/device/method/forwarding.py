@@ -13,6 +13,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import rfc2889
 from keisoku.device.method.search import Found, search
 from keisoku.device.method.setting import Setting
+from keisoku.device.method.throughput_figure import throughput_figure
 from keisoku.device.plan.rfc2889_settings import ForwardingSettings
 from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import Trial, TrialRecord
@@ -43,7 +44,7 @@ def forwarding(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         if limit.fps < maximum * (1 - settings.resolution_percent / 100):
             # §5.6.3.1: MFR is the MOL if the throughput is.
             found.append(MFR)
-        rows.append(_summary(limit, full, records))
+        rows.append(_summary(limit, setting.line_fps(size), full, records))
         rows += [_row(percent, records[percent]) for percent in settings.loads_percent]
     return Result(measurement="forwarding", rows=rows, deviations=list(dict.fromkeys(found)))
 
@@ -55,9 +56,10 @@ def _for_search(setting: Setting, maximum: float) -> Setting:
     return replace(setting, plan=setting.plan.model_copy(update={"throughput": settings}))
 
 
-def _summary(limit: Found, full: TrialRecord, records: dict[float, TrialRecord]) -> Row:
+def _summary(limit: Found, line_fps: float | None, full: TrialRecord, records: dict[float, TrialRecord]) -> Row:
+    throughput = throughput_figure(limit, line_fps)
     figures = {
-        "throughput": Quantity(value=limit.fps, unit="frames/s", uncertainty=limit.width_fps),
+        **({} if throughput is None else {"throughput": throughput}),
         "offered": Quantity(value=full.offered_fps, unit="frames/s"),
     }
     measured = [(load, record) for load, record in records.items() if record.valid]
@@ -77,7 +79,7 @@ def _summary(limit: Found, full: TrialRecord, records: dict[float, TrialRecord])
             "mfr_offered": Quantity(value=best.offered_fps, unit="frames/s"),
         }
     remark = "limited by the tester" if limit.limited_by_tester else ""
-    if limit.fps == 0:
+    if limit.record is None and limit.above_by == "loss":
         remark = "no load passed without loss"
     trial = full.index if limit.record is None else limit.record.index
     return Row(frame_bytes=full.trial.frame_bytes, case="all loads", figures=figures, trial=trial, remark=remark)

@@ -1,51 +1,61 @@
 """Binary search for the highest load at which a DUT forwards every frame (RFC 2544 §26.1).
 
-A trial in which the tester could not offer the load says nothing about the DUT: it lowers the ceiling instead, and
-the outcome states that the tester set the limit. Latency is not used.
+A trial says one of three things: the load passed, the load failed, or the tester was too slow for it, which lowers the
+search's ceiling and not the DUT's throughput. A trial that the host disturbed says nothing and is tried again. A DUT
+near its limit passes a load in one trial and fails it in the next, so both ends of the bracket are tried several times.
+Latency is not used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Literal
 
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import Trial, TrialRecord
-from keisoku.device.record.validity import TOLERANCE
+from keisoku.device.record.validity import TOLERANCE, disturbances
 
 RETRIES = 2
 """How often a load is tried while the tester itself disturbs the trial."""
+DISTURBED_TRIES = 4
+"""How often a search tries a load while the host disturbs the trials."""
 CEILING_WITHOUT_LINK_FPS = 100e6
 """Where the search starts on a port with no known speed; the tester then finds its own highest rate."""
 SPOILED_LOADS = 10
-"""A search ends without a result when the tester disturbed the trials at so many loads in a row, each lower than the
-one before: on a busy host it would otherwise go down to zero."""
+"""A search ends when the tester fell short at so many loads in a row, each lower than the one before."""
+MOST_STEPS = 12
+"""By so many steps, each twice as long, a bracket is widened around a DUT that does not always do the same."""
 TESTER_MARGIN = 0.97
 """Share of the load that the tester has just offered which it can offer again reliably."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The highest load without loss, and the lowest above it that is not known to be lossless."""
+    """The highest load that passed all its trials, and the lowest above it that passed none, or was not tried."""
 
     frame_bytes: int
     above_fps: float
-    limited_by_tester: bool
+    """Lowest load above that is not known to be lossless."""
+    above_by: Literal["ceiling", "loss", "tester"]
+    """Why it is not: no load above may be tried, frames were lost, or the tester cannot offer it."""
     record: TrialRecord | None
-    """The full-length trial that decided; None if even the lowest load did not pass."""
+    """A full-length trial at the load that passed; None if no load did."""
+    unsteady: bool = False
+    """Whether some load passed in one trial and failed in another."""
     given_up: str = ""
     """Why the search ended before it reached its resolution; empty if it reached it."""
+
+    @property
+    def limited_by_tester(self) -> bool:
+        """True if the tester, and not the DUT, kept the search from a higher load."""
+        return self.above_by == "tester"
 
     @property
     def fps(self) -> float:
         """The load that was really offered in the deciding trial; zero if there is none."""
         return self.record.offered_fps if self.record else 0.0
-
-    @property
-    def width_fps(self) -> float:
-        """How far above `fps` the throughput may lie."""
-        return max(0.0, self.above_fps - self.fps) if self.record else 0.0
 
 
 def search(
@@ -67,7 +77,8 @@ def search(
         candidate_fps = bracket.low_fps
         bracket.low_fps, bracket.passed = 0.0, None
         yield from bracket.narrow("final", settings.trial_s, candidate_fps, fall=settings.resolution_percent / 100)
-    return Found(frame_bytes, bracket.high_fps, bracket.limited_by_tester, bracket.passed, bracket.given_up)
+    yield from bracket.confirm(settings.trial_s, settings.confirmations)
+    return Found(frame_bytes, bracket.high_fps, bracket.high_by, bracket.passed, bracket.unsteady, bracket.given_up)
 
 
 def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum_fps: float | None) -> float:
@@ -79,12 +90,11 @@ def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum_fps:
 
 
 def known_throughput(setting: Setting, frame_bytes: int) -> float | None:
-    """In frames/s, by an earlier method of the run; 0 if that found none, None if none looked for it."""
+    """In frames/s, by an earlier method of the run; 0 if no load passed, None if it is not known."""
     result = setting.earlier.get("throughput")
     row = next((row for row in result.rows if row.frame_bytes == frame_bytes), None) if result else None
-    if row is None:
-        return None
-    return row.figures["throughput"].value if "throughput" in row.figures else 0.0
+    figure = row.figures.get("throughput") if row else None
+    return None if figure is None or figure.bound == "at most" else figure.value
 
 
 def throughput_of(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, float]:
@@ -113,13 +123,16 @@ class _Bracket:
     """The highest load that passed and the lowest that did not, narrowed trial by trial."""
 
     def __init__(self, setting: Setting, frame_bytes: int, ceiling_fps: float) -> None:
-        self.setting, self.frame_bytes = setting, frame_bytes
+        self.setting, self.frame_bytes, self.ceiling_fps = setting, frame_bytes, ceiling_fps
         self.low_fps, self.high_fps = 0.0, ceiling_fps
+        self.high_by: Literal["ceiling", "loss", "tester"] = "ceiling"
         self.passed: TrialRecord | None = None
-        self.limited_by_tester = False
-        self.spoiled, self.reason, self.given_up = 0, "", ""
-        self.stop = 0 if setting.plan.of(ThroughputSettings).stop_at_loss else None
-        self.least_fps = max(1 / setting.plan.of(ThroughputSettings).trial_s, ceiling_fps * 1e-6)
+        self.unsteady = False
+        self.fell_short, self.given_up = 0, ""
+        settings = setting.plan.of(ThroughputSettings)
+        self.stop = 0 if settings.stop_at_loss else None
+        self.resolution = settings.resolution_percent / 100
+        self.least_fps = max(1 / settings.trial_s, ceiling_fps * 1e-6)
 
     def narrow(
         self, purpose: str, seconds: float, first_fps: float, fall: float
@@ -128,17 +141,15 @@ class _Bracket:
 
         Until a first load has passed it goes down by the share `fall` of the load, doubled each time.
         """
-        resolution = self.setting.plan.of(ThroughputSettings).resolution_percent / 100
         fps = first_fps
-        while not self.given_up and self.low_fps < self.high_fps * (1 - resolution) and self.high_fps > self.least_fps:
-            if self.spoiled == SPOILED_LOADS:
-                self.given_up = (
-                    f"given up at {fps:,.0f} frames/s: the tester itself disturbed the trials at {SPOILED_LOADS} loads"
-                    f" in a row, the last because {self.reason}"
-                )
+        while self.low_fps < self.high_fps * (1 - self.resolution) and self.high_fps > self.least_fps:
+            fell_short = self.fell_short
+            passed = yield from self._try(purpose, seconds, fps)
+            if self.given_up:
                 return
-            managed = yield from self._try(purpose, seconds, fps)
-            if managed < 1:
+            if passed:
+                self.low_fps, self.passed = fps, passed
+            if self.fell_short > fell_short:
                 fps = self.high_fps  # the tester's highest rate, not tried yet
             elif self.passed is not None:
                 fps = (self.low_fps + self.high_fps) / 2
@@ -146,23 +157,68 @@ class _Bracket:
                 fps = self.high_fps * (1 - fall)
                 fall = min(2 * fall, 0.5)
 
-    def _try(self, purpose: str, seconds: float, fps: float) -> Generator[Trial, TrialRecord, float]:
-        """One trial, repeated if the tester disturbed it; returns the share of the load that the tester offered."""
-        for _ in range(RETRIES):
+    def confirm(self, seconds: float, times: int) -> Generator[Trial, TrialRecord, None]:
+        """Tries both ends of the bracket so often; an end that is refuted moves outwards, each time twice as far.
+
+        In the end the lower load has passed, and the upper one failed, in `times` + 1 trials in a row.
+        """
+        if self.passed is None or self.high_by != "loss" or self.given_up:
+            return
+        step_fps = max(self.high_fps - self.low_fps, self.resolution * self.high_fps)
+        passes = failures = 0
+        for _ in range(MOST_STEPS * times):
+            if passes >= times and failures >= times:
+                return
+            at_low = passes < times and (passes <= failures or failures >= times)
+            ends = self.low_fps, self.high_fps
+            passed = yield from self._try("confirm", seconds, self.low_fps if at_low else self.high_fps)
+            offered = self.fell_short == 0
+            (self.low_fps, self.high_fps), self.high_by = ends, "loss"
+            if self.given_up or not offered:
+                return  # The tester has offered this load before: it learns nothing new of the DUT now.
+            if at_low and passed:
+                self.passed, passes = passed, passes + 1
+            elif not at_low and not passed:
+                failures += 1
+            else:
+                self.unsteady = True
+                if at_low:
+                    self.low_fps, self.passed, passes = max(0.0, self.low_fps - step_fps), None, 0
+                else:
+                    self.high_fps, failures = min(self.high_fps + step_fps, self.ceiling_fps), 0
+                step_fps *= 2
+                if self.low_fps < self.least_fps or self.high_fps == self.ceiling_fps:
+                    return
+
+    def _try(self, purpose: str, seconds: float, fps: float) -> Generator[Trial, TrialRecord, TrialRecord | None]:
+        """One trial, tried again while the tester disturbs it; the record if the load passed, else None.
+
+        Lowers the upper end of the bracket if the load failed, or if the tester fell short of it.
+        """
+        offered_fps, shortfalls = 0.0, 0
+        for _ in range(DISTURBED_TRIES):
             record = yield self.setting.trial(
                 f"{purpose} {self.frame_bytes} byte", self.frame_bytes, fps, seconds, stop_after_lost=self.stop
             )
-            if record.valid or beyond_tester(record):
+            if record.valid:
+                self.fell_short = 0
+                # RFC 2544 §26.1: "the count of offered frames is equal to the count of received frames" — equality.
+                if record.facts.tracked.forwarded_frames == record.facts.sent.offered_frames:
+                    return record
+                self.high_fps, self.high_by = fps, "loss"
+                return None
+            if disturbances(record.trial, record.facts):
+                continue
+            offered_fps, shortfalls = max(offered_fps, min(fps, record.offered_fps)), shortfalls + 1
+            if beyond_tester(record) or shortfalls == RETRIES:
                 break
-        if not record.valid:
-            managed = TESTER_MARGIN * min(1.0, record.offered_share)
-            self.high_fps, self.limited_by_tester = managed * fps, True
-            self.spoiled, self.reason = self.spoiled + 1, "; ".join(record.invalid_because)
-            return managed
-        self.spoiled = 0
-        # RFC 2544 §26.1: "the count of offered frames is equal to the count of received frames" — equality.
-        if record.facts.tracked.forwarded_frames == record.facts.sent.offered_frames:
-            self.low_fps, self.passed = fps, record
-        else:
-            self.high_fps, self.limited_by_tester = fps, False
-        return 1.0
+        why = f"given up at {fps:,.0f} frames/s: the last trial is invalid because {'; '.join(record.invalid_because)}"
+        if not shortfalls:
+            self.given_up = why
+            return None
+        # It may have offered more before: then its limit is there.
+        self.high_fps, self.high_by = max(self.low_fps, TESTER_MARGIN * offered_fps), "tester"
+        self.fell_short += 1
+        if self.fell_short == SPOILED_LOADS:
+            self.given_up = why
+        return None

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
 from keisoku.device.method.search import Found, search
 from keisoku.device.method.setting import Setting
+from keisoku.device.method.throughput_figure import throughput_figure
 from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
-_GIVEN_UP = "given up: the tester could not offer the load"
-
 
 def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
-    """One row a frame size: 'throughput' (frames/s), 'line_share' (%), 'bit_rate' (bit/s).
+    """One row a frame size: 'throughput' (frames/s), 'bit_rate' (bit/s), 'line_share' (%).
 
-    The uncertainty is the width of the search's last bracket. A row whose search was given up before any load passed
-    has no figure: the tester's own failure is never a throughput of zero.
+    Measured: the interval is from the load that passed all its trials to the one above it that passed none. At least:
+    the tester, or a ceiling, kept the search from a higher load. Not measured: the row has no figures, because the
+    tester's own failure is never a throughput of zero.
     """
     rows, remarks = [], deviations.ceiling(setting.plan.of(ThroughputSettings).ceiling_percent)
     for size in setting.plan.frame_bytes:
         found = yield from search(setting, size)
         rows.append(_row(setting, found))
-        if found.given_up:
-            remarks.append(f"{size} byte: {found.given_up}")
-        elif found.limited_by_tester:
-            remarks.append(
-                f"{size} byte: limited by the tester, not by the DUT: all that the tester could offer was forwarded"
-            )
+        remarks += [f"{size} byte: {remark}" for remark in _remarks(found)]
     plan = setting.plan
     return Result(
         measurement="throughput",
@@ -41,26 +35,39 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _row(setting: Setting, found: Found) -> Row:
-    if found.given_up and found.record is None:
-        return Row(frame_bytes=found.frame_bytes, figures={}, remark=_GIVEN_UP)
-    width = found.width_fps
-    figures = {
-        "throughput": Quantity(value=found.fps, unit="frames/s", uncertainty=width),
-        "bit_rate": Quantity(
-            value=found.fps * found.frame_bytes * 8, unit="bit/s", uncertainty=width * found.frame_bytes * 8
-        ),
-    }
-    line = setting.line_fps(found.frame_bytes)
-    if line is not None:
-        figures["line_share"] = Quantity(value=100 * found.fps / line, unit="%", uncertainty=100 * width / line)
-    remark = "limited by the tester" if found.limited_by_tester else ""
-    if found.given_up:
-        remark = _GIVEN_UP
-    elif found.fps == 0:
-        remark = "no load passed without loss"
+    size = found.frame_bytes
+    line_fps = setting.line_fps(size)
+    throughput = throughput_figure(found, line_fps)
+    if throughput is None:
+        return Row(frame_bytes=size, figures={}, remark=found.given_up)
+    figures = {"throughput": throughput, "bit_rate": throughput.scaled(size * 8, "bit/s")}
+    if line_fps is not None:
+        figures["line_share"] = throughput.scaled(100 / line_fps, "%")
     return Row(
-        frame_bytes=found.frame_bytes,
+        frame_bytes=size,
         figures=figures,
         trial=found.record.index if found.record else None,
-        remark=remark,
+        remark=_remark(found),
     )
+
+
+def _remark(found: Found) -> str:
+    if found.given_up:
+        return "given up before the resolution was reached"
+    if found.limited_by_tester:
+        return "limited by the tester"
+    if found.unsteady:
+        return "some loads passed in one trial and failed in another"
+    return "no load passed without loss" if found.record is None else ""
+
+
+def _remarks(found: Found) -> list[str]:
+    remarks = [found.given_up] if found.given_up else []
+    if found.limited_by_tester and found.record is not None:
+        remarks.append("limited by the tester, not by the DUT: all that the tester could offer was forwarded")
+    if found.unsteady:
+        remarks.append(
+            "the DUT, or what shares its processor, does not always do the same: the interval is from the load that"
+            " passed all its trials to the one that failed all of them"
+        )
+    return remarks

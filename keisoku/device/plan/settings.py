@@ -60,6 +60,8 @@ class ThroughputSettings(Settings):
     """Highest load as a share of the link's maximum; below 100 % because clocks may differ by ±100 ppm."""
     stop_at_loss: bool = True
     """End a trial at its first lost frame, because the load has then failed."""
+    confirmations: int = Field(2, ge=0)
+    """Number of further trials at the load that passed and at the one above it that failed."""
 
 
 class LatencySettings(Settings):

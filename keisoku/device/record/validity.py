@@ -30,14 +30,22 @@ STRAYS = 2
 
 def reasons(trial: Trial, facts: Facts) -> list[str]:
     """Why the trial is invalid for the DUT; empty if it is valid."""
-    sent = facts.sent
-    found = []
+    return list(dict.fromkeys(shortfalls(trial, facts) + disturbances(trial, facts)))
+
+
+def shortfalls(trial: Trial, facts: Facts) -> list[str]:
+    """That the tester was too slow for the load, although nobody interrupted it."""
     if facts.interrupted:
-        found.append(INTERRUPTED)
-    elif facts.stopped_for_loss:
-        found += [reason for port in facts.transmitters for reason in _offered_until_stopped(trial, port.sent)]
-    else:
-        found += [reason for port in facts.transmitters for reason in _offered(trial, port.port, port.sent)]
+        return []
+    if facts.stopped_for_loss:
+        return [reason for port in facts.transmitters for reason in _offered_until_stopped(trial, port.sent)]
+    return [reason for port in facts.transmitters for reason in _offered(trial, port.port, port.sent)]
+
+
+def disturbances(trial: Trial, facts: Facts) -> list[str]:
+    """All other reasons: the trial says nothing about the DUT, and nothing about what the tester can offer."""
+    sent = facts.sent
+    found = [INTERRUPTED] if facts.interrupted else []
     found += [reason for port in facts.transmitters for reason in _stopped_by_the_host(port.sent)]
     if facts.tester_dropped_frames:
         found.append(f"the tester itself dropped {facts.tester_dropped_frames} received frames")
@@ -51,7 +59,7 @@ def reasons(trial: Trial, facts: Facts) -> list[str]:
     found += _at_receivers(trial, facts)
     if facts.interference is not None:
         found += disturbed(facts.interference)
-    return list(dict.fromkeys(found))
+    return found
 
 
 def _offered(trial: Trial, port: int, sent: Sent) -> list[str]:
@@ -67,7 +75,9 @@ def _offered(trial: Trial, port: int, sent: Sent) -> list[str]:
 def _stopped_by_the_host(sent: Sent) -> list[str]:
     if sent.interrupted_share <= INTERRUPTED_SHARE:
         return []
-    return [f"the host stopped the sender {sent.interruptions} times, for {100 * sent.interrupted_share:.0f} % of its time"]
+    return [
+        f"the host stopped the sender {sent.interruptions} times, for {100 * sent.interrupted_share:.0f} % of its time"
+    ]
 
 
 def _offered_until_stopped(trial: Trial, sent: Sent) -> list[str]:

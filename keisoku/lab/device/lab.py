@@ -33,7 +33,8 @@ class Lab(Lifetime):
 
     `device` is one, or its name (`find_device`). `mtu` is that of every interface, in bytes without the Ethernet
     header; where the device adds headers, they are added to the port's MTU (`LabPort.mtu_bytes`). With `own_core` the
-    DUT works on the second CPU of this process, if it has two. `faults` is for `faulty` only.
+    DUT works on the second CPU of this process, if it has two; None: where this makes figures repeatable (docs/lab.md),
+    which is on three CPUs or more, and for a device that is a program. `faults` is for `faulty` only.
 
     Raises PlanError for an invalid device, ports, MTU or faults, and where labs are not possible; EngineError if
     making it fails, after removing all that was made.
@@ -45,7 +46,7 @@ class Lab(Lifetime):
         ports: int = 2,
         *,
         mtu: int = 1500,
-        own_core: bool = True,
+        own_core: bool | None = None,
         faults: Faults | None = None,
     ) -> None:
         super().__init__()
@@ -168,7 +169,8 @@ class Lab(Lifetime):
 
     def _dut_core(self) -> int | None:
         cores = sorted(os.sched_getaffinity(0))
-        return cores[1] if self._own_core and not isinstance(self.device, Cable) and len(cores) > 1 else None
+        wanted = self.device.by_daemon or len(cores) > 2 if self._own_core is None else self._own_core
+        return cores[1] if wanted and not isinstance(self.device, Cable) and len(cores) > 1 else None
 
     def _end(self) -> None:
         if self._faulty is not None:
