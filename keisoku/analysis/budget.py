@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from keisoku.analysis.quantity import Contribution, Quantity
-from keisoku.analysis.uncertainty import combine, expanded, standard_error_of_mean
+from keisoku.analysis.uncertainty import COVERAGE_FACTOR, combine, expanded, standard_error_of_mean
 
 
 def normal(source: str, standard: float, kind: str = "A", sensitivity: float = 1.0) -> Contribution:
@@ -28,11 +28,22 @@ def triangular(source: str, half_width: float, sensitivity: float = 1.0) -> Cont
     return _contribution(source, "B", "triangular", half_width, math.sqrt(6), sensitivity)
 
 
-def repeatability(source: str, values: Sequence[float]) -> Contribution | None:
-    """Type A: the mean of repetitions, from their scatter (GUM 4.2.3); None for fewer than two."""
+def repeatability(source: str, values: Sequence[float]) -> tuple[Contribution, ...]:
+    """Type A: the mean of repetitions, from their scatter (GUM 4.2.3); nothing for fewer than two.
+
+    Few repetitions show their scatter badly. So the standard error is enlarged until twice of it covers 95 % (GUM G.3).
+    """
     if len(values) < 2:
-        return None
-    return normal(source, standard_error_of_mean(statistics.stdev(values), len(values)))
+        return ()
+    error = standard_error_of_mean(statistics.stdev(values), len(values))
+    return (normal(source, error * student(len(values) - 1) / COVERAGE_FACTOR),)
+
+
+def student(freedom: float) -> float:
+    """Factor by which a standard error is multiplied for a two-sided interval of 95 % (Student's t)."""
+    from scipy import special  # takes a while to load, and not every command needs it
+
+    return float(special.stdtrit(freedom, 0.975)) if math.isfinite(freedom) else float(special.ndtri(0.975))
 
 
 def standard_uncertainty(contributions: Iterable[Contribution]) -> float:

@@ -76,7 +76,27 @@ def marked(result: Result, records: Sequence[TrialRecord]) -> Result:
     rows = [
         row.model_copy(update={"invalid": invalid[row.trial]}) if row.trial in invalid else row for row in result.rows
     ]
-    return result.model_copy(update={"title": PROCEDURES[result.measurement].title, "rows": rows})
+    own = [record for record in records if record.method == result.measurement]
+    found = {
+        "title": PROCEDURES[result.measurement].title,
+        "rows": rows,
+        "deviations": [*result.deviations, *_interrupted(own)],
+    }
+    return result.model_copy(update=found)
+
+
+def _interrupted(records: Sequence[TrialRecord]) -> list[str]:
+    """Deviation of valid trials whose load the host interrupted: they are as good as ones of their calm stretches."""
+    loads = [record.facts.sent for record in records if record.valid and record.facts.sent.interruptions]
+    if not loads:
+        return []
+    share = max(sent.interrupted_share for sent in loads)
+    calm_ns = min(sent.going_ns / (sent.interruptions + 1) for sent in loads)
+    return [
+        f"the host stopped the sender in {len(loads)} of {len(records)} trials, for up to {100 * share:.2g} % of one:"
+        " those loads lasted longer by that time, at the intended rate between the stops, and the shortest such time"
+        f" was {calm_ns / 1e6:.3g} ms on average"
+    ]
 
 
 def _kept(directory: RunDirectory, results: Sequence[Result]) -> str | None:

@@ -122,20 +122,21 @@ class Bias:
         fps: float,
         *,
         single_frame: bool,
-        repeatability: Contribution | None = None,
+        own: Sequence[Contribution] = (),
     ) -> Quantity:
         """A latency with the bias subtracted, its budget, and the expanded uncertainty (k = 2) of that.
 
-        `repeatability` comes from the measurement's own repetitions; simulated time repeats exactly.
+        `own` are contributions of the measurement itself, such as its repetitions. Without a calibration they are all
+        that is known, which is said with the figure.
         """
         correction = self.at(frame_bytes, fps)
         if correction is None:
-            return Quantity(value=value_ns, unit="ns")
-        contributions = correction.of_frame if single_frame else correction.of_mean
+            if not own:
+                return Quantity(value=value_ns, unit="ns")
+            return budget.figure(value_ns, "ns", own).model_copy(update={"covers": "resolution"})
+        contributions = (*own, *(correction.of_frame if single_frame else correction.of_mean))
         if self.exact:
             return budget.figure(value_ns - correction.bias_ns, "ns", contributions)
-        if repeatability is not None:
-            contributions = (repeatability, *contributions)
         latency_ns = self.rate.corrected(value_ns - correction.bias_ns)
         return budget.figure(latency_ns, "ns", (*contributions, *self.rate.contributions(latency_ns)))
 

@@ -68,7 +68,7 @@ def _size(
         # Clocks differ by less than the margin that other searches keep below the line rate.
         rate = (yield from search(setting, size, ceiling_percent=100)).fps
     if rate == 0:
-        rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: latency not measured"))
+        rows.append(Row(frame_bytes=size, figures={}, remark="no load is known to pass without loss: not measured"))
         return
     first = yield from _trials(setting, size, rate, AT_RATE)
     drifts = _drifts(first)

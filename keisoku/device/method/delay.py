@@ -26,7 +26,7 @@ def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in setting.plan.frame_bytes:
         rate = yield from load(setting, size, settings.rate_fps)
         if rate == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: delay not measured"))
+            rows.append(Row(frame_bytes=size, figures={}, remark="no load is known to pass without loss: not measured"))
             continue
         tag = round(rate * settings.tag_after_s)
         records = yield from repeat(setting, "delay", size, rate, settings.trial_s, settings.repetitions, tag=tag)

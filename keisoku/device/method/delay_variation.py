@@ -26,7 +26,7 @@ def delay_variation(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in setting.plan.frame_bytes:
         rate = yield from load(setting, size, used.rate_fps)
         if rate == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: nothing was measured"))
+            rows.append(Row(frame_bytes=size, figures={}, remark="no load is known to pass without loss: not measured"))
             continue
         records = yield from repeat(
             setting, "delay variation", size, rate, used.trial_s, used.repetitions, variation=True

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.loss_ratio import loss_of
 from keisoku.device.method import rfc2889
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2889_settings import ForwardPressureSettings
@@ -47,7 +48,7 @@ def _row(setting: Setting, record: TrialRecord) -> Row:
         error = rate.uncertainty or 0.0
         figures["forwarding_rate"] = rate
         figures["line_share"] = Quantity(value=100 * rate.value / line, unit="%", uncertainty=100 * error / line)
-        figures["loss"] = Quantity(value=100 * record.loss_ratio, unit="%", uncertainty=0.0)
+        figures["loss"] = loss_of(record)
         # Half of the rate that the shorter gap adds; clocks differ by 100 ppm at most, which is far less.
         pressed = rate.value - error > (line + record.trial.frames_per_second) / 2
         # §5.6.5 gives this text: a rate above the MOL "MUST be highlighted with" it.

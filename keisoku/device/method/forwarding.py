@@ -10,6 +10,7 @@ from collections.abc import Generator
 from dataclasses import replace
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.loss_ratio import loss_of
 from keisoku.device.method import rfc2889
 from keisoku.device.method.search import Found, search
 from keisoku.device.method.setting import Setting
@@ -92,7 +93,7 @@ def _row(percent: float, record: TrialRecord) -> Row:
     }
     if record.valid:
         figures["forwarding_rate"] = rfc2889.forwarding_rate(record)
-        figures["loss"] = Quantity(value=100 * record.loss_ratio, unit="%", uncertainty=0.0)
+        figures["loss"] = loss_of(record)
         figures["flooded"] = rfc2889.frames(rfc2889.flooded(record))
     return Row(
         frame_bytes=record.trial.frame_bytes,

@@ -26,7 +26,13 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in setting.plan.frame_bytes:
         rate = setting.plan.of(LatencySettings).rate_fps or (yield from throughput_of(setting, size))
         if rate == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: latency not measured"))
+            rows.append(
+                Row(
+                    frame_bytes=size,
+                    figures={},
+                    remark="no load is known to pass without loss: not measured",
+                )
+            )
             continue
         records = yield from _trials(setting, size, rate)
         rows.append(_row(setting, records))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from keisoku.analysis import budget
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.device.analysis.definitions import latencies as latencies_of
 from keisoku.device.analysis.histogram import merged
-from keisoku.device.analysis.percentile import percentile
+from keisoku.device.analysis.percentile import latency_percentile, percentile
 from keisoku.device.calibration.bias import Bias
-from keisoku.device.record.counts import Latency
+from keisoku.device.record.counts import Buckets, Latency
 from keisoku.frame.rates import frame_time_ns
 
 LINK_TOLERANCE = 1e-4
@@ -34,8 +35,8 @@ def latency_figures(
     where `percents` has 'p99.9'. Raises ValueError for no latencies.
     """
 
-    def single(value_ns: float) -> Quantity:
-        return bias.corrected(value_ns, frame_bytes, fps, single_frame=True)
+    def single(value_ns: float, own: Sequence[Contribution] = ()) -> Quantity:
+        return bias.corrected(value_ns, frame_bytes, fps, single_frame=True, own=own)
 
     if not latencies:
         raise ValueError("no frame with a latency arrived")
@@ -43,10 +44,10 @@ def latency_figures(
     minimum = min(latency.min_ns for latency in latencies)
     maximum = max(latency.max_ns for latency in latencies)
     means = [latency.mean_ns for latency in latencies]
-    repeatability = budget.repeatability("repeatability of the trials' means", means)
+    scatter = budget.repeatability("repeatability of the trials' means", means)
     figures = {
         "min": single(minimum),
-        "mean": bias.corrected(_mean(latencies), frame_bytes, fps, single_frame=False, repeatability=repeatability),
+        "mean": bias.corrected(_mean(latencies), frame_bytes, fps, single_frame=False, own=scatter),
         "max": single(maximum),
     }
     if link_bits_per_second is not None:
@@ -55,10 +56,25 @@ def latency_figures(
     for name, percent in percents.items():
         found = percentile(histogram, percent, minimum, maximum)
         if found is not None:
-            figures[name] = single(found.value_ns)
+            figures[name] = single(found.value_ns, _of_percentile(latencies, histogram, percent, found.bound_ns))
     if "p99.9" in figures:
         figures["pdv"] = _variation(figures["p99.9"], figures["min"], bias)
     return figures
+
+
+def _of_percentile(
+    latencies: Sequence[Latency], whole: Buckets, percent: float, bound_ns: float
+) -> tuple[Contribution, ...]:
+    """The bucket's width, and the larger of two estimates of how the percentile repeats: over the trials, and over
+    frames that are independent of each other (order statistics: the rank is binomial)."""
+    spread = 100 * math.sqrt(percent / 100 * (1 - percent / 100) / (whole.negative + sum(whole.counts)))
+    ends = [percentile(whole, min(100.0, max(0.0, percent + way * spread))) for way in (-1, 1)]
+    low, high = ends
+    repeats = [] if low is None or high is None else [(high.value_ns - low.value_ns) / 2]
+    values = [found.value_ns for latency in latencies if (found := latency_percentile(latency, percent)) is not None]
+    repeats += [scatter.uncertainty for scatter in budget.repeatability("", values)]
+    bucket = budget.rectangular("histogram: width of the bucket", bound_ns / 2)
+    return (bucket, budget.normal("repeatability of the percentile", max(repeats))) if repeats else (bucket,)
 
 
 def _variation(high: Quantity, low: Quantity, bias: Bias) -> Quantity:

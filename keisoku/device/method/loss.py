@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.loss_ratio import loss_of
 from keisoku.device.method import deviations
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
@@ -78,8 +79,7 @@ def _row(record: TrialRecord, percent: float) -> Row:
         "load": Quantity(value=percent, unit="%", uncertainty=0.0),
     }
     if record.valid:
-        # Both counts are exact: the ratio has no uncertainty of measurement.
-        figures["loss"] = Quantity(value=100 * record.loss_ratio, unit="%", uncertainty=0.0)
+        figures["loss"] = loss_of(record)
     return Row(
         frame_bytes=record.trial.frame_bytes,
         figures=figures,

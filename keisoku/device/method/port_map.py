@@ -183,7 +183,7 @@ class _Compared:
         each = [
             contribution.uncertainty
             for size in self.sizes
-            if (contribution := budget.repeatability("", samples(way.records[size]))) is not None
+            for contribution in budget.repeatability("", samples(way.records[size]))
         ]
         standard = sum(uncertainty**2 for uncertainty in each) ** 0.5 / len(self.sizes)
         return budget.normal("repeatability of the samples", standard)
@@ -215,7 +215,7 @@ def _class_rows(compared: _Compared, groups: Sequence[Sequence[int]], names: Seq
             if one is not other:
                 latencies = [compared.latency_ns[way] for way in ways]
                 scatter = budget.repeatability("scatter of the ways across", latencies)
-                parts = [part for part in (scatter, own) if part is not None]
+                parts = (*scatter, *own)
                 offset_ns = statistics.fmean(latencies) - compared.inside_ns
                 # The bias is the same on all ways and cancels.
                 offset = budget.figure(offset_ns, "ns", parts) if len(parts) == 2 else None
@@ -259,7 +259,7 @@ def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Seque
             size,
             record.offered_fps,
             single_frame=False,
-            repeatability=budget.repeatability("repeatability of the samples", samples(record)),
+            own=budget.repeatability("repeatability of the samples", samples(record)),
         )
     line = _line(setting, way)
     if line is not None:

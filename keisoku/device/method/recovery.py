@@ -42,7 +42,7 @@ def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in setting.plan.frame_bytes:
         throughput = settings.rate_fps or (yield from throughput_of(setting, size))
         if throughput == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: not measured"))
+            rows.append(Row(frame_bytes=size, figures={}, remark="no load is known to pass without loss: not measured"))
             continue
         maximum, by_tester = yield from maximum_rate(setting, size, min(PROBE_S, settings.overload_s))
         # "110% of the recorded throughput rate or the maximum rate for the media, whichever is lower"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.loss_ratio import loss_of
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import ReorderingSettings
@@ -68,7 +69,7 @@ def _row(setting: Setting, record: TrialRecord, percent: float) -> Row:
         "offered": Quantity(value=record.offered_fps, unit="frames/s"),
     }
     if record.valid and tracked.forwarded_frames:
-        figures["loss"] = _exact(100 * record.loss_ratio, "%")
+        figures["loss"] = loss_of(record)
         # RFC 4737 §4.1: of the packets received, duplicates left out.
         figures["reordered"] = _exact(100 * tracked.reordered.count / tracked.forwarded_frames, "%")
         if tracked.reordering is not None:

@@ -42,7 +42,7 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in setting.plan.frame_bytes:
         rate = settings.rate_fps or (yield from throughput_of(setting, size))
         if rate == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark="no load passes without loss: not measured"))
+            rows.append(Row(frame_bytes=size, figures={}, remark="no load is known to pass without loss: not measured"))
             continue
         found = []
         for number in range(1, settings.repetitions + 1):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.loss_ratio import loss_ratio
+from keisoku.device.analysis.samples import Sample
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.method.latency_figures import PERCENTILES, latency_figures
 from keisoku.device.record.counts import Tracked
@@ -18,11 +20,13 @@ def stream_figures(
     fps: float,
     link_bits_per_second: float | None = None,
     percents: Mapping[str, float] = PERCENTILES,
+    samples: Sequence[Sample] = (),
 ) -> dict[str, Quantity]:
     """'forwarded', 'lost', 'reordered', 'duplicated' and 'corrupt' (frames), 'loss' (% of offered, RFC 2544 §26.3),
     and the figures of latency (ns) if a frame arrived whole.
 
-    Counts are exact; a frame that arrived corrupt counts as not forwarded.
+    Counts are exact; a frame that arrived corrupt counts as not forwarded. `samples` are the trial's intervals of time,
+    for the interval of the loss ratio.
     """
     counts = {
         "forwarded": tracked.forwarded_frames,
@@ -33,8 +37,7 @@ def stream_figures(
     }
     figures = {name: Quantity(value=count, unit="frames", uncertainty=0) for name, count in counts.items()}
     if offered_frames:
-        loss = 100.0 * (offered_frames - tracked.forwarded_frames) / offered_frames
-        figures["loss"] = Quantity(value=loss, unit="%", uncertainty=0)
+        figures["loss"] = loss_ratio(tracked, offered_frames, samples)
     if tracked.latency is not None:
         figures |= latency_figures(bias, [tracked.latency], frame_bytes, fps, link_bits_per_second, percents)
     return figures

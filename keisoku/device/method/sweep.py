@@ -128,7 +128,7 @@ def _row(setting: Setting, record: TrialRecord) -> Row:
             trial.frame_bytes,
             record.offered_fps,
             single_frame=False,
-            repeatability=budget.repeatability("repeatability of the samples", samples(record)),
+            own=budget.repeatability("repeatability of the samples", samples(record)),
         )
     return Row(
         frame_bytes=trial.frame_bytes,

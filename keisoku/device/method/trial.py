@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.method.stream_figures import stream_figures
 from keisoku.device.plan.settings import TrialSettings
@@ -42,7 +43,9 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
     speed = None if setting.plan.mix else setting.capabilities.link_bits_per_second
     bias, facts, fps = setting.bias, record.facts, record.trial.frames_per_second
     offered = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
-    figures = stream_figures(bias, facts.tracked, facts.sent.offered_frames, size, fps, speed)
+    figures = stream_figures(
+        bias, facts.tracked, facts.sent.offered_frames, size, fps, speed, samples=samples_of(record, facts.tracked)
+    )
     whole = Row(
         frame_bytes=size,
         figures=offered | figures,
