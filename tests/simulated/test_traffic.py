@@ -231,7 +231,7 @@ def test_a_port_sends_no_more_than_its_line_carries() -> None:
     facts = carry(PLAIN, of("one-to-many", 3), trial(1.5 * LINE_64, 100_000_000))
     assert facts.sent.offered_frames == 148_810
     assert facts.sent.last_sent_ns == 148_809 * WIRE_64_NS
-    assert facts.sent.lag_max_ns > 1_000_000 and facts.sent.postponed_ns > 10_000_000
+    assert facts.sent.lag_max_ns > 200_000 and facts.sent.postponed_ns > 10_000_000
     assert facts.tracked.lost_frames == 0
 
 

@@ -63,7 +63,6 @@ def test_an_ordinary_host_disturbs_no_trial(ordinary: dict[str, Any]) -> None:
         ({"cores": [core(steal_ns=2 * TICK_NS)]}, "the hypervisor took CPU 1 for at least 1.0 % of the time"),
         ({"cores": [core(heat_events=3)]}, "CPU 1 was throttled because of heat 3 times"),
         ({"cores": [core(lateness=lateness(120_000_000))]}, "CPU 1 stood still for 120 ms"),
-        ({"threads": [sender(S // 4)]}, "other programs kept the sender t1 from its CPU for 20.0 % of its time"),
         (
             {"throttling": Throttling(periods=2, stopped_ns=180_000_000)},
             "a CPU quota stopped the tester 2 times, for 180 ms in all",
