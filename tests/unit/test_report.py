@@ -318,6 +318,21 @@ def test_a_line_does_not_bridge_a_size_that_was_not_measured() -> None:
     assert plain is not None and not [name for name in names(plain) if "bound" in name]
 
 
+def test_the_loss_at_a_load_that_the_tester_failed_is_a_gap() -> None:
+    run = host_run()
+    rows = [
+        row.model_copy(update={"figures": {name: one for name, one in row.figures.items() if name != "loss"}})
+        if row.frame_bytes == 64 and row.figures["load"].value == 60
+        else row
+        for row in run.results[2].rows
+    ]
+    results = [*run.results[:2], run.results[2].model_copy(update={"rows": rows}), *run.results[3:]]
+    plot = loss_plot(devices([replace(run, results=results)]))
+    assert plot is not None
+    trace = next(trace for trace in plot.traces if trace["name"] == "64 byte")
+    assert trace["y"][trace["x"].index(60.0)] is None and None not in [trace["y"][0], trace["y"][-1]]
+
+
 def test_no_theoretical_loss_is_drawn_of_a_throughput_that_is_only_a_bound() -> None:
     plot = loss_plot(devices([bounded_run()]))
     assert plot is not None
