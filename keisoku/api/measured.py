@@ -123,7 +123,7 @@ class Measured:
     def __repr__(self) -> str:
         measured = ", ".join(result.measurement for result in self.results)
         what = self.context.get("device") or next((each.title for each in self.results if each.title), "")
-        verdict = "" if not self.verdicts else ", every criterion met" if self.met else ", a criterion missed"
+        verdict = "" if not self.verdicts else ", every criterion met" if self.met else ", a criterion not met"
         trials = f": {len(self.trials)} trials" if self.trials else ""
         return f"<{measured} of {what or self.directory.name}{trials} in {self.directory}{verdict}>"
 

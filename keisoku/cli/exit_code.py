@@ -1,3 +1,3 @@
-"""Exit codes of commands: every criterion met; a criterion missed; could not measure."""
+"""Exit codes of commands: every criterion met; a criterion missed or undecided; could not measure."""
 
 MEASURED, MISSED, FAILED = 0, 1, 2

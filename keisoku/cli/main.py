@@ -127,7 +127,7 @@ class Commands(LazyGroup):
 def keisoku() -> None:
     """Measures what a network device does to every frame, with the uncertainty of each result.
 
-    Exit codes: 0 measured and every criterion met, 1 a criterion missed, 2 could not measure.
+    Exit codes: 0 measured and every criterion met, 1 a criterion missed or undecided, 2 could not measure.
     """
 
 

@@ -9,16 +9,21 @@ from keisoku.report.plot import Plot, Trace
 
 BOUND_SYMBOLS = {"at least": "triangle-up-open", "at most": "triangle-down-open"}
 """Each points to where the figure may lie. No device and no curve has such a symbol (`SYMBOLS`)."""
+BOUND_LARGER = 4
+"""In pixels, so that a triangle stands out from its line."""
 
 
 def points(figures: Sequence[Quantity | None], divisor: float, colour: str, symbol: str, size: float = 8) -> Trace:
     """'y', 'marker' and, where an interval is known, 'error_y' of a trace; a line is broken at each None."""
+    bounds = [figure.bound if figure else "" for figure in figures]
     trace: Trace = {
         "y": [None if figure is None else figure.value / divisor for figure in figures],
         "marker": {
             "color": colour,
-            "size": size,
-            "symbol": [BOUND_SYMBOLS[figure.bound] if figure and figure.bound else symbol for figure in figures],
+            "opacity": 1,  # which Plotly lowers for points of different sizes
+            "size": [size + BOUND_LARGER if bound else size for bound in bounds],
+            "symbol": [BOUND_SYMBOLS.get(bound, symbol) for bound in bounds],
+            "line": {"width": [2 if bound else 0 for bound in bounds]},
         },
     }
     sides = [_sides(figure) for figure in figures]
@@ -46,7 +51,7 @@ def add_bound_legend(plot: Plot, figures: Iterable[Quantity | None], choices: Se
                     "y": [None],
                     "mode": "markers",
                     "name": f"{kind}: only a bound is known",
-                    "marker": {"color": "@muted", "size": 8, "symbol": symbol},
+                    "marker": {"color": "@muted", "size": 8 + BOUND_LARGER, "symbol": symbol, "line": {"width": 2}},
                     "hoverinfo": "skip",
                 },
                 choices,

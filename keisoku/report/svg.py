@@ -128,11 +128,13 @@ def _lines(trace: Trace, places: Sequence[tuple[float, float] | None]) -> list[s
 def _markers(trace: Trace, places: Sequence[tuple[float, float] | None]) -> list[str]:
     marker = trace.get("marker", {})
     texts = trace.get("text") or [""] * len(places)
-    given = marker.get("symbol", "circle")
-    symbols = given if isinstance(given, list) else [given] * len(places)
+    symbols, sizes = (
+        given if isinstance(given, list) else [given] * len(places)
+        for given in (marker.get("symbol", "circle"), marker.get("size", 6))
+    )
     return [
-        _marker(symbol, place, marker.get("size", 6) / 2, marker.get("color"), text)
-        for place, text, symbol in zip(places, texts, symbols, strict=True)
+        _marker(symbol, place, size / 2, marker.get("color"), text)
+        for place, text, symbol, size in zip(places, texts, symbols, sizes, strict=True)
         if place
     ]
 

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
 from keisoku.lab.system.name import KEYS, pairs, shape_of
 from keisoku.lab.system.shape import ServedFile
+from keisoku.run.result import Row
 from keisoku.system.load import analysis as load_analysis
 from keisoku.system.load.client_load import ClientLoad
-from keisoku.system.load.plot import bulk_plots
+from keisoku.system.load.plot import bulk_plots, load_plots
 from keisoku.system.load.schedule import ALONE, TOGETHER, LoadSchedule, groups
 from keisoku.system.load.target import url_aims
 from keisoku.system.network.lab_system import load_of, open_system
@@ -232,3 +234,27 @@ def test_a_backlog_is_found_among_attributes() -> None:
 @given(st.binary(max_size=200))
 def test_no_attributes_make_it_fail(attributes: bytes) -> None:
     assert backlog(attributes) >= 0
+
+
+def test_a_load_without_a_figure_is_a_gap_and_a_bound_a_triangle() -> None:
+    found = [
+        Quantity(value=1_234.567, unit="requests/s", uncertainty=20.0),
+        None,
+        Quantity(value=2_000.0, unit="requests/s", bound="at least"),
+    ]
+    rows = [
+        Row(
+            case="web, 10.0.0.1",
+            group="alone",
+            figures={"requests": figure} if figure else {},
+            at=Quantity(value=float(connections), unit="", uncertainty=0.0),
+        )
+        for connections, figure in zip((1, 2, 4), found, strict=True)
+    ]
+    plot = load_plots(rows)[0]
+    line, legend = plot.traces
+    assert line["x"] == [1, 2, 4] and line["y"] == [1_234.567, None, 2_000.0]
+    assert line["marker"]["symbol"][-1] == legend["marker"]["symbol"] == "triangle-up-open"
+    assert legend["meta"] == ["alone"]
+    assert line["text"][0].endswith(": 1\u202f235 ± 20 requests/s") and line["text"][1] == ""
+    assert line["text"][2].endswith(": at least 2\u202f000 requests/s")

@@ -51,6 +51,16 @@ def test_an_interval_grows_on_both_sides() -> None:
     assert interval.upper == pytest.approx(value + ((1.2e6 / (1 + 1e-4) - value) ** 2 + by_rate**2) ** 0.5)
 
 
+def test_a_bound_and_a_resolution_stay_what_they_are() -> None:
+    figures = {
+        "least": Quantity(value=1e8, unit="bit/s", bound="at least"),
+        "fine": Quantity(value=1e8, unit="bit/s", uncertainty=2e5, covers="resolution"),
+    }
+    (row,) = rated(Result(measurement="x", rows=[Row(figures=figures)]), FAST).rows
+    assert row.figures["least"] == Quantity(value=1e8 * (1 + 100e-6), unit="bit/s", bound="at least")
+    assert row.figures["fine"].covers == "resolution" and row.figures["fine"].uncertainty
+
+
 @pytest.mark.parametrize("rate", [FAST, stated("TSC")])
 def test_a_run_keeps_the_rate_that_it_was_measured_with(rate: Rate, tmp_path: Path) -> None:
     directory = RunDirectory.create(tmp_path / "run", "path one-packet", {}, context(rate))

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from support.one_stream import facts_of
-from support.synthetic_runs import host_run
+from support.synthetic_runs import bounded_run, host_run
 
 from keisoku.cli.main import keisoku
 from keisoku.device.plan.plan import parse
 from keisoku.device.record.frames import CORRUPT, DUPLICATE, ENTRY, FrameWriter
 from keisoku.device.record.trial_log import TrialLog
 from keisoku.errors import EngineError, PlanError
-from keisoku.measurement.query import query
+from keisoku.measurement.query import figures, query
 from keisoku.run.directory import RunDirectory
 
 
@@ -82,6 +82,15 @@ def test_lost_frames_that_are_not_listed_cannot_have_rows(tmp_path: Path) -> Non
         FrameWriter(tmp_path / "x.parquet") as writer,
     ):
         writer.finish(merged)
+
+
+def test_a_bound_has_one_end_and_says_so() -> None:
+    table = figures(bounded_run().results[:1]).to_pylist()
+    rows = {row["frame_bytes"]: row for row in table if row["figure"] == "throughput"}
+    assert (rows[128]["bound"], rows[128]["covers"], rows[128]["uncertainty_k2"]) == ("at least", None, None)
+    assert (rows[128]["lower"], rows[128]["upper"]) == (rows[128]["value"], None)
+    assert (rows[64]["bound"], rows[64]["covers"]) == (None, "resolution")
+    assert rows[64]["lower"] < rows[64]["value"] < rows[64]["upper"]
 
 
 def test_wrong_questions_get_one_sentence(run: Path, tmp_path: Path) -> None:

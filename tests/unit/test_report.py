@@ -288,13 +288,21 @@ def test_bounds_resolutions_and_what_was_not_measured_are_shown() -> None:
     assert cells["128"][1] == "at least 800.4" and cells["64"][1] == "806 ± 3§" and cells["512"][1] == ""
     assert table.marks == ["§"]
     said = " ".join(summary(devices([run])[0]))
-    assert "Throughput: not measured: 512 byte (given up: the tester could not offer the load)." in said
+    assert "Throughput not measured: 512 byte (given up: the tester could not offer the load)." in said
     shown = sentence(run.results[0], "throughput")
     assert "64 byte: 806 kframes/s (resolution ± 0.4 %), 128 byte: at least 800.4 kframes/s" in shown
     assert "Not measured: 512 byte (given up: the tester could not offer the load)." in shown
     alone = run.results[0].model_copy(update={"rows": run.results[0].rows[1:2]})
     card = summary(devices([replace(run, results=[alone])])[0])[0]
     assert card.startswith("Forwards at least 800.4 kframes/s of 128-byte frames (at least ")
+
+
+def test_the_card_of_a_run_that_measured_nothing_is_not_empty() -> None:
+    run = host_run()
+    rows = [Row(frame_bytes=size, figures={}, remark="the hypervisor took the CPU") for size in (64, 128)]
+    nothing = replace(run, results=[Result(measurement="latency", rows=rows)])
+    assert summary(devices([nothing])[0]) == ["Latency not measured: 64 byte, 128 byte (the hypervisor took the CPU)."]
+    assert "the hypervisor took the CPU" in page_of([nothing])
 
 
 def test_a_line_does_not_bridge_a_size_that_was_not_measured() -> None:
@@ -308,6 +316,21 @@ def test_a_line_does_not_bridge_a_size_that_was_not_measured() -> None:
     assert names(plot).count("at least: only a bound is known") == 1
     plain = throughput_plot(devices([router_run()]))
     assert plain is not None and not [name for name in names(plain) if "bound" in name]
+
+
+def test_the_loss_at_a_load_that_the_tester_failed_is_a_gap() -> None:
+    run = host_run()
+    rows = [
+        row.model_copy(update={"figures": {name: one for name, one in row.figures.items() if name != "loss"}})
+        if row.frame_bytes == 64 and row.figures["load"].value == 60
+        else row
+        for row in run.results[2].rows
+    ]
+    results = [*run.results[:2], run.results[2].model_copy(update={"rows": rows}), *run.results[3:]]
+    plot = loss_plot(devices([replace(run, results=results)]))
+    assert plot is not None
+    trace = next(trace for trace in plot.traces if trace["name"] == "64 byte")
+    assert trace["y"][trace["x"].index(60.0)] is None and None not in [trace["y"][0], trace["y"][-1]]
 
 
 def test_no_theoretical_loss_is_drawn_of_a_throughput_that_is_only_a_bound() -> None:

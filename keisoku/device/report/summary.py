@@ -93,7 +93,7 @@ def _not_measured(result: Result) -> str:
     """Which rows of a method have no figure, and why."""
     said = not_measured(result)
     title = PROCEDURES[result.measurement].title if result.measurement in PROCEDURES else result.measurement
-    return f"{title}: {said[:1].lower()}{said[1:]}" if said else ""
+    return f"{title} {said[:1].lower()}{said[1:]}" if said else ""
 
 
 def _latency(device: Device) -> str:
