@@ -1,7 +1,8 @@
 //! A sending port of the tester: the departures of its streams, no faster than its line carries them.
 //!
 //! Like a real sender (`core/src/port`), it sends late frames as soon as it can, and postpones the rest when it is
-//! too late to catch up. It knows no device.
+//! too late to catch up. It is late where its line is busy, where the device makes it pause, and where its host takes
+//! its CPU. It knows no device.
 
 use std::sync::Arc;
 
@@ -10,7 +11,9 @@ use crate::histogram::Histogram;
 use crate::record::{Sent, Trial};
 use crate::switches::Switches;
 
+use super::device::Host;
 use super::server::{Server, Service};
+use super::stops::Stops;
 use super::wire_ps;
 
 /// Frames that are due later than this after the end of a trial, or later than 0.5 % of its duration, are not sent.
@@ -23,6 +26,8 @@ pub struct Sender {
     line: Server,
     /// What a port may send that is asked for more than its line carries.
     budget: Option<Budget>,
+    /// When the host takes the CPU away.
+    stops: Option<Stops>,
     give_up_ns: u64,
     catch_up_ns: u64,
     postponed_ns: u64,
@@ -52,6 +57,7 @@ impl Sender {
         trial: &Trial,
         port: usize,
         link_bits_per_second: f64,
+        host: Option<&Host>,
         switches: Option<&Arc<Switches>>,
     ) -> Self {
         let departures = Departures::new(trial, &[port], 0, switches);
@@ -72,6 +78,7 @@ impl Sender {
                 spent: Server::default(),
                 duration_ps: trial.duration_ns * 1000,
             }),
+            stops: host.map(|host| Stops::new(host, trial.seed, port)),
             give_up_ns: match switches {
                 None => trial.duration_ns + slack_ns,
                 Some(_) => u64::MAX,
@@ -96,7 +103,14 @@ impl Sender {
         if due_ns > self.give_up_ns || !has_room {
             return None;
         }
-        let sent_ps = self.line.start::<false>(due_ns * 1000, wire);
+        let mut ready_ps = due_ns * 1000;
+        if let Some(stops) = &mut self.stops {
+            ready_ps = stops.defer(ready_ps.max(self.line.free_ps()));
+            if ready_ps / 1000 > self.give_up_ns {
+                return None;
+            }
+        }
+        let sent_ps = self.line.start::<false>(ready_ps, wire);
         let lag_ns = sent_ps / 1000 - due_ns;
         if lag_ns > self.catch_up_ns {
             self.postponed_ns += lag_ns;
