@@ -13,6 +13,8 @@ import pytest
 from support import disturber
 from support.disturber import Disturber, moments
 
+from keisoku.host.look import look_at_host
+
 MS = 1_000_000
 
 
@@ -37,6 +39,18 @@ def test_it_takes_five_percent_of_each_cpu_by_its_own_account() -> None:
     for taken in running.taken:
         assert 1 <= taken.stops <= taken.span_ns / (20 * MS) + 1
         assert taken.taken_ns >= taken.stops * MS
+
+
+@pytest.mark.lab
+def test_a_look_at_the_host_sees_what_it_takes() -> None:
+    with Disturber(stop_ms=5, every_ms=50):
+        look = look_at_host(0.3)
+    for cpu in look.cpus:
+        assert cpu.long_stops >= 1
+        assert cpu.longest_stop_ns >= 4.9 * MS
+        assert cpu.calm_ns
+    assert not look.quiet
+    assert look.sentence().startswith("host busy: ")
 
 
 @pytest.mark.lab
