@@ -94,6 +94,9 @@ class Hiccups:
     def __init__(self, cpus: list[int], spinning: list[int]) -> None: ...
     def end(self) -> str: ...
 
+def look_at_cpus(cpus: list[int], span_ns: int, least_ns: int) -> list[tuple[int, int, list[tuple[int, int]]]]:
+    """CPU, time watched, begin and length of each stop of a busy thread, in ns (core/src/hiccup/look.rs)."""
+
 class Neighbours:
     """Answers ARP and IPv6 neighbour discovery for the tester's hosts at a port (core/src/neighbour.rs)."""
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::account::Account;
 use crate::affinity;
 use crate::clock::monotonic_ns;
-use crate::departures::Departures;
+use crate::departures::{Departures, PATIENCE};
 use crate::error::{EngineError, Result};
 use crate::frame_log::FrameLog;
 use crate::hiccup::Hiccups;
@@ -34,8 +34,6 @@ const STOPPED_DRAIN_NS: u64 = 100_000_000;
 /// longer. A sender that lost its CPU to another process for two ticks of a 250 Hz kernel can catch up within this
 /// time.
 const SLACK_NS: u64 = 10_000_000;
-/// A load that the host interrupted may take longer by this share of its duration, so that all its frames are sent.
-const PATIENCE: u64 = 4;
 
 /// Priorities of the threads (nice values).
 const SEND_NICE: i32 = -20;

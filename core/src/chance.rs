@@ -17,6 +17,8 @@ pub enum Concern {
     Corrupt = 6,
     /// Which of several inputs is served first.
     Arbitration = 7,
+    /// When the host takes the CPU from a sender.
+    Host = 8,
 }
 
 #[derive(Clone, Copy, Debug)]

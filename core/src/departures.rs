@@ -63,6 +63,8 @@ struct Held {
     cut_ns: u64,
 }
 
+/// A load that the host interrupted may take longer by this share of its duration, so that all its frames are sent.
+pub const PATIENCE: u64 = 4;
 /// Time from starting a stream to its first frame: no departure may be due before those that were handed out already.
 const RESUME_NS: u64 = 2_000_000;
 

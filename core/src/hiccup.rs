@@ -7,6 +7,7 @@
 //! the core's steal time and the sender's run delay. This file never judges a trial; `validity.py` does.
 
 pub mod host;
+pub mod look;
 mod throttling;
 mod waits;
 

@@ -64,6 +64,8 @@ mod _core {
     #[pymodule_export]
     use crate::flow_watch::python::FlowWatch;
     #[pymodule_export]
+    use crate::hiccup::look::python::look_at_cpus;
+    #[pymodule_export]
     use crate::hiccup::python::Hiccups;
     #[pymodule_export]
     use crate::http_load::python::HttpLoad;

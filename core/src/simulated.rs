@@ -4,7 +4,7 @@
 //! at random; `server` is a wire. `run` chooses who carries out a trial: `steady`, with `schedule` and `output`, a
 //! single constant stream of one size; `traffic` any other, with a `sender` for each transmitting port, a `transit`
 //! for each stream, and an `output_port` with its `shared_output` for each receiving port. `bridge` decides by
-//! addresses, `inputs` are queues, `outage` is a reset of the device. `python` is the interface to Python. Nothing in
+//! addresses, `inputs` are queues, `outage` is a reset of the device, `stops` are what the tester's host does to senders. `python` is the interface to Python. Nothing in
 //! this module reads a clock; times are integer picoseconds since the first frame was due.
 
 pub mod address_table;
@@ -25,6 +25,7 @@ pub mod senders;
 pub mod server;
 pub mod shared_output;
 pub mod steady;
+pub mod stops;
 pub mod traffic;
 pub mod transit;
 

@@ -22,12 +22,13 @@ from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.tables import tables
-from keisoku.device.record.trial import TrialRecord
+from keisoku.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.device.record.trial_log import TrialLog
 from keisoku.device.report.part import part
 from keisoku.device.report.trial_rows import trial_rows
 from keisoku.device.runner import Unobserved, results_of, run
 from keisoku.errors import PlanError
+from keisoku.host.look import look_at_host, span_s
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.table import DEVICE
 from keisoku.report.page import Part
@@ -45,11 +46,32 @@ def measure(work: Work[Plan]) -> None:
     with open_engine(plan, tell=work.tell) as engine:
         bias = bias_for(plan, engine)
         context = {"calibration": _calibration(bias), "clocks": _clocks(bias), "seed": plan.seed}
+        if engine.capabilities.on_host:
+            look = look_at_host(span_s(_least_s(plan)))
+            work.tell(look.sentence(_longest_trial_ns(plan)))
+            context["host_look"] = look.model_dump(mode="json")
         directory = work.begin(engine.context() | context)
         directory.know(
             capabilities=engine.capabilities.model_dump(mode="json"), bias=_BIAS.dump_python(bias, mode="json")
         )
         run(plan, engine, bias, directory, work.observer or Unobserved())
+
+
+def _trials_s(plan: Plan) -> dict[str, float | None]:
+    """Length of the final trials of each procedure, in s; None where the plan does not say it."""
+    return {name: getattr(getattr(plan, name), PROCEDURES[name].duration, None) for name in plan.methods}
+
+
+def _longest_trial_ns(plan: Plan) -> int | None:
+    return max((round(own * NS_PER_S) for own in _trials_s(plan).values() if own is not None), default=None)
+
+
+def _least_s(plan: Plan) -> float | None:
+    """Time that the plan takes at least: one trial of each procedure and size; None where the plan does not say it."""
+    waits_s = sum(getattr(plan.phases, name) for name in ("learning_wait_s", "drain_s", "rest_s"))
+    found = _trials_s(plan).values()
+    trials_s = [own + waits_s for own in found if own is not None]
+    return len(plan.all_frame_bytes) * sum(trials_s) if len(trials_s) == len(found) else None
 
 
 def analyse(directory: RunDirectory) -> Findings:

@@ -148,6 +148,25 @@ class Faults(_Section):
     corrupt_ratio: Ratio = 0.0
 
 
+class Host(_Section):
+    """The tester's own host: in each period it takes the CPU of each sender once, at a random moment."""
+
+    stop_ms: float = Field(gt=0, le=1e6)
+    """For how long the sender does not run. Behind by more than 1 ms, it postpones its frames, as a real one does."""
+    every_ms: float = Field(gt=0, le=1e9)
+    """Length of a period."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Host:
+        if self.stop_ms >= self.every_ms:
+            raise PlanError(
+                "host.stop_ms",
+                f"{self.stop_ms:g} is not below the period of {self.every_ms:g}",
+                "make it shorter, so that the sender runs between stops",
+            )
+        return self
+
+
 class Pair(_Section):
     """Differences between certain ports, in this direction; absent keys have the device's values."""
 
@@ -224,6 +243,8 @@ class SimulatedDevice(_Section):
     clock_offset_ppm: dict[int, PartsPerMillion] = {}
     """By port: how much faster its clock runs than the tester's, in ppm."""
     pairs: list[Pair] = Field([], alias="pair")
+    host: Host | None = None
+    """None: the tester's host never stops a sender."""
     published: Published | None = None
     published_latency: list[PublishedLatency] = []
 
@@ -287,6 +308,7 @@ _SECTIONS: dict[str, type[_Section]] = {
     "reset": Reset,
     "faults": Faults,
     "cable": Cable,
+    "host": Host,
     "pair": Pair,
     "pair.forwarding": Forwarding,
     "pair.loss": Loss,

@@ -28,6 +28,8 @@ pub struct Device {
     /// How much faster a port's clock runs than the tester's, in millionths.
     pub clock_offset_ppm: BTreeMap<u16, f64>,
     pub pairs: Vec<Pair>,
+    /// The tester's own host; absent if it never takes a CPU from a sender.
+    pub host: Option<Host>,
 }
 
 /// Latency from first bit in to first bit out (FIFO, as the study e1 measures it) of a frame that meets no queue.
@@ -145,4 +147,12 @@ pub struct Pair {
     pub extra_latency_ns: f64,
     pub max_frame_bytes: Option<u32>,
     pub loss: Option<Loss>,
+}
+
+/// In each period the CPU of each sender is taken once, at a random moment, for `stop_ms`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    pub stop_ms: f64,
+    pub every_ms: f64,
 }

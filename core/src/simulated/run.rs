@@ -25,7 +25,8 @@ pub fn run(
                 && only.start_ns == 0
                 && addresses.is_none()
                 && trial.switches.is_none()
-                && Outage::new(paths[&ports(only)].device(), trial).is_none() =>
+                && Outage::new(paths[&ports(only)].device(), trial).is_none()
+                && paths[&ports(only)].device().host.is_none() =>
         {
             steady::run(&paths[&ports(only)], receive_clock_ppm, trial, watch)
         }

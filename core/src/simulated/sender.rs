@@ -1,16 +1,19 @@
 //! A sending port of the tester: the departures of its streams, no faster than its line carries them.
 //!
 //! Like a real sender (`core/src/port`), it sends late frames as soon as it can, and postpones the rest when it is
-//! too late to catch up. It knows no device.
+//! too late to catch up. It is late where its line is busy, where the device makes it pause, and where its host takes
+//! its CPU. It knows no device.
 
 use std::sync::Arc;
 
-use crate::departures::Departures;
+use crate::departures::{Departures, PATIENCE};
 use crate::histogram::Histogram;
 use crate::record::{Sent, Trial};
 use crate::switches::Switches;
 
+use super::device::Host;
 use super::server::{Server, Service};
+use super::stops::Stops;
 use super::wire_ps;
 
 /// Frames that are due later than this after the end of a trial, or later than 0.5 % of its duration, are not sent.
@@ -23,7 +26,11 @@ pub struct Sender {
     line: Server,
     /// What a port may send that is asked for more than its line carries.
     budget: Option<Budget>,
+    /// When the host takes the CPU away.
+    stops: Option<Stops>,
     give_up_ns: u64,
+    /// By how much stops may put off `give_up_ns`.
+    patience_ns: u64,
     catch_up_ns: u64,
     postponed_ns: u64,
     sent: Sent,
@@ -52,6 +59,7 @@ impl Sender {
         trial: &Trial,
         port: usize,
         link_bits_per_second: f64,
+        host: Option<&Host>,
         switches: Option<&Arc<Switches>>,
     ) -> Self {
         let departures = Departures::new(trial, &[port], 0, switches);
@@ -72,10 +80,12 @@ impl Sender {
                 spent: Server::default(),
                 duration_ps: trial.duration_ns * 1000,
             }),
+            stops: host.map(|host| Stops::new(host, trial.seed, port)),
             give_up_ns: match switches {
                 None => trial.duration_ns + slack_ns,
                 Some(_) => u64::MAX,
             },
+            patience_ns: trial.duration_ns / PATIENCE,
             catch_up_ns: departures.catch_up_ns(),
             postponed_ns: 0,
             sent: Sent::default(),
@@ -93,13 +103,27 @@ impl Sender {
         let (class, wire) = class(departure.stream);
         let due_ns = departure.due_ns + self.postponed_ns;
         let has_room = self.budget.as_mut().is_none_or(|own| own.spend(wire));
-        if due_ns > self.give_up_ns || !has_room {
+        if due_ns > self.gives_up_ns(0) || !has_room {
             return None;
         }
-        let sent_ps = self.line.start::<false>(due_ns * 1000, wire);
+        let mut ready_ps = due_ns * 1000;
+        let mut stopped_ns = 0;
+        if let Some(stops) = &mut self.stops {
+            let could_ps = ready_ps.max(self.line.free_ps());
+            ready_ps = stops.defer(could_ps);
+            stopped_ns = (ready_ps - could_ps) / 1000;
+            if ready_ps / 1000 > self.gives_up_ns(stopped_ns) {
+                return None;
+            }
+        }
+        let sent_ps = self.line.start::<false>(ready_ps, wire);
         let lag_ns = sent_ps / 1000 - due_ns;
         if lag_ns > self.catch_up_ns {
             self.postponed_ns += lag_ns;
+            if stopped_ns > self.catch_up_ns {
+                self.sent.interrupted_ns += lag_ns;
+                self.sent.interruptions += 1;
+            }
         }
         Some(Leaving {
             stream: departure.stream,
@@ -108,6 +132,12 @@ impl Sender {
             sent_ps,
             due_ns,
         })
+    }
+
+    fn gives_up_ns(&self, stopped_ns: u64) -> u64 {
+        let interrupted_ns = self.sent.interrupted_ns + stopped_ns;
+        self.give_up_ns
+            .saturating_add(interrupted_ns.min(self.patience_ns))
     }
 
     /// Applies the changes of single streams, at `now_ns`.

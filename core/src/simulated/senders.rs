@@ -9,6 +9,7 @@ use crate::record::{Transmitter, Trial};
 use crate::switches::Switches;
 
 use super::STAMP;
+use super::device::Host;
 use super::sender::{Leaving, Sender};
 use super::server::Service;
 
@@ -26,6 +27,7 @@ impl Senders {
     pub fn new(
         trial: &Trial,
         link_bits_per_second: f64,
+        host: Option<&Host>,
         switches: Option<&Arc<Switches>>,
         mut class: impl FnMut(usize) -> (u32, Service),
     ) -> Self {
@@ -35,7 +37,7 @@ impl Senders {
             .map(|port| {
                 (
                     port,
-                    Sender::new(trial, port, link_bits_per_second, switches),
+                    Sender::new(trial, port, link_bits_per_second, host, switches),
                 )
             })
             .collect();

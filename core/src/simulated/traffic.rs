@@ -46,9 +46,14 @@ pub fn run(
         .values()
         .map(Path::link_bits_per_second)
         .fold(f64::INFINITY, f64::min);
+    let host = paths
+        .values()
+        .next()
+        .and_then(|path| path.device().host.as_ref());
     let mut senders = Senders::new(
         trial,
         link_bits_per_second,
+        host,
         watch.switches.as_ref(),
         |stream| device.next(stream),
     );

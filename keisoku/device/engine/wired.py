@@ -79,6 +79,7 @@ class WiredEngine:
             min_frame_bytes=self._traffic.least_frame_bytes,
             max_frame_bytes=min(port.mtu_bytes for port in self._ports) + HEADER_AND_FCS_BYTES,
             simulated=False,
+            on_host=True,
             transmit_stamp=", ".join(STAMPS[engine] for engine in dict.fromkeys(senders)),
             receive_stamp=", ".join(dict.fromkeys(port.receive_stamp for port in receivers)),
             switches=True,

@@ -30,6 +30,8 @@ class Capabilities(BaseModel):
     resolution_ns: float = 0.0
     """Resolution of a simulated tester's timestamps; 0: exact. That of real clocks is part of the calibration's
     scatter."""
+    on_host: bool = False
+    """True if CPUs of this host send and receive the frames, so that a busy host disturbs trials."""
     exact: bool = False
     """True if the tester itself adds no latency, so that there is nothing to calibrate."""
     mean_error_ns: float = 0.0

@@ -54,7 +54,7 @@ def _run(device: Device) -> RunPart:
         sentences=summary(device),
         results=run.results,
         plan={"measurement": DEVICE, **run.plan},
-        context={key: value for key, value in run.context.items() if key != "calibration"},
+        context={key: value for key, value in run.context.items() if key not in ("calibration", "host_look")},
         started_at=str(run.context.get("started_at") or (run.records[0].started_at if run.records else "")),
     )
 
@@ -97,6 +97,7 @@ def _accounts(found: Sequence[Device], templates: Environment) -> Extra:
             for name, rows in balances.items()
         },
         trials=len(every),
+        hosts={device.name: statement.host(device) for device in found},
         adding_up=sum(balance.adds_up for balance in every),
         long_table=LONG_TABLE,
         ns_per_s=NS_PER_S,

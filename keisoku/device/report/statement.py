@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from keisoku.device.report.device import Device
+from keisoku.host.look import HostLook
 from keisoku.report.page import flattened
 
 SIMULATED = "In simulated time the instrument contributes exactly nothing."
@@ -21,6 +22,15 @@ def stamps(device: Device) -> list[str]:
     """Where both timestamps of a frame were taken, one sentence for each variant that occurred."""
     ways = {(record.facts.transmit_stamp, record.facts.receive_stamp): None for record in device.run.records}
     return [f"Sent: {transmit}. Received: {receive}." for transmit, receive in ways]
+
+
+def host(device: Device) -> str:
+    """What a look at the host saw before the run, and what followed for its trials; empty if there was none."""
+    found = device.run.context.get("host_look")
+    if not found:
+        return ""
+    longest_ns = max((record.trial.duration_ns for record in device.run.records), default=None)
+    return f"Before the run: {HostLook.model_validate(found).sentence(longest_ns)}."
 
 
 def calibration(device: Device) -> list[tuple[str, str]]:

@@ -1,0 +1,185 @@
+"""A look at the host before a run: how long it keeps the tester's threads from their CPUs, and what follows from that.
+
+For a second or less, a thread at the sender's priority runs on each CPU without a pause and notes when it did not run
+(`core/src/hiccup/look.rs`). It judges the host, never a trial; docs/guards.md explains the limits.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from keisoku._core import look_at_cpus
+
+NS_PER_S = 1_000_000_000
+LONGEST_S = 1.0
+"""Length of a look before a run of which nothing is known."""
+SHORTEST_S = 0.2
+"""A look must see more than one period of what comes ten times a second."""
+SHARE = 0.05
+"""A look takes at most this share of the time of the whole run."""
+STOP_NS = 50_000
+"""The thread did not run for at least this time: the kernel's timer and its interrupts take less."""
+LONG_STOP_NS = 1_000_000
+"""A sender that was stopped for longer does not catch up, but postpones its frames (`core/src/departures.rs`)."""
+QUIET = 0.005
+"""The largest share of a CPU that a quiet host takes: the permitted error of a trial's load."""
+_MOST_CPUS = 16
+_MANY = 10
+"""From so many interruptions on, no share of undisturbed trials is worth saying."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CpuLook(_Model):
+    """What the host took from one CPU. A stop is a time of at least `STOP_NS` in which the thread did not run."""
+
+    cpu: int
+    watched_ns: int
+    stops: int
+    taken_ns: int
+    """Sum of all stops."""
+    longest_stop_ns: int
+    """0 if there was none."""
+    long_stops: int
+    """Stops of at least `LONG_STOP_NS`."""
+    calm_ns: tuple[int, ...]
+    """Lengths of the calm stretches, ascending: the times between two long stops, and before the first and after the
+    last one. They add up to the time watched without the long stops."""
+
+    @property
+    def taken_share(self) -> float:
+        """Share of the time in which the thread did not run: 0 to 1."""
+        return self.taken_ns / self.watched_ns
+
+    def calm_quantile_ns(self, share: float) -> int:
+        """The length that this share (0 to 1) of the calm stretches does not exceed; 0 if there was no calm."""
+        if not self.calm_ns:
+            return 0
+        return self.calm_ns[min(len(self.calm_ns) - 1, max(0, math.ceil(share * len(self.calm_ns)) - 1))]
+
+    def interruptions(self, trial_ns: int) -> float:
+        """How many long stops are expected during a trial of this length."""
+        return self.long_stops * trial_ns / self.watched_ns
+
+    def undisturbed_share(self, trial_ns: int) -> float:
+        """Share of trials of this length, begun at any time, that would have met no long stop: 0 to 1.
+
+        Of a trial longer than the look, 1 if there was no long stop, else 0.
+        """
+        if not self.long_stops:
+            return 1.0
+        begins_ns = self.watched_ns - trial_ns
+        if begins_ns <= 0:
+            return 0.0
+        return min(1.0, sum(max(0, calm_ns - trial_ns) for calm_ns in self.calm_ns) / begins_ns)
+
+
+class HostLook(_Model):
+    """What the host took from each CPU that the tester may use, at the same time."""
+
+    cpus: tuple[CpuLook, ...]
+
+    @property
+    def busiest(self) -> CpuLook:
+        """The CPU of which the largest share was taken; of several, the one that stood still longest."""
+        return max(self.cpus, key=lambda cpu: (cpu.taken_share, cpu.longest_stop_ns))
+
+    @property
+    def longest_stop_ns(self) -> int:
+        """Of any CPU; 0 if there was none."""
+        return max(cpu.longest_stop_ns for cpu in self.cpus)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no CPU was stopped for so long, or taken for such a share, that a load would show it."""
+        return not any(cpu.long_stops or cpu.taken_share > QUIET for cpu in self.cpus)
+
+    def interruptions(self, trial_ns: int) -> float:
+        """How many long stops are expected during a trial of this length, on the CPU that has most of them."""
+        return max(cpu.interruptions(trial_ns) for cpu in self.cpus)
+
+    def undisturbed_share(self, trial_ns: int) -> float:
+        """Share of trials of this length that would have met no long stop on the CPU that has most of them."""
+        return min(cpu.undisturbed_share(trial_ns) for cpu in self.cpus)
+
+    def calm_quantile_ns(self, share: float) -> int:
+        """The length that this share of the calm stretches does not exceed, on the CPU where it is least."""
+        return min(cpu.calm_quantile_ns(share) for cpu in self.cpus)
+
+    def sentence(self, trial_ns: int | None = None) -> str:
+        """What was seen, and what follows for trials of a length where one is given."""
+        busiest = self.busiest
+        longest = _length(self.longest_stop_ns)
+        stop = f"the longest stop was {longest}" if self.longest_stop_ns else "nothing stopped it"
+        if self.quiet:
+            seen = _length(busiest.watched_ns)
+            return f"host quiet: in {seen} {_percent(busiest.taken_share)} of CPU {busiest.cpu} was taken, {stop}"
+        said = f"host busy: {_percent(busiest.taken_share)} of CPU {busiest.cpu} is taken, {stop}"
+        if not any(cpu.long_stops for cpu in self.cpus):
+            return f"{said}; a sender catches up after such stops, but the highest loads may not be reached"
+        said += f", calm stretches of {_length(self.calm_quantile_ns(0.5))}"
+        return said if trial_ns is None else f"{said}; {self._outlook(trial_ns)}"
+
+    def _outlook(self, trial_ns: int) -> str:
+        length, expected = _length(trial_ns), self.interruptions(trial_ns)
+        if expected >= _MANY:
+            return f"a trial of {length} will be interrupted about {_rounded(expected)} times"
+        undisturbed = self.undisturbed_share(trial_ns)
+        if undisturbed > 0:
+            return f"about {_percent(1 - undisturbed)} of trials of {length} will be interrupted"
+        return f"every trial of {length} will be interrupted, {max(1, round(expected))} times or so"
+
+
+def span_s(expected_s: float | None) -> float:
+    """How long to look before a run that takes at least `expected_s`; None: not known."""
+    if expected_s is None:
+        return LONGEST_S
+    return min(LONGEST_S, max(SHORTEST_S, SHARE * expected_s))
+
+
+def look_at_host(seconds: float = LONGEST_S, cpus: Iterable[int] | None = None) -> HostLook:
+    """Watches CPUs for so long, all at the same time: those given, or the first of those that this process may use.
+
+    It keeps these CPUs busy meanwhile, so that nothing may be measured at the same time.
+    """
+    watched = sorted(os.sched_getaffinity(0))[:_MOST_CPUS] if cpus is None else list(cpus)
+    seen = look_at_cpus(watched, round(seconds * NS_PER_S), STOP_NS)
+    return HostLook(cpus=tuple(cpu_look(*one) for one in seen))
+
+
+def cpu_look(cpu: int, watched_ns: int, stops: Sequence[tuple[int, int]]) -> CpuLook:
+    """The account of a CPU's stops, of which each has begin and length in ns."""
+    long = [stop for stop in stops if stop[1] >= LONG_STOP_NS]
+    begins = [begin_ns for begin_ns, _ in long] + [watched_ns]
+    ends = [0] + [begin_ns + length_ns for begin_ns, length_ns in long]
+    calm = [begin_ns - end_ns for end_ns, begin_ns in zip(ends, begins, strict=True)]
+    return CpuLook(
+        cpu=cpu,
+        watched_ns=watched_ns,
+        stops=len(stops),
+        taken_ns=sum(length_ns for _, length_ns in stops),
+        longest_stop_ns=max((length_ns for _, length_ns in stops), default=0),
+        long_stops=len(long),
+        calm_ns=tuple(sorted(stretch for stretch in calm if stretch > 0)),
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.995 else "all"
+
+
+def _length(time_ns: float) -> str:
+    for unit_ns, unit in ((NS_PER_S, "s"), (1_000_000, "ms")):
+        if time_ns >= unit_ns:
+            return f"{float(f'{time_ns / unit_ns:.2g}'):g} {unit}"
+    return f"{float(f'{time_ns / 1000:.2g}'):g} µs"
+
+
+def _rounded(number: float) -> str:
+    return f"{float(f'{number:.1g}'):.0f}"

@@ -1,0 +1,103 @@
+"""What a look at the host makes of the stops that it saw, and what it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from support.synthetic_runs import host_run
+
+from keisoku.device.report.part import part
+from keisoku.host.look import CpuLook, HostLook, cpu_look, look_at_host, span_s
+from keisoku.report.page import render
+
+MS = 1_000_000
+S = 1000 * MS
+
+
+def periodic(cpu: int = 0, stop_ms: int = 5, first_ms: int = 50) -> CpuLook:
+    """A second in which the CPU was taken every 100 ms, and once for 60 µs."""
+    stops = [(first_ms * MS + index * 100 * MS, stop_ms * MS) for index in range(10)]
+    return cpu_look(cpu, S, [(1 * MS, 60_000), *stops])
+
+
+CALM = cpu_look(1, S, [(3 * MS, 200_000)])
+
+
+def test_shares_stops_and_calm_stretches_are_those_of_the_stops() -> None:
+    look = periodic()
+    assert (look.stops, look.long_stops, look.longest_stop_ns) == (11, 10, 5 * MS)
+    assert look.taken_ns == 50 * MS + 60_000
+    assert look.taken_share == pytest.approx(0.05006)
+    # Before the first stop, between stops, and after the last one; short stops divide no calm stretch.
+    assert look.calm_ns == (45 * MS, 50 * MS, *[95 * MS] * 9)
+    assert sum(look.calm_ns) + 50 * MS == S
+    assert [look.calm_quantile_ns(share) for share in (0, 0.1, 0.5, 1)] == [45 * MS, 50 * MS, 95 * MS, 95 * MS]
+
+
+def test_the_share_of_undisturbed_trials_is_that_of_the_moments_at_which_they_could_begin() -> None:
+    look = periodic()
+    begins = range(S - 20 * MS + 1)
+    calm = sum(
+        all(begin + 20 * MS <= stop or begin >= stop + 5 * MS for stop in range(50 * MS, S, 100 * MS))
+        for begin in begins[:: MS // 10]
+    )
+    assert look.undisturbed_share(20 * MS) == pytest.approx(calm / len(begins[:: MS // 10]), abs=0.003)
+    assert look.undisturbed_share(95 * MS) == 0
+    assert look.undisturbed_share(2 * S) == 0
+    assert look.interruptions(60 * S) == 600
+    assert CALM.undisturbed_share(60 * S) == 1
+
+
+def test_a_host_is_judged_by_its_busiest_cpu() -> None:
+    look = HostLook(cpus=(periodic(), CALM))
+    assert look.busiest.cpu == 0
+    assert not look.quiet
+    assert HostLook(cpus=(CALM,)).quiet
+    assert look.longest_stop_ns == 5 * MS
+    assert look.calm_quantile_ns(0.5) == 95 * MS
+    assert look.undisturbed_share(20 * MS) == periodic().undisturbed_share(20 * MS)
+    assert HostLook.model_validate(look.model_dump(mode="json")) == look
+
+
+def test_the_sentence_says_what_was_seen_and_what_follows() -> None:
+    busy = HostLook(cpus=(periodic(), CALM))
+    seen = "host busy: 5 % of CPU 0 is taken, the longest stop was 5 ms, calm stretches of 95 ms"
+    assert busy.sentence() == seen
+    assert busy.sentence(60 * S) == f"{seen}; a trial of 60 s will be interrupted about 600 times"
+    assert busy.sentence(20 * MS) == f"{seen}; about 26 % of trials of 20 ms will be interrupted"
+    assert busy.sentence(200 * MS) == f"{seen}; every trial of 200 ms will be interrupted, 2 times or so"
+    quiet = HostLook(cpus=(CALM,)).sentence(60 * S)
+    assert quiet == "host quiet: in 1 s 0.02 % of CPU 1 was taken, the longest stop was 200 µs"
+    assert HostLook(cpus=(cpu_look(0, S, []),)).sentence().endswith("0 % of CPU 0 was taken, nothing stopped it")
+    short = HostLook(cpus=(cpu_look(0, S, [(index * 10 * MS, 400_000) for index in range(100)]),))
+    assert short.sentence(60 * S) == (
+        "host busy: 4 % of CPU 0 is taken, the longest stop was 400 µs; a sender catches up after such stops, but the"
+        " highest loads may not be reached"
+    )
+
+
+def test_a_cpu_without_any_calm_is_no_error() -> None:
+    look = HostLook(cpus=(cpu_look(0, 2 * S, [(0, 2 * S)]),))
+    assert look.calm_quantile_ns(0.5) == 0
+    assert look.sentence(S).startswith("host busy: all of CPU 0 is taken, the longest stop was 2 s")
+
+
+def test_the_page_says_what_was_seen_and_only_there() -> None:
+    run = host_run()
+    look = HostLook(cpus=(periodic(), CALM))
+    looked = replace(run, context=run.context | {"host_look": look.model_dump(mode="json")})
+    said = "Before the run: host busy: 5 % of CPU 0 is taken"
+    assert said in render([part([looked])])
+    assert "long_stops" not in render([part([looked])])
+    assert said not in render([part([run])])
+
+
+def test_a_look_takes_a_second_at_most_and_little_of_a_short_run() -> None:
+    assert [span_s(expected) for expected in (None, 3600, 10, 0.1)] == [1, 1, 0.5, 0.2]
+
+
+def test_the_threads_watch_the_cpus_that_are_given() -> None:
+    busiest = look_at_host(0.01).busiest
+    assert busiest.watched_ns >= 10 * MS
+    assert [cpu.cpu for cpu in look_at_host(0.001, [busiest.cpu]).cpus] == [busiest.cpu]
