@@ -109,7 +109,7 @@ def test_every_device_can_have_a_capacity_each_direction_its_own(name: str, tap:
             assert receiver.receive()[-1] == 2
         # The end of a tunnel may ask for the other's address, and the answer comes in as well.
         assert [port.passed_frames for port in lab.throttled()] == [2, 2]
-        assert all(port.dropped_frames == 1 or "vxlan" in name and port.dropped_frames for port in lab.throttled())
+        assert all(port.dropped_frames == 1 or ("vxlan" in name and port.dropped_frames) for port in lab.throttled())
 
 
 def test_the_capacity_of_a_link_counts_bytes_with_preamble_and_gap(tap: MakeTap) -> None:
