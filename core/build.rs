@@ -1,7 +1,7 @@
 //! Compiles each program in `bpf/` with clang and leaves the objects in OUT_DIR.
 //!
-//! Without clang or libbpf's headers the crate still builds; the `xdp` engine and the
-//! `faulty` device then say that they are absent (`cfg(bpf)` is unset).
+//! Without clang or libbpf's headers the crate still builds; the `xdp` engine, the `faulty`
+//! device and known limits of lab devices then say that they are absent (`cfg(bpf)` is unset).
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -200,7 +200,8 @@ mod attached {
         let links_without_qdisc = KernelVersion::current()? >= KernelVersion::new(6, 6, 0);
         for port in ports {
             if !links_without_qdisc {
-                tc::qdisc_add_clsact(port)?;
+                // An error means that the qdisc exists already; it holds any number of programs.
+                let _ = tc::qdisc_add_clsact(port);
             }
             classifier.attach(port, TcAttachType::Ingress)?;
         }

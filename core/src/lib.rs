@@ -43,6 +43,7 @@ pub mod stamping;
 pub mod stream;
 pub mod switches;
 pub mod table;
+pub mod throttle;
 pub mod tracking;
 pub mod udp_load;
 pub mod variation;
@@ -79,6 +80,8 @@ mod _core {
     use crate::stamped_socket::python::{IcmpMessage, ReceivedPacket, SentPacket, StampedSocket};
     #[pymodule_export]
     use crate::stream::python::StreamEnd;
+    #[pymodule_export]
+    use crate::throttle::python::Throttle;
     #[pymodule_export]
     use crate::udp_load::python::UdpLoad;
     #[pymodule_export]

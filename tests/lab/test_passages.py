@@ -64,7 +64,15 @@ def test_every_pair_of_many_ports(family: str, ports: int, tap: MakeTap) -> None
         ("ovs?flows=1&flows=2", "is not a list of parameters"),
         ("ovs-mpls", "ovs-mpls cannot have no action; write ovs-mpls?action=push, pop or swap"),
         ("ovs-mpls?action=peek", "ovs-mpls cannot have action=peek"),
-        ("bridge?rules=1", "bridge cannot have a parameter rules; write bridge alone"),
+        ("bridge?rules=1", "bridge cannot have a parameter rules; write bridge alone, or with capacity="),
+        ("bridge?capacity=fast", "bridge cannot have capacity=fast; write bridge alone, or with capacity=300kpps"),
+        ("bridge?capacity=0", "bridge cannot have capacity=0; write"),
+        ("bridge?capacity=2Tbps", "bridge cannot have capacity=2Tbps; write"),
+        ("bridge?burst=1ms", "bridge cannot have burst=1ms; write"),
+        ("bridge?capacity=1kpps&burst=-1ms", "bridge cannot have burst=-1ms; write"),
+        ("router?cost=1ms", "router cannot have cost=1ms; write"),
+        ("ovs?cost=1us", "ovs cannot have cost=1us; write"),
+        ("cable?capacity=1kpps", "cable cannot have capacity=1kpps; write cable alone"),
     ],
 )
 def test_a_name_that_is_none_is_refused(name: str, said: str) -> None:
@@ -74,7 +82,7 @@ def test_a_name_that_is_none_is_refused(name: str, said: str) -> None:
     assert said in str(refusal.value)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "firewall?rules=3&capacity=1.5Gbit/s&burst=3ms&cost=200ns"])
 def test_a_device_is_found_again_by_its_name(name: str) -> None:
     assert find_device(find_device(name).name) == find_device(name)
 

@@ -39,6 +39,10 @@ def command(
     cable, bridge, router, faulty
     nat, firewall?rules=25, vxlan, srv6
     ovs, ovs?flows=10000, ovs-mpls?action=push|pop|swap, ovs-vxlan
+    each but the cable also with limits that are known, such as bridge?capacity=300kpps:
+      capacity              frames/s (300kpps) or the rate of a link (1Gbps) of each port's input; more is dropped
+      burst                 how much may arrive at once (1.5ms; by default half as much again as a sender may catch up)
+      cost                  time of the device's CPU that each frame takes (200ns); not for ovs
 
     \b
     path?hops=HOP,HOP,...   routers joined by links with a rate; a HOP is
@@ -96,6 +100,8 @@ def command(
         with suppress(KeyboardInterrupt):
             click.echo("ready; Ctrl-C removes it")
             interruption.wait()
+        if found.throttle:
+            _print_throttled(lab)
     click.echo("removed")
 
 
@@ -110,6 +116,18 @@ def _print_passage(lab: Lab, tx: int, rx: int) -> None:
             click.echo(f"{tx} to {rx}, {kind}, {passage.growth_bytes:+d} byte")
             click.echo(f"  send     {sent}")
             click.echo(f"  arrives  {passage.arrives[kind]}")
+
+
+def _print_throttled(lab: Lab) -> None:
+    for port, done in zip(lab.ports, lab.throttled(), strict=True):
+        if lab.device.capacity:
+            click.echo(
+                f"{port.dut_interface}  passed {done.passed_frames} frames, dropped {done.dropped_frames};"
+                f" longest backlog {done.longest_backlog_ns / 1e6:.3f} ms"
+            )
+        if lab.device.cost and done.costing_frames:
+            each_ns = done.cost_spent_ns / done.costing_frames
+            click.echo(f"{port.dut_interface}  {done.costing_frames} frames cost {each_ns:.0f} ns each on average")
 
 
 def _sequences(field: str, text: str | None) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ def find_device(name: str, field: str = "device") -> LabDevice:
     if found is None:
         near = get_close_matches(family, FAMILIES)
         raise PlanError(field, f"there is no lab device {family!r}", f"choose one of {', '.join(near or FAMILIES)}")
-    remedy = f"write {family}?{found.parameters}" if found.parameters else f"write {family} alone"
+    remedy = f"write {found.written()}"
     try:
         pairs = parse_qsl(given, keep_blank_values=True, strict_parsing=True) if given else []
         if len(dict(pairs)) != len(pairs):

@@ -9,12 +9,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 
 from keisoku.host.program import Program
 from keisoku.lab.daemons import Daemons
 from keisoku.lab.device.passage import Passage, bridged
 from keisoku.lab.device.port import LabPort
+from keisoku.lab.device.throttle import BurstText, CapacityText, CostText, Throttle
 
 
 @dataclass(frozen=True)
@@ -27,14 +28,17 @@ class Site:
 
 
 class LabDevice(BaseModel, ABC):
-    """A device by family and parameters; written `family` or `family?name=value&name=value`."""
+    """A device by family and parameters; written `family` or `family?name=value&name=value`.
+
+    `capacity`, `burst` and `cost` are parameters of every device that is more than a cable (`Throttle`).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     family: ClassVar[str]
     title: ClassVar[str]
     parameters: ClassVar[str] = ""
-    """The parameters it accepts, as text for the user; empty if none."""
+    """Its own parameters, as text for the user; empty if none."""
     most_ports: ClassVar[int] = 32
     l3: ClassVar[bool] = False
     """It forwards by IP address: a frame goes to the MAC of the DUT's port."""
@@ -46,6 +50,37 @@ class LabDevice(BaseModel, ABC):
     """It can be given routes to networks behind a tester's port."""
     resets: ClassVar[bool] = False
     """It can stop forwarding and begin again while its ports stay up."""
+
+    capacity: CapacityText | None = None
+    burst: BurstText | None = None
+    cost: CostText | None = None
+
+    @field_validator("burst")
+    @classmethod
+    def _burst_of_a_capacity(cls, burst: str, given: ValidationInfo) -> str:
+        if not given.data.get("capacity"):
+            raise ValueError
+        return burst
+
+    @field_validator("cost")
+    @classmethod
+    def _cost_in_the_kernel(cls, cost: str) -> str:
+        # A daemon takes frames before tc, so its own time would not become longer.
+        if cls.by_daemon:
+            raise ValueError
+        return cost
+
+    @property
+    def throttle(self) -> Throttle | None:
+        """The limits that it was given; None without any."""
+        return Throttle.of(self.capacity, self.burst, self.cost)
+
+    @classmethod
+    def written(cls) -> str:
+        """How a user writes it, with the parameters that it can have."""
+        own = f"{cls.family}?{cls.parameters}" if cls.parameters else f"{cls.family} alone"
+        cost = "" if cls.by_daemon else "&cost=200ns"
+        return f"{own}, or with capacity=300kpps&burst=1.5ms{cost}"
 
     @property
     def name(self) -> str:

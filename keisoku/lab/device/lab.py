@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from dataclasses import asdict
 from pathlib import Path
 
 from keisoku._core import Faulty
+from keisoku._core import Throttle as CoreThrottle
 from keisoku.errors import EngineError, PlanError
 from keisoku.lab.daemons import Daemons
 from keisoku.lab.device import topology
@@ -20,6 +22,7 @@ from keisoku.lab.device.faults import Applied, Faults
 from keisoku.lab.device.interface import disable_ipv6, receive_on_core, withhold_errors
 from keisoku.lab.device.passage import Passage
 from keisoku.lab.device.port import LabPort
+from keisoku.lab.device.throttle import Throttled
 from keisoku.lab.device.wire import Cable, FaultyWire
 from keisoku.lab.lifetime import Lifetime
 
@@ -60,6 +63,7 @@ class Lab(Lifetime):
         self._own_core = own_core
         self._faults = faults or Faults()
         self._faulty: Faulty | None = None
+        self._throttle: CoreThrottle | None = None
         self._daemons: Daemons | None = None
         self._programs: dict[str, str] = {}
         self._receive_core: dict[str, str] = {}
@@ -80,6 +84,15 @@ class Lab(Lifetime):
         streams = self._faulty.applied()
         chosen = [counts for number, counts in streams.items() if number != _UNSIGNED and stream in (None, number)]
         return sum((Applied(**counts) for counts in chosen), Applied())
+
+    def throttled(self) -> list[Throttled]:
+        """What capacity and cost have done so far to the frames that arrived at the device's ports, in their order.
+
+        Raises EngineError if the device was given neither, or the lab is closed.
+        """
+        if self._throttle is None:
+            raise EngineError(f"the lab {self.kind} has no known capacity and no known cost")
+        return [Throttled(**port) for port in json.loads(self._throttle.throttled())]
 
     def lead_networks(self, number: int, count: int) -> None:
         """Route `count` networks to a port, by its number from 1. Raises PlanError if this device has no routes."""
@@ -107,6 +120,7 @@ class Lab(Lifetime):
         return {
             "device": self.kind,
             "name": self.device.name,
+            "limits": asdict(self.device.throttle) if self.device.throttle else None,
             "programs": self._programs,
             "ports": [_plain(port) for port in self.ports],
             "mtu_bytes": self._mtu,
@@ -132,9 +146,12 @@ class Lab(Lifetime):
             tester.run(lambda: topology.plug(self.ports, dut))
             dut.run(lambda: self._build_device(daemons))
         tester.run(self._raise_tester_ports)
+        ends = [str(port.dut_interface) for port in self.ports]
+        if limits := self.device.throttle:
+            assert dut
+            self._throttle = CoreThrottle(str(dut.path), ends, limits.to_json())
         if isinstance(self.device, FaultyWire):
             assert dut
-            ends = [str(port.dut_interface) for port in self.ports]
             self._faulty = Faulty(str(dut.path), ends[0], ends[1], self._faults.to_json())
 
     def _build_device(self, daemons: Daemons) -> None:
@@ -176,6 +193,9 @@ class Lab(Lifetime):
         if self._faulty is not None:
             self._faulty.close()
             self._faulty = None
+        if self._throttle is not None:
+            self._throttle.close()
+            self._throttle = None
         if self._daemons is not None:
             self._daemons.end()
             self._daemons = None

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pydantic import field_validator
+
 from keisoku.lab.device.device import LabDevice, Site
 
 
 class Cable(LabDevice):
-    """One veth pair between the tester's ports; there is no DUT."""
+    """One veth pair between the tester's ports; there is no DUT, so nothing that could be limited."""
 
     family: ClassVar[str] = "cable"
     title: ClassVar[str] = "bare cable"
     most_ports: ClassVar[int] = 2
+
+    @field_validator("capacity", "burst", "cost")
+    @classmethod
+    def _unlimited(cls, given: str) -> str:
+        raise ValueError
+
+    @classmethod
+    def written(cls) -> str:
+        """It has no parameters."""
+        return f"{cls.family} alone"
 
     def build(self, site: Site) -> None:
         """Nothing to build."""
