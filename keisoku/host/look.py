@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from statistics import fmean
 
 from pydantic import BaseModel, ConfigDict
 
@@ -28,6 +30,7 @@ LONG_STOP_NS = 1_000_000
 QUIET = 0.005
 """The largest share of a CPU that a quiet host takes: the permitted error of a trial's load."""
 _MOST_CPUS = 16
+_MOST_LENGTHS = 20
 _MANY = 10
 """From so many interruptions on, no share of undisturbed trials is worth saying."""
 
@@ -48,9 +51,11 @@ class CpuLook(_Model):
     """0 if there was none."""
     long_stops: int
     """Stops of at least `LONG_STOP_NS`."""
+    calm_stretches: int
+    """How many there were: the times between two long stops, and before the first and after the last one."""
     calm_ns: tuple[int, ...]
-    """Lengths of the calm stretches, ascending: the times between two long stops, and before the first and after the
-    last one. They add up to the time watched without the long stops."""
+    """Their lengths, ascending. Of more than 20, each length is the mean of one in 20 equal parts of the sorted
+    lengths, so that a busy host makes no long record."""
 
     @property
     def taken_share(self) -> float:
@@ -77,7 +82,8 @@ class CpuLook(_Model):
         begins_ns = self.watched_ns - trial_ns
         if begins_ns <= 0:
             return 0.0
-        return min(1.0, sum(max(0, calm_ns - trial_ns) for calm_ns in self.calm_ns) / begins_ns)
+        weight = self.calm_stretches / max(1, len(self.calm_ns))
+        return min(1.0, weight * sum(max(0, calm_ns - trial_ns) for calm_ns in self.calm_ns) / begins_ns)
 
 
 class HostLook(_Model):
@@ -158,7 +164,7 @@ def cpu_look(cpu: int, watched_ns: int, stops: Sequence[tuple[int, int]]) -> Cpu
     long = [stop for stop in stops if stop[1] >= LONG_STOP_NS]
     begins = [begin_ns for begin_ns, _ in long] + [watched_ns]
     ends = [0] + [begin_ns + length_ns for begin_ns, length_ns in long]
-    calm = [begin_ns - end_ns for end_ns, begin_ns in zip(ends, begins, strict=True)]
+    calm = sorted(begin_ns - end_ns for end_ns, begin_ns in zip(ends, begins, strict=True) if begin_ns > end_ns)
     return CpuLook(
         cpu=cpu,
         watched_ns=watched_ns,
@@ -166,8 +172,16 @@ def cpu_look(cpu: int, watched_ns: int, stops: Sequence[tuple[int, int]]) -> Cpu
         taken_ns=sum(length_ns for _, length_ns in stops),
         longest_stop_ns=max((length_ns for _, length_ns in stops), default=0),
         long_stops=len(long),
-        calm_ns=tuple(sorted(stretch for stretch in calm if stretch > 0)),
+        calm_stretches=len(calm),
+        calm_ns=tuple(_thinned(calm)),
     )
+
+
+def _thinned(lengths: Sequence[int]) -> Sequence[int]:
+    if len(lengths) <= _MOST_LENGTHS:
+        return lengths
+    ends = [len(lengths) * part // _MOST_LENGTHS for part in range(_MOST_LENGTHS + 1)]
+    return [round(fmean(lengths[first:end])) for first, end in pairwise(ends)]
 
 
 def _percent(share: float) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.command_line import QUICK, Ended, assert_adds_up, keisoku, measured, namespaces_of, start, trials
 
+from keisoku.host.look import HostLook
 from keisoku.lab.device.lab import Lab
 from keisoku.lab.device.port import LabPort
 
@@ -47,6 +48,9 @@ def test_a_device_is_measured_and_every_frame_accounted_for(
     context = json.loads((run / "context.json").read_text())
     assert context["engine"] == engine
     assert context["lab"]["device"] == device
+    look = HostLook.model_validate(context["host_look"])
+    assert done.stderr.startswith(look.sentence())
+    assert look.sentence() in (run / "report.html").read_text()
     answer = json.loads(done.stdout)
     assert answer["results"] == json.loads((run / "result.json").read_text())
     rows = answer["results"][0]["rows"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from support.simulated_trials import carry_out, device, plan
@@ -13,6 +14,8 @@ from keisoku.device.plan.content import Content
 from keisoku.device.record.trial import Facts, Phases, Trial
 from keisoku.device.record.validity import reasons
 from keisoku.errors import PlanError
+from keisoku.measurement.carry_out import carry_out as run_measurement
+from keisoku.measurement.table import DEVICE, find
 from keisoku.simulated_device.device import SimulatedDevice, parse_device
 
 MS = 1_000_000
@@ -138,6 +141,14 @@ def test_a_host_that_never_stops_a_sender_changes_nothing() -> None:
     rare = "[host]\nstop_ms = 0.001\nevery_ms = 1e9\n"
     wanted = trial(700_000)
     assert measure(device(""), wanted) == measure(device(rare), wanted)
+
+
+def test_no_look_at_the_real_host_is_needed_in_virtual_time(tmp_path: Path) -> None:
+    own = plan("trial", dut="sim:gs908e", frame_bytes=[64], trial={"trial_s": 0.01})
+    told: list[str] = []
+    outcome = run_measurement(find(DEVICE), own, tmp_path / "run", tell=told.append)
+    assert "host_look" not in outcome.directory.context
+    assert not any(line.startswith("host ") for line in told)
 
 
 def test_a_procedure_meets_the_stops_of_its_devices_host() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -47,6 +48,21 @@ def test_the_share_of_undisturbed_trials_is_that_of_the_moments_at_which_they_co
     assert look.undisturbed_share(2 * S) == 0
     assert look.interruptions(60 * S) == 600
     assert CALM.undisturbed_share(60 * S) == 1
+
+
+def test_the_record_of_a_very_busy_cpu_stays_short_and_says_nearly_the_same() -> None:
+    """Stops of 2 ms, and between them calm stretches of 1 to 40 ms in turn."""
+    begins = list(itertools.accumulate((1 + index % 40 + 2 for index in range(46)), initial=5))
+    look = cpu_look(0, S, [(begin * MS, 2 * MS) for begin in begins])
+    assert look.calm_stretches == 48
+    assert len(look.calm_ns) == 20
+    calm = [later - earlier - 2 for earlier, later in itertools.pairwise([-2, *begins, 1000])]
+    assert sum(calm) + 2 * 47 == 1000
+    assert look.calm_ns == tuple(sorted(look.calm_ns))
+    assert look.calm_quantile_ns(0.5) == pytest.approx(sorted(calm)[24] * MS, abs=2 * MS)
+    for trial_ms in (1, 10, 30):
+        share = sum(max(0, each - trial_ms) for each in calm) / (1000 - trial_ms)
+        assert look.undisturbed_share(trial_ms * MS) == pytest.approx(share, abs=0.03)
 
 
 def test_a_host_is_judged_by_its_busiest_cpu() -> None:

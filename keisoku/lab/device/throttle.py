@@ -15,7 +15,7 @@ from pydantic import AfterValidator
 from keisoku import units
 from keisoku.errors import PlanError
 
-CATCH_UP_NS, CATCH_UP_FRAMES = 1_000_000, 64
+CATCH_UP_NS, CATCH_UP_FRAMES = 200_000, 64
 """What a sender may catch up at once, the longer of both times (core/src/departures.rs)."""
 _MARGIN = 1.5
 """The burst without another one, in times of that: a sender's batches come on top."""
