@@ -15,12 +15,12 @@ from keisoku.errors import EngineError
 from keisoku.lab.device.catalogue import FAMILIES, find_device
 from keisoku.lab.device.faults import Applied, Faults
 from keisoku.lab.device.lab import Lab
-from keisoku.lab.device.throttle import CATCH_UP_NS, Throttle, Throttled
+from keisoku.lab.device.throttle import CATCH_UP_FRAMES, Throttle, Throttled
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 CAPACITY = 100_000
-BURST_NS = 1_500_000
+BURST_NS = 960_000
 """What `capacity=100kpps` has without a burst of its own."""
 SETTLED = Phases(learning_wait_ns=10_000_000, drain_ns=100_000_000, rest_ns=0)
 BUILT = [name for name in FAMILIES if name != "cable"]
@@ -50,7 +50,7 @@ def measure(lab: Lab, trial: Trial, calm: bool = True) -> tuple[Facts, int]:
 
     def spoiled(trial: Trial, facts: Facts) -> bool:
         nonlocal before
-        again = later_than(CATCH_UP_NS)(trial, facts) if calm else False
+        again = later_than(CATCH_UP_FRAMES * NS_PER_S // CAPACITY)(trial, facts) if calm else False
         before = lab.throttled()[0].dropped_frames if again else before
         return again
 

@@ -56,20 +56,21 @@ def latency_figures(
     for name, percent in percents.items():
         found = percentile(histogram, percent, minimum, maximum)
         if found is not None:
-            figures[name] = single(found.value_ns, _of_percentile(latencies, histogram, percent, found.bound_ns))
+            figures[name] = single(
+                found.value_ns, _of_percentile(latencies, histogram, percent, found.bound_ns, minimum, maximum)
+            )
     if "p99.9" in figures:
         figures["pdv"] = _variation(figures["p99.9"], figures["min"], bias)
     return figures
 
 
 def _of_percentile(
-    latencies: Sequence[Latency], whole: Buckets, percent: float, bound_ns: float
+    latencies: Sequence[Latency], whole: Buckets, percent: float, bound_ns: float, min_ns: float, max_ns: float
 ) -> tuple[Contribution, ...]:
     """The bucket's width, and the larger of two estimates of how the percentile repeats: over the trials, and over
     frames that are independent of each other (order statistics: the rank is binomial)."""
     spread = 100 * math.sqrt(percent / 100 * (1 - percent / 100) / (whole.negative + sum(whole.counts)))
-    ends = [percentile(whole, min(100.0, max(0.0, percent + way * spread))) for way in (-1, 1)]
-    low, high = ends
+    low, high = (percentile(whole, min(100.0, max(0.0, percent + way * spread)), min_ns, max_ns) for way in (-1, 1))
     repeats = [] if low is None or high is None else [(high.value_ns - low.value_ns) / 2]
     values = [found.value_ns for latency in latencies if (found := latency_percentile(latency, percent)) is not None]
     repeats += [scatter.uncertainty for scatter in budget.repeatability("", values)]
