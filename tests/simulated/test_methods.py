@@ -69,7 +69,7 @@ def test_what_the_tester_cannot_offer_is_its_limit_and_not_the_devices() -> None
     result, records = carry_out(
         plan("throughput", frame_bytes=[64], throughput={"trial_s": 1}), device(""), half_the_tester
     )
-    assert result.rows[0].figures["throughput"].value == pytest.approx(400_000, rel=0.07)
+    assert result.rows[0].figures["throughput"].value == pytest.approx(400_000, rel=0.11)
     assert result.rows[0].remark == "limited by the tester"
     assert "limited by the tester" in result.remarks[-1]
     assert not records[0].valid

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis.loss_ratio import loss_of
 from keisoku.device.method import deviations
-from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester, maximum_rate
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import LossSettings
 from keisoku.device.record.trial import Trial, TrialRecord
@@ -38,6 +38,8 @@ def _reachable(
     setting: Setting, size: int, maximum: float
 ) -> Generator[Trial, TrialRecord, tuple[float, TrialRecord | None]]:
     """The most the tester can offer up to `maximum`, and the trial at 100 % if that is `maximum` itself."""
+    if maximum >= CEILING_WITHOUT_LINK_FPS:
+        return (yield from maximum_rate(setting, size, setting.plan.of(LossSettings).trial_s))[0], None
     record = yield _step(setting, size, maximum, 100)
     if record.valid:
         return maximum, record

@@ -22,13 +22,13 @@ RETRIES = 2
 DISTURBED_TRIES = 4
 """How often a search tries a load while the host disturbs the trials."""
 CEILING_WITHOUT_LINK_FPS = 100e6
-"""Where the search starts on a port with no known speed; the tester then finds its own highest rate."""
+"""More than any tester offers: a port with no known speed is sent what the tester can offer."""
 SPOILED_LOADS = 10
 """A search ends when the tester fell short at so many loads in a row, each lower than the one before."""
 MOST_STEPS = 12
 """By so many steps, each twice as long, a bracket is widened around a DUT that does not always do the same."""
-TESTER_MARGIN = 0.97
-"""Share of the load that the tester has just offered which it can offer again reliably."""
+TESTER_MARGIN = 0.9
+"""Share of the load that the tester has just offered which it can offer again, evenly paced."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,10 @@ def maximum_rate(
 ) -> Generator[Trial, TrialRecord, tuple[float, bool]]:
     """The highest rate that can be sent, in frames/s, and whether the tester limits it rather than the link."""
     line = setting.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS
-    record = yield setting.trial(f"maximum {frame_bytes} byte", frame_bytes, line, seconds)
+    record = yield setting.trial(f"maximum {frame_bytes} byte", frame_bytes, line, seconds, flat_out=True)
     if record.offered_share >= 1 - TOLERANCE:
         return line, False
-    return TESTER_MARGIN * line * record.offered_share, True
+    return TESTER_MARGIN * min(line, record.offered_fps), True
 
 
 def beyond_tester(record: TrialRecord) -> bool:
@@ -142,6 +142,8 @@ class _Bracket:
         Until a first load has passed it goes down by the share `fall` of the load, doubled each time.
         """
         fps = first_fps
+        if self.high_by == "ceiling" and self.high_fps >= CEILING_WITHOUT_LINK_FPS:
+            fps = yield from self._most(seconds)
         while self.low_fps < self.high_fps * (1 - self.resolution) and self.high_fps > self.least_fps:
             fell_short = self.fell_short
             passed = yield from self._try(purpose, seconds, fps)
@@ -156,6 +158,13 @@ class _Bracket:
             else:
                 fps = self.high_fps * (1 - fall)
                 fall = min(2 * fall, 0.5)
+
+    def _most(self, seconds: float) -> Generator[Trial, TrialRecord, float]:
+        """The highest load that the tester can offer evenly through this DUT, whatever becomes of the frames."""
+        purpose = f"maximum {self.frame_bytes} byte"
+        record = yield self.setting.trial(purpose, self.frame_bytes, self.high_fps, seconds, flat_out=True)
+        self.high_fps, self.high_by = TESTER_MARGIN * min(self.high_fps, record.offered_fps), "tester"
+        return self.high_fps
 
     def confirm(self, seconds: float, times: int) -> Generator[Trial, TrialRecord, None]:
         """Tries both ends of the bracket so often; an end that is refuted moves outwards, each time twice as far.

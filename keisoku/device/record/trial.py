@@ -136,6 +136,8 @@ class Trial(_Model):
     """When the engine resets the device, after the start of the load (RFC 6201)."""
     stop_after_lost: int | None = Field(None, ge=0)
     """The engine ends the load as soon as more frames than this are certainly lost; None: never."""
+    flat_out: bool = False
+    """The load is as much as the tester can offer, up to the rate: it shows what that is."""
     flows: tuple[Flow, ...] = ()
     """Flows in place of the plan's pattern; empty: the plan's. The facts have a stream for each flow, in this order."""
     switches: tuple[Switch, ...] = ()

@@ -35,7 +35,7 @@ def reasons(trial: Trial, facts: Facts) -> list[str]:
 
 def shortfalls(trial: Trial, facts: Facts) -> list[str]:
     """That the tester was too slow for the load, although nobody interrupted it."""
-    if facts.interrupted:
+    if facts.interrupted or trial.flat_out:
         return []
     if facts.stopped_for_loss:
         return [reason for port in facts.transmitters for reason in _offered_until_stopped(trial, port.sent)]
