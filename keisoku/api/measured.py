@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from keisoku.analysis.quantity import Quantity
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.measurement.carry_out import Outcome, findings_of, page
-from keisoku.measurement.table import find
+from keisoku.measurement.table import of_run
 from keisoku.run.criterion import Verdict
 from keisoku.run.result import Result
 
@@ -131,7 +131,7 @@ class Measured:
         from keisoku.report.cell import cell  # templates and plots load slowly
 
         directory = self.outcome.directory
-        part = find(directory.measurement).part_of([(directory, findings_of(directory))])
+        part = of_run(directory).part_of([(directory, findings_of(directory))])
         return cell(part, directory.path, self.verdicts)
 
     def _ipython_key_completions_(self) -> Sequence[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -153,6 +154,13 @@ def _run_name(plan: Plan) -> str:
     return f"{re.sub(r'[^A-Za-z0-9]+', '-', Path(name).stem)}-{'-'.join(plan.methods)}"
 
 
+def _again(plan: Plan, number: int, chance: Random) -> Plan:
+    """The sizes in an order that is drawn; procedures keep theirs, because some need the results of others."""
+    sizes = tuple(chance.sample(plan.frame_bytes, len(plan.frame_bytes)))
+    capture = plan.capture and plan.capture.with_stem(f"{plan.capture.stem}-{number}")
+    return plan.model_copy(update={"frame_bytes": sizes, "capture": capture})
+
+
 def _calibration(bias: Bias) -> dict[str, object] | None:
     """The subtracted calibration, for the record; None if there was none."""
     if bias.calibration is None:
@@ -191,6 +199,7 @@ MEASUREMENT = Measurement(
     resumes=True,
     from_afar=_from_afar,
     named=_run_name,
+    again=_again,
     keep=_kept,
     tables=tables,
     same=("frame_bytes", "mix", "headers", "modify", "pacing", "streams", "stream", "pattern"),

@@ -12,7 +12,7 @@ from typing import Any
 
 from keisoku.errors import EngineError, KeisokuError
 from keisoku.measurement.entry import Findings, Measurement, Work
-from keisoku.measurement.table import find
+from keisoku.measurement.table import asked, find, of_run
 from keisoku.report.csv import write_csv
 from keisoku.report.finding import Finding
 from keisoku.report.page import render
@@ -61,6 +61,7 @@ def carry_out(
     settings cannot be carried out, EngineError if a port or a far end fails, and KeisokuError when interrupted, with
     what is kept and how to continue.
     """
+    measurement = asked(measurement, settings.repeat)
     measurement.criteria(settings.plain())  # an impossible criterion is reported before measuring
     work = Work(measurement, settings, out, resume, tell, observer, begun, came_to)
     try:
@@ -85,7 +86,7 @@ def resume(path: Path, changes: dict[str, Any] | None = None, **watching: Any) -
     """Continues an interrupted run; `changes` are settings that may differ now. Raises as `carry_out` does."""
     directory = RunDirectory.open(path)
     measurement = find(directory.measurement)
-    if not measurement.resumes:
+    if not of_run(directory).resumes:
         raise KeisokuError(
             f"run: a run of {measurement.name} cannot be continued; analyse what it holds with 'keisoku analyse {path}'"
         )
@@ -108,11 +109,11 @@ def analyse(directory: RunDirectory) -> Outcome:
 
 def findings_of(directory: RunDirectory) -> Findings:
     """What the raw rows of a run say, each result with its sentence. Raises PlanError if it holds too little."""
-    measurement = find(directory.measurement)
+    measurement = of_run(directory)
     findings = measurement.analyse(directory)
     figures = [measurement.figure_of(result.measurement, directory.plan) for result in findings.results]
     told = [
-        result.model_copy(update={"sentence": sentence(result, figure)})
+        result if result.sentence else result.model_copy(update={"sentence": sentence(result, figure)})
         for result, figure in zip(findings.results, figures, strict=True)
     ]
     return replace(findings, results=told)
@@ -134,12 +135,14 @@ def page(
 
     The title names the runs if none is given.
     """
-    by_name: dict[str, list[tuple[RunDirectory, Findings]]] = {}
+    by_name: dict[tuple[str, bool], list[tuple[RunDirectory, Findings]]] = {}
     for directory, found in runs:
-        by_name.setdefault(directory.measurement, []).append((directory, found))
-    return render([find(name).part_of(alike) for name, alike in by_name.items()], verdicts, findings, title)
+        by_name.setdefault((directory.measurement, int(directory.plan.get("repeat", 1)) > 1), []).append(
+            (directory, found)
+        )
+    return render([of_run(alike[0][0]).part_of(alike) for alike in by_name.values()], verdicts, findings, title)
 
 
 def _judged(directory: RunDirectory, results: list[Result]) -> Outcome:
-    criteria = find(directory.measurement).criteria(directory.plan)
+    criteria = of_run(directory).criteria(directory.plan)
     return Outcome(directory, results, [each.judge(results) for each in criteria])

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Any, Generic, TypeVar
 
 from keisoku.errors import PlanError
@@ -63,6 +64,14 @@ class Work(Generic[Settings_]):
         """None until `begin`."""
         self._out, self._begun = out, begun
 
+    @property
+    def path(self) -> Path:
+        """Where the run is or will be."""
+        if self.directory is not None:
+            return self.directory.path
+        self._out = self._out or free_path(self.measurement.run_name(self.settings))
+        return self._out
+
     def begin(self, context: Mapping[str, Any], settings: Settings_ | None = None) -> RunDirectory:
         """The run's directory: the one that is resumed, or a new one with this context and the host's.
 
@@ -73,7 +82,7 @@ class Work(Generic[Settings_]):
             self.settings = settings or self.settings
             started = {"started_at": datetime.now(UTC).isoformat(timespec="seconds")}
             self.directory = RunDirectory.create(
-                self._out or free_path(self.measurement.run_name(self.settings)),
+                self.path,
                 self.measurement.name,
                 self.settings.plain(),
                 {**host_context(), **context, **started},
@@ -131,6 +140,8 @@ class Measurement(Generic[Settings_]):
 
     None: the server does not carry it out.
     """
+    again: Callable[[Settings_, int, Random], Settings_] = lambda settings, number, chance: settings
+    """The settings of the run's n-th repetition, which draws the order of what it measures and has files of its own."""
     resumes: bool = False
     """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
     keep: Callable[[RunDirectory, Sequence[Result]], str | None] = lambda directory, results: None

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.measurement.table import find
+from keisoku.measurement.table import of_run
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 
@@ -123,7 +123,7 @@ def _tables(directory: RunDirectory) -> dict[str, _Content]:
         name: f"select * from read_parquet({[str(part) for part in directory.parts(name)]!r})"
         for name in directory.tables()
     }
-    found |= find(directory.measurement).tables(directory)
+    found |= of_run(directory).tables(directory)
     return {"figures": lambda: figures(directory.results()), **found}
 
 

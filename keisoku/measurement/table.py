@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import PlanError
 from keisoku.measurement.entry import Measurement
+
+if TYPE_CHECKING:
+    from keisoku.run.directory import RunDirectory
 
 DEVICE = "device"
 MODULES = {
@@ -42,6 +45,19 @@ def find(name: str) -> Measurement[Any]:
     names = {_plain(known): known for known in MODULES}
     remedy = f"did you mean '{names[close[0]]}'?" if close else f"use one of {', '.join(MODULES)}"
     raise PlanError("measurement", f"there is no '{name}'", remedy)
+
+
+def asked(measurement: Measurement[Any], repeat: int | None) -> Measurement[Any]:
+    """The entry, or what repeats it as a whole."""
+    if repeat is None or repeat < 2:
+        return measurement
+    repeated: Measurement[Any] = import_module("keisoku.measurement.repetition").repeated(measurement)
+    return repeated
+
+
+def of_run(directory: RunDirectory) -> Measurement[Any]:
+    """The entry that a run was made by. Raises PlanError if there is none."""
+    return asked(find(directory.measurement), directory.plan.get("repeat"))
 
 
 def _plain(name: str) -> str:

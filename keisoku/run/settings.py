@@ -43,6 +43,9 @@ class Settings(BaseModel):
 class RunSettings(Settings):
     """Settings of a whole run."""
 
+    repeat: int | None = Field(None, ge=1, le=1000)
+    """Repeat the whole run so many times: each figure is then the median of all, with an interval of 95 % that contains
+    how runs differ."""
     require: tuple[str, ...] = ()
     """Criterion that the result must meet, such as 'throughput[64] >= 0.5 Mpps'; exit code 1 if it is missed."""
 

@@ -1,0 +1,93 @@
+"""A complete run that is a part of another one: a repetition, or one side of a pair. It has a directory in the other's.
+
+It is begun with the other, continued with it, and can be analysed and loaded by itself. The other begins when its first
+part does, so that what cannot be measured leaves no directory, and has the context of that part.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from keisoku.errors import PlanError
+from keisoku.measurement.carry_out import analyse
+from keisoku.measurement.entry import Measurement, Work
+from keisoku.measurement.table import asked
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
+from keisoku.run.settings import RunSettings, parsed
+
+_APART = 1_000_003
+"""Seeds of repetitions are apart by this prime, because each trial of a run adds its index to the run's seed."""
+_SEEDS = 2**63
+
+
+class _PartWork(Work[RunSettings]):
+    """The work of a part, which begins the whole first."""
+
+    def __init__(self, whole: Work[Any], share: tuple[float, float], said: str, *arguments: Any) -> None:
+        super().__init__(*arguments, tell=whole.tell, observer=whole.observer, came_to=self._come)
+        self._whole, self._share, self._said = whole, share, said
+
+    def begin(self, context: Mapping[str, Any], settings: RunSettings | None = None) -> RunDirectory:
+        if self._whole.directory is None:
+            self._whole.begin(context)
+        return super().begin(context, settings)
+
+    def _come(self, done: float, whole: float, said: str) -> None:
+        before, after = self._share
+        share = before + (after - before) * (done / whole if whole else 0.0)
+        self._whole.came_to(share, 1.0, f"{self._said}: {said}")
+
+
+def again(measurement: Measurement[Any], settings: RunSettings, number: int, seed: int, **changes: Any) -> RunSettings:
+    """The settings of the n-th part: the order of what it measures is drawn, and it has a seed of its own.
+
+    Two parts with the same number have the same order and seed. The whole alone has criteria.
+    """
+    update = {"repeat": None, "require": (), **changes}
+    if "seed" in type(settings).model_fields:
+        update["seed"] = (getattr(settings, "seed") + (number - 1) * _APART) % _SEEDS  # noqa: B009
+    drawn: RunSettings = measurement.again(settings.model_copy(update=update), number, Random(f"{seed} {number}"))
+    return drawn
+
+
+def carried_out(
+    whole: Work[Any],
+    measurement: Measurement[Any],
+    settings: RunSettings,
+    name: str,
+    share: tuple[float, float],
+    said: str,
+) -> tuple[RunDirectory, list[Result]]:
+    """Measures the part in the directory `name` of the whole, or continues it there, and analyses it.
+
+    `share` is how much of the whole is done before and after it. Raises as measuring does.
+    """
+    path = whole.path / name
+    measurement = asked(measurement, settings.repeat)
+    begun = _begun(path) if whole.directory is not None else None
+    if begun is not None and measurement.resumes:
+        settings = parsed(measurement.settings, begun.plan)
+    elif whole.directory is not None and path.exists():
+        shutil.rmtree(path)  # it was interrupted, and is no result
+        begun = None
+    whole.came_to(share[0], 1.0, said)
+    work = _PartWork(whole, share, said, measurement, settings, path, begun)
+    measurement.measure(work)
+    assert work.directory is not None, "a measurement that ends without an error has called begin"
+    outcome = analyse(work.directory)
+    if kept := measurement.keep(outcome.directory, outcome.results):
+        whole.tell(kept)
+    return outcome.directory, outcome.results
+
+
+def _begun(path: Path) -> RunDirectory | None:
+    """The part that was interrupted there; None if none was."""
+    with suppress(PlanError):
+        return RunDirectory.open(path)
+    return None
