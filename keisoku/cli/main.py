@@ -48,7 +48,7 @@ GROUPS = {
     "Paths and streams": ("path", "stream"),
     "Whole systems": ("app",),
     "Clocks": ("clock",),
-    "Results": ("report", "compare", "query", "analyse", "study"),
+    "Results": ("report", "compare", "ab", "query", "analyse", "study"),
     "Captures": ("capture", "find", "replay"),
     "FPGA instrument": ("fpga",),
     "Services": ("serve",),
@@ -56,6 +56,7 @@ GROUPS = {
 """Every command, in the order of the help."""
 
 _MODULES = (
+    "ab",
     "analyse",
     "app",
     "cable-series",

@@ -165,17 +165,32 @@ def names(group: str) -> list[str]:
     return [name.removeprefix(f"{group} ") for name in MODULES if name.startswith(f"{group} ")]
 
 
+class MeasuringCommand(click.Command):
+    """A command that measures."""
+
+    asked: Callable[..., tuple[Measurement[Any], RunSettings]]
+    """What the command measures with these parameters, without measuring it."""
+
+    def asking(self, asked: Callable[..., tuple[Measurement[Any], RunSettings]]) -> MeasuringCommand:
+        """The command, which can say what it measures."""
+        self.asked = asked
+        return self
+
+
 def command(name: str) -> click.Command:
     """The command of a measurement that has one of its own, by its full name: 'path packet-pair'."""
     measurement: Measurement[Any] = find(name)
     settings = settings_of(measurement.settings)
     known_as = {name: setting.known_as for setting in settings for name in (setting.name, setting.stem)}
 
+    def asked(**given: Any) -> tuple[Measurement[Any], RunSettings]:
+        values = values_of(settings, given)
+        return measurement, parsed(measurement.settings, values, lambda field: known_as.get(field, field))
+
     def run(out: Any, as_json: bool, **given: Any) -> None:
         try:
-            asked = parsed(measurement.settings, values_of(settings, given), lambda field: known_as.get(field, field))
             with Bar() as bar:
-                outcome = carry_out(measurement, asked, out, tell=told, came_to=bar.came_to)
+                outcome = carry_out(*asked(**given), out, tell=told, came_to=bar.came_to)
         except PlanError as error:
             raise PlanError(known_as.get(error.field, error.field), error.problem, error.remedy) from error
         sys.exit(show(outcome, as_json))
@@ -186,7 +201,7 @@ def command(name: str) -> click.Command:
         decorated = option(decorated)
     for setting in reversed(settings):
         decorated = setting.decorated(decorated)
-    return click.command(name.split()[-1])(decorated)
+    return click.command(name.split()[-1], cls=MeasuringCommand)(decorated).asking(asked)
 
 
 def _kind(annotation: Any) -> Any:

@@ -12,14 +12,16 @@ from typing import Any
 
 import click
 
-from keisoku.cli.measuring import settings_of, values_of
+from keisoku.cli.measuring import MeasuringCommand, settings_of, values_of
 from keisoku.cli.options import measuring, plan_of, seconds
 from keisoku.cli.outcome import show, told
 from keisoku.cli.progress import watching
 from keisoku.device.plan.procedure import PROCEDURES, Procedure
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
+from keisoku.measurement.entry import Measurement
 from keisoku.measurement.table import DEVICE, find
+from keisoku.run.settings import RunSettings
 
 
 def names() -> list[str]:
@@ -39,7 +41,7 @@ def _dashed(procedure: Procedure) -> str:
 def _command(procedure: Procedure) -> click.Command:
     settings = [each for each in settings_of(procedure.settings) if each.name != procedure.duration]
 
-    def run(**given: Any) -> None:
+    def asked(**given: Any) -> tuple[Measurement[Any], RunSettings]:
         found = values_of(settings, given)
         if procedure.duration in procedure.settings.model_fields:
             found[procedure.duration] = seconds("--duration", given["duration"])
@@ -51,9 +53,12 @@ def _command(procedure: Procedure) -> click.Command:
             simulated = (given["dut"] or "").startswith("sim:")
             given["size"] = (procedure.simulated_sizes if simulated else None) or procedure.sizes
         search_s = found.get(procedure.duration) if procedure.searches else None
-        plan = plan_of(procedure.name, given, found, search_s)
+        return find(DEVICE), plan_of(procedure.name, given, found, search_s)
+
+    def run(**given: Any) -> None:
+        measurement, plan = asked(**given)
         with watching() as observer:
-            outcome = carry_out(find(DEVICE), plan, given["out"], tell=told, observer=observer)
+            outcome = carry_out(measurement, plan, given["out"], tell=told, observer=observer)
         sys.exit(show(outcome, given["as_json"]))
 
     run.__doc__ = f"{procedure.summary} ({procedure.standard})"
@@ -62,4 +67,4 @@ def _command(procedure: Procedure) -> click.Command:
     decorated: Callable[..., Any] = measuring(run)
     for setting in reversed(settings):
         decorated = setting.decorated(decorated)
-    return click.command(_dashed(procedure))(decorated)
+    return click.command(_dashed(procedure), cls=MeasuringCommand)(decorated).asking(asked)

@@ -7,14 +7,14 @@ part does, so that what cannot be measured leaves no directory, and has the cont
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from keisoku.errors import PlanError
-from keisoku.measurement.carry_out import analyse
+from keisoku.measurement.carry_out import findings_of
 from keisoku.measurement.entry import Measurement, Work
 from keisoku.measurement.table import asked
 from keisoku.run.directory import RunDirectory
@@ -24,24 +24,30 @@ from keisoku.run.settings import RunSettings, parsed
 _APART = 1_000_003
 """Seeds of repetitions are apart by this prime, because each trial of a run adds its index to the run's seed."""
 _SEEDS = 2**63
+_OWN = ("device", "seed")
+"""Of a part's context, what may differ between parts that are not repetitions."""
 
 
 class _PartWork(Work[RunSettings]):
     """The work of a part, which begins the whole first."""
 
-    def __init__(self, whole: Work[Any], share: tuple[float, float], said: str, *arguments: Any) -> None:
-        super().__init__(*arguments, tell=whole.tell, observer=whole.observer, came_to=self._come)
-        self._whole, self._share, self._said = whole, share, said
+    def __init__(
+        self,
+        whole: Work[Any],
+        measurement: Measurement[Any],
+        settings: RunSettings,
+        path: Path,
+        resumed: RunDirectory | None,
+        came_to: Callable[[float, float, str], None],
+    ) -> None:
+        super().__init__(measurement, settings, path, resumed, whole.tell, whole.observer, came_to=came_to)
+        self._whole = whole
 
     def begin(self, context: Mapping[str, Any], settings: RunSettings | None = None) -> RunDirectory:
         if self._whole.directory is None:
-            self._whole.begin(context)
+            alike = self._whole.measurement.name == self.measurement.name
+            self._whole.begin(context if alike else {key: context[key] for key in context if key not in _OWN})
         return super().begin(context, settings)
-
-    def _come(self, done: float, whole: float, said: str) -> None:
-        before, after = self._share
-        share = before + (after - before) * (done / whole if whole else 0.0)
-        self._whole.came_to(share, 1.0, f"{self._said}: {said}")
 
 
 def again(measurement: Measurement[Any], settings: RunSettings, number: int, seed: int, **changes: Any) -> RunSettings:
@@ -76,14 +82,20 @@ def carried_out(
     elif whole.directory is not None and path.exists():
         shutil.rmtree(path)  # it was interrupted, and is no result
         begun = None
-    whole.came_to(share[0], 1.0, said)
-    work = _PartWork(whole, share, said, measurement, settings, path, begun)
+
+    def come_to(done: float, all_: float, words: str) -> None:
+        part = done / all_ if all_ else 0.0
+        whole.came_to(share[0] + (share[1] - share[0]) * part, 1.0, f"{said}: {words}" if words else said)
+
+    come_to(0.0, 1.0, "")
+    work = _PartWork(whole, measurement, settings, path, begun, come_to)
     measurement.measure(work)
     assert work.directory is not None, "a measurement that ends without an error has called begin"
-    outcome = analyse(work.directory)
-    if kept := measurement.keep(outcome.directory, outcome.results):
+    results = findings_of(work.directory).results
+    work.directory.finish(results)  # its page is made when it is asked for: a hundred of them would fill the disk
+    if kept := measurement.keep(work.directory, results):
         whole.tell(kept)
-    return outcome.directory, outcome.results
+    return work.directory, results
 
 
 def _begun(path: Path) -> RunDirectory | None:

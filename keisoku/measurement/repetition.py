@@ -118,6 +118,13 @@ def _results(measurement: Measurement[Any], directory: RunDirectory) -> dict[str
     return {name: measurement.analyse(RunDirectory.open(directory.path / name)).results for name in names}
 
 
+def results_of(measurement: Measurement[Any], directory: RunDirectory) -> list[list[Result]]:
+    """Results of each finished repetition, or of the run itself if it is not repeated."""
+    if directory.plan.get("repeat", 1) > 1:
+        return list(_results(measurement, directory).values())
+    return [measurement.analyse(directory).results]
+
+
 def _finished(directory: RunDirectory) -> list[dict[str, Any]]:
     return [json.loads(line) for line in directory.lines(REPETITIONS)]
 

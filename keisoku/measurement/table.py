@@ -29,6 +29,7 @@ MODULES = {
     "app limit": "keisoku.system.search.measurement",
     "app govern": "keisoku.system.govern.measurement",
     DEVICE: "keisoku.device.measurement",
+    "ab": "keisoku.measurement.paired",
 }
 """'device' stands for all procedures (`keisoku/device/plan/procedure.py`), any number of which make one run."""
 

@@ -82,7 +82,7 @@ def _row(rows: Sequence[Row], repetitions: int) -> Row:
     if valid and len(valid) < len(rows):
         causes = "; ".join(dict.fromkeys(row.invalid for row in rows if row.invalid))
         remarks.append(f"{len(rows) - len(valid)} of {repetitions} repetitions are left out: {causes}")
-    if figures and measured < repetitions and measured < len(rows):
+    if figures and measured < len(used):
         remarks.append(f"measured in {measured} of {repetitions} repetitions")
     elif len(rows) < repetitions:
         remarks.append(f"in {len(rows)} of {repetitions} repetitions")

@@ -1,0 +1,194 @@
+"""`keisoku ab`: two sides of one measurement, run in turn in pairs until it can be said whether B differs from A.
+
+Each run of a side is complete, in a directory of its own (`pair-001/a`). Which side is first is drawn in blocks of two
+pairs, once each way, so that a steady drift of the host cancels; both sides of a pair have one seed, so that they get
+the same frames at the same times. When to stop is decided in `keisoku/analysis/paired.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from keisoku.errors import EngineError, PlanError
+from keisoku.measurement.baseline import check_machine, kept_runs, remarks_on
+from keisoku.measurement.entry import Findings, Measurement, Work
+from keisoku.measurement.paired_result import NAME, judged, plots, result_of, sentence_of
+from keisoku.measurement.paired_settings import RUNS_AGAINST, WITHIN_S, PairedSettings
+from keisoku.measurement.part_run import again, carried_out
+from keisoku.measurement.query import figures
+from keisoku.measurement.table import asked, find
+from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Result
+from keisoku.run.settings import RunSettings, parsed
+
+RUNS = "runs.jsonl"
+"""A line for each finished run of a side."""
+_SIDES = ("a", "b")
+_RESULTS = TypeAdapter(list[list[Result]])
+
+
+def measure(work: Work[PairedSettings]) -> None:
+    """Pairs, until every figure is judged or the budget is used up."""
+    settings = work.settings
+    entry = find(settings.of)
+    sides = {side: _side_of(entry, settings, side) for side in (_SIDES if settings.against is None else ("b",))}
+    kept: list[list[Result]] = []
+    if settings.against is not None:
+        known = None if work.resumed is None else work.resumed.facts.get("against")
+        if known is None:
+            kept = kept_runs(settings.against, entry, sides["b"])
+            check_machine(settings.against)
+        else:
+            kept = _RESULTS.validate_python(known["results"])
+    done = _done(work.directory) if work.directory is not None else []
+    runs = {(line["pair"], line["side"]): _results(entry, work.directory, line) for line in done if work.directory}
+    pair = 0
+    while True:
+        pair += 1
+        for side in _order(settings.seed, pair) if settings.against is None else ("b",):
+            if (pair, side) in runs:
+                continue
+            line, results = _run(work, entry, sides[side], pair, side, _used(settings, done)[-1:])
+            done.append(line)
+            runs[pair, side] = results
+            if settings.against is not None and pair == 1:
+                assert work.directory is not None
+                work.directory.know(**_kept_as_facts(settings.against, kept))
+        used = _used(settings, done)
+        a = kept or [runs.get((each, "a"), []) for each in range(1, pair + 1)]
+        found = judged(entry, settings, a, [runs[each, "b"] for each in range(1, pair + 1)], used)
+        many = len({each.of.measurement for each in found}) > 1
+        for each in found:
+            work.tell(f"pair {pair}: {sentence_of(each, settings, many)}")
+        if used[-1] >= 1 or (found and all(each.said.ended for each in found)):
+            return
+
+
+def analyse(directory: RunDirectory) -> Findings:
+    """The comparison from the runs that are finished. Raises PlanError if no pair is."""
+    settings = parsed(PairedSettings, directory.plan)
+    entry = find(settings.of)
+    done = _done(directory)
+    runs = {(line["pair"], line["side"]): _results(entry, directory, line) for line in done}
+    used = _used(settings, done)
+    if not used:
+        raise PlanError("run", f"{directory.path} holds no finished pair", "continue it with 'keisoku run --resume'")
+    pairs = range(1, len(used) + 1)
+    remarks: list[str] = []
+    if settings.against is None:
+        a = [runs[pair, "a"] for pair in pairs]
+    else:
+        a = _RESULTS.validate_python(directory.facts["against"]["results"])
+        remarks = remarks_on(directory.facts["against"]["context"], directory.context, str(settings.against))
+    b = [runs[pair, "b"] for pair in pairs]
+    found = judged(entry, settings, a, b, used)
+    return Findings([result_of(settings, found, a, b, remarks)], plots(settings, found))
+
+
+def _side_of(entry: Measurement[Any], settings: PairedSettings, side: str) -> RunSettings:
+    found: RunSettings = parsed(entry.settings, settings.a if side == "a" else settings.b)
+    return found
+
+
+def _run(
+    work: Work[PairedSettings], entry: Measurement[Any], of: RunSettings, pair: int, side: str, used: list[float]
+) -> tuple[dict[str, Any], list[Result]]:
+    """One run of a side, and the line that is kept of it. Raises EngineError if its command fails."""
+    settings = work.settings
+    started = time.monotonic()
+    if command := settings.before_a if side == "a" else settings.before_b:
+        ended = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if ended.returncode:
+            why = (ended.stderr or ended.stdout).strip().splitlines()[-1:] or ["it printed nothing"]
+            raise EngineError(f"--before-{side}: '{command}' ended with exit code {ended.returncode}: {why[0]}")
+    share = used[0] if used else 0.0
+    drawn = again(entry, of, pair, settings.seed, repeat=of.repeat)
+    said = f"pair {pair}, {side.upper()}"
+    _, results = carried_out(work, entry, drawn, f"pair-{pair:03d}/{side}", (share, share), said)
+    seconds = round(time.monotonic() - started, 3)
+    line = {"pair": pair, "side": side, "run": f"pair-{pair:03d}/{side}", "seconds": seconds}
+    assert work.directory is not None, "a part that is measured has begun the whole"
+    work.directory.append_line(RUNS, json.dumps(line).encode())
+    return line, results
+
+
+def _order(seed: int, pair: int) -> tuple[str, ...]:
+    """Which side is first: in two pairs that follow each other, each of them once."""
+    first = Random(f"{seed} order {(pair - 1) // 2}").random() < 0.5
+    return _SIDES if first == bool(pair % 2) else _SIDES[::-1]
+
+
+def _done(directory: RunDirectory) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in directory.lines(RUNS)]
+
+
+def _used(settings: PairedSettings, done: list[dict[str, Any]]) -> list[float]:
+    """The share of the budget that was used up after each complete pair, never more than 1.
+
+    The time is used up when less of it is left than half a pair takes.
+    """
+    most, within_s = settings.pairs, settings.within_s
+    if most is None and within_s is None:
+        most, within_s = (None, WITHIN_S) if settings.against is None else (RUNS_AGAINST, None)
+    sides = 2 if settings.against is None else 1
+    used: list[float] = []
+    elapsed_s = 0.0
+    for place, line in enumerate(done, 1):
+        elapsed_s += line["seconds"]
+        if place % sides == 0:
+            pairs = place // sides
+            left = within_s is not None and within_s - elapsed_s < elapsed_s / pairs / 2
+            of_time = 0.0 if within_s is None else 1.0 if left else elapsed_s / within_s
+            used.append(min(1.0, max(of_time, 0.0 if most is None else pairs / most)))
+    return used
+
+
+def _results(entry: Measurement[Any], directory: RunDirectory | None, line: Mapping[str, Any]) -> list[Result]:
+    assert directory is not None
+    part = RunDirectory.open(directory.path / line["run"])
+    return asked(entry, part.plan.get("repeat")).analyse(part).results
+
+
+def _kept_as_facts(path: Path, kept: list[list[Result]]) -> dict[str, Any]:
+    """What is known of the kept run, so that this run can be analysed without it."""
+    context = RunDirectory.open(path).context
+    return {"against": {"results": _RESULTS.dump_python(kept, mode="json"), "context": context}}
+
+
+def _tables(directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | PlanError]:
+    """`pairs`: the figures of every run, with its pair and side."""
+
+    def table() -> Any:
+        import pyarrow as pa
+
+        entry = find(str(directory.plan["of"]))
+        parts = []
+        for line in _done(directory):
+            found = figures(_results(entry, directory, line))
+            named = found.add_column(0, "pair", [[line["pair"]] * found.num_rows])
+            parts.append(named.add_column(1, "side", [[line["side"]] * found.num_rows]))
+        return pa.concat_tables(parts)
+
+    return {"pairs": table}
+
+
+MEASUREMENT = Measurement(
+    name=NAME,
+    title="Paired comparison",
+    settings=PairedSettings,
+    measure=measure,
+    analyse=analyse,
+    summary="Compares two devices, settings or builds by pairs of complete runs, and says whether B is worse than A.",
+    figure="change",
+    tables=_tables,
+    resumes=True,
+    named=lambda settings: f"ab-{'-'.join(settings.b.get('methods', [settings.of]))}",
+)

@@ -1,0 +1,184 @@
+"""A paired comparison as a result: what is judged of each figure, rows, the sentence, plots. It does no I/O."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keisoku.analysis.against import judge_against
+from keisoku.analysis.paired import Judgement, Rule, differences, judge
+from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.analysis.repeated import combined
+from keisoku.measurement.entry import Measurement
+from keisoku.measurement.paired_settings import PairedSettings
+from keisoku.report.paired import pairs_plot, sentence
+from keisoku.report.plot import Plot
+from keisoku.report.table import head
+from keisoku.run.comparison import better
+from keisoku.run.pairing import Series, Side, causes, series
+from keisoku.run.result import Result, Row
+
+NAME = "ab"
+_SHOWN = 3
+"""Figures that the sentence names."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One figure, with what the pairs say of it."""
+
+    of: Series
+    said: Judgement
+
+
+def judged(
+    entry: Measurement[Any], settings: PairedSettings, a: Sequence[Side], b: Sequence[Side], used: Sequence[float]
+) -> list[Judged]:
+    """Every figure that is compared. `used` has the share of the budget that was used up after each pair."""
+    plan = settings.b
+    names = {
+        name: settings.figure or (main,)
+        for result in dict.fromkeys(result.measurement for side in (*a, *b) for result in side)
+        if (name := result) and ((main := entry.figure_of(result, plan)) or settings.figure)
+    }
+    found = series(a, b, names)
+    judgements = []
+    for one in found:
+        known = next(figure for figure in (*one.a, *one.b) if figure is not None)
+        rule = Rule(
+            better(one.figure, known.unit),
+            settings.margin_percent / 100,
+            None if settings.precision_percent is None else settings.precision_percent / 100,
+            len(found),
+        )
+        if settings.against is None:
+            said = judge(differences(one.pairs), used, rule)
+        else:
+            kept, new = ([figure for figure in side if figure is not None] for side in (one.a, one.b))
+            said = judge_against(kept, new, rule, used[-1] >= 1)
+        judgements.append(Judged(one, said))
+    return judgements
+
+
+def result_of(
+    settings: PairedSettings, found: Sequence[Judged], a: Sequence[Side], b: Sequence[Side], remarks: Sequence[str]
+) -> Result:
+    """The result; it failed where nothing was measured, or where it is undecided whether B is worse."""
+    many = len({each.of.measurement for each in found}) > 1
+    said = [sentence_of(each, settings, many) for each in found]
+    undecided = [text for text, each in zip(said, found, strict=True) if each.said.verdict == "undecided"]
+    failure = ""
+    if not found:
+        failure = _nothing(settings, [*a, *b])
+    elif all(each.said.verdict == "not measured" for each in found):
+        failure = said[0]
+    elif undecided and not any(each.said.verdict in ("worse", "different") for each in found):
+        failure = undecided[0]
+    more = f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
+    what = settings.b.get("methods") or [settings.of]
+    return Result(
+        measurement=NAME,
+        title=f"B against A: {', '.join(what)}",
+        rows=[_row(each, settings, many) for each in found],
+        remarks=[*remarks, *_remarks(settings, found, len(b))],
+        sentence=f"{'; '.join(said[:_SHOWN])}{more}." if said else f"{failure}.",
+        failure=failure,
+    )
+
+
+def sentence_of(judged: Judged, settings: PairedSettings, many: bool) -> str:
+    """What was found of one figure."""
+    of = judged.of
+    words = [f"{of.frame_bytes}-byte frames" if of.frame_bytes else "", of.case, of.measurement if many else ""]
+    place = ", ".join(word for word in words if word)
+    runs = "pairs" if settings.against is None else "new runs"
+    return sentence(of.figure, f" ({place})" if place else "", judged.said, settings.margin_percent / 100, runs)
+
+
+def plots(settings: PairedSettings, found: Sequence[Judged]) -> list[Plot]:
+    """A plot for each figure."""
+    if settings.against is not None:
+        return []
+    made = []
+    for number, each in enumerate(found, 1):
+        apart = differences(each.of.pairs)
+        ends = [(apart.share(low), apart.share(high)) for low, high in zip(apart.lowest, apart.highest, strict=True)]
+        size = f"{each.of.frame_bytes} byte" if each.of.frame_bytes else ""
+        title = ", ".join(part for part in (head(each.of.figure), size, each.of.case) if part)
+        made.append(pairs_plot(f"pairs-{number}", title, ends, each.said, settings.margin_percent / 100))
+    return made
+
+
+def _row(judged: Judged, settings: PairedSettings, many: bool) -> Row:
+    of, said = judged.of, judged.said
+    known = {"a": [each for each in of.a if each is not None], "b": [each for each in of.b if each is not None]}
+    figures_: dict[str, Quantity] = {}
+    if change := _change(said):
+        figures_["change"] = change
+    figures_ |= {side: combined(each) for side, each in known.items() if each}
+    if said.verdict != "not measured":
+        figures_["worse_by"] = Quantity(value=_worse_by(of, said), unit="%", uncertainty=0.0)
+    figures_["pairs"] = Quantity(value=said.pairs, unit="", uncertainty=0.0)
+    case = ", ".join(part for part in (of.measurement if many else "", of.case, of.figure) if part)
+    left = sum(pair is None for pair in of.pairs) if settings.against is None else 0
+    cause = f": {of.causes[0]}" if of.causes else ""
+    remark = f"{said.verdict}" + (f"; {left} pairs are left out{cause}" if left else "")
+    return Row(frame_bytes=of.frame_bytes, case=case, figures=figures_, remark=remark)
+
+
+def _change(said: Judgement) -> Quantity | None:
+    """B against A in percent of A."""
+    low, high = (100 * end for end in said.change)
+    if said.verdict == "not measured" or (abs(low) == abs(high) == math.inf):
+        return None
+    if high == math.inf:
+        return Quantity(value=low, unit="%", bound="at least")
+    if low == -math.inf:
+        return Quantity(value=high, unit="%", bound="at most")
+    ends = [100 * end for end in said.shown]
+    value = (low + high) / 2
+    if any(abs(end) == math.inf for end in ends):
+        return Quantity(value=value, unit="%")
+    interval = Interval(lower=ends[0], upper=ends[1]) if ends[0] < ends[1] else None
+    return Quantity(value=value, unit="%", uncertainty=max(ends[1] - value, value - ends[0]), interval=interval)
+
+
+def _worse_by(of: Series, said: Judgement) -> float:
+    """By how much B is worse at least, in percent; 0 unless that is certain."""
+    known = next(figure for figure in (*of.a, *of.b) if figure is not None)
+    worse = {"higher": -said.sure[1], "lower": said.sure[0], "neither": max(-said.sure[1], said.sure[0])}
+    return max(0.0, 100 * worse[better(of.figure, known.unit)])
+
+
+def _remarks(settings: PairedSettings, judged: Sequence[Judged], pairs: int) -> list[str]:
+    if settings.against is not None:
+        return [
+            "Side A was not measured again: a drift of the host between then and now is not excluded. The interval is "
+            "Student's of two samples."
+        ]
+    found = [
+        f"{pairs} pairs of complete runs in a random order; the estimate is Hodges and Lehmann's, the interval that of "
+        "the signed-rank test, valid for all looks together."
+    ]
+    if len(judged) > 1:
+        found.append(f"{len(judged)} figures are compared: each has 1/{len(judged)} of the probability of error.")
+    if any(settings.a.get(key) != settings.b.get(key) for key in {*settings.a, *settings.b}):
+        different = sorted(key for key in {*settings.a, *settings.b} if settings.a.get(key) != settings.b.get(key))
+        found.append(
+            "; ".join(
+                f"{key}: A {settings.a.get(key, 'not given')}, B {settings.b.get(key, 'not given')}"
+                for key in different
+            )
+        )
+    return found
+
+
+def _nothing(settings: PairedSettings, sides: list[Side]) -> str:
+    """Why no figure can be compared."""
+    cause = causes(sides)
+    known = list(dict.fromkeys(name for side in sides for each in side for row in each.rows for name in row.figures))
+    if settings.figure and known:
+        return f"no run has a figure {' or '.join(settings.figure)}; there are {', '.join(known)}"
+    return f"nothing was measured{': ' + cause if cause else ''}"

@@ -1,0 +1,171 @@
+"""Paired comparisons on truths: intervals, looks, verdicts, bounds, words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from keisoku.analysis import signed_rank
+from keisoku.analysis.against import judge_against
+from keisoku.analysis.paired import ALARM_ERROR, Differences, Judgement, Rule, differences, judge
+from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.spending import looks
+from keisoku.report.paired import pairs_plot, sentence
+
+HIGHER = Rule("higher")
+
+
+def fps(value: float, **more: object) -> Quantity:
+    return Quantity.model_validate({"value": value, "unit": "frames/s", **more})
+
+
+def evenly(count: int) -> list[float]:
+    return [(place + 1) / count for place in range(count)]
+
+
+def noisy(seed: int, ratio: float, count: int = 120) -> Judgement:
+    chance = np.random.default_rng(seed)
+    apart = chance.normal(0, 0.05, count) - chance.normal(0, 0.05, count) + math.log(ratio)
+    return judge(Differences(apart, apart, 0.0, True, 1.0), evenly(count), HIGHER)
+
+
+def test_the_interval_is_that_of_the_textbook() -> None:
+    # Hollander, Wolfe and Chicken, example 3.1 (Hamilton depression scale): 96.1 %, -0.786 to -0.010.
+    apart = [-0.952, 0.147, -1.022, -0.430, -0.620, -0.590, -0.490, 0.080, -0.010]
+    low, high = signed_rank.interval(apart, apart, 0.04)
+    assert signed_rank.pseudo_median(apart) == pytest.approx(-0.46)
+    assert (low, high) == pytest.approx((-0.786, -0.010))
+
+
+@pytest.mark.parametrize("count", [8, 30, 200])
+def test_an_interval_misses_the_centre_as_seldom_as_it_says(count: int) -> None:
+    chance = np.random.default_rng(3)
+    ends = [signed_rank.interval(x, x, 0.1) for x in chance.standard_t(2, (600, count))]
+    missed = sum(not low <= 0 <= high for low, high in ends) / len(ends)
+    assert 0.04 < missed < 0.14
+
+
+def test_too_few_differences_exclude_nothing() -> None:
+    assert signed_rank.interval([1.0] * 5, [1.0] * 5, 0.05) == (-math.inf, math.inf)
+    assert signed_rank.interval([1.0] * 6, [1.0] * 6, 0.05) == (1.0, 1.0)
+
+
+def test_looks_use_the_probability_of_error_once() -> None:
+    found = looks(evenly(100), ALARM_ERROR)
+    assert sum(look.share for look in found) == pytest.approx(1.0)
+    assert found[-1].pairs == 100
+    assert all(look.share * ALARM_ERROR >= signed_rank.smallest_error(look.pairs) for look in found)
+
+
+def test_a_budget_that_ends_late_is_used_up_by_its_last_look() -> None:
+    assert looks([0.3, 0.7, 1.0], ALARM_ERROR) == []
+    assert [look.pairs for look in looks([*evenly(20)[:-1], 1.0], ALARM_ERROR)][-1] == 20
+
+
+def test_a_slowdown_is_found_and_equals_are_not() -> None:
+    found = [noisy(seed, 0.95).verdict for seed in range(60)]
+    alike = [noisy(seed, 1.0).verdict for seed in range(60)]
+    assert found.count("worse") >= 57
+    assert alike.count("open") >= 58
+
+
+def test_a_larger_slowdown_needs_fewer_pairs() -> None:
+    assert noisy(1, 0.7).pairs < noisy(1, 0.9).pairs < 60
+    assert noisy(1, 1.2).verdict == "better"
+
+
+def test_a_tenth_of_disturbed_runs_does_not_hide_a_slowdown() -> None:
+    chance = np.random.default_rng(4)
+
+    def run() -> np.ndarray:
+        return chance.normal(0, 0.03, 120) + np.where(chance.random(120) < 0.1, math.log(0.5), 0)
+
+    apart = run() - run() + math.log(0.95)
+    assert judge(Differences(apart, apart, 0.0, True, 1.0), evenly(120), HIGHER).verdict == "worse"
+
+
+def test_an_interval_inside_the_margin_is_no_difference() -> None:
+    apart = np.random.default_rng(5).normal(0, 0.01, 60)
+    found = judge(Differences(apart, apart, 0.0, True, 1.0), evenly(60), Rule("higher", margin=0.03))
+    assert found.verdict == "equal" and found.pairs < 60
+    narrow = judge(Differences(apart, apart, 0.0, True, 1.0), evenly(60), Rule("higher", precision=0.01))
+    assert narrow.verdict == "precise" and narrow.pairs < 60
+
+
+def test_what_the_margin_allows_is_not_worse() -> None:
+    apart = np.random.default_rng(6).normal(-0.03, 0.02, 80)
+    assert judge(Differences(apart, apart, 0.0, True, 1.0), evenly(80), Rule("higher", margin=0.1)).verdict == "equal"
+    assert judge(Differences(apart, apart, 0.0, True, 1.0), evenly(80), HIGHER).verdict == "worse"
+    assert judge(Differences(apart, apart, 0.0, True, 1.0), evenly(80), Rule("lower")).verdict == "better"
+    assert judge(Differences(apart, apart, 0.0, True, 1.0), evenly(80), Rule("neither")).verdict == "different"
+
+
+def test_the_resolution_of_runs_is_in_the_interval() -> None:
+    pairs = [(fps(1000, uncertainty=10), fps(1000, uncertainty=10))] * 40
+    found = judge(differences(pairs), evenly(40), Rule("higher", margin=0.05))
+    assert found.verdict == "equal"
+    assert found.shown == pytest.approx((-0.014, 0.014), abs=5e-4)
+    assert judge(differences(pairs), evenly(40), Rule("higher", margin=0.005)).verdict == "undecided"
+
+
+def test_a_side_that_is_a_bound_counts_as_one() -> None:
+    above = judge(differences([(fps(1000), fps(1100, bound="at least"))] * 30), evenly(30), HIGHER)
+    assert above.verdict == "better" and above.change == (pytest.approx(0.1), math.inf)
+    below = judge(differences([(fps(1000, bound="at least"), fps(1100))] * 30), evenly(30), HIGHER)
+    assert below.verdict == "undecided" and below.shown == (-math.inf, pytest.approx(0.1))
+    both = judge(differences([(fps(1000, bound="at least"), fps(900, bound="at least"))] * 30), evenly(30), HIGHER)
+    assert both.verdict == "undecided"
+
+
+def test_pairs_without_a_figure_are_left_out() -> None:
+    pairs = [(fps(1000), fps(900)), None] * 20
+    found = judge(differences(pairs), evenly(40), HIGHER)
+    assert found.verdict == "worse" and found.pairs < 20
+    assert judge(differences([None] * 5), evenly(5), HIGHER).verdict == "not measured"
+
+
+def test_figures_that_can_be_zero_are_subtracted() -> None:
+    loss = [Quantity(value=value, unit="%") for value in (0.0, 1.0)]
+    found = judge(differences([(loss[0], loss[1])] * 20), evenly(20), Rule("lower"))
+    assert found.verdict == "worse" and found.change == (1.0, 1.0)
+    none = judge(differences([(loss[0], loss[0])] * 20), evenly(20), Rule("lower"))
+    assert none.verdict == "equal"
+
+
+def test_new_runs_against_one_kept_run_need_a_larger_difference() -> None:
+    chance = np.random.default_rng(7)
+    rule = Rule("higher")
+    new = [fps(float(value)) for value in 950 * np.exp(chance.normal(0, 0.01, 10))]
+    once = judge_against([fps(1000)], new, rule, True)
+    often = judge_against([fps(float(v)) for v in 1000 * np.exp(chance.normal(0, 0.01, 10))], new, rule, True)
+    assert once.verdict == often.verdict == "worse"
+    assert once.shown[1] - once.shown[0] > 2 * (often.shown[1] - often.shown[0])
+    alarms = sum(
+        judge_against([fps(float(x))], [fps(float(v)) for v in y], rule, True).verdict == "worse"
+        for x, y in zip(np.exp(chance.normal(0, 0.05, 500)), np.exp(chance.normal(0, 0.05, (500, 10))), strict=True)
+    )
+    assert alarms <= 12
+
+
+def test_the_sentence_says_how_sure_it_is() -> None:
+    found = Judgement("worse", True, 14, (-0.048, -0.048), (-0.056, -0.039), (-0.06, -0.035))
+    assert sentence("throughput", "", found, 0.0) == (
+        "B's throughput is 4.8 % lower than A's (95 % interval 3.9 % to 5.6 %, 14 pairs): worse"
+    )
+    alike = Judgement("equal", True, 20, (0.001, 0.001), (-0.012, 0.015), (-0.02, 0.02))
+    assert sentence("p99", " (64-byte frames)", alike, 0.02) == (
+        "no difference larger than 2 %: B's 99 % (64-byte frames) is between −1.2 % and +1.5 % of A's "
+        "(95 % interval, 20 pairs)"
+    )
+    few = Judgement("undecided", True, 4, (0.1, 0.1), (-math.inf, math.inf), (-math.inf, math.inf))
+    assert sentence("loss", "", few, 0.0).startswith("undecided: 4 pairs are too few")
+
+
+def test_a_plot_shows_pairs_bounds_and_margin() -> None:
+    found = Judgement("open", True, 2, (0.0, 0.0), (-0.1, 0.1), (-0.2, 0.2))
+    plot = pairs_plot("p", "Throughput", [(0.01, 0.01), (-0.02, math.inf), (math.nan, math.nan)], found, 0.05)
+    assert plot.traces[0]["marker"]["symbol"] == ["circle", "triangle-up"]
+    assert plot.traces[0]["y"] == pytest.approx([1.0, -2.0])
+    assert len(plot.traces) == 5
