@@ -11,13 +11,14 @@ __version__ = version("keisoku")
 
 if TYPE_CHECKING:
     from keisoku.analysis.quantity import Quantity
-    from keisoku.api.measure import load, measure, resume
+    from keisoku.api.measure import ab, load, measure, resume
     from keisoku.api.measured import Measured
     from keisoku.device.plan.plan import Plan
     from keisoku.errors import EngineError, KeisokuError, PlanError
     from keisoku.run.result import Result
 
 _HOMES = {
+    "ab": "keisoku.api.measure",
     "measure": "keisoku.api.measure",
     "resume": "keisoku.api.measure",
     "load": "keisoku.api.measure",
@@ -40,6 +41,7 @@ __all__ = [
     "Quantity",
     "Result",
     "__version__",
+    "ab",
     "load",
     "measure",
     "resume",

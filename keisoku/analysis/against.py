@@ -10,7 +10,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from keisoku.analysis.paired import ALARM_ERROR, SHOWN_ERROR, Ends, Judgement, Rule, final
+from keisoku.analysis.paired import ALARM_ERROR, SHOWN_ERROR, Ends, Judgement, Rule, final, widened, width
 from keisoku.analysis.quantity import Quantity
 
 LEAST = 3
@@ -20,7 +20,8 @@ _NOWHERE: Ends = (-math.inf, math.inf)
 
 def judge_against(kept: Sequence[Quantity], new: Sequence[Quantity], rule: Rule, ended: bool) -> Judgement:
     """The judgement when all new runs are there; a bound says too little here, and is left out."""
-    a, b = ([figure.value for figure in side if not figure.bound] for side in (kept, new))
+    kept, new = ([figure for figure in side if not figure.bound] for side in (kept, new))
+    a, b = ([figure.value for figure in side] for side in (kept, new))
     if not a or not b:
         return Judgement("not measured", ended, 0, _NOWHERE, _NOWHERE, _NOWHERE)
     of_logs = min(*a, *b) > 0
@@ -42,10 +43,12 @@ def judge_against(kept: Sequence[Quantity], new: Sequence[Quantity], rule: Rule,
     freedom = len(ones) + len(others) - 2
     squares = sum((value - statistics.fmean(side)) ** 2 for side in (ones, others) for value in side)
     error = math.sqrt(squares / freedom * (1 / len(ones) + 1 / len(others)))
+    resolution = statistics.median([width(one, other, of_logs) for one in kept for other in new])
     from scipy.stats import t  # loads slowly
 
     def ends(miss: float) -> Ends:
         reach = float(t.ppf(1 - miss / rule.comparisons / 2, freedom)) * error
-        return share(found - reach), share(found + reach)
+        low, high = widened((found - reach, found + reach), (found, found), resolution)
+        return share(low), share(high)
 
     return final(len(others), change, ends(SHOWN_ERROR), ends(ALARM_ERROR), rule, ended)

@@ -22,8 +22,8 @@ from keisoku.analysis.spending import looks
 
 SHOWN_ERROR = 0.05
 """Of the interval that is shown."""
-ALARM_ERROR = 0.02
-"""Of the interval that says that B is worse or better: of two equal sides B is said to be worse in at most 1 %."""
+ALARM_ERROR = 0.016
+"""Of the interval that says that B is worse or better: of two equal sides B is called worse in at most 0.8 %."""
 Verdict = Literal["worse", "better", "different", "equal", "precise", "no worse", "open", "undecided", "not measured"]
 """'different': where neither direction is better. 'equal': no difference beyond the margin. 'precise': the interval is
 as narrow as was asked for. 'no worse': not beyond the margin. 'open': no difference was found. 'undecided': one beyond
@@ -87,7 +87,7 @@ class Judgement:
     shown: Ends
     """The interval of 95 %."""
     sure: Ends
-    """The interval that decides, of 98 %: 1 % on each side."""
+    """The interval that decides, of `ALARM_ERROR`."""
 
 
 def differences(pairs: Sequence[tuple[Quantity, Quantity] | None]) -> Differences:
@@ -96,7 +96,7 @@ def differences(pairs: Sequence[tuple[Quantity, Quantity] | None]) -> Difference
     of_logs = all(figure.value > 0 for pair in known for figure in pair)
     middles = [abs(statistics.median([pair[side].value for pair in known])) for side in (0, 1)] if known else [0.0]
     ends = [(math.nan, math.nan) if pair is None else _ends(*pair, of_logs) for pair in pairs]
-    widths = [_width(*pair, of_logs) for pair in known]
+    widths = [width(*pair, of_logs) for pair in known]
     low, high = (np.array([each[side] for each in ends], dtype=np.float64) for side in (0, 1))
     return Differences(low, high, statistics.median(widths) if widths else 0.0, of_logs, max(middles))
 
@@ -128,7 +128,7 @@ def _at(found: Differences, pairs: int, share: float, rule: Rule, last: bool) ->
         return Judgement("not measured", last, 0, _NOWHERE, _NOWHERE, _NOWHERE)
     centre = signed_rank.pseudo_median(low), signed_rank.pseudo_median(high)
     shown, sure = (
-        _widened(signed_rank.interval(low, high, error * share) if share else _NOWHERE, centre, found.resolution)
+        widened(signed_rank.interval(low, high, error * share) if share else _NOWHERE, centre, found.resolution)
         for error in (SHOWN_ERROR, ALARM_ERROR)
     )
     change, shown, sure = ((found.share(ends[0]), found.share(ends[1])) for ends in (centre, shown, sure))
@@ -169,7 +169,7 @@ def _at_last(shown: Ends, rule: Rule) -> Verdict:
     return "no worse" if rule.margin else "open"
 
 
-def _widened(ends: Ends, centre: Ends, resolution: float) -> Ends:
+def widened(ends: Ends, centre: Ends, resolution: float) -> Ends:
     """The interval with the resolution of single runs, which is independent of how they vary (GUM 5.1.2)."""
     if not resolution:
         return ends
@@ -187,8 +187,8 @@ def _ends(a: Quantity, b: Quantity, of_logs: bool) -> Ends:
     return -math.inf if below else difference, math.inf if above else difference
 
 
-def _width(a: Quantity, b: Quantity, of_logs: bool) -> float:
-    """Expanded uncertainty of a difference from that of both runs; what is not known is left out."""
+def width(a: Quantity, b: Quantity, of_logs: bool) -> float:
+    """Expanded uncertainty of a difference from the resolution of both runs; what is not known is left out."""
     found = []
     for figure in (a, b):
         ends = None if figure.bound else figure.bounds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ from keisoku.device.plan.plan import Plan
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.errors import PlanError
 from keisoku.measurement import carry_out
+from keisoku.measurement.paired_settings import PairedSettings
 from keisoku.measurement.table import DEVICE, MODULES, find
 from keisoku.run.settings import RunSettings, parsed
+
+_OF_PAIRS = set(PairedSettings.model_fields) - {"of", "a", "b", "seed", "repeat"}
 
 
 def measure(*what: str | Plan, out: Path | str | None = None, observer: Any = None, **settings: Any) -> Measured:
@@ -34,6 +38,32 @@ def measure(*what: str | Plan, out: Path | str | None = None, observer: Any = No
     return Measured(carry_out.carry_out(find(name), asked, path, observer=observer))
 
 
+def ab(
+    *what: str,
+    a: Mapping[str, Any] | None = None,
+    b: Mapping[str, Any] | None = None,
+    out: Path | str | None = None,
+    **settings: Any,
+) -> Measured:
+    """Compares two sides of a measurement by pairs of runs:
+    `ks.ab("throughput", frame_bytes=64, a={"dut": "lab:bridge"}, b={"dut": "lab:router"}, margin_percent=5)`.
+
+    `what` and `settings` are those of `measure`, for both sides; `a` and `b` hold what is different. Settings of the
+    comparison are `before_a`, `before_b`, `against`, `figure`, `margin_percent`, `precision_percent`, `within_s` and
+    `pairs` (docs/comparison.md). The result has the figures `change` (B against A, in %), `a`, `b` and `worse_by`;
+    `met` is whether B is not worse by more than the margin. Raises as `measure` does.
+    """
+    own = {key: settings.pop(key) for key in _OF_PAIRS if key in settings}
+    name, side_b = _asked(what, {**settings, **(b or {})})
+    sides = {"b": side_b.plain()}
+    if "against" not in own:
+        sides["a"] = _asked(what, {**settings, **(a or {})})[1].plain()
+    elif a:
+        raise PlanError("a", "side A is the run of `against`", "leave out a")
+    asked = parsed(PairedSettings, {"of": name, "seed": getattr(side_b, "seed", 1), **sides, **own})
+    return Measured(carry_out.carry_out(find("ab"), asked, None if out is None else Path(out)))
+
+
 def resume(run: Path | str, observer: Any = None, **changes: Any) -> Measured:
     """Finishes an interrupted run: data that it holds are not measured again. Raises as `measure` does.
 
@@ -47,7 +77,7 @@ def load(run: Path | str) -> Measured:
     return Measured(carry_out.load(Path(run)))
 
 
-def _asked(what: tuple[str | Plan, ...], settings: dict[str, Any]) -> tuple[str, RunSettings]:
+def _asked(what: Sequence[str | Plan], settings: dict[str, Any]) -> tuple[str, RunSettings]:
     plans = [each for each in what if isinstance(each, Plan)]
     names = tuple(each for each in what if isinstance(each, str))
     if plans:

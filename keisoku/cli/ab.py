@@ -57,17 +57,17 @@ def command(
 
     \b
     keisoku ab throughput --size 64 --duration 1s --waits 0.1s --a '--dut lab:bridge' --b '--dut lab:router'
-    keisoku ab latency --dut lab:bridge --rate 50kpps --figure p99 --before-a 'sysctl -q net.core.busy_poll=0' \\
-        --before-b 'sysctl -q net.core.busy_poll=50' --margin 5% --within 5min
+    keisoku ab latency --tx xdp:eth1 --rx xdp:eth2 --rate 50kpps --figure p99 --margin 5% --within 5min \\
+        --before-a 'ethtool -C eth1 rx-usecs 0' --before-b 'ethtool -C eth1 rx-usecs 50'
     keisoku ab run --a old.toml --b new.toml
     keisoku ab throughput --dut lab:bridge --against runs/release --pairs 10
     """
     values = values_of(_SETTINGS, given)
     if given["against"] is not None and a is not None:
         raise PlanError("--a", "side A is the run of --against", "leave out --a")
-    sides = {"b": _asked(context, words, b, "--b")}
-    if given["against"] is None:
-        sides["a"] = _asked(context, words, a, "--a")
+    sides = {} if given["against"] is not None else {"a": _asked(context, words, a, "--a")}
+    sides["b"] = _asked(context, words, b, "--b")
+    if "a" in sides:
         if sides["a"][0] is not sides["b"][0]:
             raise PlanError(
                 "--b", f"it is a plan of {sides['b'][0].name}, not of {sides['a'][0].name}", "compare alike"

@@ -11,7 +11,7 @@ from keisoku.host.context import host_context
 from keisoku.measurement.carry_out import Outcome, load
 from keisoku.measurement.comparable import check_settings
 from keisoku.measurement.entry import Measurement
-from keisoku.measurement.repetition import results_of
+from keisoku.measurement.repetition import kept_results
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 from keisoku.run.settings import RunSettings
@@ -30,7 +30,7 @@ def kept_runs(path: Path, entry: Measurement[Any], settings: RunSettings) -> lis
         raise PlanError("--against", problem, "give a run of the same measurement")
     now = Outcome(RunDirectory(path, entry.name, settings.plain(), {}), [], [])
     check_settings([now, kept], ["the new runs", str(path)], [each.measurement for each in kept.results])
-    return results_of(entry, kept.directory)
+    return kept_results(entry, kept.directory)
 
 
 def check_machine(path: Path) -> None:

@@ -20,11 +20,11 @@ from pydantic import TypeAdapter
 from keisoku.errors import EngineError, PlanError
 from keisoku.measurement.baseline import check_machine, kept_runs, remarks_on
 from keisoku.measurement.entry import Findings, Measurement, Work
-from keisoku.measurement.paired_result import NAME, judged, plots, result_of, sentence_of
+from keisoku.measurement.paired_result import NAME, TOLD, compared, judged, plots, sentence_of
 from keisoku.measurement.paired_settings import RUNS_AGAINST, WITHIN_S, PairedSettings
-from keisoku.measurement.part_run import again, carried_out
+from keisoku.measurement.part_run import again, carried_out, results_of
 from keisoku.measurement.query import figures
-from keisoku.measurement.table import asked, find
+from keisoku.measurement.table import find
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 from keisoku.run.settings import RunSettings, parsed
@@ -53,7 +53,7 @@ def measure(work: Work[PairedSettings]) -> None:
     pair = 0
     while True:
         pair += 1
-        for side in _order(settings.seed, pair) if settings.against is None else ("b",):
+        for side in order(settings.seed, pair) if settings.against is None else ("b",):
             if (pair, side) in runs:
                 continue
             line, results = _run(work, entry, sides[side], pair, side, _used(settings, done)[-1:])
@@ -66,8 +66,10 @@ def measure(work: Work[PairedSettings]) -> None:
         a = kept or [runs.get((each, "a"), []) for each in range(1, pair + 1)]
         found = judged(entry, settings, a, [runs[each, "b"] for each in range(1, pair + 1)], used)
         many = len({each.of.measurement for each in found}) > 1
-        for each in found:
-            work.tell(f"pair {pair}: {sentence_of(each, settings, many)}")
+        said = "; ".join(sentence_of(each, settings, many) for each in found)
+        if len(found) > TOLD:
+            said = f"{sum(each.said.ended for each in found)} of {len(found)} figures are decided"
+        work.tell(f"pair {pair}: {said}")
         if used[-1] >= 1 or (found and all(each.said.ended for each in found)):
             return
 
@@ -90,7 +92,7 @@ def analyse(directory: RunDirectory) -> Findings:
         remarks = remarks_on(directory.facts["against"]["context"], directory.context, str(settings.against))
     b = [runs[pair, "b"] for pair in pairs]
     found = judged(entry, settings, a, b, used)
-    return Findings([result_of(settings, found, a, b, remarks)], plots(settings, found))
+    return Findings([compared(settings, found, a, b, remarks)], plots(settings, found))
 
 
 def _side_of(entry: Measurement[Any], settings: PairedSettings, side: str) -> RunSettings:
@@ -120,7 +122,7 @@ def _run(
     return line, results
 
 
-def _order(seed: int, pair: int) -> tuple[str, ...]:
+def order(seed: int, pair: int) -> tuple[str, ...]:
     """Which side is first: in two pairs that follow each other, each of them once."""
     first = Random(f"{seed} order {(pair - 1) // 2}").random() < 0.5
     return _SIDES if first == bool(pair % 2) else _SIDES[::-1]
@@ -153,8 +155,7 @@ def _used(settings: PairedSettings, done: list[dict[str, Any]]) -> list[float]:
 
 def _results(entry: Measurement[Any], directory: RunDirectory | None, line: Mapping[str, Any]) -> list[Result]:
     assert directory is not None
-    part = RunDirectory.open(directory.path / line["run"])
-    return asked(entry, part.plan.get("repeat")).analyse(part).results
+    return results_of(entry, directory.path / line["run"])
 
 
 def _kept_as_facts(path: Path, kept: list[list[Result]]) -> dict[str, Any]:

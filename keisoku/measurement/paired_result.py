@@ -21,7 +21,7 @@ from keisoku.run.pairing import Series, Side, causes, series
 from keisoku.run.result import Result, Row
 
 NAME = "ab"
-_SHOWN = 3
+TOLD = 3
 """Figures that the sentence names."""
 
 
@@ -62,7 +62,7 @@ def judged(
     return judgements
 
 
-def result_of(
+def compared(
     settings: PairedSettings, found: Sequence[Judged], a: Sequence[Side], b: Sequence[Side], remarks: Sequence[str]
 ) -> Result:
     """The result; it failed where nothing was measured, or where it is undecided whether B is worse."""
@@ -76,14 +76,14 @@ def result_of(
         failure = said[0]
     elif undecided and not any(each.said.verdict in ("worse", "different") for each in found):
         failure = undecided[0]
-    more = f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
+    more = f"; and {len(said) - TOLD} more" if len(said) > TOLD else ""
     what = settings.b.get("methods") or [settings.of]
     return Result(
         measurement=NAME,
         title=f"B against A: {', '.join(what)}",
         rows=[_row(each, settings, many) for each in found],
         remarks=[*remarks, *_remarks(settings, found, len(b))],
-        sentence=f"{'; '.join(said[:_SHOWN])}{more}." if said else f"{failure}.",
+        sentence=f"{'; '.join(said[:TOLD])}{more}." if said else f"{failure}.",
         failure=failure,
     )
 

@@ -91,11 +91,23 @@ def carried_out(
     work = _PartWork(whole, measurement, settings, path, begun, come_to)
     measurement.measure(work)
     assert work.directory is not None, "a measurement that ends without an error has called begin"
-    results = findings_of(work.directory).results
+    try:
+        results = findings_of(work.directory).results
+    except PlanError as error:
+        whole.tell(f"{said} gives no result: {error}")
+        return work.directory, []
     work.directory.finish(results)  # its page is made when it is asked for: a hundred of them would fill the disk
     if kept := measurement.keep(work.directory, results):
         whole.tell(kept)
     return work.directory, results
+
+
+def results_of(measurement: Measurement[Any], path: Path) -> list[Result]:
+    """The results of the part in this directory; none if what it measured is too little for any."""
+    part = RunDirectory.open(path)
+    with suppress(PlanError):
+        return asked(measurement, part.plan.get("repeat")).analyse(part).results
+    return []
 
 
 def _begun(path: Path) -> RunDirectory | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import PlanError
 from keisoku.measurement.entry import Findings, Measurement, Work
-from keisoku.measurement.part_run import again, carried_out
+from keisoku.measurement.part_run import again, carried_out, results_of
 from keisoku.measurement.query import figures
 from keisoku.report.plot import Plot, axis, device_colour, hover
 from keisoku.run.directory import RunDirectory
@@ -64,9 +64,10 @@ def _analyse(measurement: Measurement[Any], directory: RunDirectory) -> Findings
     found = _results(measurement, directory)
     wanted = directory.plan["repeat"]
     results = [_in_order(result, directory.plan) for result in combine(list(found.values()))]
-    if len(found) < wanted:
-        said = f"{len(found)} of {wanted} repetitions are finished."
-        results = [each.model_copy(update={"remarks": [*each.remarks, said]}) for each in results]
+    said = [f"{len(found)} of {wanted} repetitions are finished."] if len(found) < wanted else []
+    if empty := sum(not results for results in found.values()):
+        said.append(f"{empty} of {len(found)} repetitions measured too little for any result.")
+    results = [each.model_copy(update={"remarks": [*each.remarks, *said]}) for each in results]
     plots = [
         plot
         for result in results
@@ -115,10 +116,13 @@ def _results(measurement: Measurement[Any], directory: RunDirectory) -> dict[str
     names = [str(line["run"]) for line in _finished(directory)]
     if not names:
         raise PlanError("run", f"{directory.path} holds no finished repetition", "continue it with --resume")
-    return {name: measurement.analyse(RunDirectory.open(directory.path / name)).results for name in names}
+    found = {name: results_of(measurement, directory.path / name) for name in names}
+    if not any(found.values()):
+        measurement.analyse(RunDirectory.open(directory.path / names[0]))  # says why
+    return found
 
 
-def results_of(measurement: Measurement[Any], directory: RunDirectory) -> list[list[Result]]:
+def kept_results(measurement: Measurement[Any], directory: RunDirectory) -> list[list[Result]]:
     """Results of each finished repetition, or of the run itself if it is not repeated."""
     if directory.plan.get("repeat", 1) > 1:
         return list(_results(measurement, directory).values())

@@ -16,7 +16,7 @@ SYMBOLS = {(True, True): "circle", (True, False): "triangle-up", (False, True): 
 
 def sentence(figure: str, place: str, found: Judgement, margin: float, runs: str = "pairs") -> str:
     """What was found of one figure, such as 'B's throughput is 4.8 % lower than A's (…): worse'."""
-    name = head(figure)
+    name = f"{figure[1:]} % quantile" if figure[1:2].isdigit() and figure != "p50" else head(figure)
     what = f"B's {name if name.isupper() else name[:1].lower() + name[1:]}{place}"
     low, high = found.shown
     if found.verdict == "not measured":

@@ -156,7 +156,7 @@ def test_the_sentence_says_how_sure_it_is() -> None:
     )
     alike = Judgement("equal", True, 20, (0.001, 0.001), (-0.012, 0.015), (-0.02, 0.02))
     assert sentence("p99", " (64-byte frames)", alike, 0.02) == (
-        "no difference larger than 2 %: B's 99 % (64-byte frames) is between −1.2 % and +1.5 % of A's "
+        "no difference larger than 2 %: B's 99 % quantile (64-byte frames) is between −1.2 % and +1.5 % of A's "
         "(95 % interval, 20 pairs)"
     )
     few = Judgement("undecided", True, 4, (0.1, 0.1), (-math.inf, math.inf), (-math.inf, math.inf))
