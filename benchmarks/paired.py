@@ -3,10 +3,11 @@
 Run it by itself: `python benchmarks/paired.py [--comparisons 1000] [--budget SECONDS] [RECORDED.json …]`. Each
 comparison draws the figures of runs, orders the sides as the command does, and is judged by the command's rule.
 
-Three kinds of noise. `mixture`: 5 % log-normal, a drift of up to 10 % with waves of 3 %, and one run in ten disturbed by
--30 %. The constants of `keisoku/analysis/spending.py` were chosen on it. `bursts`: heavy tails (Student's t with 3 degrees of freedom), a
-random walk, and disturbances that last for several runs; nothing was chosen on it. `recorded`: runs that were measured,
-in a file {"name": {"seconds": 2.5, "values": […]}}, drawn in blocks of successive runs, so that their drift remains.
+Three kinds of noise. `mixture`: 5 % log-normal, a drift of up to 10 % with waves of 3 %, and one run in ten that is
+disturbed by -30 %. The constants of `keisoku/analysis/spending.py` were chosen on it. `bursts`: heavy tails (Student's
+t with 3 degrees of freedom), a random walk, and disturbances that last for several runs; nothing was chosen on it.
+`recorded`: runs that were measured, in a file {"name": {"seconds": 2.5, "values": […]}}, drawn in blocks of successive
+runs, so that their drift remains.
 """
 
 from __future__ import annotations

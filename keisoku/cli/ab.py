@@ -67,11 +67,9 @@ def command(
         raise PlanError("--a", "side A is the run of --against", "leave out --a")
     sides = {} if given["against"] is not None else {"a": _asked(context, words, a, "--a")}
     sides["b"] = _asked(context, words, b, "--b")
-    if "a" in sides:
-        if sides["a"][0] is not sides["b"][0]:
-            raise PlanError(
-                "--b", f"it is a plan of {sides['b'][0].name}, not of {sides['a'][0].name}", "compare alike"
-            )
+    if "a" in sides and sides["a"][0] is not sides["b"][0]:
+        problem = f"it is a plan of {sides['b'][0].name}, and that of A one of {sides['a'][0].name}"
+        raise PlanError("--b", problem, "give plans of the same measurement")
     values |= {side: settings.plain() for side, (_, settings) in sides.items()}
     values |= {"of": sides["b"][0].name, "seed": getattr(sides["b"][1], "seed", 1)}
     try:

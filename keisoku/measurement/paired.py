@@ -69,7 +69,7 @@ def measure(work: Work[PairedSettings]) -> None:
         said = "; ".join(sentence_of(each, settings, many) for each in found)
         if len(found) > TOLD:
             said = f"{sum(each.said.ended for each in found)} of {len(found)} figures are decided"
-        work.tell(f"pair {pair}: {said}")
+        work.tell(f"pair {pair}: {said or 'nothing was measured so far'}")
         if used[-1] >= 1 or (found and all(each.said.ended for each in found)):
             return
 

@@ -181,4 +181,4 @@ def _nothing(settings: PairedSettings, sides: list[Side]) -> str:
     known = list(dict.fromkeys(name for side in sides for each in side for row in each.rows for name in row.figures))
     if settings.figure and known:
         return f"no run has a figure {' or '.join(settings.figure)}; there are {', '.join(known)}"
-    return f"nothing was measured{': ' + cause if cause else ''}"
+    return f"nothing was measured: {(cause or 'no run has a figure').removeprefix('nothing was measured: ')}"
