@@ -18,7 +18,7 @@ from keisoku.run.settings import RunSettings
 
 _MACHINE = ("cpu", "cpus")
 """Of another machine, figures are other ones for that reason alone."""
-_TOLD = ("host", "kernel", "system", "governor", "clock_source", "python", "engine", "versions")
+_TOLD = ("host", "kernel", "system", "governor", "clock_source", "python", "versions")
 """May be what is compared, and may be why figures differ: a difference is said."""
 
 

@@ -1,7 +1,7 @@
 """A complete run that is a part of another one: a repetition, or one side of a pair. It has a directory in the other's.
 
 It is begun with the other, continued with it, and can be analysed and loaded by itself. The other begins when its first
-part does, so that what cannot be measured leaves no directory, and has the context of that part.
+part does, so that what cannot be measured leaves no directory.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from keisoku.run.settings import RunSettings, parsed
 _APART = 1_000_003
 """Seeds of repetitions are apart by this prime, because each trial of a run adds its index to the run's seed."""
 _SEEDS = 2**63
-_OWN = ("device", "seed")
-"""Of a part's context, what may differ between parts that are not repetitions."""
 
 
 class _PartWork(Work[RunSettings]):
@@ -46,7 +44,7 @@ class _PartWork(Work[RunSettings]):
     def begin(self, context: Mapping[str, Any], settings: RunSettings | None = None) -> RunDirectory:
         if self._whole.directory is None:
             alike = self._whole.measurement.name == self.measurement.name
-            self._whole.begin(context if alike else {key: context[key] for key in context if key not in _OWN})
+            self._whole.begin(context if alike else {})  # parts that are not alike have contexts of their own
         return super().begin(context, settings)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,9 @@ from keisoku.errors import PlanError
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.part_run import again, carried_out, results_of
 from keisoku.measurement.query import figures
+from keisoku.report.page import Part, Section, plain_part, result_tables
 from keisoku.report.plot import Plot, axis, device_colour, hover
+from keisoku.report.table import head
 from keisoku.run.directory import RunDirectory
 from keisoku.run.repetition import combine, placed
 from keisoku.run.result import Result
@@ -36,7 +38,7 @@ def repeated(measurement: Measurement[Any]) -> Measurement[Any]:
         measurement,
         measure=partial(_measure, measurement),
         analyse=partial(_analyse, measurement),
-        part=None,
+        part=partial(_part, measurement),
         tables=partial(_tables, measurement),
         resumes=True,
         keep=lambda directory, results: None,  # each repetition keeps what it has to
@@ -88,8 +90,8 @@ def repetitions_plot(name: str, figure: str, found: Mapping[str, list[Result]]) 
     if not shown:
         return None
     unit = shown[0][2].unit
-    axes = {"xaxis": axis("repetition"), "yaxis": axis(f"{figure}, {unit}", [each.value for _, _, each in shown])}
-    plot = Plot(f"repetitions-{name.replace(' ', '-')}", f"{figure} in each repetition of the whole run.", axes)
+    axes = {"xaxis": axis("repetition"), "yaxis": axis(f"{head(figure)}, {unit}", [each.value for _, _, each in shown])}
+    plot = Plot(f"repetitions-{name.replace(' ', '-')}", f"{head(figure)} in each repetition of the whole run.", axes)
     for index, place in enumerate(dict.fromkeys(place for _, place, _ in shown)):
         mine = [(number, each) for number, other, each in shown if other == place]
         trace = {
@@ -109,6 +111,27 @@ def repetitions_plot(name: str, figure: str, found: Mapping[str, list[Result]]) 
         }
         plot.add(trace)
     return plot
+
+
+def _part(measurement: Measurement[Any], runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
+    """A section for each result, with its plot."""
+    figure = measurement.figure_of(measurement.name, runs[0][0].plan)
+    plain = plain_part([(directory, found.results, []) for directory, found in runs], measurement.title, "", figure)
+    sections: list[Section] = []
+    for run, (directory, found) in zip(plain.runs, runs, strict=True):
+        for result in found.results:
+            name = result.measurement.replace(" ", "-")
+            sections.append(
+                Section(
+                    f"{name}-{len(sections) + 1}",
+                    result.title or measurement.title,
+                    f"{directory.plan['repeat']} repetitions of {run.name}",
+                    [plot for plot in found.plots if plot.name == f"repetitions-{name}"],
+                    [(run.name, result_tables(result))],
+                    [],
+                )
+            )
+    return replace(plain, sections=sections)
 
 
 def _results(measurement: Measurement[Any], directory: RunDirectory) -> dict[str, list[Result]]:
