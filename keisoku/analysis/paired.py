@@ -126,9 +126,11 @@ def _at(found: Differences, pairs: int, share: float, rule: Rule, last: bool) ->
     low, high = found.lowest[:pairs][known], found.highest[:pairs][known]
     if not low.size:
         return Judgement("not measured", last, 0, _NOWHERE, _NOWHERE, _NOWHERE)
-    centre = signed_rank.pseudo_median(low), signed_rank.pseudo_median(high)
+    lowest = signed_rank.means_of(low)
+    highest = lowest if np.array_equal(low, high) else signed_rank.means_of(high)
+    centre = signed_rank.pseudo_median(lowest), signed_rank.pseudo_median(highest)
     shown, sure = (
-        widened(signed_rank.interval(low, high, error * share) if share else _NOWHERE, centre, found.resolution)
+        widened(signed_rank.interval(lowest, highest, error * share) if share else _NOWHERE, centre, found.resolution)
         for error in (SHOWN_ERROR, ALARM_ERROR)
     )
     change, shown, sure = ((found.share(ends[0]), found.share(ends[1])) for ends in (centre, shown, sure))

@@ -17,37 +17,39 @@ _EXACT = 150
 """Up to so many differences the distribution of the rank sum is counted; beyond, it is normal to many digits."""
 
 
-def pseudo_median(differences: ArrayLike) -> float:
-    """Hodges–Lehmann: the median of the means of all pairs of differences. Raises ValueError if there is none."""
-    means = _walsh(differences)
+Means = NDArray[np.float64]
+"""The means of all pairs of differences, each with itself too, in order (Walsh's averages)."""
+
+
+def means_of(differences: ArrayLike) -> Means:
+    """Of these differences."""
+    known = np.atleast_1d(np.asarray(differences, dtype=np.float64))
+    first, second = np.triu_indices(len(known))
+    return np.asarray(np.sort((known[first] + known[second]) / 2))
+
+
+def pseudo_median(means: Means) -> float:
+    """Hodges and Lehmann's estimate: the median of the means. Raises ValueError if there is none."""
     if not means.size:
         raise ValueError("no differences")
-    return float(np.median(means))
+    return float((means[(means.size - 1) // 2] + means[means.size // 2]) / 2)
 
 
-def interval(lowest: ArrayLike, highest: ArrayLike, error: float) -> tuple[float, float]:
+def interval(lowest: Means, highest: Means, error: float) -> tuple[float, float]:
     """The interval that misses the centre of the differences with a probability of at most `error`, half on each side.
 
-    Each difference is known to lie between its `lowest` and `highest`, which are equal where it is known, and infinite
-    where it is a bound. Infinite ends: there are too few differences to exclude anything.
+    Each difference is known to lie between a lowest and a highest value, of which these are the means; they are equal
+    where it is known, and infinite where it is a bound. Infinite ends: there are too few differences to exclude any.
     """
-    low, high = _walsh(lowest), _walsh(highest)
-    rank = _rank(len(np.atleast_1d(np.asarray(lowest))), error)
+    rank = _rank((math.isqrt(8 * lowest.size + 1) - 1) // 2, error)
     if rank < 1:
         return -math.inf, math.inf
-    return float(low[rank - 1]), float(high[-rank])
+    return float(lowest[rank - 1]), float(highest[-rank])
 
 
 def smallest_error(count: int) -> float:
     """The smallest `error` for which so many differences give an interval that ends."""
     return math.ldexp(1.0, 1 - count)
-
-
-def _walsh(values: ArrayLike) -> NDArray[np.float64]:
-    """The means of all pairs of values, each with itself too, in order."""
-    known = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    first, second = np.triu_indices(len(known))
-    return np.asarray(np.sort((known[first] + known[second]) / 2))
 
 
 @lru_cache(maxsize=1024)

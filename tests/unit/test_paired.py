@@ -34,22 +34,25 @@ def noisy(seed: int, ratio: float, count: int = 120) -> Judgement:
 def test_the_interval_is_that_of_the_textbook() -> None:
     # Hollander, Wolfe and Chicken, example 3.1 (Hamilton depression scale): 96.1 %, -0.786 to -0.010.
     apart = [-0.952, 0.147, -1.022, -0.430, -0.620, -0.590, -0.490, 0.080, -0.010]
-    low, high = signed_rank.interval(apart, apart, 0.04)
-    assert signed_rank.pseudo_median(apart) == pytest.approx(-0.46)
+    means = signed_rank.means_of(apart)
+    low, high = signed_rank.interval(means, means, 0.04)
+    assert signed_rank.pseudo_median(means) == pytest.approx(-0.46)
     assert (low, high) == pytest.approx((-0.786, -0.010))
 
 
 @pytest.mark.parametrize("count", [8, 30, 200])
 def test_an_interval_misses_the_centre_as_seldom_as_it_says(count: int) -> None:
     chance = np.random.default_rng(3)
-    ends = [signed_rank.interval(x, x, 0.1) for x in chance.standard_t(2, (600, count))]
+    drawn = [signed_rank.means_of(apart) for apart in chance.standard_t(2, (600, count))]
+    ends = [signed_rank.interval(means, means, 0.1) for means in drawn]
     missed = sum(not low <= 0 <= high for low, high in ends) / len(ends)
     assert 0.04 < missed < 0.14
 
 
 def test_too_few_differences_exclude_nothing() -> None:
-    assert signed_rank.interval([1.0] * 5, [1.0] * 5, 0.05) == (-math.inf, math.inf)
-    assert signed_rank.interval([1.0] * 6, [1.0] * 6, 0.05) == (1.0, 1.0)
+    few, enough = (signed_rank.means_of([1.0] * count) for count in (5, 6))
+    assert signed_rank.interval(few, few, 0.05) == (-math.inf, math.inf)
+    assert signed_rank.interval(enough, enough, 0.05) == (1.0, 1.0)
 
 
 def test_looks_use_the_probability_of_error_once() -> None:
