@@ -59,6 +59,11 @@ class Differences:
     scale: float
     """The larger of the medians of both sides, of which differences that are not of logarithms are shares."""
 
+    @property
+    def resolved(self) -> float:
+        """The resolution as a share of A."""
+        return self.share(self.resolution)
+
     def share(self, difference: float) -> float:
         """How much larger B is than A, as a share of A; of the larger one for differences that are not of logarithms.
 
@@ -104,21 +109,13 @@ def differences(pairs: Sequence[tuple[Quantity, Quantity] | None]) -> Difference
 def judge(found: Differences, used: Sequence[float], rule: Rule) -> Judgement:
     """The judgement at the first look that decides, else at the last one. `used` has the share of the budget that was
     used up after each pair."""
-    best: Judgement | None = None
-    for look in looks(used, ALARM_ERROR / rule.comparisons):
-        last = used[look.pairs - 1] >= 1
-        best = _at(found, look.pairs, look.share / rule.comparisons, rule, last)
-        if best.ended:
-            return best
     ended = bool(used) and used[-1] >= 1
-    known = int(np.isfinite(found.lowest).sum() or np.isfinite(found.highest).sum())
-    if best is None or ended:  # too few pairs for any interval
-        return (
-            _at(found, len(used), 0.0, rule, ended)
-            if known
-            else Judgement("not measured", ended, 0, _NOWHERE, _NOWHERE, _NOWHERE)
-        )
-    return best
+    made = looks(used, ALARM_ERROR / rule.comparisons)
+    for place, look in enumerate(made, 1):
+        said = _at(found, look.pairs, look.share / rule.comparisons, rule, ended and place == len(made))
+        if said.ended or place == len(made):
+            return said
+    return _at(found, len(used), 0.0, rule, ended)  # too few pairs for any interval
 
 
 def _at(found: Differences, pairs: int, share: float, rule: Rule, last: bool) -> Judgement:

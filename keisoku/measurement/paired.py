@@ -50,19 +50,20 @@ def measure(work: Work[PairedSettings]) -> None:
             kept = _RESULTS.validate_python(known["results"])
     done = _done(work.directory) if work.directory is not None else []
     runs = {(line["pair"], line["side"]): _results(entry, work.directory, line) for line in done if work.directory}
-    pair = 0
+    pair, since = 0, time.monotonic()
     while True:
         pair += 1
         for side in order(settings.seed, pair) if settings.against is None else ("b",):
             if (pair, side) in runs:
                 continue
-            line, results = _run(work, entry, sides[side], pair, side, _used(settings, done)[-1:])
+            line, results = _run(work, entry, sides[side], pair, side, _used(settings, done)[-1:], since)
+            since = time.monotonic()
             done.append(line)
             runs[pair, side] = results
             if settings.against is not None and pair == 1:
                 assert work.directory is not None
                 work.directory.know(**_kept_as_facts(settings.against, kept))
-        used = _used(settings, done)
+        used = _used(settings, done)[:pair]
         a = kept or [runs.get((each, "a"), []) for each in range(1, pair + 1)]
         found = judged(entry, settings, a, [runs[each, "b"] for each in range(1, pair + 1)], used)
         many = len({each.of.measurement for each in found}) > 1
@@ -101,11 +102,19 @@ def _side_of(entry: Measurement[Any], settings: PairedSettings, side: str) -> Ru
 
 
 def _run(
-    work: Work[PairedSettings], entry: Measurement[Any], of: RunSettings, pair: int, side: str, used: list[float]
+    work: Work[PairedSettings],
+    entry: Measurement[Any],
+    of: RunSettings,
+    pair: int,
+    side: str,
+    used: list[float],
+    since: float,
 ) -> tuple[dict[str, Any], list[Result]]:
-    """One run of a side, and the line that is kept of it. Raises EngineError if its command fails."""
+    """One run of a side, and the line that is kept of it. Raises EngineError if its command fails.
+
+    `since` is when the run before it was kept: its time is all that passed from then on.
+    """
     settings = work.settings
-    started = time.monotonic()
     if command := settings.before_a if side == "a" else settings.before_b:
         ended = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if ended.returncode:
@@ -115,7 +124,7 @@ def _run(
     drawn = again(entry, of, pair, settings.seed, repeat=of.repeat)
     said = f"pair {pair}, {side.upper()}"
     _, results = carried_out(work, entry, drawn, f"pair-{pair:03d}/{side}", (share, share), said)
-    seconds = round(time.monotonic() - started, 3)
+    seconds = round(time.monotonic() - since, 3)
     line = {"pair": pair, "side": side, "run": f"pair-{pair:03d}/{side}", "seconds": seconds}
     assert work.directory is not None, "a part that is measured has begun the whole"
     work.directory.append_line(RUNS, json.dumps(line).encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.analysis.repeated import combined
 from keisoku.measurement.entry import Measurement
 from keisoku.measurement.paired_settings import PairedSettings
+from keisoku.report import digits
 from keisoku.report.paired import pairs_plot, sentence
 from keisoku.report.plot import Plot
 from keisoku.report.table import head
@@ -164,15 +165,20 @@ def _remarks(settings: PairedSettings, judged: Sequence[Judged], pairs: int) -> 
     ]
     if len(judged) > 1:
         found.append(f"{len(judged)} figures are compared: each has 1/{len(judged)} of the probability of error.")
-    if any(settings.a.get(key) != settings.b.get(key) for key in {*settings.a, *settings.b}):
-        different = sorted(key for key in {*settings.a, *settings.b} if settings.a.get(key) != settings.b.get(key))
+    resolved = max((100 * differences(each.of.pairs).resolved for each in judged), default=0.0)
+    wanted = min(limit for limit in (settings.precision_percent, settings.margin_percent, math.inf) if limit)
+    if wanted < resolved < math.inf:
         found.append(
-            "; ".join(
-                f"{key}: A {settings.a.get(key, 'not given')}, B {settings.b.get(key, 'not given')}"
-                for key in different
-            )
+            f"Single runs resolve a difference to ± {digits.significant(resolved, 2)} %, which more pairs do not "
+            f"improve: give them a finer resolution than ± {wanted:g} %."
         )
+    different = sorted(key for key in {*settings.a, *settings.b} if settings.a.get(key) != settings.b.get(key))
+    found += [f"{key}: A {_given(settings.a, key)}, B {_given(settings.b, key)}" for key in different]
     return found
+
+
+def _given(side: Mapping[str, Any], key: str) -> object:
+    return side.get(key, "not given")
 
 
 def _nothing(settings: PairedSettings, sides: list[Side]) -> str:

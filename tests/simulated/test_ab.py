@@ -136,6 +136,16 @@ def test_a_comparison_goes_on_where_it_was_interrupted(tmp_path: Path, devices: 
     done = ks.resume(tmp_path / "run")
     assert (tmp_path / "run/runs.jsonl").read_text().startswith(before)
     assert done.results[0].sentence.endswith(": worse.")
+    finished = (tmp_path / "run/runs.jsonl").read_text()
+    assert ks.resume(tmp_path / "run").results == done.results
+    assert (tmp_path / "run/runs.jsonl").read_text() == finished
+
+
+def test_what_single_runs_do_not_resolve_no_number_of_pairs_decides(tmp_path: Path, devices: dict[str, str]) -> None:
+    settings = {**QUICK, "resolution_percent": 4, "margin_percent": 1, "pairs": 9}
+    found = ks.ab("throughput", dut=devices["fast"], out=tmp_path / "run", **settings)
+    assert found.outcome.failure.startswith("undecided: B's throughput")
+    assert "Single runs resolve a difference to ± " in found.results[0].remarks[1]
 
 
 def test_two_plan_files_are_two_sides(tmp_path: Path, devices: dict[str, str]) -> None:

@@ -67,6 +67,12 @@ def test_a_budget_that_ends_late_is_used_up_by_its_last_look() -> None:
     assert [look.pairs for look in looks([*evenly(20)[:-1], 1.0], ALARM_ERROR)][-1] == 20
 
 
+def test_a_budget_too_small_for_a_last_look_ends_with_the_one_before() -> None:
+    pairs = [(fps(1000, uncertainty=20), fps(1000, uncertainty=20))] * 9
+    found = judge(differences(pairs), evenly(9), Rule("higher", margin=0.01))
+    assert found.verdict == "undecided" and found.ended and found.pairs == 8 and math.isfinite(found.shown[0])
+
+
 def test_a_slowdown_is_found_and_equals_are_not() -> None:
     found = [noisy(seed, 0.95).verdict for seed in range(60)]
     alike = [noisy(seed, 1.0).verdict for seed in range(60)]
