@@ -53,7 +53,7 @@ class Differences:
     lowest: NDArray[np.float64]
     highest: NDArray[np.float64]
     resolution: float
-    """Expanded uncertainty of a difference from the resolution of single runs."""
+    """How far a difference may be off by the resolution of single runs."""
     of_logs: bool
     """Differences of logarithms, and not in the unit of `scale`."""
     scale: float
@@ -187,10 +187,13 @@ def _ends(a: Quantity, b: Quantity, of_logs: bool) -> Ends:
 
 
 def width(a: Quantity, b: Quantity, of_logs: bool) -> float:
-    """Expanded uncertainty of a difference from the resolution of both runs; what is not known is left out."""
+    """How far a difference may be off by the resolution of both runs; what is not known is left out.
+
+    It is their sum: a resolution is a limit, and the two sides may be off in opposite directions in every pair.
+    """
     found = []
     for figure in (a, b):
         ends = None if figure.bound else figure.bounds
         half = (ends[1] - ends[0]) / 2 if ends is not None and math.isfinite(ends[1] - ends[0]) else 0.0
         found.append(half / figure.value if of_logs else half)
-    return math.hypot(*found)
+    return sum(found)
