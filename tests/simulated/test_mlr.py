@@ -19,6 +19,7 @@ from keisoku.run.result import Result
 SLOW = "link_bits_per_second = 1e6\n"
 LINE = 1e6 / (84 * 8)
 NO_WAITS = {"learning": False, "drain_s": 3, "rest_s": 0}
+IRREGULAR = "{} (an irregular result, RFC 9971 §4.8.4.2)"
 CONTROLLERS = ["mlrsearch", "descent"]
 NDR = {"loss_percent": [0]}
 HARD = SLOW + "[output]\nservice_bits_per_second = 0.63e6\nbuffer_bytes = 128"
@@ -73,8 +74,9 @@ def test_the_load_without_loss_is_found(controller: str, toml: str, least: float
 @pytest.mark.parametrize("controller", CONTROLLERS)
 def test_a_device_of_wire_rate_meets_the_goal_at_the_ceiling(controller: str) -> None:
     result, _ = searched(SLOW, controller=controller)
-    assert [row.remark for row in result.rows] == ["the highest load met the goal"] * 2
+    assert [row.remark for row in result.rows] == [IRREGULAR.format("the highest load met the goal")] * 2
     assert [row.figures["throughput"].value for row in result.rows] == [pytest.approx(0.9998 * LINE)] * 2
+    assert [row.figures["throughput"].bound for row in result.rows] == ["at least"] * 2
     # PDR needs no trial of its own: those of NDR answer it.
     assert result.rows[1].figures["trials"].value == 0
 
@@ -82,8 +84,32 @@ def test_a_device_of_wire_rate_meets_the_goal_at_the_ceiling(controller: str) ->
 @pytest.mark.parametrize("controller", CONTROLLERS)
 def test_a_device_that_always_loses_meets_none(controller: str) -> None:
     result, records = searched(SLOW + "[loss]\nratio = 1.0", controller=controller)
-    assert [row.remark for row in result.rows] == ["no load met the goal"] * 2
+    assert [row.remark for row in result.rows] == [IRREGULAR.format("no load met the goal")] * 2
+    assert [row.figures["throughput"].bound for row in result.rows] == ["at most"] * 2
     assert len(records) < 30
+
+
+@pytest.mark.parametrize("controller", CONTROLLERS)
+@pytest.mark.parametrize("toml", [SLOW, HARD, SLOW + "[loss]\nratio = 0.0001", SLOW + "[loss]\nratio = 1.0"])
+def test_no_load_is_outside_the_given_ones(controller: str, toml: str) -> None:
+    """RFC 9971 §4.6.8.1 and §4.6.8.2: Max Load and Min Load."""
+    _, records = searched(toml, controller=controller, maximum_fps=1200, minimum_fps=300, **NDR)
+    loads = [record.trial.frames_per_second for record in records]
+    assert max(loads) == 1200
+    assert min(loads) >= 300
+
+
+def test_the_report_states_what_rfc_9971_requires() -> None:
+    result, _ = searched(HARD, trial_s=10, **NDR)
+    said = " ".join(result.remarks + result.deviations)
+    assert (
+        "final trial duration 10 s, duration sum 10 s, exceed ratio 0 %, initial trial duration 1 s, width 0.5 %"
+        in said
+    )
+    assert "loads and throughputs are of one sending port" in said
+    assert "its effective duration (RFC 9971 §4.5.8) is the time until then" in said
+    assert "frames that the tester did not offer are not counted as lost" in said
+    assert result.rows[0].figures["throughput"].covers == "resolution"
 
 
 def test_ndr_and_pdr_of_a_device_that_leaks() -> None:

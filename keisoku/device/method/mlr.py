@@ -1,4 +1,4 @@
-"""NDR and PDR by MLRsearch (draft-ietf-bmwg-mlrsearch): for each goal the bounds of the load that meets it.
+"""NDR and PDR by MLRsearch (RFC 9971): for each goal the bounds of the load that meets it.
 
 A controller asks for trials and classifies loads; this file turns its questions into trials. Where one bad trial
 decides, a trial ends as soon as it is bad; if the tester cannot offer the highest load, the search restarts below it.
@@ -18,6 +18,7 @@ from keisoku.device.method.search_goal import Answer, Bounds, Goal, Question, Se
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.mlr_settings import MlrSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.device.record.validity import TOLERANCE
 from keisoku.run.result import Result, Row
 
 LEAST_SHARE = 1e-4
@@ -46,7 +47,8 @@ class _Found:
 def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and goal: 'throughput' (conditional, frames/s), 'lower_bound', 'upper_bound', 'seconds', 'trials'.
 
-    The uncertainty of the throughput is the distance of the bounds; 'seconds' are the engine's time with all waits.
+    The uncertainty of the throughput is the distance of the bounds, and where one is missing the throughput is a bound
+    itself (RFC 9971: an irregular result); 'seconds' are the engine's time with all waits.
     """
     settings = setting.plan.of(MlrSettings)
     preset = settings.preset()
@@ -62,10 +64,7 @@ def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 remarks.append(
                     f"{size} byte, {found.name}: the highest load was limited by the tester, not by the link"
                 )
-    if any(row.trial is not None for row in rows) and settings.stop_at_loss and preset.exceed_percent == 0:
-        remarks.append(
-            "a trial ended as soon as it had lost more frames than its goal allows; all other trials ran in full"
-        )
+    remarks += _applied(settings)
     plan = setting.plan
     return Result(
         measurement="mlr",
@@ -75,9 +74,30 @@ def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     )
 
 
+def _applied(settings: MlrSettings) -> list[str]:
+    """What RFC 9971 requires a report to state: the goals' attributes, and what durations, ratios and loads mean."""
+    preset = settings.preset()
+    found = [
+        f"each goal (RFC 9971 §4.6): final trial duration {preset.trial_s:g} s, duration sum {preset.sum_s:g} s, exceed"
+        f" ratio {preset.exceed_percent:g} %, initial trial duration {preset.initial_s:g} s, width"
+        f" {settings.width_percent:g} % (upper less lower bound, relative to the upper one)",
+        "loads and throughputs are of one sending port; loss ratios are of the frames of all ports",
+    ]
+    if settings.stop_at_loss and preset.exceed_percent == 0:
+        found.append(
+            "a trial ended as soon as it had lost more frames than its goal allows, and its effective duration"
+            " (RFC 9971 §4.5.8) is the time until then; all other trials ran in full"
+        )
+    return found
+
+
 def deviations_of(settings: MlrSettings) -> list[str]:
-    """Deviations of the goals from RFC 2544's (given in draft-ietf-bmwg-mlrsearch-15)."""
-    preset, found = settings.preset(), []
+    """Deviations of the goals from RFC 2544's (RFC 9971 §4.10.2), and of trials from RFC 9971's."""
+    preset = settings.preset()
+    found = [
+        "RFC 9971 §4.5.5: frames that the tester did not offer are not counted as lost; a trial in which it offered"
+        f" less than {100 * (1 - TOLERANCE):g} % of those intended is invalid instead"
+    ]
     if preset.trial_s < 60:
         found.append(f"RFC 2544 §24: the final trials last {preset.trial_s:g} s instead of at least 60 s")
     if preset.exceed_percent > 0:
@@ -193,17 +213,26 @@ def _reachable_fps(record: TrialRecord) -> float:
     return TESTER_MARGIN * min(1.0, record.offered_share) * record.trial.frames_per_second
 
 
+def _irregular(text: str) -> str:
+    """RFC 9971 §4.8.4.2: what does not meet all requirements of a result "MUST be clearly marked"."""
+    return f"{text} (an irregular result, RFC 9971 §4.8.4.2)"
+
+
 def _row(search: _Search, found: _Found) -> Row:
     bounds, figures = found.bounds, {}
     lower_fps, upper_fps = bounds.lower_fps, bounds.upper_fps
     remark = found.given_up
-    if not remark:
-        width = 0.0 if lower_fps is None or upper_fps is None else upper_fps - lower_fps
-        figures["throughput"] = Quantity(value=bounds.conditional_fps, unit="frames/s", uncertainty=width)
-        if lower_fps is None:
-            remark = "no load met the goal"
-        elif upper_fps is None:
-            remark = "the highest load met the goal"
+    if lower_fps is not None and upper_fps is not None:
+        figures["throughput"] = Quantity(
+            value=bounds.conditional_fps, unit="frames/s", uncertainty=upper_fps - lower_fps, covers="resolution"
+        )
+    elif lower_fps is not None:
+        figures["throughput"] = Quantity(value=bounds.conditional_fps, unit="frames/s", bound="at least")
+        remark = _irregular("the highest load met the goal")
+    elif not remark:
+        remark = _irregular("no load met the goal")
+        if upper_fps is not None:
+            figures["throughput"] = Quantity(value=upper_fps, unit="frames/s", bound="at most")
     for name, fps in (("lower_bound", lower_fps), ("upper_bound", upper_fps)):
         if fps is not None:
             figures[name] = Quantity(value=fps, unit="frames/s", uncertainty=0.0)
