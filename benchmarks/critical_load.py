@@ -23,6 +23,8 @@ from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.run.result import Result
 
 LINK_BITS_PER_SECOND = 1e10
+LIMIT_S = 60
+"""Of load for each run: 120 trials."""
 Curve = Callable[[float], float]
 """Probability of a clean trial at a load, relative to the critical load."""
 
@@ -92,7 +94,7 @@ def main() -> None:
     for name, curve in DEVICES.items():
         hits, trials, errors, widths, spreads = 0, [], [], [], []
         for seed in range(runs):
-            result, truth_fps = estimated(curve, seed)
+            result, truth_fps = estimated(curve, seed, limit_s=LIMIT_S)
             figures = result.rows[0].figures
             low, high = figures["critical_load"].bounds or (0.0, 0.0)
             hits += low <= truth_fps <= high

@@ -1,5 +1,6 @@
 """NDR and PDR by both controllers on devices whose truth is known; the controller as a generator."""
 
+import math
 import threading
 from typing import Any
 
@@ -10,6 +11,7 @@ from support.simulated_trials import carry_out, device, plan
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.simulated import SimulatedEngine
 from keisoku.device.method.controller import mlrsearch
+from keisoku.device.method.descent import descent
 from keisoku.device.method.method import begin
 from keisoku.device.method.search_goal import Answer, Goal, Question
 from keisoku.device.plan.mlr_settings import PRESETS
@@ -186,6 +188,31 @@ def threads() -> list[str]:
 
 def goal() -> Goal:
     return Goal(0.0, PRESETS["rfc2544"], 0.005)
+
+
+def test_descent_extrapolates_an_overload_that_a_buffer_hides() -> None:
+    """Losses come later at each lower load, so trials of a minute need not be tried all the way down."""
+    capacity, buffer = 1e5, 2e5
+    search, seconds, losses = descent(goal(), 1e2, 1e6), 0.0, 0
+    question = next(search)
+    while True:
+        first_s = buffer / (question.fps - capacity) if question.fps > capacity else math.inf
+        lossy = first_s < question.seconds
+        spent_s = first_s + 0.075 if lossy and not question.for_rate else question.seconds
+        seconds, losses = seconds + spent_s, losses + lossy
+        lost = round(question.fps * question.seconds * 0.8) if question.for_rate else int(lossy)
+        try:
+            question = search.send(
+                Answer(question.seconds, spent_s, round(question.fps * question.seconds), lost * lossy)
+            )
+        except StopIteration as stop:
+            bounds = stop.value
+            break
+    threshold = capacity + buffer / 60
+    assert bounds.lower_fps <= threshold < bounds.upper_fps
+    assert bounds.lower_fps >= bounds.upper_fps * 0.995
+    # A clean trial and one that loses late take two minutes.
+    assert seconds < 300
 
 
 def test_a_closed_controller_leaves_no_thread_behind() -> None:

@@ -74,6 +74,7 @@ class CleanCurve:
         """Learns from one trial."""
         self.trials.append((math.log(load_fps), clean))
         self._learn(*self.trials[-1])
+        self._weigh()
         self._follow()
 
     def limit(self, most_fps: float) -> None:
@@ -127,8 +128,7 @@ class CleanCurve:
         self.half_order = np.argsort(self.halves, axis=None)
         for log_load, clean in self.trials:
             self._learn(log_load, clean)
-        if not self.trials:
-            self._weigh()
+        self._weigh()
 
     def _learn(self, log_load: float, clean: bool) -> None:
         below = self._deviates(log_load)
@@ -136,7 +136,6 @@ class CleanCurve:
             self.logs += log_ndtr(below)[..., None] + np.log1p(-LAPSES)
         else:
             self.logs += np.log(np.maximum(LAPSES + (1 - LAPSES) * ndtr(-below)[..., None], 1e-300))
-        self._weigh()
 
     def _weigh(self) -> None:
         weight = np.exp(self.logs - self.logs.max())
