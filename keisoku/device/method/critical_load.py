@@ -17,6 +17,7 @@ from keisoku.device.method.search import RETRIES, TESTER_MARGIN, beyond_tester, 
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.critical_load_settings import CriticalLoadSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.device.record.validity import disturbances
 from keisoku.run.result import Result, Row
 
 LEAST_SHARE = 1e-4
@@ -39,7 +40,6 @@ SPOILED_TRIALS = 20
 """So many invalid trials in a row end the search."""
 CURVE = "Clean trials"
 """Group of the rows of the curve."""
-_DISTURBED = "given up: the tester itself disturbed every trial"
 
 
 def critical_load(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -80,11 +80,12 @@ class _Estimation:
         self.least_fps = min(self.settings.minimum_fps or least_fps, self.most_fps)
         self.curve: CleanCurve | None = None
         self.last: TrialRecord | None = None
-        self.spent_s, self.left_out, self.limited_by_tester = 0.0, 0, False
+        self.spent_s, self.limited_by_tester = 0.0, False
+        self.left_out, self.reason = 0, ""
 
     def proceed(self) -> Generator[Trial, TrialRecord, None]:
         """Carries out trials until the interval is narrow enough, the time is over, or the tester is disturbed."""
-        spoiled = 0
+        spoiled = shortfalls = 0
         while spoiled < SPOILED_TRIALS and self.spent_s < self.settings.limit_s and not self._known():
             fps = self.curve.load_fps(AIMS[len(self.curve.trials) % len(AIMS)]) if self.curve else self.most_fps
             record = yield self._trial(fps)
@@ -92,15 +93,20 @@ class _Estimation:
             self.spent_s += (record.facts.sent.last_sent_ns if stopped else record.trial.duration_ns) / NS_PER_S
             if record.valid:
                 self._learn(record)
-                spoiled = 0
+                spoiled = shortfalls = 0
                 continue
-            spoiled, self.left_out = spoiled + 1, self.left_out + 1
-            # What the tester offered before it was disturbed says nothing about what it can offer.
-            if beyond_tester(record) or spoiled > RETRIES:
-                share = TESTER_MARGIN * min(1.0, record.offered_share)
-                self.most_fps, self.limited_by_tester = share * fps, True
-                if self.curve:
-                    self.curve.limit(self.most_fps)
+            spoiled, self.left_out, self.reason = spoiled + 1, self.left_out + 1, "; ".join(record.invalid_because)
+            if disturbances(record.trial, record.facts):
+                continue  # It says nothing about what the tester can offer either.
+            shortfalls += 1
+            if beyond_tester(record) or shortfalls == RETRIES:
+                self._lower(min(fps, record.offered_fps))
+                shortfalls = 0
+
+    def _lower(self, offered_fps: float) -> None:
+        self.most_fps, self.limited_by_tester = max(self.least_fps, TESTER_MARGIN * offered_fps), True
+        if self.curve:
+            self.curve.limit(self.most_fps)
 
     def _trial(self, fps: float) -> Trial:
         purpose = f"critical load {self.frame_bytes} byte"
@@ -136,7 +142,8 @@ class _Estimation:
         """The critical load and what else is known of the curve."""
         curve, beyond = self.curve, self._beyond
         if curve is None:
-            return Row(frame_bytes=self.frame_bytes, figures={}, remark=_DISTURBED)
+            remark = f"given up: every trial was invalid, the last because {self.reason}"
+            return Row(frame_bytes=self.frame_bytes, figures={}, remark=remark)
         trials = Quantity(value=len(curve.trials), unit="trials", uncertainty=0.0)
         index, remark = self.last.index if self.last else None, ""
         if beyond:

@@ -1,7 +1,8 @@
 """NDR and PDR by MLRsearch (RFC 9971): for each goal the bounds of the load that meets it.
 
 A controller asks for trials and classifies loads; this file turns its questions into trials. Where one bad trial
-decides, a trial ends as soon as it is bad; if the tester cannot offer the highest load, the search restarts below it.
+decides, a trial ends as soon as it is bad; if the tester cannot offer the highest load, the search restarts below it. A
+trial that the host disturbed is tried again and says nothing about what the tester can offer.
 """
 
 from __future__ import annotations
@@ -13,12 +14,19 @@ from dataclasses import dataclass, field
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
 from keisoku.device.method.descent import descent
-from keisoku.device.method.search import RETRIES, SPOILED_LOADS, TESTER_MARGIN, beyond_tester, ceiling_fps
+from keisoku.device.method.search import (
+    DISTURBED_TRIES,
+    RETRIES,
+    SPOILED_LOADS,
+    TESTER_MARGIN,
+    beyond_tester,
+    ceiling_fps,
+)
 from keisoku.device.method.search_goal import Answer, Bounds, Goal, Question, Search
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.mlr_settings import MlrSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
-from keisoku.device.record.validity import TOLERANCE
+from keisoku.device.record.validity import TOLERANCE, disturbances
 from keisoku.run.result import Result, Row
 
 LEAST_SHARE = 1e-4
@@ -132,8 +140,11 @@ class _Search:
             if spoiled.valid:
                 found.given_up = f"given up: no bounds were found in {len(found.records)} trials"
                 return found
+            if disturbances(spoiled.trial, spoiled.facts):  # It says nothing about what the tester can offer.
+                found.given_up = f"given up: the last trial is invalid because {'; '.join(spoiled.invalid_because)}"
+                return found
             most_fps, found.limited_by_tester = _reachable_fps(spoiled), True
-        found.given_up = "given up: the tester itself disturbed the trials at every highest load that was tried"
+        found.given_up = "given up: the tester fell short of every highest load that was tried"
         return found
 
     def _controlled(
@@ -165,10 +176,13 @@ class _Search:
 
     def _measured(self, found: _Found, question: Question) -> Generator[Trial, TrialRecord, TrialRecord]:
         trial = self._trial(found, question)
-        for _ in range(RETRIES):
+        shortfalls = 0
+        for _ in range(DISTURBED_TRIES):
             record = yield trial
             found.records.append(record)
-            if record.valid or beyond_tester(record):
+            disturbed = disturbances(record.trial, record.facts)
+            shortfalls += not record.valid and not disturbed
+            if record.valid or shortfalls == RETRIES or (beyond_tester(record) and not disturbed):
                 break
         return record
 
@@ -202,7 +216,7 @@ def _answer(record: TrialRecord, question: Question) -> Answer:
     seconds = max(question.seconds, record.trial.duration_ns / NS_PER_S)
     return Answer(
         seconds=seconds,
-        spent_s=sent.last_sent_ns / NS_PER_S if stopped else seconds,
+        spent_s=sent.going_ns / NS_PER_S if stopped else seconds,
         frames=record.intended_frames if stopped else sent.offered_frames,
         # RFC 2544 §26.1: equality of counts; corrupt frames were not forwarded either.
         lost_frames=sent.offered_frames - record.facts.tracked.forwarded_frames,
