@@ -24,6 +24,7 @@ GROUPS = {
         "delay-variation",
         "reordering",
         "mlr",
+        "critical-load",
         "sweep",
         "buffer-over-time",
         "clock-mismatch",

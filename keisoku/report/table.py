@@ -26,6 +26,8 @@ COLUMNS = {
     "period": "Period",
     "length": "Length",
     "throughput": "Throughput",
+    "critical_load": "Critical load",
+    "lapses": "Lossy at any load",
     "lower_bound": "Lower bound",
     "upper_bound": "Upper bound",
     "line_share": "Share of the maximum",
@@ -213,7 +215,7 @@ def _of_frames(rows: Sequence[Row]) -> Table:
     rows = sorted(rows, key=lambda row: (row.frame_bytes, row.figures.get("load", _NO_LOAD).value))
     heads, columns = [Head("Frame size", "byte")], [[str(row.frame_bytes) for row in rows]]
     if any(row.case for row in rows):
-        heads.append(Head("Case", ""))
+        heads.append(Head(rows[0].group or "Case", ""))
         columns.append([row.case for row in rows])
     return _table(
         heads, columns, rows, sorted({name for row in rows for name in row.figures}, key=_order), of_frames=True

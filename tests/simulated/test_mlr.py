@@ -1,5 +1,6 @@
 """NDR and PDR by both controllers on devices whose truth is known; the controller as a generator."""
 
+import math
 import threading
 from typing import Any
 
@@ -10,6 +11,7 @@ from support.simulated_trials import carry_out, device, plan
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.simulated import SimulatedEngine
 from keisoku.device.method.controller import mlrsearch
+from keisoku.device.method.descent import descent
 from keisoku.device.method.method import begin
 from keisoku.device.method.search_goal import Answer, Goal, Question
 from keisoku.device.plan.mlr_settings import PRESETS
@@ -19,6 +21,7 @@ from keisoku.run.result import Result
 SLOW = "link_bits_per_second = 1e6\n"
 LINE = 1e6 / (84 * 8)
 NO_WAITS = {"learning": False, "drain_s": 3, "rest_s": 0}
+IRREGULAR = "{} (an irregular result, RFC 9971 §4.8.4.2)"
 CONTROLLERS = ["mlrsearch", "descent"]
 NDR = {"loss_percent": [0]}
 HARD = SLOW + "[output]\nservice_bits_per_second = 0.63e6\nbuffer_bytes = 128"
@@ -73,8 +76,9 @@ def test_the_load_without_loss_is_found(controller: str, toml: str, least: float
 @pytest.mark.parametrize("controller", CONTROLLERS)
 def test_a_device_of_wire_rate_meets_the_goal_at_the_ceiling(controller: str) -> None:
     result, _ = searched(SLOW, controller=controller)
-    assert [row.remark for row in result.rows] == ["the highest load met the goal"] * 2
+    assert [row.remark for row in result.rows] == [IRREGULAR.format("the highest load met the goal")] * 2
     assert [row.figures["throughput"].value for row in result.rows] == [pytest.approx(0.9998 * LINE)] * 2
+    assert [row.figures["throughput"].bound for row in result.rows] == ["at least"] * 2
     # PDR needs no trial of its own: those of NDR answer it.
     assert result.rows[1].figures["trials"].value == 0
 
@@ -82,8 +86,32 @@ def test_a_device_of_wire_rate_meets_the_goal_at_the_ceiling(controller: str) ->
 @pytest.mark.parametrize("controller", CONTROLLERS)
 def test_a_device_that_always_loses_meets_none(controller: str) -> None:
     result, records = searched(SLOW + "[loss]\nratio = 1.0", controller=controller)
-    assert [row.remark for row in result.rows] == ["no load met the goal"] * 2
+    assert [row.remark for row in result.rows] == [IRREGULAR.format("no load met the goal")] * 2
+    assert [row.figures["throughput"].bound for row in result.rows] == ["at most"] * 2
     assert len(records) < 30
+
+
+@pytest.mark.parametrize("controller", CONTROLLERS)
+@pytest.mark.parametrize("toml", [SLOW, HARD, SLOW + "[loss]\nratio = 0.0001", SLOW + "[loss]\nratio = 1.0"])
+def test_no_load_is_outside_the_given_ones(controller: str, toml: str) -> None:
+    """RFC 9971 §4.6.8.1 and §4.6.8.2: Max Load and Min Load."""
+    _, records = searched(toml, controller=controller, maximum_fps=1200, minimum_fps=300, **NDR)
+    loads = [record.trial.frames_per_second for record in records]
+    assert max(loads) == 1200
+    assert min(loads) >= 300
+
+
+def test_the_report_states_what_rfc_9971_requires() -> None:
+    result, _ = searched(HARD, trial_s=10, **NDR)
+    said = " ".join(result.remarks + result.deviations)
+    assert (
+        "final trial duration 10 s, duration sum 10 s, exceed ratio 0 %, initial trial duration 1 s, width 0.5 %"
+        in said
+    )
+    assert "loads and throughputs are of one sending port" in said
+    assert "its effective duration (RFC 9971 §4.5.8) is the time until then" in said
+    assert "frames that the tester did not offer are not counted as lost" in said
+    assert result.rows[0].figures["throughput"].covers == "resolution"
 
 
 def test_ndr_and_pdr_of_a_device_that_leaks() -> None:
@@ -150,8 +178,9 @@ def test_a_search_on_a_machine_that_is_always_busy_comes_to_an_end() -> None:
         return facts_of(facts.sent, facts.tracked, dropped=1)
 
     result, records = carry_out(plan("mlr", frame_bytes=[64], mlr=NDR, phases=NO_WAITS), device(SLOW), busy)
-    assert len(records) == 20
-    assert result.rows[0].remark.startswith("given up: the tester itself")
+    assert len(records) == 4
+    assert result.rows[0].remark.startswith("given up: the last trial is invalid because the tester itself dropped")
+    assert "throughput" not in result.rows[0].figures
 
 
 def threads() -> list[str]:
@@ -160,6 +189,31 @@ def threads() -> list[str]:
 
 def goal() -> Goal:
     return Goal(0.0, PRESETS["rfc2544"], 0.005)
+
+
+def test_descent_extrapolates_an_overload_that_a_buffer_hides() -> None:
+    """Losses come later at each lower load, so trials of a minute need not be tried all the way down."""
+    capacity, buffer = 1e5, 2e5
+    search, seconds, losses = descent(goal(), 1e2, 1e6), 0.0, 0
+    question = next(search)
+    while True:
+        first_s = buffer / (question.fps - capacity) if question.fps > capacity else math.inf
+        lossy = first_s < question.seconds
+        spent_s = first_s + 0.075 if lossy and not question.for_rate else question.seconds
+        seconds, losses = seconds + spent_s, losses + lossy
+        lost = round(question.fps * question.seconds * 0.8) if question.for_rate else int(lossy)
+        try:
+            question = search.send(
+                Answer(question.seconds, spent_s, round(question.fps * question.seconds), lost * lossy)
+            )
+        except StopIteration as stop:
+            bounds = stop.value
+            break
+    threshold = capacity + buffer / 60
+    assert bounds.lower_fps <= threshold < bounds.upper_fps
+    assert bounds.lower_fps >= bounds.upper_fps * 0.995
+    # A clean trial and one that loses late take two minutes.
+    assert seconds < 300
 
 
 def test_a_closed_controller_leaves_no_thread_behind() -> None:

@@ -1,7 +1,8 @@
-"""NDR and PDR by MLRsearch (draft-ietf-bmwg-mlrsearch): for each goal the bounds of the load that meets it.
+"""NDR and PDR by MLRsearch (RFC 9971): for each goal the bounds of the load that meets it.
 
 A controller asks for trials and classifies loads; this file turns its questions into trials. Where one bad trial
-decides, a trial ends as soon as it is bad; if the tester cannot offer the highest load, the search restarts below it.
+decides, a trial ends as soon as it is bad; if the tester cannot offer the highest load, the search restarts below it. A
+trial that the host disturbed is tried again and says nothing about what the tester can offer.
 """
 
 from __future__ import annotations
@@ -13,11 +14,19 @@ from dataclasses import dataclass, field
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
 from keisoku.device.method.descent import descent
-from keisoku.device.method.search import RETRIES, SPOILED_LOADS, TESTER_MARGIN, beyond_tester, ceiling_fps
+from keisoku.device.method.search import (
+    DISTURBED_TRIES,
+    RETRIES,
+    SPOILED_LOADS,
+    TESTER_MARGIN,
+    beyond_tester,
+    ceiling_fps,
+)
 from keisoku.device.method.search_goal import Answer, Bounds, Goal, Question, Search
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.mlr_settings import MlrSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
+from keisoku.device.record.validity import TOLERANCE, disturbances
 from keisoku.run.result import Result, Row
 
 LEAST_SHARE = 1e-4
@@ -46,7 +55,8 @@ class _Found:
 def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and goal: 'throughput' (conditional, frames/s), 'lower_bound', 'upper_bound', 'seconds', 'trials'.
 
-    The uncertainty of the throughput is the distance of the bounds; 'seconds' are the engine's time with all waits.
+    The uncertainty of the throughput is the distance of the bounds, and where one is missing the throughput is a bound
+    itself (RFC 9971: an irregular result); 'seconds' are the engine's time with all waits.
     """
     settings = setting.plan.of(MlrSettings)
     preset = settings.preset()
@@ -62,10 +72,7 @@ def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 remarks.append(
                     f"{size} byte, {found.name}: the highest load was limited by the tester, not by the link"
                 )
-    if any(row.trial is not None for row in rows) and settings.stop_at_loss and preset.exceed_percent == 0:
-        remarks.append(
-            "a trial ended as soon as it had lost more frames than its goal allows; all other trials ran in full"
-        )
+    remarks += _applied(settings)
     plan = setting.plan
     return Result(
         measurement="mlr",
@@ -75,9 +82,30 @@ def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     )
 
 
+def _applied(settings: MlrSettings) -> list[str]:
+    """What RFC 9971 requires a report to state: the goals' attributes, and what durations, ratios and loads mean."""
+    preset = settings.preset()
+    found = [
+        f"each goal (RFC 9971 §4.6): final trial duration {preset.trial_s:g} s, duration sum {preset.sum_s:g} s, exceed"
+        f" ratio {preset.exceed_percent:g} %, initial trial duration {preset.initial_s:g} s, width"
+        f" {settings.width_percent:g} % (upper less lower bound, relative to the upper one)",
+        "loads and throughputs are of one sending port; loss ratios are of the frames of all ports",
+    ]
+    if settings.stop_at_loss and preset.exceed_percent == 0:
+        found.append(
+            "a trial ended as soon as it had lost more frames than its goal allows, and its effective duration"
+            " (RFC 9971 §4.5.8) is the time until then; all other trials ran in full"
+        )
+    return found
+
+
 def deviations_of(settings: MlrSettings) -> list[str]:
-    """Deviations of the goals from RFC 2544's (given in draft-ietf-bmwg-mlrsearch-15)."""
-    preset, found = settings.preset(), []
+    """Deviations of the goals from RFC 2544's (RFC 9971 §4.10.2), and of trials from RFC 9971's."""
+    preset = settings.preset()
+    found = [
+        "RFC 9971 §4.5.5: frames that the tester did not offer are not counted as lost; a trial in which it offered"
+        f" less than {100 * (1 - TOLERANCE):g} % of those intended is invalid instead"
+    ]
     if preset.trial_s < 60:
         found.append(f"RFC 2544 §24: the final trials last {preset.trial_s:g} s instead of at least 60 s")
     if preset.exceed_percent > 0:
@@ -112,8 +140,11 @@ class _Search:
             if spoiled.valid:
                 found.given_up = f"given up: no bounds were found in {len(found.records)} trials"
                 return found
+            if disturbances(spoiled.trial, spoiled.facts):  # It says nothing about what the tester can offer.
+                found.given_up = f"given up: the last trial is invalid because {'; '.join(spoiled.invalid_because)}"
+                return found
             most_fps, found.limited_by_tester = _reachable_fps(spoiled), True
-        found.given_up = "given up: the tester itself disturbed the trials at every highest load that was tried"
+        found.given_up = "given up: the tester fell short of every highest load that was tried"
         return found
 
     def _controlled(
@@ -145,10 +176,13 @@ class _Search:
 
     def _measured(self, found: _Found, question: Question) -> Generator[Trial, TrialRecord, TrialRecord]:
         trial = self._trial(found, question)
-        for _ in range(RETRIES):
+        shortfalls = 0
+        for _ in range(DISTURBED_TRIES):
             record = yield trial
             found.records.append(record)
-            if record.valid or beyond_tester(record):
+            disturbed = disturbances(record.trial, record.facts)
+            shortfalls += not record.valid and not disturbed
+            if record.valid or shortfalls == RETRIES or (beyond_tester(record) and not disturbed):
                 break
         return record
 
@@ -182,7 +216,7 @@ def _answer(record: TrialRecord, question: Question) -> Answer:
     seconds = max(question.seconds, record.trial.duration_ns / NS_PER_S)
     return Answer(
         seconds=seconds,
-        spent_s=sent.last_sent_ns / NS_PER_S if stopped else seconds,
+        spent_s=sent.going_ns / NS_PER_S if stopped else seconds,
         frames=record.intended_frames if stopped else sent.offered_frames,
         # RFC 2544 §26.1: equality of counts; corrupt frames were not forwarded either.
         lost_frames=sent.offered_frames - record.facts.tracked.forwarded_frames,
@@ -193,17 +227,26 @@ def _reachable_fps(record: TrialRecord) -> float:
     return TESTER_MARGIN * min(1.0, record.offered_share) * record.trial.frames_per_second
 
 
+def _irregular(text: str) -> str:
+    """RFC 9971 §4.8.4.2: what does not meet all requirements of a result "MUST be clearly marked"."""
+    return f"{text} (an irregular result, RFC 9971 §4.8.4.2)"
+
+
 def _row(search: _Search, found: _Found) -> Row:
     bounds, figures = found.bounds, {}
     lower_fps, upper_fps = bounds.lower_fps, bounds.upper_fps
     remark = found.given_up
-    if not remark:
-        width = 0.0 if lower_fps is None or upper_fps is None else upper_fps - lower_fps
-        figures["throughput"] = Quantity(value=bounds.conditional_fps, unit="frames/s", uncertainty=width)
-        if lower_fps is None:
-            remark = "no load met the goal"
-        elif upper_fps is None:
-            remark = "the highest load met the goal"
+    if lower_fps is not None and upper_fps is not None:
+        figures["throughput"] = Quantity(
+            value=bounds.conditional_fps, unit="frames/s", uncertainty=upper_fps - lower_fps, covers="resolution"
+        )
+    elif lower_fps is not None:
+        figures["throughput"] = Quantity(value=bounds.conditional_fps, unit="frames/s", bound="at least")
+        remark = _irregular("the highest load met the goal")
+    elif not remark:
+        remark = _irregular("no load met the goal")
+        if upper_fps is not None:
+            figures["throughput"] = Quantity(value=upper_fps, unit="frames/s", bound="at most")
     for name, fps in (("lower_bound", lower_fps), ("upper_bound", upper_fps)):
         if fps is not None:
             figures[name] = Quantity(value=fps, unit="frames/s", uncertainty=0.0)

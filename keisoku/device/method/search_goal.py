@@ -10,7 +10,7 @@ from keisoku.device.plan.mlr_settings import Preset
 
 @dataclass(frozen=True)
 class Goal:
-    """A search goal (draft-ietf-bmwg-mlrsearch §4.6): when a load is a lower bound, when an upper one."""
+    """A search goal (RFC 9971 §4.6.7): when a load is a lower bound, when an upper one."""
 
     loss_ratio: float
     preset: Preset

@@ -1,4 +1,4 @@
-"""Settings of the search by MLRsearch: goals as in draft-ietf-bmwg-mlrsearch, and the source of each preset.
+"""Settings of the search by MLRsearch: goals as in RFC 9971, and the source of each preset.
 
 The meaning of a goal is defined in `keisoku/device/method/search_goal.py`.
 """
@@ -29,11 +29,11 @@ PRESETS = {
     "tst009": Preset(1.0, 60.0, 120.0, 50.0, "ETSI GS NFV-TST009 (60 s, one of two trials may exceed the loss)"),
     "csit": Preset(1.0, 1.0, 21.0, 50.0, "FD.io CSIT (21 trials of 1 s, half may exceed the loss)"),
 }
-"""draft-ietf-bmwg-mlrsearch-15, its examples of goals; CSIT's from its published methodology."""
+"""RFC 9971 §4.10, its goals for RFC 2544 and TST009; CSIT's from its published methodology."""
 
 
 class MlrSettings(Settings):
-    """NDR and PDR by MLRsearch (draft-ietf-bmwg-mlrsearch)."""
+    """NDR and PDR by MLRsearch (RFC 9971)."""
 
     goals: Literal["rfc2544", "tst009", "csit"] = "rfc2544"
     """Preset of the conditions for a load to be a bound: rfc2544, tst009 or csit."""

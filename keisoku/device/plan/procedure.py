@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keisoku.device.plan.critical_load_settings import CriticalLoadSettings
 from keisoku.device.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
 from keisoku.device.plan.mlr_settings import MlrSettings
 from keisoku.device.plan.portmap_settings import PortMapSettings
@@ -364,11 +365,20 @@ PROCEDURES: dict[str, Procedure] = {
         Procedure(
             "mlr",
             "NDR and PDR",
-            "draft-ietf-bmwg-mlrsearch",
+            "RFC 9971 (MLRsearch)",
             "throughput",
             MlrSettings,
             "The highest loads without loss (NDR) and with a given small loss (PDR), by MLRsearch.",
             "keisoku mlr --dut lab:bridge --size 64 --goals csit --waits 0.1s",
+        ),
+        Procedure(
+            "critical_load",
+            "Critical load",
+            "after PLRsearch",
+            "critical_load",
+            CriticalLoadSettings,
+            "The load at which half of all short trials lose no frame, and how widely that limit is spread.",
+            "keisoku critical-load --dut lab:bridge --size 64 --duration 0.2s --waits 0.05s",
         ),
     )
 }

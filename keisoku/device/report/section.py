@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from keisoku.device.report.behaviour_plot import behaviour_plot
+from keisoku.device.report.critical_load_plot import critical_load_plot
 from keisoku.device.report.device import Device
 from keisoku.device.report.histogram_plot import histogram_plot
 from keisoku.device.report.loss_plot import loss_plot
@@ -20,6 +21,7 @@ PLOTS: dict[str, tuple[Callable[[Sequence[Device]], Plot | None], ...]] = {
     "latency": (partial(latency_plot, method="latency"), partial(histogram_plot, method="latency")),
     "sweep": (partial(latency_plot, method="sweep"), partial(histogram_plot, method="sweep")),
     "loss": (loss_plot,),
+    "critical_load": (critical_load_plot,),
     "buffer_over_time": (behaviour_plot,),
     "port_map": (port_map_plot,),
 }
