@@ -64,7 +64,7 @@ def run(plan: Plan, engine: Engine, bias: Bias, directory: RunDirectory, observe
     log = TrialLog(directory)
     log.repair()
     trials = _Trials(plan, engine, log, observer, iter(log.records()))
-    _proceed(plan, engine.capabilities, bias, trials.carry_out)
+    proceed(plan, engine.capabilities, bias, trials.carry_out)
 
 
 def results_of(plan: Plan, capabilities: Capabilities, bias: Bias, records: Sequence[TrialRecord]) -> list[Result]:
@@ -80,13 +80,16 @@ def results_of(plan: Plan, capabilities: Capabilities, bias: Bias, records: Sequ
             raise _NoMoreTrials
         return _same(record, index, method, trial)
 
-    return _proceed(plan, capabilities, bias, recall)
+    return proceed(plan, capabilities, bias, recall)
 
 
-def _proceed(
+def proceed(
     plan: Plan, capabilities: Capabilities, bias: Bias, carry_out: Callable[[int, str, Trial], TrialRecord]
 ) -> list[Result]:
-    """Drives the methods until they end, or until there are no more recorded trials."""
+    """Drives the methods until they end, or until there are no more trials; `carry_out` gives the record of each.
+
+    Results are those of the methods that ended.
+    """
     results: dict[str, Result] = {}
     index = 0
     for name in plan.methods:
