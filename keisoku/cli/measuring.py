@@ -24,7 +24,7 @@ from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
 from keisoku.measurement.entry import Measurement
 from keisoku.measurement.table import MODULES, find
-from keisoku.run.settings import parsed
+from keisoku.run.settings import RunSettings, parsed
 from keisoku.units import REQUEST_RATE_UNITS, bit_rate, duration_ns, length_m, quantity, rate
 
 
@@ -147,9 +147,10 @@ class Setting:
 def settings_of(kind: type[BaseModel]) -> list[Setting]:
     """All settings of a kind that a command offers."""
     every = [Setting(name, field) for name, field in kind.model_fields.items()]
-    # Criteria are in the base of all settings, and last in the help.
+    # Those of the base of all settings are last in the help.
     return sorted(
-        (setting for setting in every if not setting.is_hidden), key=lambda setting: setting.name == "require"
+        (setting for setting in every if not setting.is_hidden),
+        key=lambda setting: setting.name in RunSettings.model_fields,
     )
 
 

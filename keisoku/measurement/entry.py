@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from keisoku.errors import PlanError
@@ -62,6 +63,11 @@ class Work(Generic[Settings_]):
         self.directory: RunDirectory | None = resumed
         """None until `begin`."""
         self._out, self._begun = out, begun
+        self._since_s = monotonic()
+
+    def elapsed_s(self) -> float:
+        """Seconds of this host since the measurement was asked for."""
+        return monotonic() - self._since_s
 
     def begin(self, context: Mapping[str, Any], settings: Settings_ | None = None) -> RunDirectory:
         """The run's directory: the one that is resumed, or a new one with this context and the host's.
@@ -133,6 +139,12 @@ class Measurement(Generic[Settings_]):
     """
     resumes: bool = False
     """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
+    seconds: Callable[[Settings_], float | None] | None = None
+    """How long it takes at most, in seconds, by its settings; None: that is not known beforehand."""
+    shortens: tuple[str, ...] = ()
+    """Settings that may be lowered, where they were not given, so that the measurement fits `within_s`."""
+    ends_in_time: bool = False
+    """It plans itself to fit `within_s`, and ends by itself when that is over."""
     keep: Callable[[RunDirectory, Sequence[Result]], str | None] = lambda directory, results: None
     """Stores further parts of a result, such as a calibration; returns a sentence with the place."""
 

@@ -70,7 +70,9 @@ class _Way:
     end_ns: int
 
 
-def imagine(device: Imagined, plan: Plan, capabilities: Capabilities, index: int, name: str, trial: Trial) -> TrialRecord:
+def imagine(
+    device: Imagined, plan: Plan, capabilities: Capabilities, index: int, name: str, trial: Trial
+) -> TrialRecord:
     """The record of a trial as it would be, with the seconds that it would take."""
     line = capabilities.link_bits_per_second
     most_fps = TESTER_FPS if line is None else maximum_frames_per_second(line, trial.frame_bytes)
@@ -116,16 +118,9 @@ def imagine(device: Imagined, plan: Plan, capabilities: Capabilities, index: int
         trial=trial,
         facts=facts,
         started_at="",
-        engine_seconds=seconds(trial, last_ns if stopped_ns is not None else trial.duration_ns),
+        engine_seconds=trial.seconds - (trial.duration_ns - last_ns) / NS_PER_S,
         invalid_because=["the imagined tester offered less"] if short else [],
     )
-
-
-def seconds(trial: Trial, load_ns: int) -> float:
-    """A trial with all its phases (RFC 2544 §23), whose load lasts so long."""
-    phases = trial.phases
-    learning_ns = phases.learning_wait_ns if phases.learning else 0
-    return (learning_ns + load_ns + phases.drain_ns + phases.rest_ns) / NS_PER_S
 
 
 @dataclass(frozen=True)
@@ -184,8 +179,7 @@ def _ways(plan: Plan, trial: Trial, most_fps: float | None) -> list[_Way]:
         pairs = plan.pairs()
         of_port = [sum(one == port for one, _ in pairs) for port, _ in pairs]
         flows = [
-            Flow(transmit=one, receive=other, share=1 / ways)
-            for (one, other), ways in zip(pairs, of_port, strict=True)
+            Flow(transmit=one, receive=other, share=1 / ways) for (one, other), ways in zip(pairs, of_port, strict=True)
         ]
     offered = 1.0 if most_fps is None else min(1.0, most_fps / trial.frames_per_second)
     found = []
@@ -196,9 +190,7 @@ def _ways(plan: Plan, trial: Trial, most_fps: float | None) -> list[_Way]:
     return found
 
 
-def _stream(
-    device: Imagined, trial: Trial, number: int, way: _Way, output: _Output, share: float
-) -> StreamFacts:
+def _stream(device: Imagined, trial: Trial, number: int, way: _Way, output: _Output, share: float) -> StreamFacts:
     offered = max(1, round(way.offered * share))
     # Each of the ways to an output loses its part; where the load was stopped, hardly any were lost so far.
     lost = min(offered - 1, round(output.lost * way.offered / output.arriving)) if share == 1 else 1
@@ -228,7 +220,9 @@ def _stream(
             deviation_ns=0.0,
             histogram=histogram,
         ),
-        variation=Variation(count=passed, min_ns=-1, max_ns=1, mean_ns=0, histogram=Buckets()) if trial.variation else None,
+        variation=Variation(count=passed, min_ns=-1, max_ns=1, mean_ns=0, histogram=Buckets())
+        if trial.variation
+        else None,
         tagged_latency_ns=None if trial.tag is None else float(_LATENCY_NS),
         latency_since_tag=None if trial.tag is None else histogram,
         series=_series(device, trial, passed),
