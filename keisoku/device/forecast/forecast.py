@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf
 
 from keisoku.device.calibration.bias import Bias
-from keisoku.device.forecast.imagined import FAST, SLOW, Imagined, imagine
+from keisoku.device.forecast.imagined import ALMOST, FAST, SLOW, Imagined, imagine
 from keisoku.device.plan.plan import Plan
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import Trial, TrialRecord
@@ -58,7 +58,7 @@ def forecast(
     """
     each_s = _overhead_s(capabilities, records)
     found = []
-    for device in (SLOW, FAST):
+    for device in (ALMOST, SLOW, FAST):
         try:
             found.append(_seconds(device, plan, capabilities, bias, records, each_s, enough_s))
         except Exception:  # A forecast never stops a measurement; what is wrong with a plan, the run itself says.

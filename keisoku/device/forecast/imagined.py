@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+from keisoku.device.method.broadcast import BROADCAST
 from keisoku.device.plan.plan import Plan
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.counts import (
@@ -57,6 +58,8 @@ FAST = Imagined(rate=1.1, buffer_frames=2000, addresses=10**9, drift_ns_per_s=0.
 """Forwards whatever a link carries, so that a search ends with its first trial."""
 SLOW = Imagined(rate=0.6, buffer_frames=200, addresses=700, drift_ns_per_s=10_000.0)
 """Forwards a part of it, so that a search has to look for it, and has to try what follows from its faults."""
+ALMOST = Imagined(rate=0.95, buffer_frames=1000, addresses=40_000, drift_ns_per_s=10_000.0)
+"""Forwards nearly all, so that most trials of a search lose no frame and last their whole time."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,11 @@ class _Way:
     start_ns: int
     end_ns: int
 
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether the frames arrive at every port."""
+        return BROADCAST in (self.flow.modify or ())
+
 
 def imagine(
     device: Imagined, plan: Plan, capabilities: Capabilities, index: int, name: str, trial: Trial
@@ -77,9 +85,7 @@ def imagine(
     line = capabilities.link_bits_per_second
     most_fps = TESTER_FPS if line is None else maximum_frames_per_second(line, trial.frame_bytes)
     ways = _ways(plan, trial, most_fps if line is None else None)
-    by_output: dict[int, list[_Way]] = defaultdict(list)
-    for way in ways:
-        by_output[way.flow.receive].append(way)
+    by_output = {port: [way for way in ways if _arrives(way, port)] for port in {way.flow.receive for way in ways}}
     rate = device.rate if line is None else min(1.0, device.rate)
     outputs = {port: _Output.of(own, rate * most_fps, device.buffer_frames) for port, own in by_output.items()}
     stopped_ns = None
@@ -100,7 +106,7 @@ def imagine(
             Receiver(
                 port=port,
                 foreign_frames=0,
-                misdirected_frames=flooded if port not in outputs else 0,
+                misdirected_frames=_strays(by_output[port], outputs[port], port) if port in outputs else flooded,
                 tester_dropped_frames=0,
                 last_received_ns=last_ns + _LATENCY_NS + round(outputs[port].wait_ns) if port in outputs else None,
                 stamp="",
@@ -244,6 +250,16 @@ def _series(device: Imagined, trial: Trial, passed: int) -> list[Interval]:
         latency = IntervalLatency(min_ns=mean_ns, max_ns=mean_ns, mean_ns=mean_ns)
         found.append(Interval(start_ns=place * each_ns, forwarded_frames=passed // _SAMPLES, latency=latency))
     return found
+
+
+def _arrives(way: _Way, port: int) -> bool:
+    return way.flow.receive == port or (way.is_broadcast and way.flow.transmit != port)
+
+
+def _strays(arriving: list[_Way], output: _Output, port: int) -> int:
+    """Broadcast frames of the flows to other ports, which arrive at this one too."""
+    strays = sum(way.offered for way in arriving if way.flow.receive != port)
+    return strays - round(output.lost * strays / output.arriving)
 
 
 def _sent(frames: int, last_ns: int) -> Sent:
