@@ -40,7 +40,7 @@ def fitted(plan: Plan, capabilities: Capabilities, bias: Bias, seconds: float) -
     low_s, high_s = SHORTEST_S, LONGEST_S
     best = at_pace(plan, low_s)
     if not fits(best):
-        first = best.model_copy(update={"frame_bytes": best.frame_bytes[:1]})
+        first = best.model_copy(update={"methods": best.methods[:1], "frame_bytes": best.frame_bytes[:1]})
         needed = forecast(first, capabilities, bias)
         if needed is not None and needed.least_s > seconds:
             problem = f"not even one frame size can be measured in {time_text(seconds)}: it takes {needed}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 
 from keisoku.device.method.broadcast import BROADCAST
 from keisoku.device.plan.plan import Plan
@@ -38,7 +39,10 @@ TESTER_FPS = 1e6
 """What a port of a tester sends at most where the link has no rate."""
 _LATENCY_NS = 10_000
 _SAMPLES = 10
+_DROPS = 1e-6
+"""Rate at which next to nothing passes."""
 _NONE = Ranges(count=0, ranges=[], complete=True)
+_EMPTY = Buckets()
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,8 @@ class Imagined:
 
 
 FAST = Imagined(rate=1.1, buffer_frames=2000, addresses=10**9, drift_ns_per_s=0.0)
-"""Forwards whatever a link carries, so that a search ends with its first trial."""
+"""Forwards whatever a link carries, so that a search ends with its first trial. As every device, it drops frames that
+are larger than those of the plan."""
 SLOW = Imagined(rate=0.6, buffer_frames=200, addresses=700, drift_ns_per_s=10_000.0)
 """Forwards a part of it, so that a search has to look for it, and has to try what follows from its faults."""
 ALMOST = Imagined(rate=0.95, buffer_frames=1000, addresses=40_000, drift_ns_per_s=10_000.0)
@@ -87,7 +92,10 @@ def imagine(
     ways = _ways(plan, trial, most_fps if line is None else None)
     by_output = {port: [way for way in ways if _arrives(way, port)] for port in {way.flow.receive for way in ways}}
     rate = device.rate if line is None else min(1.0, device.rate)
-    outputs = {port: _Output.of(own, rate * most_fps, device.buffer_frames) for port, own in by_output.items()}
+    buffer_frames = device.buffer_frames
+    if trial.frame_bytes > max(plan.all_frame_bytes):
+        rate, buffer_frames = _DROPS, 0
+    outputs = {port: _Output.of(own, rate * most_fps, buffer_frames) for port, own in by_output.items()}
     stopped_ns = None
     if trial.stop_after_lost is not None:
         first_lost = [output.lost_at_ns(trial.stop_after_lost) for output in outputs.values()]
@@ -226,12 +234,12 @@ def _stream(device: Imagined, trial: Trial, number: int, way: _Way, output: _Out
             deviation_ns=0.0,
             histogram=histogram,
         ),
-        variation=Variation(count=passed, min_ns=-1, max_ns=1, mean_ns=0, histogram=Buckets())
+        variation=Variation(count=passed, min_ns=-1, max_ns=1, mean_ns=0, histogram=_EMPTY)
         if trial.variation
         else None,
         tagged_latency_ns=None if trial.tag is None else float(_LATENCY_NS),
         latency_since_tag=None if trial.tag is None else histogram,
-        series=_series(device, trial, passed),
+        series=_series(device.drift_ns_per_s, max(1, trial.duration_ns // _SAMPLES)),
     )
     return StreamFacts(
         stream=number + 1,
@@ -242,13 +250,14 @@ def _stream(device: Imagined, trial: Trial, number: int, way: _Way, output: _Out
     )
 
 
-def _series(device: Imagined, trial: Trial, passed: int) -> list[Interval]:
-    each_ns = max(1, trial.duration_ns // _SAMPLES)
+@lru_cache
+def _series(drift_ns_per_s: float, each_ns: int) -> list[Interval]:
+    """Latencies over time; how many frames an interval has does not matter."""
     found = []
     for place in range(_SAMPLES):
-        mean_ns = _LATENCY_NS + device.drift_ns_per_s * place * each_ns / NS_PER_S
+        mean_ns = _LATENCY_NS + drift_ns_per_s * place * each_ns / NS_PER_S
         latency = IntervalLatency(min_ns=mean_ns, max_ns=mean_ns, mean_ns=mean_ns)
-        found.append(Interval(start_ns=place * each_ns, forwarded_frames=passed // _SAMPLES, latency=latency))
+        found.append(Interval(start_ns=place * each_ns, forwarded_frames=1, latency=latency))
     return found
 
 
@@ -263,9 +272,7 @@ def _strays(arriving: list[_Way], output: _Output, port: int) -> int:
 
 
 def _sent(frames: int, last_ns: int) -> Sent:
-    return Sent(
-        offered_frames=frames, first_sent_ns=0, last_sent_ns=last_ns, lag_max_ns=0, postponed_ns=0, gaps=Buckets()
-    )
+    return Sent(offered_frames=frames, first_sent_ns=0, last_sent_ns=last_ns, lag_max_ns=0, postponed_ns=0, gaps=_EMPTY)
 
 
 def _flooded(device: Imagined, trial: Trial, ways: list[_Way]) -> int:
