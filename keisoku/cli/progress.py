@@ -18,6 +18,7 @@ from keisoku.cli.interruption import check
 from keisoku.device.engine.engine import Progress
 from keisoku.device.forecast.forecast import Forecast
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.units import time_text
 
 
 class Lines:
@@ -93,8 +94,10 @@ class Live(Lines):
         self.console.print(_line(record), style="dim", highlight=False)
 
     def _left(self) -> str:
+        """Of the run; or of the trial, where the run's time is virtual or not known beforehand."""
         if self.expected is None:
-            return ""
+            trial_s = self.bar.tasks[0].time_remaining if self.bar.tasks else None
+            return "" if trial_s is None else f"{time_text(trial_s)} left of this trial"
         remaining, at_s = self.expected
         return f"{remaining.after(monotonic() - at_s)} left"
 
