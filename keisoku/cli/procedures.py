@@ -47,6 +47,7 @@ def _dashed(procedure: Procedure) -> str:
 def _command(procedure: Procedure) -> click.Command:
     settings = [each for each in settings_of(procedure.settings) if each.name != "trial_s"]
     lengths = [each.option for each in settings if each.name in OTHER_LENGTHS]
+    lengths += ["--search"] if procedure.searches else []
 
     def run(**given: Any) -> None:
         found = values_of(settings, given)

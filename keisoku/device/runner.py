@@ -135,7 +135,7 @@ def _finished_sizes(
     why = ended or "the run was ended before"
     found = found or Result(measurement=name, rows=[])
     said = f"{why}: {len(measured)} of {len(sizes)} sizes were measured"
-    rows = [Row(frame_bytes=size, figures={}, remark=f"not measured: {why}") for size in sizes[len(measured) :]]
+    rows = [Row(frame_bytes=size, figures={}, remark=why) for size in sizes[len(measured) :]]
     return found.model_copy(update={"rows": [*found.rows, *rows], "remarks": [*found.remarks, said]})
 
 

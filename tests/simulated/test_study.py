@@ -257,7 +257,7 @@ def test_the_command_writes_everything_and_its_exit_code_tells(tmp_path: Path, m
     done = keisoku("study", "good.toml", "--out", "good")
     assert done.returncode == 0, done.stderr
     assert "2 of 2 cells agree" in done.stdout
-    assert "note: good: repetitions is 2; in the experiment it is 100" in done.stdout
+    assert "note: good: trial_s is 0.002; in the experiment it is 100.0" in done.stdout
     out = tmp_path / "good"
     assert {"study.html", "study.csv", "study.json", "good-gs908e"} == {path.name for path in out.iterdir()}
     assert (out / "study.csv").read_text().count("\n") == 3

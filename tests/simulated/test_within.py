@@ -56,7 +56,7 @@ def test_every_procedure_fits_its_time_and_measures_every_size(name: str, tmp_pa
     outcome, said = measured(plan_of(name, within_s), tmp_path / "run")
     assert spent_s(outcome) <= 1.1 * within_s
     (result,) = outcome.results
-    assert not [row for row in result.rows if "not measured" in row.remark]
+    assert not [row for row in result.rows if "stopped" in row.remark]
     assert f" of {within_s} s" in said[0].replace("1 min", "60 s")
 
 
@@ -108,7 +108,7 @@ def test_a_time_that_is_over_keeps_the_sizes_that_are_finished_and_goes_on_later
     outcome, _ = measured(plan, tmp_path / "run")
     (result,) = outcome.results
     assert [(row.frame_bytes, bool(row.figures)) for row in result.rows] == [(64, True), (512, True), (1518, False)]
-    assert result.rows[-1].remark == "not measured: stopped after 14 s"
+    assert result.rows[-1].remark == "stopped after 14 s"
     assert "stopped after 14 s: 2 of 3 sizes were measured" in result.remarks
     assert "loss" in result.rows[0].figures and isinstance(result.rows[0].figures["loss"], Quantity)
     assert spent_s(outcome) == 12
@@ -129,7 +129,7 @@ def test_procedures_that_never_began_say_why(tmp_path: Path) -> None:
     outcome, _ = measured(plan, tmp_path / "run")
     trial, loss = outcome.results
     assert all(row.figures for row in trial.rows)
-    assert loss.nothing_because == "nothing was measured: not measured: stopped after 11 s"
+    assert loss.nothing_because == "nothing was measured: stopped after 11 s"
 
 
 def test_a_time_in_which_no_size_can_be_measured_is_refused(tmp_path: Path) -> None:

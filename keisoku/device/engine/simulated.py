@@ -171,7 +171,7 @@ class SimulatedEngine:
             raise EngineError(str(error)) from error
         ended_early = facts.interrupted or facts.stopped_for_loss
         unused_ns = trial.duration_ns - facts.sent.last_sent_ns if ended_early else 0
-        return facts, trial.seconds - unused_ns / NS_PER_S
+        return facts, (trial.whole_ns - unused_ns) / NS_PER_S
 
     def close(self) -> None:
         """Stops the computation; there is nothing else to release."""

@@ -132,7 +132,7 @@ def imagine(
         trial=trial,
         facts=facts,
         started_at="",
-        engine_seconds=trial.seconds - (trial.duration_ns - last_ns) / NS_PER_S,
+        engine_seconds=(trial.whole_ns - trial.duration_ns + last_ns) / NS_PER_S,
         invalid_because=["the imagined tester offered less"] if short else [],
     )
 
