@@ -19,6 +19,8 @@ LONG_S = 120.0
 """What takes longer is said beforehand."""
 _CAREFUL = 0.9
 """Share of the time that is planned."""
+ENDS = 0.95
+"""Share of the time after which what is still going on is ended, so that it can be analysed in the rest."""
 _LEAST = 1e-4
 _STEPS = 20
 _Settings = TypeVar("_Settings", bound=RunSettings)
@@ -30,7 +32,7 @@ class TimeIsUp(KeyboardInterrupt):
 
 @contextmanager
 def no_longer_than(seconds: float | None) -> Iterator[None]:
-    """Raises TimeIsUp in what is carried out here, if it takes longer; None: never.
+    """Raises TimeIsUp in what is carried out here, if it takes nearly so long (`ENDS`); None: never.
 
     Only a main thread can be interrupted. Elsewhere, as in the server, the plan alone keeps the time.
     """
@@ -42,7 +44,7 @@ def no_longer_than(seconds: float | None) -> Iterator[None]:
         raise TimeIsUp
 
     before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, ENDS * seconds)
     try:
         yield
     finally:
@@ -82,8 +84,14 @@ def said_before(measurement: Measurement[_Settings], asked: _Settings, settings:
         if (value := getattr(settings, name)) != getattr(asked, name)
     ]
     if settings.within_s is not None:
-        known = "" if seconds is None else f"at most {time_text(seconds)} of "
-        return "; ".join([f"{measurement.name}: {known}{time_text(settings.within_s)}", *changes])
+        limit = time_text(settings.within_s)
+        if seconds is None:
+            limit = f"ends after {limit} at the latest"
+        elif seconds <= settings.within_s:
+            limit = f"at most {time_text(seconds)} of {limit}"
+        else:
+            limit = f"would take up to {time_text(seconds)}, but ends after {limit}"
+        return "; ".join([f"{measurement.name}: {limit}", *changes])
     if seconds is None or seconds <= LONG_S:
         return ""
     return f"{measurement.name}: at most {time_text(seconds)}; '--within' gives it less time"

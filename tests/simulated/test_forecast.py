@@ -10,12 +10,14 @@ from support.simulated_trials import carry_out
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import Traffic
+from keisoku.device.forecast.expected import Expected, Expecting
 from keisoku.device.forecast.forecast import Forecast, forecast
 from keisoku.device.plan.pace import paced
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import TrialRecord
+from keisoku.device.runner import Unobserved
 from keisoku.simulated_device.device import SimulatedDevice, parse_device
 
 LINK = "ports = 8\nlink_bits_per_second = 100_000_000\n"
@@ -115,6 +117,35 @@ def test_what_is_left_shrinks_to_nothing_while_trials_are_recorded(name: str) ->
     half = len(records) // 2
     took_s = sum(record.engine_seconds for record in records[half:])
     assert left[half].least_s / 2 <= took_s <= 2 * left[half].most_s
+
+
+class Watcher(Unobserved):
+    """Notes what is left."""
+
+    def __init__(self) -> None:
+        self.left: list[Forecast | None] = []
+        self.finished = 0
+
+    def expects(self, remaining: Forecast | None) -> None:
+        self.left.append(remaining)
+
+    def trial_finished(self, record: TrialRecord) -> None:
+        self.finished += 1
+
+
+def test_an_observer_is_told_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keisoku.device.forecast.expected._RARELY", 0)
+    device = parse_device(DEVICES["carries 60 %"], "test")
+    plan = plan_of("throughput")
+    _, records = carry_out(plan, device)
+    watcher = Watcher()
+    assert isinstance(watcher, Expecting)
+    watched = Expected(watcher, plan, capabilities_of(plan, device), Bias(exact=True))
+    for record in records:
+        watched.trial_finished(record)
+    assert watcher.finished == len(records) and len(watcher.left) == len(records) + 1
+    most = [one.most_s for one in watcher.left if one is not None]
+    assert most[0] > most[len(most) // 2] > most[-1] == 0
 
 
 @pytest.mark.parametrize("name", PROCEDURES)
