@@ -16,13 +16,11 @@ from keisoku.cli.measuring import settings_of, values_of
 from keisoku.cli.options import measuring, plan_of, seconds
 from keisoku.cli.outcome import show, told
 from keisoku.cli.progress import watching
+from keisoku.device.plan.pace import LENGTHS
 from keisoku.device.plan.procedure import PROCEDURES, Procedure
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
 from keisoku.measurement.table import DEVICE, find
-
-OTHER_LENGTHS = ("limit_s", "overload_s", "stable_s", "watch_s")
-"""Settings that set the length of trials, where these have no one length."""
 
 
 def somebody_waits() -> bool:
@@ -46,7 +44,7 @@ def _dashed(procedure: Procedure) -> str:
 
 def _command(procedure: Procedure) -> click.Command:
     settings = [each for each in settings_of(procedure.settings) if each.name != "trial_s"]
-    lengths = [each.option for each in settings if each.name in OTHER_LENGTHS]
+    lengths = [each.option for each in settings if each.name in LENGTHS]
     lengths += ["--search"] if procedure.searches else []
 
     def run(**given: Any) -> None:

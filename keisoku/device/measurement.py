@@ -87,7 +87,8 @@ def _longest_trial_ns(plan: Plan) -> int | None:
 def _least_s(plan: Plan, capabilities: Capabilities, bias: Bias) -> float | None:
     """Time that the plan takes at least; None if it is not known."""
     found = forecast(plan, capabilities, bias)
-    known = [seconds for seconds in (found and found.least_s, plan.within_s) if seconds is not None]
+    least_s = None if found is None else found.least_s
+    known = [seconds for seconds in (least_s, plan.within_s) if seconds is not None]
     return min(known, default=None)
 
 
