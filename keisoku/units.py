@@ -65,6 +65,20 @@ def duration_ns(field: str, text: str) -> int:
     return round(_positive(field, text, quantity(field, text, TIME_UNITS_NS)))
 
 
+def time_text(seconds: float) -> str:
+    """A time for a reader, to two digits: '0.25 s', '45 s', '4.6 min', '4.7 h', '3.1 d'."""
+    for unit, each_s in (("d", 86_400), ("h", 3600), ("min", 60)):
+        # Below twice the unit the smaller one says more: 90 min, not 1.5 h.
+        if seconds >= 2 * each_s:
+            return f"{_two_digits(seconds / each_s)} {unit}"
+    return f"{_two_digits(seconds)} s"
+
+
+def _two_digits(value: float) -> str:
+    digits = 0 if value == 0 else 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, digits):.10g}"
+
+
 def length_m(field: str, text: str) -> float:
     """A length in m, a bare number as well; never below zero."""
     metres = quantity(field, text, LENGTH_UNITS_M)

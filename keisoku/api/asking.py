@@ -43,8 +43,8 @@ def plan_of(methods: tuple[str, ...], keys: Mapping[str, Any]) -> Plan:
     if only is not None:
         if settings:
             source[only.name] = settings | dict(source.get(only.name, {}))
-        if only.searches and only.duration in settings and "throughput" not in source:
-            source["throughput"] = {"trial_s": settings[only.duration]}
+        if only.searches and "trial_s" in settings and "throughput" not in source:
+            source["throughput"] = {"trial_s": settings["trial_s"]}
         if not {"dut", "tx", "ports"} & source.keys() and only.dut is not None:
             source["dut"] = only.dut
         if "frame_bytes" not in source:

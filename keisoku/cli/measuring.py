@@ -147,7 +147,7 @@ class Setting:
 def settings_of(kind: type[BaseModel]) -> list[Setting]:
     """All settings of a kind that a command offers."""
     every = [Setting(name, field) for name, field in kind.model_fields.items()]
-    # What is in the base of all settings is last in the help.
+    # Those of the base of all settings are last in the help.
     return sorted(
         (setting for setting in every if not setting.is_hidden),
         key=lambda setting: setting.name in RunSettings.model_fields,

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
+from keisoku.device.plan.pace import Profile
 from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.plan.procedure import Procedure
 from keisoku.units import duration_ns, length_m, rate
 
 F = Callable[..., Any]
@@ -38,6 +40,7 @@ _SAME = (
     "frames_every",
     "stamps",
     "capture",
+    "profile",
 )
 """Options with the same name and form in the plan."""
 
@@ -92,7 +95,15 @@ _TRIAL = (
         metavar="BYTES",
         help="frame sizes with FCS: 64,1518, 64-1518:64, rfc8219, or a mix: imix, 64:7,1518:1 (default: RFC 2544's)",
     ),
-    click.option("--duration", metavar="TIME", help="length of a trial (default: that of the RFC)"),
+    click.option(
+        "--profile",
+        type=click.Choice(get_args(Profile)),
+        help="lengths, waits and repetitions that are not given: those of the standards (rfc), of a few minutes (short)"
+        " or of about a minute (quick: the default on a terminal, except for a simulated device)",
+    ),
+    click.option(
+        "--within", metavar="TIME", help="time in which to finish, such as 5min: what is not given is planned to fit"
+    ),
     click.option(
         "--waits",
         metavar="TIME",
@@ -145,9 +156,22 @@ _CAPTURE = (
 )
 
 
-def measuring(command: F) -> F:
+_DURATION = click.option("--duration", metavar="TIME", help="length of each trial (default: that of the profile)")
+_NO_DURATION = click.option("--duration", hidden=True)
+_SEARCH = click.option(
+    "--search",
+    metavar="TIME",
+    help="length of each trial that searches for the throughput (default: that of the profile)",
+)
+
+
+def measuring(command: F, procedure: Procedure) -> F:
     """Adds the options of every measuring command."""
-    for option in reversed(_DUT + _TRIAL + _CAPTURE + output_options()):
+    lengths: list[Callable[[Any], Any]] = [_DURATION if procedure.trials_have_one_length else _NO_DURATION]
+    if procedure.searches and not procedure.trials_have_one_length:
+        lengths.append(_SEARCH)
+    every: tuple[Callable[[Any], Any], ...] = (*_DUT, *lengths, *_TRIAL, *_CAPTURE, *output_options())
+    for option in reversed(every):
         command = option(command)
     return command
 
@@ -170,6 +194,8 @@ def plan_of(method: str, given: dict[str, Any], settings: dict[str, Any], search
     source: dict[str, Any] = {
         name: given[name] for name in (*_SAME, "size", "ports", "modify", "snap") if given[name] not in (None, ())
     }
+    if given["within"] is not None:
+        source["within_s"] = seconds("--within", given["within"])
     if "snap" in source:
         source["snap_bytes"] = source.pop("snap")
     if "size" in source:

@@ -16,12 +16,18 @@ from keisoku.cli.measuring import MeasuringCommand, settings_of, values_of
 from keisoku.cli.options import measuring, plan_of, seconds
 from keisoku.cli.outcome import show, told
 from keisoku.cli.progress import watching
+from keisoku.device.plan.pace import LENGTHS
 from keisoku.device.plan.procedure import PROCEDURES, Procedure
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
 from keisoku.measurement.entry import Measurement
 from keisoku.measurement.table import DEVICE, find
 from keisoku.run.settings import RunSettings
+
+
+def somebody_waits() -> bool:
+    """Whether a person types here and reads the answer: on a terminal at both ends."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def names() -> list[str]:
@@ -39,20 +45,27 @@ def _dashed(procedure: Procedure) -> str:
 
 
 def _command(procedure: Procedure) -> click.Command:
-    settings = [each for each in settings_of(procedure.settings) if each.name != procedure.duration]
+    settings = [each for each in settings_of(procedure.settings) if each.name != "trial_s"]
+    lengths = [each.option for each in settings if each.name in LENGTHS]
+    lengths += ["--search"] if procedure.searches else []
 
     def asked(**given: Any) -> tuple[Measurement[Any], RunSettings]:
         found = values_of(settings, given)
-        if procedure.duration in procedure.settings.model_fields:
-            found[procedure.duration] = seconds("--duration", given["duration"])
+        if procedure.trials_have_one_length:
+            found["trial_s"] = seconds("--duration", given["duration"])
         elif given["duration"] is not None:
-            raise PlanError("--duration", f"has no meaning for {procedure.name}", "leave it out")
+            instead = f"give {' and '.join(lengths)}" if lengths else "leave it out"
+            raise PlanError("--duration", f"trials of {procedure.name} have no one length", instead)
         if given["dut"] is None and given["tx"] is None and given["ports"] is None:
             given["dut"] = procedure.dut
+        simulated = (given["dut"] or "").startswith("sim:")
         if given["size"] is None:
-            simulated = (given["dut"] or "").startswith("sim:")
             given["size"] = (procedure.simulated_sizes if simulated else None) or procedure.sizes
-        search_s = found.get(procedure.duration) if procedure.searches else None
+        search_s = seconds("--search", given.get("search"))
+        if procedure.searches and procedure.trials_have_one_length:
+            search_s = found["trial_s"]
+        if given["profile"] is None and given["within"] is None and not simulated and somebody_waits():
+            given["profile"] = "quick"
         return find(DEVICE), plan_of(procedure.name, given, found, search_s)
 
     def run(**given: Any) -> None:
@@ -64,7 +77,7 @@ def _command(procedure: Procedure) -> click.Command:
     run.__doc__ = f"{procedure.summary} ({procedure.standard})"
     if procedure.example:
         run.__doc__ += f"\n\n\b\n{procedure.example}"
-    decorated: Callable[..., Any] = measuring(run)
+    decorated: Callable[..., Any] = measuring(run, procedure)
     for setting in reversed(settings):
         decorated = setting.decorated(decorated)
     return click.command(_dashed(procedure), cls=MeasuringCommand)(decorated).asking(asked)

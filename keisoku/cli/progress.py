@@ -1,4 +1,4 @@
-"""Shows the progress of a run: a progress bar with the remaining time on a terminal, plain lines otherwise.
+"""Shows the progress of a run: a bar and the time that is left on a terminal, plain lines otherwise.
 
 It writes to standard error only; results go to standard output.
 """
@@ -6,81 +6,118 @@ It writes to standard error only; results go to standard output.
 from __future__ import annotations
 
 import sys
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
 from keisoku.cli.interruption import check
 from keisoku.device.engine.engine import Progress
+from keisoku.device.forecast.forecast import Forecast
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.units import time_text
 
 
-class Display:
-    """Observer for the runner; use as a context manager."""
-
-    def __init__(self) -> None:
-        self.console = Console(stderr=True)
-        self.bar: Bar | None = None
-        self.task: TaskID | None = None
-        if self.console.is_terminal:
-            self.bar = Bar(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.fields[frames]}"),
-                TimeRemainingColumn(compact=True),
-                console=self.console,
-                transient=True,
-            )
+class Lines:
+    """Observer for the runner that prints a line for each finished trial; use as a context manager."""
 
     def __enter__(self) -> Self:
-        if self.bar:
-            self.bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.bar:
-            self.bar.stop()
+        """Nothing is left to do."""
 
     def trial_started(self, index: int, method: str, trial: Trial) -> None:
-        """A new bar for each trial: how many trials a search needs is not known in advance."""
-        if self.bar:
-            if self.task is not None:
-                self.bar.remove_task(self.task)
-            self.task = self.bar.add_task(f"{method}: {trial.purpose}, {_rate(trial)}", total=1.0, frames="")
+        """Nothing is said before the trial ended."""
 
     def trial_progress(self, progress: Progress) -> None:
-        """Share of the trial's time, live counts."""
-        if self.bar and self.task is not None:
-            share = progress.elapsed_s / progress.expected_s if progress.expected_s else 0.0
-            frames = f"{progress.offered_frames:,} sent, {progress.forwarded_frames:,} back"
-            self.bar.update(self.task, completed=min(share, 1.0), frames=frames)
+        """Nothing is said before the trial ended."""
 
     def trial_finished(self, record: TrialRecord) -> None:
-        """One line for each finished trial, also on a terminal."""
+        """One line."""
         check()
-        tracked = record.facts.tracked
-        verdict = (
-            f"invalid: {'; '.join(record.invalid_because)}" if not record.valid else f"lost {tracked.lost_frames:,}"
-        )
-        if record.facts.stopped_for_loss:
-            verdict += ", stopped at this loss"
-        line = (
-            f"{record.index:4} {record.method}: {record.trial.purpose}, {_rate(record.trial)}:"
-            f" offered {record.facts.sent.offered_frames:,}, forwarded {tracked.forwarded_frames:,}, {verdict}"
-        )
-        if self.bar:
-            self.console.print(line, style="dim", highlight=False)
-        else:
-            print(line, file=sys.stderr, flush=True)
+        print(_line(record), file=sys.stderr, flush=True)
 
 
-watching = Display
-"""Enters an observer of trials, which shows nothing before the first trial."""
+class Live(Lines):
+    """The same on a terminal, with a bar for the running trial and the time that the whole run still takes."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.task: TaskID | None = None
+        self.expected: tuple[Forecast, float] | None = None
+        """What was left, and when."""
+        self.bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[frames]}"),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            transient=True,
+        )
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.stop()
+
+    def expects(self, remaining: Forecast | None) -> None:
+        """From now on this is left to measure."""
+        self.expected = None if remaining is None else (remaining, monotonic())
+
+    def trial_started(self, index: int, method: str, trial: Trial) -> None:
+        """A new bar for each trial."""
+        if self.task is not None:
+            self.bar.remove_task(self.task)
+        said = f"{method}: {trial.purpose}, {_rate(trial)}"
+        self.task = self.bar.add_task(said, total=1.0, frames="", left=self._left())
+
+    def trial_progress(self, progress: Progress) -> None:
+        """Share of the trial's time, live counts, and what is left of all."""
+        if self.task is not None:
+            share = progress.elapsed_s / progress.expected_s if progress.expected_s else 0.0
+            frames = f"{progress.offered_frames:,} sent, {progress.forwarded_frames:,} back"
+            self.bar.update(self.task, completed=min(share, 1.0), frames=frames, left=self._left())
+
+    def trial_finished(self, record: TrialRecord) -> None:
+        """One line, above the bar."""
+        check()
+        self.console.print(_line(record), style="dim", highlight=False)
+
+    def _left(self) -> str:
+        """Of the run; or of the trial, where the run's time is virtual or not known beforehand."""
+        if self.expected is None:
+            trial_s = self.bar.tasks[0].time_remaining if self.bar.tasks else None
+            return "" if trial_s is None else f"{time_text(trial_s)} left of this trial"
+        remaining, at_s = self.expected
+        return f"{remaining.after(monotonic() - at_s)} left"
+
+
+def watching() -> Lines:
+    """Enters an observer of trials, which shows nothing before the first trial."""
+    console = Console(stderr=True)
+    return Live(console) if console.is_terminal else Lines()
+
+
+def _line(record: TrialRecord) -> str:
+    """A finished trial."""
+    tracked = record.facts.tracked
+    verdict = f"invalid: {'; '.join(record.invalid_because)}" if not record.valid else f"lost {tracked.lost_frames:,}"
+    if record.facts.stopped_for_loss:
+        verdict += ", stopped at this loss"
+    return (
+        f"{record.index:4} {record.method}: {record.trial.purpose}, {_rate(record.trial)}:"
+        f" offered {record.facts.sent.offered_frames:,}, forwarded {tracked.forwarded_frames:,}, {verdict}"
+    )
 
 
 def _rate(trial: Trial) -> str:

@@ -28,8 +28,16 @@ def _with_output(command: Any) -> Any:
 @click.argument("plan_file", metavar="PLAN.toml", required=False, type=click.Path(path_type=Path))
 @click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="continue the run in this directory")
 @click.option("--duration", metavar="TIME", help="with --resume: new total duration, for example of a longer log")
+@click.option("--within", metavar="TIME", help="time in which to finish; what is not in the plan fits it")
 @_with_output
-def command(plan_file: Path | None, resume: Path | None, duration: str | None, out: Path | None, as_json: bool) -> None:
+def command(
+    plan_file: Path | None,
+    resume: Path | None,
+    duration: str | None,
+    within: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
     """Carries out the plan PLAN.toml, or finishes an interrupted run.
 
     \b
@@ -45,14 +53,16 @@ def command(plan_file: Path | None, resume: Path | None, duration: str | None, o
     if plan_file is not None:
         if duration is not None:
             raise PlanError("--duration", "it needs --resume", "write the duration into the plan")
-        measurement, settings = read(plan_file)
+        limit = {} if within is None else {"within_s": duration_ns("--within", within) / 1e9}
+        measurement, settings = read(plan_file, limit)
         with watching() as observer, Bar() as bar:
             outcome = carry_out(measurement, settings, out, tell=told, observer=observer, came_to=bar.came_to)
     else:
         assert resume is not None
         if out is not None:
             raise PlanError("--out", "a run is continued in its own directory", "leave it out")
-        changes = {} if duration is None else {"duration_s": duration_ns("--duration", duration) / 1e9}
+        typed = {"duration_s": ("--duration", duration), "within_s": ("--within", within)}
+        changes = {name: duration_ns(option, text) / 1e9 for name, (option, text) in typed.items() if text is not None}
         with watching() as observer, Bar() as bar:
             outcome = go_on(resume, changes, tell=told, observer=observer, came_to=bar.came_to)
     sys.exit(show(outcome, as_json))

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 
 from keisoku.cli.columns import columns
-from keisoku.cli.progress import Display
+from keisoku.cli.progress import watching
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.measurement.carry_out import findings_of, page
 from keisoku.report.finding import print_findings
@@ -46,7 +46,7 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
     directory = out or free_path(f"study {Path(name).stem}")
     if (directory / "study.json").exists():
         raise PlanError("--out", f"{directory} already holds a study", "choose another directory")
-    with Display() as display:
+    with watching() as display:
         try:
             outcomes = [carry_out(study, directory, display) for study in studies]
         except KeyboardInterrupt:

@@ -16,6 +16,11 @@ from pydantic import TypeAdapter
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.calibration.store import bias_for, keep
 from keisoku.device.engine.port_capture import next_free
+from keisoku.device.forecast.announcement import announcement
+from keisoku.device.forecast.expected import Expected, Expecting
+from keisoku.device.forecast.fitting import fitted
+from keisoku.device.forecast.forecast import forecast
+from keisoku.device.plan.pace import LENGTHS
 from keisoku.device.plan.plan import Plan, parse
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.plan.settings import CalibrateSettings
@@ -35,6 +40,7 @@ from keisoku.measurement.table import DEVICE
 from keisoku.report.page import Part
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
+from keisoku.units import time_text
 
 _BIAS = TypeAdapter(Bias)
 
@@ -45,34 +51,46 @@ def measure(work: Work[Plan]) -> None:
     if work.resumed is not None and plan.capture is not None:
         plan = plan.model_copy(update={"capture": next_free(plan.capture)})
     with open_engine(plan, tell=work.tell) as engine:
-        bias = bias_for(plan, engine)
+        capabilities, bias = engine.capabilities, bias_for(plan, engine)
+        virtual, look = capabilities.simulated, None
+        if capabilities.on_host:
+            look = look_at_host(span_s(_least_s(plan, capabilities, bias)))
+        if plan.within_s is not None and work.resumed is None:
+            spent_s = 0.0 if virtual else work.elapsed_s()
+            plan = fitted(plan, capabilities, bias, plan.within_s - spent_s)
+        if work.resumed is None and (said := announcement(plan, capabilities, bias)):
+            work.tell(said)
         context = {"calibration": _calibration(bias), "clocks": _clocks(bias), "seed": plan.seed}
-        if engine.capabilities.on_host:
-            look = look_at_host(span_s(_least_s(plan)))
+        if look is not None:
             work.tell(look.sentence(_longest_trial_ns(plan)))
             context["host_look"] = look.model_dump(mode="json")
-        directory = work.begin(engine.context() | context)
+        directory = work.begin(engine.context() | context, plan)
         directory.know(
-            capabilities=engine.capabilities.model_dump(mode="json"), bias=_BIAS.dump_python(bias, mode="json")
+            capabilities=capabilities.model_dump(mode="json"),
+            bias=_BIAS.dump_python(bias, mode="json"),
+            ended="",
         )
-        run(plan, engine, bias, directory, work.observer or Unobserved())
-
-
-def _trials_s(plan: Plan) -> dict[str, float | None]:
-    """Length of the final trials of each procedure, in s; None where the plan does not say it."""
-    return {name: getattr(getattr(plan, name), PROCEDURES[name].duration, None) for name in plan.methods}
+        observer = work.observer or Unobserved()
+        if isinstance(observer, Expecting) and not virtual:
+            observer = Expected(observer, plan, capabilities, bias, TrialLog(directory).records())
+        elapsed_s = (lambda: 0.0) if virtual else work.elapsed_s
+        if not run(plan, engine, bias, directory, observer, elapsed_s):
+            assert plan.within_s is not None
+            directory.know(ended=f"stopped after {time_text(plan.within_s)}")
 
 
 def _longest_trial_ns(plan: Plan) -> int | None:
-    return max((round(own * NS_PER_S) for own in _trials_s(plan).values() if own is not None), default=None)
+    """As far as the plan says it: the longest part of a trial that has several."""
+    lengths_s = [getattr(getattr(plan, name), field, None) for name in plan.methods for field in LENGTHS]
+    return max((round(length_s * NS_PER_S) for length_s in lengths_s if length_s is not None), default=None)
 
 
-def _least_s(plan: Plan) -> float | None:
-    """Time that the plan takes at least: one trial of each procedure and size; None where the plan does not say it."""
-    waits_s = sum(getattr(plan.phases, name) for name in ("learning_wait_s", "drain_s", "rest_s"))
-    found = _trials_s(plan).values()
-    trials_s = [own + waits_s for own in found if own is not None]
-    return len(plan.all_frame_bytes) * sum(trials_s) if len(trials_s) == len(found) else None
+def _least_s(plan: Plan, capabilities: Capabilities, bias: Bias) -> float | None:
+    """Time that the plan takes at least; None if it is not known."""
+    found = forecast(plan, capabilities, bias)
+    least_s = None if found is None else found.least_s
+    known = [seconds for seconds in (least_s, plan.within_s) if seconds is not None]
+    return min(known, default=None)
 
 
 def analyse(directory: RunDirectory) -> Findings:
@@ -84,7 +102,8 @@ def analyse(directory: RunDirectory) -> Findings:
         bias = _BIAS.validate_python(directory.facts["bias"])
     except (KeyError, ValueError) as error:
         raise PlanError("run", f"{directory.path} holds no context of its measurement", "measure again") from error
-    results = [marked(result, records) for result in results_of(plan, capabilities, bias, records)]
+    found_results = results_of(plan, capabilities, bias, records, directory.facts.get("ended", ""))
+    results = [marked(result, records) for result in found_results]
     found = DeviceRun(directory.path, directory.plan, directory.context, records, results)
     return Findings(results, files={"trials": trial_rows(records)}, detail=found)
 
@@ -197,6 +216,7 @@ MEASUREMENT = Measurement(
     part=_part,
     figures=_figures,
     resumes=True,
+    ends_in_time=True,
     from_afar=_from_afar,
     named=_run_name,
     again=_again,

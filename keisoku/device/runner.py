@@ -6,7 +6,7 @@ run is resumed, and its results are computed again. It prints nothing and decide
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import Protocol
@@ -21,7 +21,7 @@ from keisoku.device.record.trial_log import TrialLog
 from keisoku.device.record.validity import reasons
 from keisoku.errors import EngineError, PlanError
 from keisoku.run.directory import RunDirectory
-from keisoku.run.result import Result
+from keisoku.run.result import Result, Row
 
 _STREAMS = 4096
 """Stream numbers reserved for a trial: the largest number of streams that a plan may have on a port."""
@@ -55,59 +55,128 @@ class Observer(Protocol):
         """A trial ended and is on the disk."""
 
 
-def run(plan: Plan, engine: Engine, bias: Bias, directory: RunDirectory, observer: Observer) -> None:
+CarryOut = Callable[[int, str, Trial], TrialRecord]
+"""The record of the trial of this index that the method of this name asks for. Raises NoMoreTrials."""
+
+
+def run(
+    plan: Plan,
+    engine: Engine,
+    bias: Bias,
+    directory: RunDirectory,
+    observer: Observer,
+    elapsed_s: Callable[[], float] = lambda: 0.0,
+) -> bool:
     """Carries out all the plan's methods in order; trials that the directory holds are not measured again.
 
+    False if the time of the plan (`within_s`) did not suffice: no trial begins that would end after it. That time is
+    the engine's, which is virtual for simulated devices, or what `elapsed_s` says if that is more.
     Raises KeyboardInterrupt after stopping the engine if interrupted; finished trials are kept.
     """
     plan.check(engine.capabilities)
     log = TrialLog(directory)
     log.repair()
-    trials = _Trials(plan, engine, log, observer, iter(log.records()))
-    _proceed(plan, engine.capabilities, bias, trials.carry_out)
+    trials = _Trials(plan, engine, log, observer, log.records(), elapsed_s)
+    return len(proceed(plan, engine.capabilities, bias, trials.carry_out)) == len(plan.methods)
 
 
-def results_of(plan: Plan, capabilities: Capabilities, bias: Bias, records: Sequence[TrialRecord]) -> list[Result]:
-    """Results from recorded trials: one for each method whose trials are all there.
+def results_of(
+    plan: Plan, capabilities: Capabilities, bias: Bias, records: Sequence[TrialRecord], ended: str = ""
+) -> list[Result]:
+    """Results from recorded trials, one for each method. Of a method whose trials are not all there, they are those of
+    the frame sizes that are; rows of the others say so.
 
-    Raises PlanError for trials that the plan does not ask for.
+    `ended` is why no more was measured, if that is known: then methods without any finished size have a result as
+    well. Raises PlanError for trials that the plan does not ask for.
     """
-    recorded = iter(records)
 
     def recall(index: int, method: str, trial: Trial) -> TrialRecord:
-        record = next(recorded, None)
-        if record is None:
-            raise _NoMoreTrials
-        return _same(record, index, method, trial)
+        if index >= len(records):
+            raise NoMoreTrials
+        return _same(records[index], index, method, trial)
 
-    return _proceed(plan, capabilities, bias, recall)
-
-
-def _proceed(
-    plan: Plan, capabilities: Capabilities, bias: Bias, carry_out: Callable[[int, str, Trial], TrialRecord]
-) -> list[Result]:
-    """Drives the methods until they end, or until there are no more recorded trials."""
     results: dict[str, Result] = {}
     index = 0
     for name in plan.methods:
-        method = begin(name, plan, capabilities, bias, results)
-        reply: TrialRecord | None = None
-        while True:
-            try:
-                trial = method.send(reply)  # type: ignore[arg-type]  # a fresh generator takes None
-            except StopIteration as stop:
-                results[name] = stop.value
+        try:
+            results[name], index = _driven(name, plan, capabilities, bias, results, recall, index)
+        except NoMoreTrials:
+            part = _finished_sizes(name, plan, capabilities, bias, results, recall, index, ended)
+            if part is not None:
+                results[name] = part
+            if not ended:
                 break
-            try:
-                reply = carry_out(index, name, trial)
-            except _NoMoreTrials:
-                return list(results.values())
-            index += 1
+            index = len(records)
     return list(results.values())
 
 
-class _NoMoreTrials(Exception):
-    """There are no more recorded trials."""
+def _finished_sizes(
+    name: str,
+    plan: Plan,
+    capabilities: Capabilities,
+    bias: Bias,
+    earlier: Mapping[str, Result],
+    recall: CarryOut,
+    index: int,
+    ended: str,
+) -> Result | None:
+    """What a method found for the sizes whose trials are all there: it is asked again, for those alone."""
+    sizes = plan.frame_bytes
+    found = None
+    for count in range(len(sizes) - 1, 0, -1):
+        fewer = plan.model_copy(update={"frame_bytes": sizes[:count]})
+        # A method that looks at all sizes together asks for other trials than those of the whole plan.
+        with suppress(NoMoreTrials, PlanError):
+            found, _ = _driven(name, fewer, capabilities, bias, earlier, recall, index)
+            break
+    if found is None and not ended:
+        return None
+    measured = sizes[:count] if found else ()
+    why = ended or "the run was ended before"
+    found = found or Result(measurement=name, rows=[])
+    said = f"{why}: {len(measured)} of {len(sizes)} sizes were measured"
+    rows = [Row(frame_bytes=size, figures={}, remark=why) for size in sizes[len(measured) :]]
+    return found.model_copy(update={"rows": [*found.rows, *rows], "remarks": [*found.remarks, said]})
+
+
+def proceed(plan: Plan, capabilities: Capabilities, bias: Bias, carry_out: CarryOut) -> list[Result]:
+    """Drives the methods until they end, or until there are no more trials; `carry_out` gives the record of each.
+
+    Results are those of the methods that ended.
+    """
+    results: dict[str, Result] = {}
+    index = 0
+    for name in plan.methods:
+        try:
+            results[name], index = _driven(name, plan, capabilities, bias, results, carry_out, index)
+        except NoMoreTrials:
+            break
+    return list(results.values())
+
+
+def _driven(
+    name: str,
+    plan: Plan,
+    capabilities: Capabilities,
+    bias: Bias,
+    earlier: Mapping[str, Result],
+    carry_out: CarryOut,
+    index: int,
+) -> tuple[Result, int]:
+    """The result of one method, whose first trial has this index, and the index after its last. Raises NoMoreTrials."""
+    method = begin(name, plan, capabilities, bias, earlier)
+    reply: TrialRecord | None = None
+    while True:
+        try:
+            trial = method.send(reply)  # type: ignore[arg-type]  # a fresh generator takes None
+        except StopIteration as stop:
+            return stop.value, index
+        reply = carry_out(index, name, trial)
+        index += 1
+
+
+class NoMoreTrials(Exception):
+    """There are no more recorded trials, or there is no time for another one."""
 
 
 def _same(record: TrialRecord, index: int, method: str, trial: Trial) -> TrialRecord:
@@ -126,16 +195,23 @@ class _Trials:
         engine: Engine,
         log: TrialLog,
         observer: Observer,
-        recorded: Iterator[TrialRecord],
+        recorded: Sequence[TrialRecord],
+        elapsed_s: Callable[[], float],
     ) -> None:
         self.plan, self.engine, self.log, self.observer = plan, engine, log, observer
         self.recorded = recorded
+        self.before_s = sum(record.engine_seconds for record in recorded)
+        self.engine_s, self.elapsed_s = 0.0, elapsed_s
 
     def carry_out(self, index: int, method: str, trial: Trial) -> TrialRecord:
-        old = next(self.recorded, None)
-        if old is not None:
-            return _same(old, index, method, trial)
+        if index < len(self.recorded):
+            return _same(self.recorded[index], index, method, trial)
+        if self.plan.within_s is not None:
+            spent_s = self.before_s + max(self.engine_s, self.elapsed_s())
+            if spent_s + trial.seconds > self.plan.within_s:
+                raise NoMoreTrials
         record = self._measure(index, method, trial)
+        self.engine_s += record.engine_seconds
         self.log.append(record)
         self.observer.trial_finished(record)
         return record

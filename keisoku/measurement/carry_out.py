@@ -13,6 +13,7 @@ from typing import Any
 from keisoku.errors import EngineError, KeisokuError
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.table import asked, find, of_run
+from keisoku.measurement.within import TimeIsUp, fitted, no_longer_than, said_before
 from keisoku.report.csv import write_csv
 from keisoku.report.finding import Finding
 from keisoku.report.page import render
@@ -21,6 +22,7 @@ from keisoku.run.criterion import Verdict
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 from keisoku.run.settings import RunSettings, parsed
+from keisoku.units import time_text
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,21 @@ def carry_out(
     """
     measurement = asked(measurement, settings.repeat)
     measurement.criteria(settings.plain())  # an impossible criterion is reported before measuring
+    wanted = settings
+    if resume is None and not measurement.ends_in_time:
+        settings = fitted(measurement, wanted)
+        if beforehand := said_before(measurement, wanted, settings):
+            tell(beforehand)
     work = Work(measurement, settings, out, resume, tell, observer, begun, came_to)
     try:
-        measurement.measure(work)
+        with no_longer_than(None if measurement.ends_in_time else settings.within_s):
+            measurement.measure(work)
+    except TimeIsUp as error:
+        assert settings.within_s is not None
+        over = f"the time of {time_text(settings.within_s)} is over"
+        if work.directory is None or not work.directory.holds_rows:
+            raise KeisokuError(f"within: {over}, and nothing was measured; give more time") from error
+        tell(f"{over}: what was measured until now is analysed")
     except (EngineError, KeyboardInterrupt) as error:
         directory = work.directory
         if directory is None or not (directory.holds_rows or measurement.resumes):

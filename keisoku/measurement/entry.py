@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from keisoku.errors import PlanError
@@ -63,6 +64,11 @@ class Work(Generic[Settings_]):
         self.directory: RunDirectory | None = resumed
         """None until `begin`."""
         self._out, self._begun = out, begun
+        self._since_s = monotonic()
+
+    def elapsed_s(self) -> float:
+        """Seconds of this host since the measurement was asked for."""
+        return monotonic() - self._since_s
 
     @property
     def path(self) -> Path:
@@ -144,6 +150,12 @@ class Measurement(Generic[Settings_]):
     """The settings of the run's n-th repetition, which draws the order of what it measures and has files of its own."""
     resumes: bool = False
     """Whether an interrupted run can be continued; if not, what it holds can still be analysed."""
+    seconds: Callable[[Settings_], float | None] | None = None
+    """How long it takes at most, in seconds, by its settings; None: that is not known beforehand."""
+    shortens: tuple[str, ...] = ()
+    """Settings that may be lowered, where they were not given, so that the measurement fits `within_s`."""
+    ends_in_time: bool = False
+    """It plans itself to fit `within_s`, and ends by itself when that is over."""
     keep: Callable[[RunDirectory, Sequence[Result]], str | None] = lambda directory, results: None
     """Stores further parts of a result, such as a calibration; returns a sentence with the place."""
 

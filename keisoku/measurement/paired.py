@@ -200,5 +200,6 @@ MEASUREMENT = Measurement(
     figure="change",
     tables=_tables,
     resumes=True,
+    ends_in_time=True,
     named=lambda settings: f"ab-{'-'.join(settings.b.get('methods', [settings.of]))}",
 )

@@ -38,7 +38,9 @@ class _PartWork(Work[RunSettings]):
         resumed: RunDirectory | None,
         came_to: Callable[[float, float, str], None],
     ) -> None:
-        super().__init__(measurement, settings, path, resumed, whole.tell, whole.observer, came_to=came_to)
+        # What the first part says of the host and of its plan, all others would say again.
+        tell = whole.tell if whole.directory is None else lambda line: None
+        super().__init__(measurement, settings, path, resumed, tell, whole.observer, came_to=came_to)
         self._whole = whole
 
     def begin(self, context: Mapping[str, Any], settings: RunSettings | None = None) -> RunDirectory:
@@ -54,6 +56,8 @@ def again(measurement: Measurement[Any], settings: RunSettings, number: int, see
     Two parts with the same number have the same order and seed. The whole alone has criteria.
     """
     update = {"repeat": None, "require": (), **changes}
+    if settings.within_s is not None and settings.repeat:
+        update["within_s"] = settings.within_s / settings.repeat
     if "seed" in type(settings).model_fields:
         update["seed"] = (getattr(settings, "seed") + (number - 1) * _APART) % _SEEDS  # noqa: B009
     drawn: RunSettings = measurement.again(settings.model_copy(update=update), number, Random(f"{seed} {number}"))

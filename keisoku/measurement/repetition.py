@@ -41,8 +41,15 @@ def repeated(measurement: Measurement[Any]) -> Measurement[Any]:
         part=partial(_part, measurement),
         tables=partial(_tables, measurement),
         resumes=True,
+        seconds=partial(_seconds, measurement),
         keep=lambda directory, results: None,  # each repetition keeps what it has to
     )
+
+
+def _seconds(measurement: Measurement[Any], settings: RunSettings) -> float | None:
+    """All repetitions together; None if it is not known how long one takes."""
+    one_s = None if measurement.seconds is None else measurement.seconds(settings)
+    return None if one_s is None else one_s * (settings.repeat or 1)
 
 
 def _measure(measurement: Measurement[Any], work: Work[RunSettings]) -> None:

@@ -48,6 +48,8 @@ class RunSettings(Settings):
     how runs differ."""
     require: tuple[str, ...] = ()
     """Criterion that the result must meet, such as 'throughput[64] >= 0.5 Mpps'; exit code 1 if it is missed."""
+    within_s: float | None = Field(None, gt=0)
+    """Time in which to finish, such as 5min: what is not given is planned to fit, and nothing goes on for longer."""
 
     def plain(self) -> dict[str, Any]:
         """The settings as values of TOML, without those that are not set; validating them gives equal settings."""

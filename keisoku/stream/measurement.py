@@ -17,7 +17,10 @@ from keisoku.stream.outcome import cell_outcomes
 from keisoku.stream.plot import stream_plots
 from keisoku.stream.run import TABLE, StreamRun
 from keisoku.stream.settings import MEASURED, NONE, REFINE, StreamSettings
+from keisoku.stream.sizes import tcp_sizes
 
+BETWEEN_S = 0.2
+"""From the end of a trial to the start of the next, on two cores."""
 _Settings = TypeVar("_Settings", bound=StreamSettings)
 
 
@@ -43,10 +46,20 @@ def stream_measurement(
         result, found = analyse_rows(settings, outcomes, directory.facts)
         return Findings([result], stream_plots(settings, outcomes, found))
 
+    def seconds(settings: _Settings) -> float:
+        """With every repetition that is allowed, on this machine's bare path too; sizes are at most those of TCP."""
+        cells = (len(settings.size_bytes) or len(tcp_sizes())) * len(settings.setups())
+        repetitions = settings.rule.most
+        if settings.ceiling == MEASURED:
+            repetitions += settings.ceiling_rule.most
+        return cells * repetitions * (settings.duration_s + BETWEEN_S)
+
     return Measurement(
         name=f"stream {kind.protocol}",
         title=title,
         settings=kind,
+        seconds=seconds,
+        shortens=("most_repetitions", "repetitions", "duration_s"),
         measure=measure,
         analyse=analyse,
         figure="throughput",

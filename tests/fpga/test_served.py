@@ -18,7 +18,7 @@ pytestmark = needs_model
 
 @pytest.mark.parametrize(
     ("is_terminal", "method"),
-    [(False, ["sweep", "--size", "64,1518", "--repetitions", "3"]), (True, ["throughput", "--size", "512"])],
+    [(False, ["sweep", "--size", "64,1518", "--sample", "100us"]), (True, ["throughput", "--size", "512"])],
     ids=["tcp", "terminal"],
 )
 def test_a_served_model_is_measured_as_a_board_is(

@@ -325,7 +325,7 @@ def test_a_sweep_finds_the_line_of_the_way(tmp_path: Path) -> None:
             "tx": "fpga:sim#0",
             "rx": "fpga:sim#1",
             "frame_bytes": (64, 512, 1518),
-            "sweep": {"repetitions": 4, "sample_s": 0.0005},
+            "sweep": {"trial_s": 0.002, "sample_s": 0.0005},
             "phases": {"learning_wait_s": 0, "drain_s": 0.0001, "rest_s": 0},
         }
     )

@@ -147,7 +147,7 @@ def test_sweep_finds_the_published_lines_and_largest_frames(published) -> None: 
     truth = published.published
     assert truth is not None
     one, other = (str(port) for port in truth.ports)
-    settings = {"repetitions": 3, "sample_s": 0.1}
+    settings = {"trial_s": 0.3, "sample_s": 0.1}
     result, _ = carry_out(plan("sweep", tx=one, rx=other, frame_bytes=sizes, sweep=settings), published)
     assert result.line is not None
     assert abs(result.line.slope.value - truth.slope_ns_per_byte) <= truth.slope_error_ns_per_byte
@@ -164,6 +164,6 @@ def test_sweep_finds_the_published_lines_and_largest_frames(published) -> None: 
 
 def test_sweep_says_so_when_no_size_is_dropped() -> None:
     result, _ = carry_out(
-        plan("sweep", frame_bytes=[64, 512, 1518], sweep={"repetitions": 1, "sample_s": 0.1}), device("")
+        plan("sweep", frame_bytes=[64, 512, 1518], sweep={"trial_s": 0.1, "sample_s": 0.1}), device("")
     )
     assert "the limit lies above" in result.remarks[0]

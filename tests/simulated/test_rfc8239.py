@@ -121,7 +121,7 @@ def test_latency_that_scatters_by_itself_makes_the_buffer_less_sure() -> None:
 
 
 def test_an_output_that_holds_all_of_it_has_no_buffer_size() -> None:
-    row = only(measured("buffering", BUFFERED, cases=["port"], outputs="last", trial_s=1e-3))
+    row = only(measured("buffering", BUFFERED, cases=["port"], outputs="last", limit_s=1e-3))
     assert not row.figures
     assert "did not become constant" in row.remark
 
@@ -215,7 +215,7 @@ def test_a_burst_of_less_intensity_may_be_longer() -> None:
 
 
 def test_a_buffer_that_no_burst_fills_is_said_to_be_larger() -> None:
-    row = only(measured("microburst", "", outputs="last", trial_s=1e-4))
+    row = only(measured("microburst", "", outputs="last", limit_s=1e-4))
     assert "no loss up to bursts of 0.0001 s" in row.remark
     assert "buffer" not in row.figures
 

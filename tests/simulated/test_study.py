@@ -135,7 +135,7 @@ def test_a_shortened_study_of_the_ports_reproduces_table_4_3() -> None:
 
 def test_a_shortened_study_reproduces_table_4_1() -> None:
     (study,) = find_studies("e1-l2")
-    found = cells(study, measured(study, repetitions=2, sample_s=0.002))
+    found = cells(study, measured(study, trial_s=0.004, sample_s=0.002))
     assert len(found) == 42
     for cell in found:
         if cell.column in ("slope", "constant", "largest frame"):
@@ -150,13 +150,13 @@ title = "small"
 source = "nobody"
 [[step]]
 name = "gs908e"
-experiment = { repetitions = 100 }
+experiment = { trial_s = 100.0 }
 [step.plan]
 methods = ["sweep"]
 dut = "sim:gs908e"
 frame_bytes = [64, 512, 1518]
 phases = { learning_wait_s = 0.0, drain_s = 0.01, rest_s = 0.0 }
-sweep = { repetitions = 2, sample_s = 0.001 }
+sweep = { trial_s = 0.002, sample_s = 0.001 }
 [[table]]
 name = "Table 1"
 title = "line"
@@ -223,7 +223,7 @@ def test_a_cell_is_found_by_size_and_case() -> None:
         ("sim:gs908e", "lab:bridge", "no simulated device"),
         ('step = "gs908e", values', 'step = "other", values', "no step 'other'"),
         ("values = [8.05, 1]", "values = [8.05]", "1 values for 2 columns"),
-        ("repetitions = 100", "repetitons = 100", "no setting 'repetitons'"),
+        ("trial_s = 100.0", "trail_s = 100.0", "no setting 'trail_s'"),
         ("error = 0.1", 'error = "ASE"', "no 'ASE'"),
         ("error = 0.1", "eror = 0.1", "there is no such setting"),
         ("[step.plan]", "[step.paln]", "step.0.plan: is missing"),
@@ -257,7 +257,7 @@ def test_the_command_writes_everything_and_its_exit_code_tells(tmp_path: Path, m
     done = keisoku("study", "good.toml", "--out", "good")
     assert done.returncode == 0, done.stderr
     assert "2 of 2 cells agree" in done.stdout
-    assert "note: good: repetitions is 2; in the experiment it is 100" in done.stdout
+    assert "note: good: trial_s is 0.002; in the experiment it is 100.0" in done.stdout
     out = tmp_path / "good"
     assert {"study.html", "study.csv", "study.json", "good-gs908e"} == {path.name for path in out.iterdir()}
     assert (out / "study.csv").read_text().count("\n") == 3

@@ -47,7 +47,7 @@ CAPABILITIES = Capabilities(
 )
 PLANS = {
     "latency": plan("latency", frame_bytes=[64, 1518], latency={"trial_s": 0.02, "repetitions": 3, "rate_fps": 20_000}),
-    "sweep": plan("sweep", frame_bytes=[64, 512, 1518], sweep={"repetitions": 3, "sample_s": 0.01, "rate_fps": 20_000}),
+    "sweep": plan("sweep", frame_bytes=[64, 512, 1518], sweep={"trial_s": 0.03, "sample_s": 0.01, "rate_fps": 20_000}),
     "port_map": plan(
         "port_map", ports=["1", "2"], frame_bytes=[64, 512], port_map={"trial_s": 0.02, "rate_fps": 20_000}
     ),

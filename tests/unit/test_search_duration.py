@@ -22,12 +22,17 @@ def plan_of_command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Plan:
 
 
 @pytest.mark.parametrize(
-    "method", ["back-to-back", "delay-variation", "latency --tag-after 1ms", "delay --tag-after 1ms"]
+    "method", ["clock-mismatch", "delay-variation", "latency --tag-after 1ms", "delay --tag-after 1ms"]
 )
 def test_the_search_lasts_as_long_as_what_follows(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert plan_of_command(monkeypatch, *method.split(), "--duration", "2ms").throughput.trial_s == 0.002
 
 
-@pytest.mark.parametrize("method", ["back-to-back", "recovery --duration 2ms", "loss --duration 2ms"])
+@pytest.mark.parametrize("method", ["back-to-back", "recovery", "reset"])
+def test_where_trials_have_no_one_length_it_has_its_own(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert plan_of_command(monkeypatch, method, "--search", "2ms").throughput.trial_s == 0.002
+
+
+@pytest.mark.parametrize("method", ["back-to-back", "recovery --overload 2ms", "loss --duration 2ms"])
 def test_otherwise_it_lasts_as_the_rfc_says(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert plan_of_command(monkeypatch, *method.split()).throughput.trial_s == 60

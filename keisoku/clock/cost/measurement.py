@@ -47,10 +47,17 @@ def analyse(directory: RunDirectory) -> Findings:
     return Findings([analyse_record(record)], [cost_plot(record)])
 
 
+def _seconds(settings: CostSettings) -> float:
+    """With the reads of a dozen sources, and signals between each pair of a few cores, at some µs each."""
+    return settings.stall_scan_s + 5e-5 * settings.reads + 5e-5 * settings.rounds
+
+
 MEASUREMENT = Measurement(
     name=NAME,
     title="Cost of time sources",
     settings=CostSettings,
+    seconds=_seconds,
+    shortens=("stall_scan_s", "reads", "rounds"),
     measure=measure,
     analyse=analyse,
     figure="p50",

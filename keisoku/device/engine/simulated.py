@@ -140,7 +140,7 @@ class SimulatedEngine:
         if self._trial is None:
             raise EngineError("no trial was started")
         offered, forwarded, finished = self._simulation.wait(seconds)
-        expected_s = _phases_s(self._trial) + self._trial.duration_ns / NS_PER_S
+        expected_s = self._trial.seconds
         return Progress(
             offered_frames=offered,
             forwarded_frames=forwarded,
@@ -170,8 +170,8 @@ class SimulatedEngine:
         except RuntimeError as error:
             raise EngineError(str(error)) from error
         ended_early = facts.interrupted or facts.stopped_for_loss
-        load_ns = facts.sent.last_sent_ns if ended_early else trial.duration_ns
-        return facts, _phases_s(trial) + load_ns / NS_PER_S
+        unused_ns = trial.duration_ns - facts.sent.last_sent_ns if ended_early else 0
+        return facts, (trial.whole_ns - unused_ns) / NS_PER_S
 
     def close(self) -> None:
         """Stops the computation; there is nothing else to release."""
@@ -188,9 +188,3 @@ class SimulatedEngine:
             "traffic": self._traffic.summary(),
             "receive_clock_ppm": self._receive_clock_ppm,
         }
-
-
-def _phases_s(trial: Trial) -> float:
-    phases = trial.phases
-    learning_ns = phases.learning_wait_ns if phases.learning else 0
-    return (learning_ns + phases.drain_ns + phases.rest_ns) / NS_PER_S

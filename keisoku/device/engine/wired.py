@@ -241,9 +241,7 @@ class _Running(TrialThread):
         self._reset, self._streams_beside = reset, streams_beside
         self.loading = threading.Event()
         self.switches = bool(trial.switches)
-        phases = trial.phases
-        learning_ns = phases.learning_wait_ns if phases.learning else 0
-        self.expected_s = (learning_ns + trial.duration_ns + phases.drain_ns + phases.rest_ns) / NS_PER_S
+        self.expected_s = trial.seconds
         self.began_s = time.monotonic()
 
     def carry_out(self) -> None:

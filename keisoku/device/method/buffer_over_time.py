@@ -168,7 +168,7 @@ def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, Trial
     rate = settings.rate_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     spoiled = 0
     while True:
-        interval_ns = round(settings.sample_s * NS_PER_S)
+        interval_ns = round((settings.sample_s or min(1.0, settings.trial_s / 20)) * NS_PER_S)
         purpose = f"over time {size} byte"
         record = yield setting.trial(purpose, size, rate, settings.trial_s, interval_ns=interval_ns)
         if beyond_tester(record):

@@ -81,7 +81,7 @@ class _Congestion:
         self.setting, self.frame_bytes, self.case, self.full = setting, frame_bytes, case, full
         settings = setting.plan.of(BufferingSettings)
         self.extra_fps = full.fps * settings.oversubscription_percent / 100
-        self.most = max(1, int(self.extra_fps * settings.trial_s))
+        self.most = max(1, int(self.extra_fps * settings.limit_s))
         self.alone: Unqueued | None = None
         self.trials: dict[int, TrialRecord] = {}
         """Trials of this repetition by the number of oversubscribing frames, shared by all outputs."""

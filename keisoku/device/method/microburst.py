@@ -74,7 +74,7 @@ class _Bursts:
         if isinstance(alone, str):
             return self._row_of({}, alone)
         fps = self.full.fps * settings.intensity_percent / 100
-        most = max(1, int(fps * settings.trial_s))
+        most = max(1, int(fps * settings.limit_s))
         for _ in range(settings.repetitions):
             first = self.brackets[-1].passed if self.brackets else _FIRST_FRAMES
             stride = settings.step_frames if self.brackets else _FIRST_FRAMES
@@ -135,7 +135,7 @@ class _Bursts:
         if last.by_tester:
             remarks.append("limited by the tester: " + "; ".join(self.spoiled))
         elif last.failed is None:
-            remarks.append(f"no loss up to bursts of {settings.trial_s:g} s: the largest burst is longer")
+            remarks.append(f"no loss up to bursts of {settings.limit_s:g} s: the largest burst is longer")
         if self.passed is not None:
             latency = self.passed.facts.tracked.latency
             figures["offered"] = Quantity(value=self.passed.offered_fps, unit="frames/s")

@@ -60,8 +60,8 @@ def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, Trial
             f"sweep {size} byte",
             size,
             rate,
-            settings.repetitions * settings.sample_s,
-            interval_ns=round(settings.sample_s * NS_PER_S),
+            settings.trial_s,
+            interval_ns=round((settings.sample_s or min(1.0, settings.trial_s / 10)) * NS_PER_S),
         )
         if not beyond_tester(record):
             return record

@@ -12,8 +12,8 @@ class BufferOverTimeSettings(Settings):
     E1)."""
 
     trial_s: float = Field(100.0, gt=0)
-    sample_s: float = Field(1.0, gt=0)
-    """Length of one sample; shorter changes are averaged."""
+    sample_s: float | None = Field(None, gt=0)
+    """Length of one sample; shorter changes are averaged (default: 1 s, or a twentieth of a shorter trial)."""
     rate_fps: float | None = Field(None, gt=0)
     """Load at every size (default: the smallest gap, 100 % of the link)."""
 

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationInfo, create_model, field_validator, model
 
 from keisoku.device.plan.content import Content, pacing
 from keisoku.device.plan.networks import to_networks
+from keisoku.device.plan.pace import LONGEST_TRIAL_S, Profile, paced
 from keisoku.device.plan.pattern import Pattern, fits, pairs
 from keisoku.device.plan.procedure import PROCEDURES
 from keisoku.device.plan.rfc2889_settings import ErroredFramesSettings
@@ -57,6 +58,8 @@ class Plan(_OfProcedures):
 
     methods: tuple[str, ...] = Field(min_length=1)
     """Names of procedures (`keisoku/device/plan/procedure.py`)."""
+    profile: Profile = "rfc"
+    """Defaults of lengths, waits, repetitions and resolutions: the standards' (rfc), or shorter ones (short, quick)."""
     dut: str | None = None
     """'lab:bridge', 'sim:gs908e', 'sim:FILE.toml'; or None with `tx` and `rx`."""
     tx: str | None = None
@@ -111,6 +114,13 @@ class Plan(_OfProcedures):
     force: bool = False
     """Use a port even if it carries the default route."""
     phases: PhaseSettings = PhaseSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _profile(cls, source: Any) -> Any:
+        """Settings that are not given are those of the profile."""
+        profile = source.get("profile") if isinstance(source, dict) else None
+        return paced(source, LONGEST_TRIAL_S[profile]) if profile in LONGEST_TRIAL_S else source
 
     @model_validator(mode="before")
     @classmethod

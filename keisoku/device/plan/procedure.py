@@ -56,10 +56,9 @@ class Procedure:
     summary: str
     """One sentence, for `keisoku --help`."""
     example: str = ""
-    duration: str = "trial_s"
-    """The setting that the option --duration gives."""
     searches: bool = False
-    """It searches for the throughput first where no rate is given: --duration is the length of those trials as well."""
+    """It searches for the throughput first where no rate is given. `trial_s` is the length of those trials as well; of
+    a procedure whose own trials have no one length, the option --search gives it."""
     own_flows: bool = False
     """It sets itself which port sends to which: every port must be able to send to every other."""
     least_ports: int = 2
@@ -75,6 +74,11 @@ class Procedure:
     """The device if neither device nor ports are named."""
     method: str = ""
     """Where its generator is, as 'module:function'; empty: the function in `keisoku/device/method` of the same name."""
+
+    @property
+    def trials_have_one_length(self) -> bool:
+        """Whether `trial_s`, and so the option --duration, is the length of each trial."""
+        return "trial_s" in self.settings.model_fields
 
 
 _RFC8239_SIZES = ",".join(map(str, RFC8239_SIZES))
@@ -156,8 +160,7 @@ PROCEDURES: dict[str, Procedure] = {
             "burst",
             BackToBackSettings,
             "The longest burst at the maximum rate without a lost frame, and the buffer size that follows from it.",
-            "keisoku back-to-back --dut lab:bridge --size 64 --repetitions 3 --waits 0.1s",
-            duration="limit_s",
+            "keisoku back-to-back --dut lab:bridge --size 64 --search 2s --limit 2s --repetitions 3 --waits 0.1s",
             searches=True,
         ),
         Procedure(
@@ -167,7 +170,8 @@ PROCEDURES: dict[str, Procedure] = {
             "recovery",
             RecoverySettings,
             "How long a device still loses frames after an overload of 110 % of the throughput has ended.",
-            duration="overload_s",
+            "keisoku recovery --dut lab:bridge --size 64 --search 2s --overload 2s --watch 2s --waits 0.1s",
+            searches=True,
         ),
         Procedure(
             "reset",
@@ -176,8 +180,8 @@ PROCEDURES: dict[str, Procedure] = {
             "reset_by_loss",
             ResetSettings,
             "How long the device forwards nothing when it is reset, by lost frames and by timestamps.",
-            "keisoku reset --dut lab:bridge --rate 50kpps --duration 2s --stable 1s --repetitions 1 --waits 0.1s",
-            duration="watch_s",
+            "keisoku reset --dut lab:bridge --rate 50kpps --stable 1s --watch 2s --repetitions 1 --waits 0.1s",
+            searches=True,
             sizes="64",
         ),
         Procedure(
@@ -188,7 +192,6 @@ PROCEDURES: dict[str, Procedure] = {
             SweepSettings,
             "Latency against frame size at the smallest gap: fitted line, standard errors, largest forwarded frame.",
             "keisoku sweep --dut sim:gs908e",
-            duration="sample_s",
             sizes="64-1518:128",
             simulated_sizes="64-16384:510",
         ),
@@ -339,6 +342,7 @@ PROCEDURES: dict[str, Procedure] = {
             ClockMismatchSettings,
             "Whether latency grows because clocks differ, by how much, and the rate at which it stops growing.",
             "keisoku clock-mismatch --dut sim:sf4024fl --pattern pairs --ports 1,2,3,4 --size 64 --lowered 99.4",
+            searches=True,
         ),
         Procedure(
             "port_map",

@@ -29,7 +29,8 @@ class LineRateSettings(Settings):
 class BufferingSettings(Settings):
     """RFC 8239 §3: buffer size of an output, from the inflection point of the maximum latency."""
 
-    trial_s: float = Field(10.0, gt=0)
+    limit_s: float = Field(10.0, gt=0)
+    """The longest congestion tried."""
     load_percent: _LineShare = LINE_RATE_PERCENT
     """Load of each output before it is oversubscribed, as a share of the line rate."""
     oversubscription_percent: float = Field(1.0, gt=0, le=100)
@@ -50,7 +51,8 @@ class BufferingSettings(Settings):
 class MicroburstSettings(Settings):
     """RFC 8239 §4: the largest simultaneous burst from all other ports that an output forwards without loss."""
 
-    trial_s: float = Field(1.0, gt=0)
+    limit_s: float = Field(1.0, gt=0)
+    """The longest burst tried, as the time to send it."""
     intensity_percent: float = Field(100.0, gt=0, le=100)
     """Rate within a burst as a share of the line rate (100 %: the smallest gap)."""
     outputs: Literal["each", "last"] = "each"

@@ -97,9 +97,10 @@ class SweepSettings(Settings):
     """Each size at the smallest gap, one latency value a second, least-squares line (published switch measurements,
     E1)."""
 
-    repetitions: int = Field(10, ge=1)
-    """Number of latency samples at each size."""
-    sample_s: float = Field(1.0, gt=0)
+    trial_s: float = Field(10.0, gt=0)
+    """Length of each trial."""
+    sample_s: float | None = Field(None, gt=0)
+    """Length of one latency sample (default: 1 s, or a tenth of a shorter trial)."""
     rate_fps: float | None = Field(None, gt=0)
     """Load at every size (default: the smallest gap, 100 % of the link)."""
 

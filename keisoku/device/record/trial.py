@@ -145,6 +145,17 @@ class Trial(_Model):
     lasts until no flow sends any more, and each flow is counted by itself. Empty: all flows are sent as planned."""
 
     @property
+    def whole_ns(self) -> int:
+        """Length with all its phases (RFC 2544 §23), if its load is not ended early."""
+        learning_ns = self.phases.learning_wait_ns if self.phases.learning else 0
+        return learning_ns + self.duration_ns + self.phases.drain_ns + self.phases.rest_ns
+
+    @property
+    def seconds(self) -> float:
+        """The same in seconds."""
+        return self.whole_ns / NS_PER_S
+
+    @property
     def frames(self) -> int:
         """Frames for each transmitting port to send if it sends all the time: at least one."""
         return max(1, round(self.frames_per_second * self.duration_ns / NS_PER_S))

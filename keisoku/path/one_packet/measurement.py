@@ -23,6 +23,10 @@ REFUSAL = "refusal"
 """Key of the facts: which host or router refused the probes, and why."""
 
 
+_DISCOVERY_S = 10.0
+"""What it takes to find the hops, where most of them answer; the budget begins after that."""
+
+
 def measure(work: Work[OnePacketSettings]) -> None:
     """Finds the hops and probes them until enough is known. Raises EngineError if no hop on the path answers."""
     settings = work.settings
@@ -72,6 +76,8 @@ MEASUREMENT = Measurement(
     name=NAME,
     title="Bandwidth of the hops from single packets",
     settings=OnePacketSettings,
+    seconds=lambda settings: settings.budget_s + _DISCOVERY_S,
+    shortens=("budget_s",),
     measure=measure,
     analyse=analyse,
     figure="forward",

@@ -64,6 +64,7 @@ MEASUREMENT = Measurement(
     name=NAME,
     title="Governed system",
     settings=GovernSettings,
+    seconds=lambda settings: settings.duration_s,
     measure=measure,
     analyse=analyse,
     figure="duration",

@@ -17,7 +17,7 @@ from keisoku.system.load.bulk_servers import bulk_aims
 from keisoku.system.load.clients import BULK
 from keisoku.system.load.plot import bulk_plots, load_plots
 from keisoku.system.load.rows import LATENCIES, RUNS, append
-from keisoku.system.load.schedule import LoadSchedule
+from keisoku.system.load.schedule import ALONE, LoadSchedule
 from keisoku.system.load.settings import LoadSettings
 from keisoku.system.load.ssh_hosts import SshHosts
 from keisoku.system.load.target import HTTP, TCP, Aim, lab_aims, url_aims
@@ -109,10 +109,22 @@ def _figures(plan: Mapping[str, Any]) -> dict[str, str]:
     return {NAME: "received" if plan.get("with_") in BULK else "requests"}
 
 
+def _seconds(settings: LoadSettings) -> float | None:
+    """Where each run has a length; a pattern 'alone' has as many runs as there are clients, of which a URL is one."""
+    filled = settings.filled_in()
+    if filled.duration_s is None or filled.each_file:
+        return None
+    runs = sum(len(filled.target) if pattern == ALONE else 1 for pattern in filled.pattern)
+    each_s = filled.duration_s + filled.rest_s + max(filled.offset_s.values(), default=0.0)
+    return runs * len(filled.concurrency) * filled.repetitions * each_s
+
+
 MEASUREMENT = Measurement(
     name=NAME,
     title="Load",
     settings=LoadSettings,
+    seconds=_seconds,
+    shortens=("repetitions", "rest_s"),
     measure=measure,
     analyse=analyse,
     figure="requests",

@@ -86,10 +86,18 @@ def analyse(directory: RunDirectory) -> Findings:
     return Findings([result], limit_plots(points, known, candidates, settings))
 
 
+def _seconds(settings: LimitSettings) -> float:
+    """Every evaluation, and the four of each block that confirms."""
+    count = settings.sweep * settings.times if settings.sweep else settings.budget + 4 * settings.times
+    return count * (settings.interval_s + settings.settle_s)
+
+
 MEASUREMENT = Measurement(
     name=NAME,
     title="Best limit",
     settings=LimitSettings,
+    seconds=_seconds,
+    shortens=("budget", "interval_s", "settle_s"),
     measure=measure,
     analyse=analyse,
     figure="gain_over_no_limit",

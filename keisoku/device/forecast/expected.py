@@ -1,0 +1,65 @@
+"""Keeps the remaining time of a run current, for an observer that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+from typing import Protocol, runtime_checkable
+
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.engine.engine import Progress
+from keisoku.device.forecast.forecast import Forecast, forecast
+from keisoku.device.plan.plan import Plan
+from keisoku.device.record.capabilities import Capabilities
+from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.runner import Observer
+
+_RARELY = 50
+"""The time between two forecasts is at least so many times what one takes: thinking must not disturb a host that
+measures."""
+
+
+@runtime_checkable
+class Expecting(Observer, Protocol):
+    """An observer that shows the remaining time."""
+
+    def expects(self, remaining: Forecast | None) -> None:
+        """What is left from now on; None: not known."""
+
+
+class Expected:
+    """Tells its observer before the first trial, and after some of them, how long the rest will take."""
+
+    def __init__(
+        self,
+        observer: Expecting,
+        plan: Plan,
+        capabilities: Capabilities,
+        bias: Bias,
+        records: Sequence[TrialRecord] = (),
+    ) -> None:
+        self._observer, self._plan, self._capabilities, self._bias = observer, plan, capabilities, bias
+        self._records = list(records)
+        self._next_s = 0.0
+        self._think()
+
+    def trial_started(self, index: int, method: str, trial: Trial) -> None:
+        """Passed on."""
+        self._observer.trial_started(index, method, trial)
+
+    def trial_progress(self, progress: Progress) -> None:
+        """Passed on."""
+        self._observer.trial_progress(progress)
+
+    def trial_finished(self, record: TrialRecord) -> None:
+        """Passed on; then the rest is thought through again, unless that was done a moment ago."""
+        self._records.append(record)
+        self._observer.trial_finished(record)
+        if monotonic() >= self._next_s:
+            self._think()
+
+    def _think(self) -> None:
+        began_s = monotonic()
+        self._observer.expects(forecast(self._plan, self._capabilities, self._bias, self._records))
+        ended_s = monotonic()
+        self._next_s = ended_s + _RARELY * (ended_s - began_s)

@@ -1,0 +1,81 @@
+"""A plan that fits a time: the longest trials, and the waits, repetitions and resolutions that belong to them."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from keisoku.device.calibration.bias import Bias
+from keisoku.device.forecast.forecast import forecast
+from keisoku.device.plan.pace import paced, two_digits
+from keisoku.device.plan.plan import Plan, parse
+from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.record.capabilities import Capabilities
+from keisoku.errors import PlanError
+from keisoku.units import time_text
+
+SHORTEST_S, LONGEST_S = 0.02, 120.0
+"""Lengths of the longest trial that are tried."""
+_STEPS = 8
+"""Halvings of the range of lengths, on a logarithmic scale: to 4 %."""
+_CAREFUL = 0.9
+"""Share of the time that is planned: trials that the host disturbs are done again."""
+
+
+def fitted(plan: Plan, capabilities: Capabilities, bias: Bias, seconds: float) -> Plan:
+    """The plan itself if it takes no longer than these seconds, or one with shorter defaults that does.
+
+    What the plan gives is kept. The plan with the shortest trials is returned where even that takes longer, but
+    finishes its first size. Raises PlanError if no size would be finished, or if nothing is known of the duration.
+    """
+    target_s = _CAREFUL * seconds
+
+    def fits(plan: Plan, enough_s: float = target_s) -> bool:
+        found = forecast(plan, capabilities, bias, enough_s=enough_s)
+        if found is None:
+            raise PlanError("within", "how long this plan takes is not known beforehand", "leave it out")
+        return found.most_s < enough_s
+
+    if fits(plan):
+        return plan
+    low_s, high_s = SHORTEST_S, LONGEST_S
+    best = at_pace(plan, low_s)
+    if not fits(best):
+        first = best.model_copy(update={"methods": best.methods[:1], "frame_bytes": best.frame_bytes[:1]})
+        needed = forecast(first, capabilities, bias)
+        if needed is not None and needed.least_s > seconds:
+            problem = f"not even one frame size can be measured in {time_text(seconds)}: it takes {needed}"
+            raise PlanError("within", problem, "give more time, or shorten what the plan itself sets")
+        return best
+    for _ in range(_STEPS):
+        middle_s = two_digits(sqrt(low_s * high_s))
+        tried = at_pace(plan, middle_s)
+        if fits(tried):
+            low_s, best = middle_s, tried
+        else:
+            high_s = middle_s
+    return best
+
+
+def at_pace(plan: Plan, longest_trial_s: float) -> Plan:
+    """The plan with all that it does not give at this pace."""
+    given = plan.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    return parse(paced(given, longest_trial_s))
+
+
+def bought(plan: Plan) -> str:
+    """What a plan does in its time, for a reader: 'latency: trials of 0.2 s, 3 repetitions; waits of 0.04 s'."""
+    said = []
+    for name in plan.methods:
+        own = getattr(plan, name)
+        parts = []
+        if "trial_s" in type(own).model_fields and own.trial_s is not None:
+            parts.append(f"trials of {time_text(own.trial_s)}")
+        for field, noun in (("resolution_percent", "resolution"), ("width_percent", "resolution")):
+            if field in type(own).model_fields:
+                parts.append(f"{noun} {getattr(own, field):g} %")
+        if "repetitions" in type(own).model_fields:
+            parts.append(f"{own.repetitions} repetitions")
+        said.append(f"{PROCEDURES[name].title.lower()}: {', '.join(parts)}" if parts else "")
+    waits = plan.phases
+    longest = max(waits.learning_wait_s, waits.drain_s, waits.rest_s)
+    return "; ".join([*filter(None, said), f"waits of {time_text(longest)}"])

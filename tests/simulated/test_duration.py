@@ -1,0 +1,103 @@
+"""--duration is the length of each trial of every procedure that has it; all others refuse it by name.
+
+A sweep of --duration 0.5s once ran trials of 5 s, because the option was the length of a sample.
+"""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+from support.simulated_trials import carry_out
+
+from keisoku.cli import procedures
+from keisoku.cli.main import keisoku
+from keisoku.device.plan.plan import Plan
+from keisoku.device.plan.procedure import PROCEDURES, Procedure
+from keisoku.device.record.trial import NS_PER_S, Trial
+from keisoku.errors import PlanError
+from keisoku.simulated_device.device import parse_device
+
+DURATION_S = 0.02
+DEVICE = """
+ports = 8
+link_bits_per_second = 100_000_000
+[output]
+service_bits_per_second = 6e7
+buffer_bytes = 20_000
+"""
+OTHERWISE = {"port_map": ("limit_trial_s", "whether the largest frame passes shows at once, so --limit-trial is short")}
+"""Procedures of which some trials have a length of their own, by its setting, and why."""
+LENGTHS = {
+    "back_to_back": "a trial is a burst of so many frames: --limit, and --search for the trials before it",
+    "recovery": "a trial is an overload and the time after it: --overload and --watch, and --search",
+    "reset": "a trial is the time before the reset and after it: --stable and --watch, and --search",
+    "buffering": "a trial is as long as its extra frames need: --limit",
+    "microburst": "a trial is as long as its burst: --limit",
+    "address_caching": "a trial is as long as its addresses need at the given rates",
+    "address_learning": "a trial is as long as its addresses need at the rate that is tried",
+}
+"""Procedures whose trials have no one length, and what sets it."""
+NOT_SIMULATED = {"forward_pressure": "only the FPGA instrument sends gaps of 88 bits"}
+WITH = [name for name in PROCEDURES if name not in LENGTHS and name not in NOT_SIMULATED]
+
+
+def planned(monkeypatch: pytest.MonkeyPatch, procedure: Procedure, *arguments: str) -> Plan:
+    """The plan of a command."""
+    plans: list[Plan] = []
+
+    def carry_out(measurement: object, plan: Plan, *_: object, **__: object) -> None:
+        plans.append(plan)
+
+    monkeypatch.setattr(procedures, "carry_out", carry_out)
+    monkeypatch.setattr(procedures, "show", lambda *_: 0)
+    ports = ["--ports", "1,2,3,4"] if procedure.own_flows else []
+    given = ["--dut", "sim:gs908e", "--size", "64,1518", "--waits", "10ms", *ports, *arguments]
+    done = CliRunner().invoke(keisoku, [procedure.name.replace("_", "-"), *given])
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return plans[0]
+
+
+def trials_of(plan: Plan) -> list[Trial]:
+    return [record.trial for record in carry_out(plan, parse_device(DEVICE, "test"))[1]]
+
+
+@pytest.mark.parametrize("name", WITH)
+def test_every_trial_has_the_length_that_was_asked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ["--burst-frames", "2", "--period", "5ms"] if name == "incast" else []
+    plan = planned(monkeypatch, PROCEDURES[name], "--duration", f"{DURATION_S}s", *own)
+    found = trials_of(plan)
+    assert found
+    lengths = {trial.duration_ns for trial in found}
+    asked_ns = round(DURATION_S * NS_PER_S)
+    assert asked_ns in lengths
+    if name in OTHERWISE:
+        lengths.discard(round(getattr(getattr(plan, name), OTHERWISE[name][0]) * NS_PER_S))
+    assert lengths == {asked_ns}
+
+
+def test_a_sweep_of_half_a_second_runs_half_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = planned(monkeypatch, PROCEDURES["sweep"], "--duration", "0.5s")
+    assert {trial.duration_ns for trial in trials_of(plan)} == {500_000_000}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_what_has_no_one_length_refuses_the_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PlanError, match="no one length") as refused:
+        planned(monkeypatch, PROCEDURES[name], "--duration", "1s")
+    assert all(option in str(refused.value) for option in words(LENGTHS[name]))
+
+
+@pytest.mark.parametrize("name", [name for name, why in LENGTHS.items() if "--search" in why])
+def test_its_search_has_a_length_of_its_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert planned(monkeypatch, PROCEDURES[name], "--search", "20ms").throughput.trial_s == 0.02
+
+
+def test_every_procedure_has_the_option_or_a_reason() -> None:
+    without = {name for name, each in PROCEDURES.items() if not each.trials_have_one_length}
+    assert without == LENGTHS.keys()
+
+
+def words(text: str) -> list[str]:
+    return [word.strip(",:") for word in text.split() if word.startswith("--")]
