@@ -27,8 +27,10 @@ SPOILED_LOADS = 10
 """A search ends when the tester fell short at so many loads in a row, each lower than the one before."""
 MOST_STEPS = 12
 """By so many steps, each twice as long, a bracket is widened around a DUT that does not always do the same."""
-TESTER_MARGIN = 0.9
-"""Share of the load that the tester has just offered which it can offer again, evenly paced."""
+TESTER_MARGIN = 0.97
+"""Share of the load that the tester has just offered which it can offer again."""
+EVENLY = 0.9
+"""Share of the load that a tester offers flat out which it can offer evenly paced, time after time."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def maximum_rate(
     record = yield setting.trial(f"maximum {frame_bytes} byte", frame_bytes, line, seconds, flat_out=True)
     if record.offered_share >= 1 - TOLERANCE:
         return line, False
-    return TESTER_MARGIN * min(line, record.offered_fps), True
+    return EVENLY * min(line, record.offered_fps), True
 
 
 def beyond_tester(record: TrialRecord) -> bool:
@@ -163,7 +165,7 @@ class _Bracket:
         """The highest load that the tester can offer evenly through this DUT, whatever becomes of the frames."""
         purpose = f"maximum {self.frame_bytes} byte"
         record = yield self.setting.trial(purpose, self.frame_bytes, self.high_fps, seconds, flat_out=True)
-        self.high_fps, self.high_by = TESTER_MARGIN * min(self.high_fps, record.offered_fps), "tester"
+        self.high_fps, self.high_by = EVENLY * min(self.high_fps, record.offered_fps), "tester"
         return self.high_fps
 
     def confirm(self, seconds: float, times: int) -> Generator[Trial, TrialRecord, None]:
@@ -226,7 +228,7 @@ class _Bracket:
             self.given_up = why
             return None
         # It may have offered more before: then its limit is there.
-        self.high_fps, self.high_by = max(self.low_fps, TESTER_MARGIN * offered_fps), "tester"
+        self.high_fps, self.high_by = max(self.low_fps, EVENLY * offered_fps), "tester"
         self.fell_short += 1
         if self.fell_short == SPOILED_LOADS:
             self.given_up = why
