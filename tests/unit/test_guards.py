@@ -60,7 +60,14 @@ def test_an_ordinary_host_disturbs_no_trial(ordinary: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        ({"cores": [core(steal_ns=2 * TICK_NS)]}, "the hypervisor took CPU 1 for at least 1.0 % of the time"),
+        (
+            {"cores": [core(steal_ns=2 * TICK_NS, of_device=True, lateness=lateness(0))]},
+            "the hypervisor took CPU 1 for at least 1.0 % of the time",
+        ),
+        (
+            {"cores": [core(steal_ns=22 * TICK_NS, lateness=lateness(0))]},
+            "the hypervisor took CPU 1 for at least 21.0 % of the time",
+        ),
         ({"cores": [core(heat_events=3)]}, "CPU 1 was throttled because of heat 3 times"),
         ({"cores": [core(lateness=lateness(120_000_000))]}, "CPU 1 stood still for 120 ms"),
         (

@@ -60,6 +60,8 @@ class WiredEngine:
         Without `warm_up` nothing is sent before the first trial's own frames, whose first may then be late."""
         self._ports, self._traffic, self._context = ports, traffic, context
         self._resets = resets
+        lab = context.get("lab")
+        self._device_cpu: int | None = lab["dut_core"] if isinstance(lab, dict) else None
         self._link_bits_per_second = link_bits_per_second
         self._capture = capture
         places = [port.place(capture.kept_bytes if capture else 0) for port in ports]
@@ -107,6 +109,7 @@ class WiredEngine:
             self._begin_capture,
             reset,
             self._traffic.streams_beside,
+            self._device_cpu,
         )
         self._running.start()
 
@@ -233,8 +236,10 @@ class _Running(TrialThread):
         begin_capture: Callable[[], None],
         reset: Callable[[], None] | None,
         streams_beside: int,
+        device_cpu: int | None,
     ) -> None:
         super().__init__()
+        self._device_cpu = device_cpu
         self._ports, self._wire, self._trial, self._load = ports, wire, trial, load
         self._learning, self._warm_up, self._frames = learning, warm_up, frames
         self._begin_capture = begin_capture
@@ -254,6 +259,8 @@ class _Running(TrialThread):
         if not self.stopped.is_set():
             before = [port.counters() for port in self._ports]
             facts = json.loads(self._carry_and_reset())
+            for core in facts["interference"]["cores"]:
+                core["of_device"] = core["cpu"] == self._device_cpu
             after = [port.counters() for port in self._ports]
             changes = {number: after[number].since(before[number]) for number in range(len(before))}
             self._facts = Facts.model_validate(facts | {"counters": changes}).set_apart(self._streams_beside)

@@ -7,11 +7,15 @@ from collections.abc import Generator
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
 from keisoku.device.method.latency_figures import latency_figures
-from keisoku.device.method.search import RETRIES, throughput_of
+from keisoku.device.method.search import EVENLY, RETRIES, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import LatencySettings
 from keisoku.device.record.trial import Trial, TrialRecord
+from keisoku.device.record.validity import shortfalls
 from keisoku.run.result import Result, Row
+
+LOWERED = 3
+"""How often the load of a size is lowered because the tester falls short of it."""
 
 
 def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -24,7 +28,8 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """
     rows, remarks = [], []
     for size in setting.plan.frame_bytes:
-        rate = setting.plan.of(LatencySettings).rate_fps or (yield from throughput_of(setting, size))
+        given = setting.plan.of(LatencySettings).rate_fps
+        rate = given or (yield from throughput_of(setting, size))
         if rate == 0:
             rows.append(
                 Row(
@@ -34,7 +39,15 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 )
             )
             continue
+        first = rate
         records = yield from _trials(setting, size, rate)
+        for _ in range(0 if given else LOWERED):
+            if any(record.valid for record in records) or not _fell_short(records[-1]):
+                break
+            rate = EVENLY * min(rate, records[-1].offered_fps)
+            records = yield from _trials(setting, size, rate)
+        if rate != first:
+            remarks.append(f"{size} byte: measured below the throughput, because the tester could not offer it again")
         rows.append(_row(setting, records))
         lost = sum(record.facts.tracked.lost_frames for record in records)
         if lost:
@@ -62,7 +75,13 @@ def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialR
             if record.valid:
                 break
         records.append(record)
+        if settings.rate_fps is None and _fell_short(record):
+            break
     return records
+
+
+def _fell_short(record: TrialRecord) -> bool:
+    return bool(shortfalls(record.trial, record.facts))
 
 
 def _row(setting: Setting, records: list[TrialRecord]) -> Row:

@@ -42,6 +42,9 @@ class Core(_Model):
     """At the beginning and at the end."""
     lateness: Lateness | None
     """None on a core on which a sender polls: a sleeping thread there would disturb the sender and measure only it."""
+    of_device: bool = False
+    """Whether a device of the lab works on this core and no sender does: what is taken from it is taken from the
+    device."""
 
 
 class Thread(_Model):
