@@ -51,7 +51,11 @@ def conclusion(devices: Sequence[Device]) -> str:
             for row in result.rows
             if (record := device.record(row))
         )
-        rests = f"and {cited} rows of results rest on such trials" if cited else "and no result rests on them"
+        rests = (
+            f"and {cited} {'row' if cited == 1 else 'rows'} of results rest on such trials"
+            if cited
+            else "and no result rests on them"
+        )
         said += f". {invalid} {noun} invalid because of the tester itself, {rests}"
     return said + "."
 

@@ -73,7 +73,9 @@ class LabTestbed(WiredTestbed):
 
     def context(self) -> dict[str, object]:
         """The device, its programs and its namespaces."""
-        return {"device": self._lab.device.title, "dut": self._dut, "lab": self._lab.context()}
+        _, _, parameters = self._lab.device.name.partition("?")
+        title = ", ".join(part for part in (self._lab.device.title, parameters.replace("&", ", ")) if part)
+        return {"device": title, "dut": self._dut, "lab": self._lab.context()}
 
     def _passage(self, transmit: int, receive: int) -> Passage:
         return self._lab.passage(self._numbers[transmit], self._numbers[receive])
