@@ -96,9 +96,9 @@ def test_a_published_switch_is_found_again(tmp_path: Path) -> None:
         "--size",
         "64,512,1518",
         "--duration",
+        "4ms",
+        "--sample",
         "1ms",
-        "--repetitions",
-        "4",
     )
     slope, constant = found["line"]["slope"], found["line"]["constant"]
     assert abs(slope["value"] - 8.0) <= max(slope["uncertainty"], 1e-3)
