@@ -49,19 +49,19 @@ def test_a_device_is_measured_and_every_frame_accounted_for(
     assert context["engine"] == engine
     assert context["lab"]["device"] == device
     look = HostLook.model_validate(context["host_look"])
-    assert done.stderr.startswith(look.sentence())
+    assert look.sentence() in done.stderr
     assert look.sentence() in (run / "report.html").read_text()
     answer = json.loads(done.stdout)
     assert answer["results"] == json.loads((run / "result.json").read_text())
     rows = answer["results"][0]["rows"]
     assert {row["frame_bytes"] for row in rows} == {84, 1518}
     # On a busy machine the tester may be too late; then it says so and gives no figure.
-    assert all(row["figures"] or "tester" in row["remark"] for row in rows)
+    assert all(row["figures"] or "tester" in row["remark"] or "host" in row["remark"] for row in rows)
     assert namespaces_of(done.pid) == []
 
 
 def test_a_missed_criterion_is_exit_code_1(tmp_path: Path) -> None:
-    met, missed = "throughput[84] >= 1 kpps", "throughput[84] >= 100 Gpps"
+    met, missed = "throughput[84] >= 1 kpps", "throughput[84] <= 1 kpps"
     # Simulated: on a host that holds the tester up, a real one may have no throughput to be compared.
     done = keisoku(
         *THROUGHPUT, "--dut", "sim:gs908e", "--size", "84", "--require", met, "--require", missed, cwd=tmp_path
@@ -91,7 +91,7 @@ def test_a_calibration_is_kept_used_and_left_out_when_asked(tmp_path: Path) -> N
         used = context["calibration"]
         assert (used and used["made_at"]) == (calibration["made_at"] if name == "auto" else None)
     assert means["auto"]["uncertainty"] > 0
-    assert means["none"]["uncertainty"] is None
+    assert "covers" not in means["auto"] and means["none"]["covers"] == "resolution"
 
     keisoku(*measure, "--calibration", "nofile.json", cwd=tmp_path).refused("calibration", "nofile.json", "none")
     other = keisoku(*measure, "--calibration", str(kept), "--engine", "packet", cwd=tmp_path)
