@@ -217,6 +217,7 @@ TRIALS = 4
 def test_a_run_that_is_cut_in_mid_trial_leaves_finished_trials_only(tmp_path: Path, number: signal.Signals) -> None:
     child = start(*SERIES, "--duration", "0.3s", "--repetitions", str(TRIALS), "--out", "run", cwd=tmp_path)
     assert child.stderr
+    assert child.stderr.readline().startswith("latency, 1 size: ")
     assert child.stderr.readline().startswith("host ")
     assert " 0 latency" in child.stderr.readline()
     left = namespaces_of(child.pid)
