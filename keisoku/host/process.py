@@ -12,14 +12,23 @@ _GRACE_S, _PATIENCE_S = 2.0, 10.0
 
 
 def lives(process: int, born: int) -> bool:
-    """It also works for another user's process, and where the start time is hidden."""
+    """It also works for another user's process, and where the start time is hidden.
+
+    A process that has ended does not live, even if nobody has asked for its exit code yet.
+    """
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         pass
-    return born_at(process) in (born, 0)
+    return born_at(process) in (born, 0) and not _has_ended(process)
+
+
+def _has_ended(process: int) -> bool:
+    with suppress(OSError, IndexError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
+    return False
 
 
 def born_at(process: int) -> int:

@@ -80,7 +80,7 @@ def test_a_device_that_nobody_can_reset_is_refused_before_the_first_frame(device
 def test_bursts_fill_the_queue_of_a_bridge() -> None:
     plan = plan_for(
         "back_to_back",
-        "bridge",
+        "bridge?capacity=200kpps&burst=5ms",
         back_to_back={"repetitions": 1, "limit_s": 0.1, "step_frames": 1000},
     )
     result, records = carry_out(plan)

@@ -89,7 +89,7 @@ def test_buffering_finds_the_queue_of_a_slow_output() -> None:
 
 
 def test_microburst_finds_what_fits_into_the_queue_of_a_slow_output() -> None:
-    settings = {"outputs": "last", "repetitions": 2, "step_frames": 4, "trial_s": 0.5}
+    settings = {"outputs": "last", "repetitions": 2, "step_frames": 4, "limit_s": 0.5}
     result, _ = measured("microburst", 4, lambda lab: slow(lab, 4), CALM, **settings)
     row = result.rows[0]
     # Of each millisecond's three frames one leaves.
