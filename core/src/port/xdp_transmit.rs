@@ -288,8 +288,12 @@ impl Transmit for XdpTransmit {
                 .map_err(|error| failed("send XDP frames", error))?;
             let took_ns = monotonic_ns() - called_ns;
             let waited_ns = state.load(offset_of!(Transmitter, waited_ns)) - waited_ns;
-            self.batch
-                .met(self.shared.next() - next, took_ns.saturating_sub(waited_ns));
+            // A stop by the host is no cost of the frames, and no batch makes it shorter.
+            let stopped_ns = state.load(offset_of!(Transmitter, interrupted_ns)) - interrupted_ns;
+            self.batch.met(
+                self.shared.next() - next,
+                took_ns.saturating_sub(waited_ns + stopped_ns),
+            );
         }
         Ok(Ended {
             sent: (0..self.places.len())
