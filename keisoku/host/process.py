@@ -22,20 +22,21 @@ def lives(process: int, born: int) -> bool:
         return False
     except PermissionError:
         pass
-    return born_at(process) in (born, 0) and not _has_ended(process)
-
-
-def _has_ended(process: int) -> bool:
-    with suppress(OSError, IndexError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
-    return False
+    state, began = _stat(process)
+    return began in (born, 0) and state not in ("Z", "X")
 
 
 def born_at(process: int) -> int:
     """Start time of a process in clock ticks since boot. 0: there is no such process."""
+    return _stat(process)[1]
+
+
+def _stat(process: int) -> tuple[str, int]:
+    """State (proc(5)) and start time; empty and 0 where they cannot be read."""
     with suppress(OSError, IndexError, ValueError):
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
-    return 0
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return fields[0], int(fields[19])
+    return "", 0
 
 
 def end(process: int, born: int) -> bool:

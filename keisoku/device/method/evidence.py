@@ -61,19 +61,15 @@ def _seen(row: Row, records: Sequence[TrialRecord]) -> _Seen:
     # Flat out there is no load that could be named an upper bound.
     failed = [record for record in alike if record.loss_ratio > 0 and not record.trial.flat_out]
     return _Seen(
-        max(clean, key=_passed_fps, default=None),
+        max(clean, key=lambda record: record.load_fps, default=None),
         min(failed, key=lambda record: record.trial.frames_per_second, default=None),
     )
-
-
-def _passed_fps(record: TrialRecord) -> float:
-    return min(record.offered_fps, record.trial.frames_per_second)
 
 
 def _row(row: Row, seen: _Seen) -> tuple[Row, str]:
     """The row as it should be, and what is to be said of it."""
     figure = row.figures.get("throughput")
-    lossless_fps = _passed_fps(seen.lossless) if seen.lossless else 0.0
+    lossless_fps = seen.lossless.load_fps if seen.lossless else 0.0
     if figure is None:
         if seen.lossless is None:
             return row, ""
@@ -96,8 +92,8 @@ def _row(row: Row, seen: _Seen) -> tuple[Row, str]:
 
 def _contradicted(row: Row, figure: Quantity, interval: Interval, seen: _Seen) -> tuple[Row, str]:
     lower, upper, said = interval.lower, interval.upper, []
-    if seen.lossless is not None and _passed_fps(seen.lossless) > upper:
-        upper = _passed_fps(seen.lossless)
+    if seen.lossless is not None and seen.lossless.load_fps > upper:
+        upper = seen.lossless.load_fps
         said.append(f"contradiction: a trial of {seen.lossless.method} lost nothing at {upper:,.0f} frames/s")
     if seen.lossy is not None and seen.lossy.trial.frames_per_second < lower:
         lower = seen.lossy.trial.frames_per_second

@@ -56,9 +56,8 @@ class Found:
 
     @property
     def fps(self) -> float:
-        """The load that was really offered in the deciding trial, which the scatter of two stamps does not raise; zero
-        if there is none."""
-        return min(self.record.offered_fps, self.record.trial.frames_per_second) if self.record else 0.0
+        """The load that was really offered in the deciding trial; zero if there is none."""
+        return self.record.load_fps if self.record else 0.0
 
 
 def search(

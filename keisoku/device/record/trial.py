@@ -316,6 +316,11 @@ class TrialRecord(_Model):
         return sum(rates) / len(rates)
 
     @property
+    def load_fps(self) -> float:
+        """Offered load in frames/s that the scatter of two timestamps does not raise above the intended one."""
+        return min(self.offered_fps, self.trial.frames_per_second)
+
+    @property
     def intended_frames(self) -> int:
         """Frames that all ports together were to send."""
         return sum(self.trial.frames_of(transmitter.port) for transmitter in self.facts.transmitters)
