@@ -14,7 +14,7 @@ from math import ceil
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
-from keisoku.device.method.search import RETRIES, TESTER_MARGIN, maximum_rate, throughput_of
+from keisoku.device.method.search import NO_LOAD_PASSES, RETRIES, TESTER_MARGIN, maximum_rate, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2544_settings import BackToBackSettings
 from keisoku.device.plan.settings import ThroughputSettings
@@ -89,7 +89,7 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 def _reason(setting: Setting, rates: _Rates) -> str:
     """Why no burst can exercise a buffer; empty if one can."""
     if rates.throughput == 0:
-        return "no load is known to pass without loss: not measured"
+        return NO_LOAD_PASSES
     # RFC 9004 §6.1: only sizes "whose Measured Throughput [...] was less than the Max Theoretical Frame Rate".
     resolution = setting.plan.of(ThroughputSettings).resolution_percent / 100
     if rates.throughput >= rates.maximum * (TESTER_MARGIN if rates.by_tester else 1 - resolution):

@@ -16,7 +16,7 @@ from keisoku.device.analysis.definitions import latencies
 from keisoku.device.analysis.drift import Drift, cause, difference, drift
 from keisoku.device.analysis.port_groups import PortPair
 from keisoku.device.analysis.samples import samples_of
-from keisoku.device.method.search import RETRIES, known_throughput, search
+from keisoku.device.method.search import NO_LOAD_PASSES, RETRIES, known_throughput, search
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.drift_settings import ClockMismatchSettings
 from keisoku.device.record.counts import Tracked
@@ -68,7 +68,7 @@ def _size(
         # Clocks differ by less than the margin that other searches keep below the line rate.
         rate = (yield from search(setting, size, ceiling_percent=100)).fps
     if rate == 0:
-        rows.append(Row(frame_bytes=size, figures={}, remark="no load is known to pass without loss: not measured"))
+        rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
         return
     first = yield from _trials(setting, size, rate, AT_RATE)
     drifts = _drifts(first)

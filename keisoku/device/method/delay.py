@@ -8,6 +8,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis.percentile import percentile
 from keisoku.device.method import deviations, rfc8219_deviations
 from keisoku.device.method.repetitions import latency, load, repeat, summary
+from keisoku.device.method.search import NO_LOAD_PASSES
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import DelaySettings
 from keisoku.device.record.trial import Trial, TrialRecord
@@ -26,7 +27,7 @@ def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in setting.plan.frame_bytes:
         rate = yield from load(setting, size, settings.rate_fps)
         if rate == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark="no load is known to pass without loss: not measured"))
+            rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
             continue
         tag = round(rate * settings.tag_after_s)
         records = yield from repeat(setting, "delay", size, rate, settings.trial_s, settings.repetitions, tag=tag)

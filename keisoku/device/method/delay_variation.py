@@ -8,6 +8,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis.percentile import Percentile, packet_delay_variation, percentile
 from keisoku.device.method import rfc8219_deviations
 from keisoku.device.method.repetitions import difference, load, repeat, summary
+from keisoku.device.method.search import NO_LOAD_PASSES
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import DelayVariationSettings
 from keisoku.device.record.counts import Tracked
@@ -26,7 +27,7 @@ def delay_variation(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in setting.plan.frame_bytes:
         rate = yield from load(setting, size, used.rate_fps)
         if rate == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark="no load is known to pass without loss: not measured"))
+            rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
             continue
         records = yield from repeat(
             setting, "delay variation", size, rate, used.trial_s, used.repetitions, variation=True

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
 from keisoku.device.method.latency_figures import latency_figures
-from keisoku.device.method.search import EVENLY, RETRIES, throughput_of
+from keisoku.device.method.search import EVENLY, NO_LOAD_PASSES, RETRIES, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import LatencySettings
 from keisoku.device.record.trial import Trial, TrialRecord
@@ -31,13 +31,7 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         given = setting.plan.of(LatencySettings).rate_fps
         rate = given or (yield from throughput_of(setting, size))
         if rate == 0:
-            rows.append(
-                Row(
-                    frame_bytes=size,
-                    figures={},
-                    remark="no load is known to pass without loss: not measured",
-                )
-            )
+            rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
             continue
         first = rate
         records = yield from _trials(setting, size, rate)

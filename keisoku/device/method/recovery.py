@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
-from keisoku.device.method.search import RETRIES, TESTER_MARGIN, maximum_rate, throughput_of
+from keisoku.device.method.search import NO_LOAD_PASSES, RETRIES, TESTER_MARGIN, maximum_rate, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2544_settings import RecoverySettings
 from keisoku.device.record.counts import Gap
@@ -42,7 +42,7 @@ def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in setting.plan.frame_bytes:
         throughput = settings.rate_fps or (yield from throughput_of(setting, size))
         if throughput == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark="no load is known to pass without loss: not measured"))
+            rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
             continue
         maximum, by_tester = yield from maximum_rate(setting, size, min(PROBE_S, settings.overload_s))
         # "110% of the recorded throughput rate or the maximum rate for the media, whichever is lower"

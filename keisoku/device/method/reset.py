@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
-from keisoku.device.method.search import RETRIES, throughput_of
+from keisoku.device.method.search import NO_LOAD_PASSES, RETRIES, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2544_settings import ResetSettings
 from keisoku.device.record.counts import Gap
@@ -42,7 +42,7 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     for size in setting.plan.frame_bytes:
         rate = settings.rate_fps or (yield from throughput_of(setting, size))
         if rate == 0:
-            rows.append(Row(frame_bytes=size, figures={}, remark="no load is known to pass without loss: not measured"))
+            rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
             continue
         found = []
         for number in range(1, settings.repetitions + 1):

@@ -32,6 +32,9 @@ TESTER_MARGIN = 0.97
 EVENLY = 0.9
 """Share of the load that a tester offers flat out which it can offer evenly paced, time after time."""
 
+NO_LOAD_PASSES = "no load is known to pass without loss: not measured"
+"""Remark of a row of a procedure that needs the throughput, where there is none."""
+
 
 @dataclass(frozen=True)
 class Found:

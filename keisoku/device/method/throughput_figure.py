@@ -17,8 +17,7 @@ def throughput_figure(found: Found, line_fps: float | None) -> Quantity | None:
         if found.given_up or found.unsteady:
             return Quantity(value=found.above_fps, unit="frames/s", bound="at most")
         return _between(0.0, found.above_fps)
-    at_line_rate = line_fps is not None and found.above_by == "ceiling" and found.fps >= NEARLY * line_fps
-    if at_line_rate and line_fps is not None:
+    if line_fps is not None and found.above_by == "ceiling" and found.fps >= NEARLY * line_fps:
         return _between(found.fps, max(found.fps, line_fps))
     if found.above_by != "loss":
         return Quantity(value=found.fps, unit="frames/s", bound="at least")
