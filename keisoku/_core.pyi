@@ -104,6 +104,9 @@ class Hiccups:
 def look_at_cpus(cpus: list[int], span_ns: int, least_ns: int) -> list[tuple[int, int, list[tuple[int, int]]]]:
     """CPU, time watched, begin and length of each stop of a busy thread, in ns (core/src/hiccup/look.rs)."""
 
+def speed_of_cpu(cpu: int, span_ns: int) -> tuple[int, int, int]:
+    """Pieces of work, the fastest one and the sum of their times, in ns (core/src/hiccup/speed.rs)."""
+
 class Neighbours:
     """Answers ARP and IPv6 neighbour discovery for the tester's hosts at a port (core/src/neighbour.rs)."""
 

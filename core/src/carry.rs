@@ -189,7 +189,13 @@ pub fn carry(
     }
     account.drain(receivers, watch);
     let receivers = account.end(receivers);
-    let interference = hiccups.end();
+    let mut interference = hiccups.end();
+    for (place, ended) in ended.iter().enumerate().take(sending.len()) {
+        let mut cores = interference.cores.iter_mut();
+        if let Some(core) = cores.find(|core| core.cpu == sending[place]) {
+            core.speed = Some(ended.speed);
+        }
+    }
     let mut transmitters = Vec::new();
     for (sender, ended) in senders.iter().zip(ended) {
         for (port, sent) in sender.ports.iter().zip(ended.sent) {

@@ -8,6 +8,7 @@
 
 pub mod host;
 pub mod look;
+pub mod speed;
 mod throttling;
 mod waits;
 
@@ -24,6 +25,7 @@ use crate::clock::monotonic_ns;
 use crate::histogram::{Buckets, Histogram};
 
 use host::HostState;
+use speed::Speed;
 use throttling::Throttling;
 pub use waits::Thread;
 
@@ -57,6 +59,8 @@ pub struct Core {
     pub frequency_khz: Option<(u64, u64)>,
     /// None where a sender spins.
     pub lateness: Option<Lateness>,
+    /// Only where a sender works.
+    pub speed: Option<Speed>,
 }
 
 /// Everything that interfered with the tester during a trial.

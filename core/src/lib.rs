@@ -69,6 +69,8 @@ mod _core {
     #[pymodule_export]
     use crate::hiccup::python::Hiccups;
     #[pymodule_export]
+    use crate::hiccup::speed::python::speed_of_cpu;
+    #[pymodule_export]
     use crate::http_load::python::HttpLoad;
     #[pymodule_export]
     use crate::neighbour::python::Neighbours;

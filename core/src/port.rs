@@ -28,6 +28,7 @@ mod xdp_transmit;
 use std::sync::Arc;
 
 use crate::capture::CaptureRing;
+use crate::hiccup::speed::Speed;
 use crate::departures::Departures;
 use crate::error::Result;
 use crate::record::Sent;
@@ -60,6 +61,8 @@ pub struct Ended {
     pub sent: Vec<Sent>,
     /// Frames offered of each stream of the trial.
     pub offered: Vec<u64>,
+    /// Of the core that it was sent from.
+    pub speed: Speed,
 }
 
 /// What became of one arrival. Times are CLOCK_MONOTONIC, in ns.

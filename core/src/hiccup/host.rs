@@ -57,6 +57,7 @@ impl HostState {
             heat_events: change(after.heat_events, before.heat_events),
             frequency_khz: before.frequency_khz.zip(after.frequency_khz),
             lateness: None,
+            speed: None,
         })
         .collect()
     }

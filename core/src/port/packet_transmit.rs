@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::clock::{Clock, monotonic_ns, sleep_until};
 use crate::departures::{Departure, Departures};
 use crate::error::{EngineError, Result};
+use crate::hiccup::speed::Meter;
 use crate::histogram::Histogram;
 use crate::port::{Control, Ended, Load, Place, Transmit, packet_socket};
 use crate::record::Sent;
@@ -23,6 +24,8 @@ use crate::stamping::{DriverStamps, TransmitDelay};
 const SPIN_NS: u64 = 80_000;
 /// The longest sleep, so that a stop is noticed.
 const NAP_NS: u64 = 20_000_000;
+/// A wait that is longer than this has room for a piece of work by which the core's speed is measured.
+const MEASURING_NS: u64 = 20_000;
 /// How long before its due time a departure is taken where streams are switched.
 const AHEAD_NS: u64 = 4_000_000;
 /// Learning frames belong to no trial.
@@ -33,6 +36,7 @@ pub struct PacketTransmit {
     progress: Arc<Progress>,
     /// The clock of waits and stamps.
     clock: Clock,
+    meter: Meter,
     load: Option<Load>,
 }
 
@@ -74,6 +78,7 @@ impl PacketTransmit {
             sockets: places.iter().map(Socket::open).collect::<Result<_>>()?,
             progress: Arc::default(),
             clock: Clock::new(),
+            meter: Meter::default(),
             load: None,
         })
     }
@@ -104,6 +109,9 @@ impl PacketTransmit {
             let now_ns = self.clock.now_ns();
             if now_ns >= due_ns || self.progress.stop.load(Ordering::Relaxed) {
                 return now_ns;
+            }
+            if due_ns - now_ns > MEASURING_NS {
+                self.meter.work_when_due(now_ns);
             }
             if due_ns - now_ns > SPIN_NS {
                 sleep_until((due_ns - SPIN_NS).min(now_ns + NAP_NS));
@@ -227,7 +235,11 @@ impl Transmit for PacketTransmit {
                 ..counts.finish(load.start_ns, &delayed)
             })
             .collect();
-        Ok(Ended { sent, offered })
+        Ok(Ended {
+            sent,
+            offered,
+            speed: self.meter.take(),
+        })
     }
 
     fn stamp(&self) -> &str {

@@ -15,6 +15,7 @@ use aya::{Ebpf, EbpfLoader};
 use crate::capture::{CaptureRing, Direction, bpf_ring};
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::error::{EngineError, Result};
+use crate::hiccup::speed::Meter;
 use crate::histogram::Histogram;
 use crate::netns;
 use crate::port::batch::Batch;
@@ -51,6 +52,7 @@ pub struct XdpTransmit {
     indices: Vec<u32>,
     load: Option<Prepared>,
     batch: Batch,
+    meter: Meter,
     _dispatched: File,
 }
 
@@ -158,6 +160,7 @@ impl XdpTransmit {
             indices,
             load: None,
             batch: Batch::default(),
+            meter: Meter::default(),
             _dispatched: dispatched,
         })
     }
@@ -280,6 +283,7 @@ impl Transmit for XdpTransmit {
             } else {
                 left.min(CALL_NS / load.period_ns.max(1)).max(1)
             };
+            self.meter.work_when_due(now_ns);
             let chosen = self.batch.choose(load.period_ns);
             let batch = place.batch.unwrap_or(chosen).clamp(1, LARGEST_BATCH);
             let waited_ns = state.load(offset_of!(Transmitter, waited_ns));
@@ -300,6 +304,7 @@ impl Transmit for XdpTransmit {
                 .map(|outlet| self.sent(outlet, load.start_ns))
                 .collect(),
             offered: self.shared.ring().offered(self.shared.next()),
+            speed: self.meter.take(),
         })
     }
 

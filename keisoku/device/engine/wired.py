@@ -7,6 +7,7 @@ trial to trial. It never decides what is measured and never uses an interface it
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections import Counter
@@ -26,6 +27,7 @@ from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES, maximum_frames_per_second
+from keisoku.host.full_speed import FullSpeed
 
 WARM_UP_S = 0.2
 """Before the first trial the path carries its highest load for so long: memory that is used for the first time
@@ -61,13 +63,17 @@ class WiredEngine:
         self._ports, self._traffic, self._context = ports, traffic, context
         self._resets = resets
         lab = context.get("lab")
-        self._device_cpu: int | None = lab["dut_core"] if isinstance(lab, dict) else None
+        senders_cpu = min(os.sched_getaffinity(0))
+        core = lab["dut_core"] if isinstance(lab, dict) else None
+        # A device without a core of its own works in the calls of the sender.
+        self._device_cpu: int | None = senders_cpu if isinstance(lab, dict) and core is None else core
         self._link_bits_per_second = link_bits_per_second
         self._capture = capture
         places = [port.place(capture.kept_bytes if capture else 0) for port in ports]
         self._wire = Wire(json.dumps(places), traffic.transmitting, traffic.receiving)
         self._running: _Running | None = None
         self._warm = not warm_up
+        self._full_speed = FullSpeed(senders_cpu)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -110,6 +116,7 @@ class WiredEngine:
             reset,
             self._traffic.streams_beside,
             self._device_cpu,
+            self._full_speed if trial.at_full_speed else None,
         )
         self._running.start()
 
@@ -237,8 +244,10 @@ class _Running(TrialThread):
         reset: Callable[[], None] | None,
         streams_beside: int,
         device_cpu: int | None,
+        full_speed: FullSpeed | None,
     ) -> None:
         super().__init__()
+        self._full_speed = full_speed
         self._device_cpu = device_cpu
         self._ports, self._wire, self._trial, self._load = ports, wire, trial, load
         self._learning, self._warm_up, self._frames = learning, warm_up, frames
@@ -256,6 +265,8 @@ class _Running(TrialThread):
             self._carry(self._warm_up, threading.Event(), None)
         # Not before: a file full of the warm-up's frames would be useless as evidence.
         self._begin_capture()
+        if self._full_speed is not None:
+            self._full_speed.wait(self.stopped)
         if not self.stopped.is_set():
             before = [port.counters() for port in self._ports]
             facts = json.loads(self._carry_and_reset())

@@ -7,7 +7,8 @@ from collections.abc import Generator
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
 from keisoku.device.method.latency_figures import latency_figures
-from keisoku.device.method.search import EVENLY, NO_LOAD_PASSES, RETRIES, throughput_of
+from keisoku.device.method.repetitions import at_full_speed, device_slowdown, repetition, slowed
+from keisoku.device.method.search import EVENLY, NO_LOAD_PASSES, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import LatencySettings
 from keisoku.device.record.trial import Trial, TrialRecord
@@ -62,12 +63,8 @@ def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialR
     tag = round(rate * settings.tag_after_s)
     records = []
     for number in range(1, settings.repetitions + 1):
-        for _ in range(RETRIES):
-            record = yield setting.trial(
-                f"latency {number} of {settings.repetitions}, {size} byte", size, rate, settings.trial_s, tag=tag
-            )
-            if record.valid:
-                break
+        purpose = f"latency {number} of {settings.repetitions}, {size} byte"
+        record = yield from repetition(setting.latency_trial(purpose, size, rate, settings.trial_s, tag=tag))
         records.append(record)
         if settings.rate_fps is None and _fell_short(record):
             break
@@ -81,7 +78,7 @@ def _fell_short(record: TrialRecord) -> bool:
 def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     trial = records[0].trial
     size, rate = trial.frame_bytes, trial.frames_per_second
-    usable = [record for record in records if record.valid]
+    usable = at_full_speed([record for record in records if record.valid])
     measured = [record.facts.tracked.latency for record in usable]
     latencies = [latency for latency in measured if latency is not None]
     if not latencies:
@@ -95,12 +92,15 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     figures = {
         # "columns for the frame size, the rate at which the latency test was run for that frame size, […]"
         "offered": Quantity(value=sum(record.offered_fps for record in usable) / len(usable), unit="frames/s"),
-        **latency_figures(setting.bias, latencies, size, rate, None if setting.plan.mix else speed),
+        **latency_figures(
+            setting.bias, latencies, size, rate, None if setting.plan.mix else speed, slowdown=device_slowdown(usable)
+        ),
     }
     tagged = [record.facts.tracked.tagged_latency_ns for record in usable]
     arrived = [value for value in tagged if value is not None]
     if arrived:
         value_ns = sum(arrived) / len(arrived)
         figures["tagged"] = setting.bias.corrected(value_ns, size, rate, single_frame=True)
-    remark = "" if len(arrived) == len(records) else f"{len(arrived)} of {len(records)} tagged frames can be used"
+    unused = "" if len(arrived) == len(records) else f"{len(arrived)} of {len(records)} tagged frames can be used"
+    remark = "; ".join(filter(None, [unused, slowed(usable)]))
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)

@@ -28,11 +28,13 @@ def latency_figures(
     fps: float,
     link_bits_per_second: float | None = None,
     percents: Mapping[str, float] = PERCENTILES,
+    slowdown: float = 1.0,
 ) -> dict[str, Quantity]:
     """'min', 'mean', 'max', the percentiles named in `percents`, and 'pdv', in ns, over all frames of these trials.
 
     With a link's rate the mean by all four definitions as well: 'fifo', 'lifo', 'filo' and 'lilo'. 'pdv' is included
-    where `percents` has 'p99.9'. Raises ValueError for no latencies.
+    where `percents` has 'p99.9'. `slowdown` is how much longer than at its full speed the core took on which the device
+    works. Raises ValueError for no latencies.
     """
 
     def single(value_ns: float, own: Sequence[Contribution] = ()) -> Quantity:
@@ -47,7 +49,9 @@ def latency_figures(
     scatter = budget.repeatability("repeatability of the trials' means", means)
     figures = {
         "min": single(minimum),
-        "mean": bias.corrected(_mean(latencies), frame_bytes, fps, single_frame=False, own=scatter),
+        "mean": bias.corrected(
+            _mean(latencies), frame_bytes, fps, single_frame=False, own=scatter + _of_core(_mean(latencies), slowdown)
+        ),
         "max": single(maximum),
     }
     if link_bits_per_second is not None:
@@ -56,12 +60,18 @@ def latency_figures(
     for name, percent in percents.items():
         found = percentile(histogram, percent, minimum, maximum)
         if found is not None:
-            figures[name] = single(
-                found.value_ns, _of_percentile(latencies, histogram, percent, found.bound_ns, minimum, maximum)
-            )
+            own = _of_percentile(latencies, histogram, percent, found.bound_ns, minimum, maximum)
+            figures[name] = single(found.value_ns, own + _of_core(found.value_ns, slowdown))
     if "p99.9" in figures:
         figures["pdv"] = _variation(figures["p99.9"], figures["min"], bias)
     return figures
+
+
+def _of_core(value_ns: float, slowdown: float) -> tuple[Contribution, ...]:
+    """A device of the lab is software: its latency is longer by up to the share by which its core is slower."""
+    if slowdown <= 1:
+        return ()
+    return (budget.rectangular("speed of the device's core", value_ns * (slowdown - 1)),)
 
 
 def _of_percentile(

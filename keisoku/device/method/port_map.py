@@ -95,7 +95,7 @@ class _Tester:
         spoiled = 0
         for _ in range(_ATTEMPTS):
             rate = min(wanted, self.reachable_fps.get(size, wanted))
-            trial = setting.trial(purpose, size, rate, seconds).model_copy(update={"flows": (flow,)})
+            trial = setting.latency_trial(purpose, size, rate, seconds).model_copy(update={"flows": (flow,)})
             record = yield trial
             # A given rate is kept, so that all ways are measured at one load.
             if asked is None and beyond_tester(record):

@@ -34,6 +34,11 @@ class Setting:
         share = 1 - BROADCAST_SHARE if "broadcast" in self.plan.modifiers else 1.0
         return share * maximum_frames_per_second(speed, frame_bytes)
 
+    def latency_trial(self, purpose: str, frame_bytes: int, fps: float, seconds: float, **more: int) -> Trial:
+        """A trial for figures that depend on the speed of the tester's core."""
+        trial = self.trial(purpose, frame_bytes, fps, seconds, **more)
+        return trial.model_copy(update={"at_full_speed": True})
+
     def trial(
         self,
         purpose: str,

@@ -56,7 +56,7 @@ def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, Trial
     settings = setting.plan.of(SweepSettings)
     rate = settings.rate_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     while True:
-        record = yield setting.trial(
+        record = yield setting.latency_trial(
             f"sweep {size} byte",
             size,
             rate,

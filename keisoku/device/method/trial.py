@@ -31,7 +31,7 @@ def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rate = settings.rate_fps or (line_fps and line_fps * _CEILING)
         if not rate:
             raise PlanError("trial.rate_fps", "the link has no rate of its own", "give one, such as --rate 50kpps")
-        record = yield setting.trial(f"{size} byte", size, rate, settings.trial_s)
+        record = yield setting.latency_trial(f"{size} byte", size, rate, settings.trial_s)
         rows += _rows(setting, record)
     return Result(measurement="trial", rows=rows)
 

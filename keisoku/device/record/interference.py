@@ -30,6 +30,21 @@ class Lateness(_Model):
     histogram: Buckets
 
 
+class Speed(_Model):
+    """How fast a core worked: pieces of the same work, 0.1 % of a sender's time (`core/src/hiccup/speed.rs`)."""
+
+    pieces: int
+    fastest_ns: int
+    """The shortest time that a piece took since the ports were opened."""
+    total_ns: int
+    """Sum of the times of all pieces."""
+
+    @property
+    def slowdown(self) -> float:
+        """Mean time of a piece as a multiple of the fastest one; 1 if no piece was worked."""
+        return self.total_ns / (self.pieces * self.fastest_ns) if self.pieces and self.fastest_ns else 1.0
+
+
 class Core(_Model):
     """One of the tester's cores."""
 
@@ -42,9 +57,10 @@ class Core(_Model):
     """At the beginning and at the end."""
     lateness: Lateness | None
     """None on a core on which a sender polls: a sleeping thread there would disturb the sender and measure only it."""
+    speed: Speed | None = None
+    """None where no sender works."""
     of_device: bool = False
-    """Whether a device of the lab works on this core and no sender does: what is taken from it is taken from the
-    device."""
+    """Whether a device of the lab works on this core: what is taken from it is taken from the device."""
 
 
 class Thread(_Model):
@@ -78,6 +94,17 @@ class Interference(_Model):
     """None where no CPU quota can be seen."""
     clock_sources: tuple[str, str]
     """The kernel's clock source at the beginning and at the end."""
+
+    @property
+    def slowdown(self) -> float:
+        """Of the senders' core that was slowed most: see `Speed.slowdown`."""
+        return max((core.speed.slowdown for core in self.cores if core.speed is not None), default=1.0)
+
+    @property
+    def device_slowdown(self) -> float:
+        """The same of the core on which a device of the lab works, if a sender works there too; else 1."""
+        own = [core.speed.slowdown for core in self.cores if core.of_device and core.speed is not None]
+        return max(own, default=1.0)
 
 
 class PortCounters(_Model):

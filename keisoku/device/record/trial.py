@@ -138,6 +138,8 @@ class Trial(_Model):
     """The engine ends the load as soon as more frames than this are certainly lost; None: never."""
     flat_out: bool = False
     """The load is as much as the tester can offer, up to the rate: it shows what that is."""
+    at_full_speed: bool = False
+    """A figure of it depends on the speed of the tester's core: the engine waits a while for the core's full speed."""
     flows: tuple[Flow, ...] = ()
     """Flows in place of the plan's pattern; empty: the plan's. The facts have a stream for each flow, in this order."""
     switches: tuple[Switch, ...] = ()
@@ -240,6 +242,16 @@ class Facts(_Model):
     but the loss ratio is not that of a whole trial."""
     counters: dict[int, PortCounters] = {}
     """The kernel's counts at each port during the trial; empty in virtual time."""
+
+    @property
+    def slowdown(self) -> float:
+        """How much longer the sender's core took for the same work than at its full speed; 1 if it is not known."""
+        return self.interference.slowdown if self.interference is not None else 1.0
+
+    @property
+    def device_slowdown(self) -> float:
+        """The same for a core on which a device of the lab works beside the sender; 1 if it is not known."""
+        return self.interference.device_slowdown if self.interference is not None else 1.0
 
     def set_apart(self, count: int) -> Facts:
         """The facts with the last `count` streams separated from the others, and removed from the counts of ports."""
