@@ -28,9 +28,9 @@ mod xdp_transmit;
 use std::sync::Arc;
 
 use crate::capture::CaptureRing;
-use crate::hiccup::speed::Speed;
 use crate::departures::Departures;
 use crate::error::Result;
+use crate::hiccup::speed::Speed;
 use crate::record::Sent;
 use crate::table::Table;
 

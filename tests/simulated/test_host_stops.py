@@ -171,3 +171,19 @@ def test_a_host_that_cannot_be_is_refused(text: str, said: str) -> None:
     with pytest.raises(PlanError) as refused:
         parse_device(f"[host]\n{text}", "test")
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("seed", range(21, 33))
+def test_the_loss_ratio_beside_stops_contains_that_of_the_uninterrupted_load(seed: int) -> None:
+    """A buffer drains during a stop, so the device loses less for a while after it: 8.7 % were stated for 9.1 %."""
+    chance = random.Random(seed)
+    service_fps = chance.uniform(200_000, 900_000)
+    load_fps = service_fps * chance.uniform(1.05, 1.3)
+    frames = chance.randint(20, 150)
+    toml = f"[output]\nservice_bits_per_second = {service_fps * 84 * 8}\nbuffer_bytes = {64 * frames}\n" + BUSY
+    own = plan("trial", frame_bytes=[64], trial={"trial_s": 0.5, "rate_fps": load_fps}, seed=seed)
+    result, records = carry_out(own, device(toml))
+    assert records[0].facts.sent.interruptions > 0
+    figure = result.rows[0].figures["loss"]
+    assert figure.interval is not None
+    assert figure.interval.lower <= 100 * (1 - service_fps / load_fps) <= figure.interval.upper

@@ -20,11 +20,15 @@ _NONE_OF = 3.0
 """Nothing of n: the ratio is below 3/n with 95 % confidence (Hanley and Lippman-Hand 1983)."""
 
 
-def loss_ratio(tracked: Tracked, offered_frames: int, samples: Sequence[Sample] = ()) -> Quantity:
+def loss_ratio(
+    tracked: Tracked, offered_frames: int, samples: Sequence[Sample] = (), interrupted: bool = False
+) -> Quantity:
     """Lost frames in % of those offered (RFC 2544 §26.3), with an interval of 95 %.
 
     The interval is Student's over `samples`, the trial's intervals of time (batch means), and at least that of
-    independent losses (Wilson 1927). Nothing lost of n frames is below 3/n. `offered_frames` is above zero.
+    independent losses (Wilson 1927). Nothing lost of n frames is below 3/n. `offered_frames` is above zero. Of a load
+    that the host `interrupted`, it contains the median of the samples too: a device with a buffer, or a policer with a
+    burst, recovers during each stop and then loses less for a while.
     """
     lost = offered_frames - tracked.forwarded_frames
     ratio = lost / offered_frames
@@ -42,13 +46,18 @@ def loss_ratio(tracked: Tracked, offered_frames: int, samples: Sequence[Sample] 
     own = 0.0
     if len(batches) > 1:
         own = student(len(batches) - 1) * statistics.stdev(batches) / math.sqrt(len(batches))
-    return _percent(ratio, min(middle - spread, ratio - own), max(middle + spread, ratio + own))
+    lower, upper = min(middle - spread, ratio - own), max(middle + spread, ratio + own)
+    if interrupted and batches:
+        calm = statistics.median(batches)
+        lower, upper = min(lower, calm - spread), max(upper, calm + spread)
+    return _percent(ratio, lower, upper)
 
 
 def loss_of(record: TrialRecord) -> Quantity:
     """The loss ratio of all frames of a trial that offered some."""
     tracked = record.facts.tracked
-    return loss_ratio(tracked, record.facts.sent.offered_frames, samples_of(record, tracked))
+    sent = record.facts.sent
+    return loss_ratio(tracked, sent.offered_frames, samples_of(record, tracked), sent.interruptions > 0)
 
 
 def _percent(ratio: float, lower: float, upper: float) -> Quantity:

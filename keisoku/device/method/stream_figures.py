@@ -21,12 +21,13 @@ def stream_figures(
     link_bits_per_second: float | None = None,
     percents: Mapping[str, float] = PERCENTILES,
     samples: Sequence[Sample] = (),
+    interrupted: bool = False,
 ) -> dict[str, Quantity]:
     """'forwarded', 'lost', 'reordered', 'duplicated' and 'corrupt' (frames), 'loss' (% of offered, RFC 2544 §26.3),
     and the figures of latency (ns) if a frame arrived whole.
 
     Counts are exact; a frame that arrived corrupt counts as not forwarded. `samples` are the trial's intervals of time,
-    for the interval of the loss ratio.
+    for the interval of the loss ratio; `interrupted`: the host stopped the sender at times.
     """
     counts = {
         "forwarded": tracked.forwarded_frames,
@@ -37,7 +38,7 @@ def stream_figures(
     }
     figures = {name: Quantity(value=count, unit="frames", uncertainty=0) for name, count in counts.items()}
     if offered_frames:
-        figures["loss"] = loss_ratio(tracked, offered_frames, samples)
+        figures["loss"] = loss_ratio(tracked, offered_frames, samples, interrupted)
     if tracked.latency is not None:
         figures |= latency_figures(bias, [tracked.latency], frame_bytes, fps, link_bits_per_second, percents)
     return figures

@@ -44,7 +44,14 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
     bias, facts, fps = setting.bias, record.facts, record.trial.frames_per_second
     offered = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
     figures = stream_figures(
-        bias, facts.tracked, facts.sent.offered_frames, size, fps, speed, samples=samples_of(record, facts.tracked)
+        bias,
+        facts.tracked,
+        facts.sent.offered_frames,
+        size,
+        fps,
+        speed,
+        samples=samples_of(record, facts.tracked),
+        interrupted=facts.sent.interruptions > 0,
     )
     whole = Row(
         frame_bytes=size,
