@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.analysis import signed_rank
+from keisoku.analysis import biweight, signed_rank
 from keisoku.analysis.difference import Better
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.spending import looks
@@ -123,15 +123,29 @@ def _at(found: Differences, pairs: int, share: float, rule: Rule, last: bool) ->
     low, high = found.lowest[:pairs][known], found.highest[:pairs][known]
     if not low.size:
         return Judgement("not measured", last, 0, _NOWHERE, _NOWHERE, _NOWHERE)
+    errors = (SHOWN_ERROR * share, ALARM_ERROR * share)
+    many = _of_many(low, errors) if np.array_equal(low, high) else None
+    centre, ends = many or _of_few(low, high, errors)
+    shown, sure = (widened(each, centre, found.resolution) for each in ends)
+    change, shown, sure = ((found.share(ends[0]), found.share(ends[1])) for ends in (centre, shown, sure))
+    return _judgement(int(low.size), change, shown, sure, rule, last)
+
+
+def _of_few(low: NDArray[np.float64], high: NDArray[np.float64], errors: Ends) -> tuple[Ends, list[Ends]]:
+    """Centre, and an interval for each error: exact for few pairs, and for bounds."""
     lowest = signed_rank.means_of(low)
     highest = lowest if np.array_equal(low, high) else signed_rank.means_of(high)
     centre = signed_rank.pseudo_median(lowest), signed_rank.pseudo_median(highest)
-    shown, sure = (
-        widened(signed_rank.interval(lowest, highest, error * share) if share else _NOWHERE, centre, found.resolution)
-        for error in (SHOWN_ERROR, ALARM_ERROR)
-    )
-    change, shown, sure = ((found.share(ends[0]), found.share(ends[1])) for ends in (centre, shown, sure))
-    return _judgement(int(low.size), change, shown, sure, rule, last)
+    return centre, [signed_rank.interval(lowest, highest, error) if error else _NOWHERE for error in errors]
+
+
+def _of_many(differences: NDArray[np.float64], errors: Ends) -> tuple[Ends, list[Ends]] | None:
+    """The same of many differences without bounds, of which disturbed ones do not count; None where it has no answer."""
+    found = [biweight.interval(differences, error) for error in errors if error]
+    known = [each for each in found if each is not None]
+    if len(known) < len(errors):
+        return None
+    return (known[0][0], known[0][0]), [(low, high) for _, low, high in known]
 
 
 def final(pairs: int, change: Ends, shown: Ends, sure: Ends, rule: Rule, last: bool) -> Judgement:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from keisoku.analysis.signed_rank import smallest_error
 
-POWER = 2.0
+POWER = 3.0
 """A higher one finds small differences with fewer pairs, and large ones later (`benchmarks/paired.py`)."""
 GROWTH = 1.3
 """Between looks the used share of the budget grows at least by this factor."""
