@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keisoku.analysis import biweight
 from keisoku.analysis.against import judge_against
 from keisoku.analysis.paired import Judgement, Rule, differences, judge
 from keisoku.analysis.quantity import Interval, Quantity
@@ -153,16 +154,19 @@ def _worse_by(of: Series, said: Judgement) -> float:
     return max(0.0, 100 * worse[better(of.figure, known.unit)])
 
 
+def _estimate(judged: Sequence[Judged]) -> str:
+    if any(each.said.pairs >= biweight.LEAST for each in judged):
+        return "the estimate is Tukey's biweight with Student's interval"
+    return "the estimate is Hodges and Lehmann's, the interval that of the signed-rank test"
+
+
 def _remarks(settings: PairedSettings, judged: Sequence[Judged], pairs: int) -> list[str]:
     if settings.against is not None:
         return [
             "Side A was not measured again: a drift of the host between then and now is not excluded. The interval is "
             "Student's of two samples."
         ]
-    found = [
-        f"{pairs} pairs of complete runs in a random order; the estimate is Hodges and Lehmann's, the interval that of "
-        "the signed-rank test, valid for all looks together."
-    ]
+    found = [f"{pairs} pairs of complete runs in a random order; {_estimate(judged)}, valid for all looks together."]
     if len(judged) > 1:
         found.append(f"{len(judged)} figures are compared: each has 1/{len(judged)} of the probability of error.")
     resolved = max((100 * differences(each.of.pairs).resolved for each in judged), default=0.0)
