@@ -1,8 +1,8 @@
 """How often `keisoku ab` finds a slowdown of 5 % of a real device, and how often it gives a false alarm.
 
 Run it by itself, with root: `python benchmarks/paired_real.py [--tries 10] [--equals 20] [--within 10min]`. A is
-`lab:bridge?capacity=300kpps`; B has 285 kpps in a try and the same capacity in a comparison of equals. Tries are carried
-out quiet and beside the disturber of the tests, all in random order; equals take as many pairs as a try took at most.
+`lab:bridge?capacity=300kpps`; B has 285 kpps in a try and the same capacity in a comparison of equals. Each kind is
+carried out quiet and beside the disturber of the tests, all in random order. Equals take 14 pairs.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def _of_few(low: NDArray[np.float64], high: NDArray[np.float64], errors: Ends) -
 
 
 def _of_many(differences: NDArray[np.float64], errors: Ends) -> tuple[Ends, list[Ends]] | None:
-    """The same of many differences without bounds, of which disturbed ones do not count; None where it has no answer."""
+    """The same of many differences without bounds, where disturbed ones do not count; None if it has no answer."""
     found = [biweight.interval(differences, error) for error in errors if error]
     known = [each for each in found if each is not None]
     if len(known) < len(errors):
