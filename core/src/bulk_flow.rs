@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::netns;
 use crate::stream::socket::set;
@@ -55,7 +55,13 @@ impl BulkFlow {
         };
         let ended = stop.clone();
         let receiving = move || {
-            tcp::receive(sink.as_fd(), CHUNK, 0, &ended, &counts_received);
+            tcp::receive(
+                sink.as_fd(),
+                CHUNK,
+                Instant::now(),
+                &ended,
+                &counts_received,
+            );
         };
         let named = |name: &str| thread::Builder::new().name(name.into());
         // If the second thread cannot be started, the first one ends because the streams at its far end are dropped.

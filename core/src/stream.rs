@@ -3,6 +3,7 @@
 //!
 //! This module gets connected sockets. It never connects and never interprets a count.
 
+pub mod arrivals;
 pub mod end;
 pub mod pace;
 pub mod python;

@@ -8,6 +8,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 _LIBRARIES = ("keisoku", "numpy", "scapy", "pyroute2", "pydantic")
+_POLICIES = {
+    os.SCHED_OTHER: "normal",
+    os.SCHED_BATCH: "batch",
+    os.SCHED_IDLE: "idle",
+    os.SCHED_FIFO: "fifo",
+    os.SCHED_RR: "rr",
+}
 
 
 def host_context() -> dict[str, object]:
@@ -20,8 +27,25 @@ def host_context() -> dict[str, object]:
         "cpus": os.cpu_count(),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "not visible",
         "clock_source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown",
+        "scheduling": _scheduling(),
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in _LIBRARIES},
+    }
+
+
+def _scheduling() -> dict[str, object]:
+    """Whom this process shares CPUs with: with autogroups the kernel shares them among sessions, not processes, so that
+    a run from a shell, and one in a session of its own, get different shares on a busy host (sched(7))."""
+    group = _read("/proc/self/autogroup")
+    return {
+        "session": os.getsid(0),
+        "own_session": os.getsid(0) == os.getpid(),
+        "autogroups": _read("/proc/sys/kernel/sched_autogroup_enabled") == "1",
+        "autogroup": group.partition(" ")[0].lstrip("/"),
+        "autogroup_nice": int(group.rpartition(" ")[2]) if group else None,
+        "nice": os.getpriority(os.PRIO_PROCESS, 0),
+        "policy": _POLICIES.get(os.sched_getscheduler(0), "other"),
+        "cpus": sorted(os.sched_getaffinity(0)),
     }
 
 

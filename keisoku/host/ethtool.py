@@ -11,7 +11,7 @@ import socket
 from dataclasses import dataclass
 
 _SIOCETHTOOL = 0x8946
-_GET_DRIVER = 0x03
+_GET_SETTINGS, _GET_DRIVER = 0x01, 0x03
 _GET_TIMESTAMPING = 0x41
 
 # linux/ethtool.h: (get, set). Flags are VLAN tags in both directions and LRO in one word.
@@ -43,6 +43,20 @@ class _Driver(ctypes.Structure):
     """`struct ethtool_drvinfo`."""
 
     _fields_ = (("command", ctypes.c_uint32), ("driver", ctypes.c_char * 32), ("rest", ctypes.c_char * 160))
+
+
+class _Settings(ctypes.Structure):
+    """`struct ethtool_cmd`, whose speed in Mb/s is in two halves."""
+
+    _fields_ = (
+        ("command", ctypes.c_uint32),
+        ("supported", ctypes.c_uint32 * 2),
+        ("speed_low", ctypes.c_uint16),
+        ("rest", ctypes.c_uint8 * 6),
+        ("packets", ctypes.c_uint32 * 2),
+        ("speed_high", ctypes.c_uint16),
+        ("rest_too", ctypes.c_uint8 * 14),
+    )
 
 
 class _Timestamping(ctypes.Structure):
@@ -83,6 +97,15 @@ def driver(interface: str) -> str | None:
     """Name of the interface's driver, None where it has none."""
     answer = _Driver(_GET_DRIVER)
     return answer.driver.decode() if _call(interface, answer) else None
+
+
+def speed_bps(interface: str) -> int | None:
+    """The rate of the interface's line in bit/s; None where there is no line, or it is down."""
+    answer = _Settings(_GET_SETTINGS)
+    if not _call(interface, answer):
+        return None
+    mbps = answer.speed_high << 16 | answer.speed_low
+    return None if mbps in (0, 0xFFFF, 0xFFFFFFFF) else mbps * 1_000_000
 
 
 def offloads(interface: str) -> dict[str, bool]:

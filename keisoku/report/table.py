@@ -138,7 +138,7 @@ COLUMNS = {
 
 STATISTICS = frozenset({"min", "mean", "max", "p50", "p90", "p99", "p99.9", "p99.99"})
 """Names that mean the same of anything."""
-ABBREVIATIONS = frozenset({"adev", "mdev", "tdev", "hdev", "mtie", "rtt", "icmp", "tsc", "ttl", "adr", "pdv"})
+ABBREVIATIONS = frozenset({"cpu", "adev", "mdev", "tdev", "hdev", "mtie", "rtt", "icmp", "tsc", "ttl", "adr", "pdv"})
 """Words of a figure's name that are written in capitals."""
 SPAN_MAX = 300.0
 """A column whose figures differ by a larger factor is not shown in one unit: each cell has its own."""

@@ -14,10 +14,11 @@ from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.run.result import Flag, Result, Row
 from keisoku.stream.best_set import best_set
 from keisoku.stream.ceiling import Ceiling
-from keisoku.stream.confidence import half_width
+from keisoku.stream.confidence import SHOWN, STOPPED, Confidence, half_width
 from keisoku.stream.factor import named
 from keisoku.stream.factorial import effects, interactions
 from keisoku.stream.outcome import CellOutcome
+from keisoku.stream.plausible import Links, above_link, shortfall
 from keisoku.stream.run import ENDED
 from keisoku.stream.schedule import Cell
 from keisoku.stream.settings import StreamSettings
@@ -25,7 +26,7 @@ from keisoku.stream.settings import StreamSettings
 LIMITED = "limited by the tester"
 NEAR = 0.05
 """Share of the machine's own ceiling from which on the path does not count as the limit."""
-CONFIDENCE = 0.95
+CONFIDENCE = SHOWN
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ def analyse(
     ceiling = Ceiling.of(outcomes, facts.get("ceiling"))
     best = best_set({cell: one.values for cell, one in measured.items()}, CONFIDENCE) if measured else []
     rows = [_best_row(settings, measured, best, ceiling)] if best else []
-    rows += [_row(settings, one, one.cell in best, ceiling) for one in measured.values()]
+    links = facts.get("links") or {}
+    rows += [_row(settings, one, one.cell in best, ceiling, links) for one in measured.values()]
     rows += _effect_rows(settings, measured)
     rows += _ceiling_rows(settings, outcomes, ceiling)
     rows += _iperf3_rows(facts.get("iperf3") or [], measured)
@@ -58,14 +60,15 @@ def analyse(
     return result, Found(tuple(best), ceiling)
 
 
-def bit_rate(values: Sequence[float]) -> Quantity:
-    """Mean in bit/s with its interval by Student's t."""
-    return _mean(values, "bit/s")
+def bit_rate(values: Sequence[float], rule: Confidence | None = None) -> Quantity:
+    """Mean in bit/s with its interval by Student's t; `rule` is the one that decided how many values there are."""
+    return _mean(values, "bit/s", rule)
 
 
-def _mean(values: Sequence[float], unit: str) -> Quantity:
+def _mean(values: Sequence[float], unit: str, rule: Confidence | None = None, stopped: bool = False) -> Quantity:
+    """`stopped`: the rule looked at another figure of the same trials, and ended them."""
     mean = float(np.mean(values))
-    reach = half_width(values, CONFIDENCE)
+    reach = half_width(values, STOPPED if stopped else CONFIDENCE) if rule is None else rule.shown(values)
     if not math.isfinite(reach):
         return Quantity(value=mean, unit=unit)
     interval = Interval(lower=mean - reach, upper=mean + reach, confidence=CONFIDENCE)
@@ -77,12 +80,14 @@ def _name(settings: StreamSettings, cell: Cell) -> str:
     return f"{cell.message_bytes} byte" + (f", {setup}" if setup else "")
 
 
-def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None) -> Row:
+def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None, links: Links) -> Row:
     figures: dict[str, Quantity] = {}
+
+    stopped = settings.rule.chose(one.values)
 
     def put(name: str, values: Sequence[float], unit: str, scale: float = 1.0) -> None:
         if values:
-            figures[name] = _mean([value * scale for value in values], unit)
+            figures[name] = _mean([value * scale for value in values], unit, stopped=stopped)
 
     put("throughput", one.values, "bit/s")
     for direction in ("forward", "reverse"):
@@ -97,12 +102,15 @@ def _row(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Cei
     else:
         put("offered_rate", one.offered_bps, "bit/s")
         figures |= _datagrams(one)
+    if short := shortfall(settings, one):
+        put("offered_rate", one.offered_bps, "bit/s")
+        figures["intended_rate"] = Quantity(value=short.intended_bps, unit="bit/s", uncertainty=0.0)
     return Row(
         case=_name(settings, one.cell),
         figures=figures,
         at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
         group="Message",
-        remark="; ".join(_said(settings, one, is_best, ceiling)),
+        remark="; ".join(_said(settings, one, is_best, ceiling, links)),
     )
 
 
@@ -121,12 +129,18 @@ def _datagrams(one: CellOutcome) -> dict[str, Quantity]:
     }
 
 
-def _said(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None) -> list[str]:
+def _said(
+    settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ceiling | None, links: Links
+) -> list[str]:
     said = ["not distinguishable from the best"] if is_best else []
     if ceiling and ceiling.limits(one.cell, float(np.mean(one.values)), NEAR):
         said.append(LIMITED)
     if not settings.rule.met(one.values):
         said.append("not settled")
+    if short := shortfall(settings, one):
+        said.append(f"offered {short.offered_bps / 1e6:,.4g} of {short.intended_bps / 1e6:,.4g} Mb/s")
+    if above := above_link(settings, one, links)[0]:
+        said.append(f"{above} of {len(one.values)} trials above what the link carries")
     least, most = one.network_bounds
     if least != most:
         said.append(f"lost in the network: between {least} and {most}")
@@ -138,12 +152,12 @@ def _said(settings: StreamSettings, one: CellOutcome, is_best: bool, ceiling: Ce
 def _best_row(
     settings: StreamSettings, measured: Mapping[Cell, CellOutcome], best: Sequence[Cell], ceiling: Ceiling | None
 ) -> Row:
-    figure = bit_rate(measured[best[0]].values)
+    figure = bit_rate(measured[best[0]].values, settings.rule)
     names = ", ".join(_name(settings, cell) for cell in sorted(best))
     limited = ceiling is not None and ceiling.limits(best[0], figure.value, NEAR)
     figures = {"throughput": figure, "cells": _count(len(best))}
     if ceiling is not None:
-        figures["own_ceiling"] = bit_rate(ceiling.values(ceiling.best))
+        figures["own_ceiling"] = bit_rate(ceiling.values(ceiling.best), settings.ceiling_rule)
     return Row(
         case=_name(settings, best[0]),
         figures=figures,
@@ -208,7 +222,10 @@ def _ceiling_rows(settings: StreamSettings, outcomes: Sequence[CellOutcome], cei
             rows.append(
                 Row(
                     case=_name(settings, one.cell),
-                    figures={"throughput": bit_rate(one.values), "runs": _count(len(one.values))},
+                    figures={
+                        "throughput": bit_rate(one.values, settings.ceiling_rule),
+                        "runs": _count(len(one.values)),
+                    },
                     at=Quantity(value=one.cell.message_bytes, unit="byte", uncertainty=0.0),
                     group="Own ceiling",
                     remark="the machine's own limit" if ceiling and ceiling.best == one.cell else "",
@@ -257,6 +274,7 @@ def _flags(
     if unsettled:
         text = f"{len(unsettled)} of {len(measured)} cells did not meet the rule within {settings.rule.most} runs"
         flags.append(Flag(name="not-settled", text=text))
+    flags += _implausible(settings, measured, facts.get("links") or {})
     if _shifted(measured):
         flags.append(Flag(name="shift", text="throughput of all cells changed together: the host changed"))
     broken = sum(one.failures for one in outcomes)
@@ -265,6 +283,28 @@ def _flags(
         flags.append(Flag(name="broken-trials", text=f"{broken} trials failed and do not count: {reasons}"))
     if facts.get(ENDED) is False:
         flags.append(Flag(name="unfinished", text="the run was stopped before its end"))
+    return flags
+
+
+def _implausible(settings: StreamSettings, measured: Mapping[Cell, CellOutcome], links: Links) -> list[Flag]:
+    """Flags for rates that were not offered as intended, and for those that no link can carry."""
+    flags = []
+    short = [found for one in measured.values() if (found := shortfall(settings, one))]
+    if short:
+        worst = min(short, key=lambda one: one.offered_bps / one.intended_bps)
+        text = (
+            f"In {len(short)} of {len(measured)} cells less was offered than intended, at worst"
+            f" {worst.offered_bps / 1e6:,.4g} of {worst.intended_bps / 1e6:,.4g} Mb/s: {worst.reason}."
+        )
+        flags.append(Flag(name="not-offered", text=text))
+    above = [limit for one in measured.values() if (limit := above_link(settings, one, links))[0]]
+    if above:
+        _, payload_bps, what = max(above)
+        text = (
+            f"{sum(count for count, _, _ in above)} trials are above the {payload_bps / 1e6:,.4g} Mb/s of payload that"
+            f" {what} lets through: their rates are wrong, as the host was too busy to read what arrived."
+        )
+        flags.append(Flag(name="above-link", text=text))
     return flags
 
 
@@ -290,8 +330,10 @@ def _remarks(settings: StreamSettings, ceiling: Ceiling | None, facts: Mapping[s
     remarks = [
         f"each cell is measured until the {100 * rule.level:g} % interval of its mean is at most ± "
         f"{100 * rule.half_width:g} %, {rule.least} to {rule.most} runs, in random order (seed {settings.seed})",
-        f"intervals shown are of {100 * CONFIDENCE:g} %; the set of the best holds the true best with that confidence",
-        "throughput is of payload that the receiver read; CPU is the time of the threads that send and receive, with "
+        f"intervals shown are of {100 * CONFIDENCE:g} %, with Student's factor of {100 * STOPPED:g} % where that rule"
+        " ended the trials, as it prefers trials that scatter little by chance; the set of the best holds"
+        f" the true best with {100 * CONFIDENCE:g} %",
+        "throughput is of payload that arrived; CPU is the time of the threads that send and receive, with "
         "the kernel's work for them: on a veth the sender's includes that of the receiver's interface",
     ]
     if settings.protocol == "tcp":

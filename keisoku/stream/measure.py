@@ -102,7 +102,7 @@ def measure_streams(settings: StreamSettings, run: StreamRun, told: Told = lambd
         campaign = CellSchedule(_cells(settings), settings.rule, settings.seed, settings.refine or 0)
         run.campaign("dut", campaign, path.measure, told)
         session = path.session(setups[next(iter(campaign.values)).setup])
-        run.know(options=session.facts, far=session.server)
+        run.know(options=session.facts, far=session.server, links=session.links)
         if settings.cross_check:
             best = best_set(campaign.values)[0]
             told("cross-check by iperf3")

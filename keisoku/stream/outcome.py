@@ -26,6 +26,8 @@ class CellOutcome:
     rtt_us: list[float] = field(default_factory=list)
     retransmissions: int = 0
     segments_sent: int = 0
+    segment_bytes: int = 0
+    """TCP: longest segment of all trials."""
     offered: int = 0
     arrived: int = 0
     lost: int = 0
@@ -107,6 +109,7 @@ def _add(outcome: CellOutcome, number: int, streams: Sequence[Mapping[str, Any]]
     outcome.receiver_limited += sum(shares) / len(shares) if shares else 0.0
     for row in streams:
         outcome.retransmissions += row["retransmissions"] or 0
+        outcome.segment_bytes = max(outcome.segment_bytes, row["segment_bytes"] or 0)
         outcome.segments_sent += row["sent_bytes"] // row["segment_bytes"] if row["segment_bytes"] else 0
         drops, lost = row["socket_drops"] or 0, row["lost"] or 0
         per_buffer = (row["came"] or 0) / row["buffers"] if row["buffers"] else 1.0

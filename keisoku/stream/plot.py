@@ -36,7 +36,7 @@ def _throughput(
             if not any(one.values for one in mine):
                 continue
             name = ", ".join(part for part in (what, named(setup)) if part) or "throughput"
-            figures = [bit_rate(one.values) if one.values else None for one in mine]
+            figures = [bit_rate(one.values, settings.rule) if one.values else None for one in mine]
             drawn = points(figures, _GIGA, device_colour(place), "circle")
             plot.add(
                 {

@@ -12,6 +12,7 @@ import select
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pydantic import ValidationError
 
 from keisoku.errors import EngineError
 from keisoku.host.context import host_context
+from keisoku.host.link_rate import link_rates
 from keisoku.host.place import Place
 from keisoku.host.two_ended.control import Control, ControlError
 from keisoku.host.two_ended.one_client_server import OneClientServer
@@ -129,7 +131,8 @@ class StreamServer(OneClientServer):
                 control.send({"tokens": tokens, "ports": [one.getsockname()[1] for one in made]})
                 _hear(sockets, tokens, host)
             with flow_end(trial, "reverse", sockets, tokens) as end:
-                control.send({"ready": True, "facts": facts(sockets[0], trial)})
+                links = [asdict(one) for one in self._place.inside(lambda: link_rates(host))]
+                control.send({"ready": True, "facts": facts(sockets[0], trial), "links": links})
                 _expect(control, "run")
                 control.send({"sent": end.send(trial.duration_s)})
                 message = _expect(control, "collect")

@@ -9,10 +9,12 @@ import contextlib
 import socket
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Self
 
 from keisoku.errors import EngineError
+from keisoku.host.link_rate import link_rates
 from keisoku.host.place import Place
 from keisoku.host.two_ended.control import Control, ControlError
 from keisoku.stream.flow.end import PATIENCE_S, flow_end, offered
@@ -54,6 +56,8 @@ class StreamSession:
         self._sockets: list[socket.socket] = []
         self.facts: dict[str, object] = {}
         """The values that both kernels set for the last trial's options."""
+        self.links: dict[str, list[dict[str, Any]]] = {}
+        """What the interfaces of both ends can carry, as far as it is known (`LinkRate`)."""
 
     def __enter__(self) -> Self:
         return self
@@ -88,6 +92,10 @@ class StreamSession:
                 self._connect(trial, sockets[flow], ports[flow], tokens[flow], flow)
             ready = self._greeted(trial, sockets, tokens)
             self.facts = {"near": facts(sockets[0], trial), "far": ready.get("facts", {})}
+            self.links = {
+                "near": [asdict(one) for one in self.place.inside(lambda: link_rates(self.remote))],
+                "far": list(ready.get("links", [])),
+            }
             wait()
             return self._run(trial, sockets, tokens)
         except (KeyError, IndexError, ValueError, TypeError) as error:

@@ -17,6 +17,7 @@ from keisoku.lab.system.shape import ServedFile
 from keisoku.run.result import Row
 from keisoku.system.load import analysis as load_analysis
 from keisoku.system.load.client_load import ClientLoad
+from keisoku.system.load.latency_figures import quantile
 from keisoku.system.load.plot import bulk_plots, load_plots
 from keisoku.system.load.schedule import ALONE, TOGETHER, LoadSchedule, groups
 from keisoku.system.load.target import url_aims
@@ -35,7 +36,7 @@ def test_a_quantile_of_buckets_holds_the_quantile_of_what_is_in_them(values: lis
     buckets: dict[int, int] = {}
     for value in values:
         buckets[value // width] = buckets.get(value // width, 0) + 1
-    found = load_analysis.quantile([(k * width, (k + 1) * width, n) for k, n in buckets.items()], percent)
+    found = quantile([(k * width, (k + 1) * width, n) for k, n in buckets.items()], percent)
     true = sorted(values)[max(1, -int(-len(values) * percent // 100)) - 1]
     assert found is not None
     assert abs(found[0] - true) <= found[1] == width / 2
@@ -118,7 +119,8 @@ def test_streams_together_are_set_beside_what_each_does_alone() -> None:
     share = found["Together", "fast, 1 stream"]["of_alone"]
     assert share.value == pytest.approx(80, rel=1e-3)
     assert share.uncertainty is not None
-    assert 0 < share.uncertainty < 0.1
+    # Two runs show their scatter badly: Student's factor is 12.7.
+    assert 0.1 < share.uncertainty < 0.6
     assert "of_alone" not in found["Alone", "fast, 1 stream"]
     assert "of_alone" not in found["Together", "all, 2 streams"]
     (plot,) = bulk_plots(load_analysis.rows_of(rows, {}, bulk=True))

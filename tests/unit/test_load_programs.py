@@ -21,12 +21,12 @@ from keisoku.errors import EngineError, PlanError
 from keisoku.host import undo
 from keisoku.stream import iperf3
 from keisoku.stream.trial import StreamTrial
-from keisoku.system.load import analysis as load_analysis
 from keisoku.system.load import apache_bench, oha, wrk
 from keisoku.system.load.client_load import ClientLoad
 from keisoku.system.load.client_run import ClientRun
 from keisoku.system.load.clients import PROGRAMS
 from keisoku.system.load.invocation import Ended, Invocation
+from keisoku.system.load.latency_figures import quantile
 from keisoku.system.load.percentiles import buckets_of
 from keisoku.system.load.program_client import ProgramClient
 from keisoku.system.load.remote_client import read as read_remote
@@ -78,7 +78,7 @@ def test_what_ab_says_is_read() -> None:
     assert (seen.completed, seen.failed, seen.received_bytes) == (985, 15, 1_650_000)
     assert (seen.began_ns, seen.seconds) == (5, 2.5)
     assert sum(count for _, _, count in seen.latencies) == 1000
-    found = load_analysis.quantile(seen.latencies, 50)
+    found = quantile(seen.latencies, 50)
     assert found == (pytest.approx(6e6, abs=1000), 500)
     with pytest.raises(EngineError, match="Complete requests"):
         apache_bench.read(load(), ended("ab: out of memory"))
@@ -91,7 +91,7 @@ def test_what_wrk_says_is_read() -> None:
     assert (seen.completed, seen.failed, seen.received_bytes, seen.seconds) == (985, 21, 1_650_000, 2.5)
     assert seen.failures == {"refusals": 15, "not_connected": 1, "broken": 5}
     assert sum(count for _, _, count in seen.latencies) == 996
-    found = load_analysis.quantile(seen.latencies, 99)
+    found = quantile(seen.latencies, 99)
     assert found == (pytest.approx(10.9e6, abs=1000), 500)
     with pytest.raises(EngineError, match="unable to connect"):
         wrk.read(load(), ended(complained="unable to connect to 192.0.2.1:80 Connection refused\n"))
@@ -110,7 +110,7 @@ def test_what_oha_says_is_read() -> None:
     )
     assert seen.failures == {"refusals": 15, "connection refused": 3}
     assert sum(count for _, _, count in seen.latencies) == 1000
-    assert load_analysis.quantile(seen.latencies, 99) == (pytest.approx(11e6, abs=1000), 500)
+    assert quantile(seen.latencies, 99) == (pytest.approx(11e6, abs=1000), 500)
     nobody = {"total": 1.0, "slowest": None, "fastest": None, "totalData": 0}
     nothing = {**OHA_SAID, "summary": nobody, "latencyPercentiles": {"p50": None}, "statusCodeDistribution": {}}
     assert oha.read(load(), ended(json.dumps(nothing))).latencies == ()
@@ -127,7 +127,7 @@ def test_percentiles_hold_as_many_requests_as_there_were(completed: int, times: 
     assert all(low < high for low, high, _ in found)
     assert sum(count for _, _, count in found) == completed
     for percent, time in points if completed else ():
-        told = load_analysis.quantile(found, percent)
+        told = quantile(found, percent)
         # Of fewer requests than percentiles several are one, which then has the greatest of their times.
         assert told is not None
         assert completed < len(points) or abs(told[0] - time) <= max(1000, told[1])

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::arrivals::in_one_window;
 use super::report::{ReceiverReport, SenderReport, Task};
 use super::socket;
 use super::tcp_info::TcpInfo;
@@ -25,6 +26,8 @@ struct Flow {
 
 pub struct StreamEnd {
     flows: Vec<Flow>,
+    /// Of the times of arrivals.
+    origin: Instant,
     stop: Arc<AtomicBool>,
     receivers: Vec<JoinHandle<ReceiverReport>>,
     sent: bool,
@@ -35,6 +38,7 @@ impl StreamEnd {
     pub fn new(tasks: Vec<Task>) -> io::Result<Self> {
         let mut end = StreamEnd {
             flows: Vec::with_capacity(tasks.len()),
+            origin: Instant::now(),
             stop: Arc::default(),
             receivers: Vec::new(),
             sent: false,
@@ -42,7 +46,8 @@ impl StreamEnd {
         for task in tasks {
             let flow = Flow::new(task)?;
             if !flow.task.sends {
-                end.receivers.push(flow.receive(end.stop.clone())?);
+                end.receivers
+                    .push(flow.receive(end.origin, end.stop.clone())?);
             }
             end.flows.push(flow);
         }
@@ -142,6 +147,16 @@ impl StreamEnd {
             }
             reports.push(report);
         }
+        let warm_up_ns = self
+            .flows
+            .iter()
+            .find(|flow| !flow.task.sends && !flow.task.udp)
+            .map_or(0, |flow| flow.task.warm_up_ns);
+        let arrivals: Vec<_> = reports.iter().map(|report| &report.arrivals).collect();
+        let (bytes, window_ns) = in_one_window(&arrivals, warm_up_ns);
+        for (report, bytes) in reports.iter_mut().zip(bytes) {
+            (report.settled_bytes, report.settled_ns) = (bytes, window_ns);
+        }
         reports
     }
 
@@ -217,7 +232,11 @@ impl Flow {
             })
     }
 
-    fn receive(&self, stop: Arc<AtomicBool>) -> io::Result<JoinHandle<ReceiverReport>> {
+    fn receive(
+        &self,
+        origin: Instant,
+        stop: Arc<AtomicBool>,
+    ) -> io::Result<JoinHandle<ReceiverReport>> {
         let (task, descriptor, live) = (self.task.clone(), self.socket.clone(), self.live.clone());
         let (ending, drops_before) = (self.ending.clone(), self.drops_before);
         thread::Builder::new()
@@ -225,9 +244,17 @@ impl Flow {
             .spawn(move || {
                 let socket: BorrowedFd<'_> = descriptor.as_fd();
                 if task.udp {
-                    udp::receive(socket, task.token, drops_before, &ending, &stop, &live)
+                    udp::receive(
+                        socket,
+                        task.token,
+                        drops_before,
+                        &ending,
+                        origin,
+                        &stop,
+                        &live,
+                    )
                 } else {
-                    tcp::receive(socket, task.message_bytes, task.warm_up_ns, &stop, &live)
+                    tcp::receive(socket, task.message_bytes, origin, &stop, &live)
                 }
             })
     }

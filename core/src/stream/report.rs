@@ -31,10 +31,13 @@ pub struct ReceiverReport {
     pub calls: u64,
     /// From the first byte to the last.
     pub elapsed_ns: u64,
-    /// The same without the warm-up: bytes that arrived after it, and the time from its end to the last byte.
+    /// Bytes that arrived after the warm-up and before the first flow of this direction ended, and that time, which is
+    /// the same for all of them.
     pub settled_bytes: u64,
     pub settled_ns: u64,
     pub cpu_ns: u64,
+    #[serde(skip)]
+    pub arrivals: super::arrivals::Arrivals,
     pub datagrams: Option<Datagrams>,
     pub error: Option<String>,
 }

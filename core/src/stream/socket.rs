@@ -53,6 +53,30 @@ pub fn get<'a>(
     }
 }
 
+const SO_MEMINFO: libc::c_int = 55;
+/// Places in SO_MEMINFO (include/uapi/linux/sock_diag.h).
+pub const SK_MEMINFO_RMEM_ALLOC: usize = 0;
+pub const SK_MEMINFO_DROPS: usize = 8;
+
+/// One of the socket's counts of SO_MEMINFO; None where the kernel does not report it.
+pub fn memory(socket: BorrowedFd<'_>, place: usize) -> Option<u32> {
+    let mut room = [0u8; 64];
+    let told = get(socket, libc::SOL_SOCKET, SO_MEMINFO, &mut room).ok()?;
+    let part = told.get(4 * place..4 * place + 4)?;
+    part.try_into().ok().map(u32::from_ne_bytes)
+}
+
+/// Bytes of a stream that have arrived in order and were not read (tcp(7), SIOCINQ).
+pub fn unread(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut count: libc::c_int = 0;
+    // SAFETY: the kernel writes one int to `count`, which lives across the call.
+    let refused = unsafe { libc::ioctl(socket.as_raw_fd(), libc::FIONREAD, &mut count) };
+    match refused {
+        0 => Ok(u64::try_from(count).unwrap_or(0)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Makes the socket block for at most `PATIENCE`.
 pub fn be_patient(socket: BorrowedFd<'_>) -> io::Result<()> {
     let descriptor = socket.as_raw_fd();

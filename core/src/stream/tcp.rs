@@ -8,7 +8,8 @@ use std::time::Instant;
 use super::pace::Pace;
 use super::report::{ReceiverReport, SenderReport};
 use super::send_buffer::SendBuffer;
-use super::socket::again;
+use super::socket::{SK_MEMINFO_RMEM_ALLOC, again, memory, unread};
+use super::tcp_info::TcpInfo;
 use super::usage::Usage;
 use super::waiting::wait;
 
@@ -64,11 +65,16 @@ pub fn send(
     sent
 }
 
-/// Reads until the far end has closed or until `stop`; `live` counts bytes meanwhile.
+/// While segments wait for an earlier one that was lost, nothing is noted for so long.
+const HOLE_NS: u64 = 500_000_000;
+/// A reading of what waits in the socket that took longer is of no known time: the thread was away meanwhile.
+const TIGHT_NS: u64 = 20_000;
+
+/// Reads until the far end has closed or until `stop`; `live` counts bytes meanwhile, `origin` is that of arrivals.
 pub fn receive(
     connection: BorrowedFd<'_>,
     room_bytes: usize,
-    warm_up_ns: u64,
+    origin: Instant,
     stop: &AtomicBool,
     live: &AtomicU64,
 ) -> ReceiverReport {
@@ -76,8 +82,7 @@ pub fn receive(
     let room = room.bytes_mut();
     let mut received = ReceiverReport::default();
     let mut first: Option<Instant> = None;
-    // Bytes and time at the end of the warm-up.
-    let mut settled: Option<(u64, u64)> = None;
+    let mut disordered = TcpInfo::of(connection).map_or(None, |info| info.disordered_segments);
     let begun = Usage::now();
     while !stop.load(Ordering::Relaxed) {
         // SAFETY: the kernel writes at most `room.len()` bytes into `room`.
@@ -103,22 +108,77 @@ pub fn receive(
         received.bytes += count as u64;
         received.calls += 1;
         live.store(received.bytes, Ordering::Relaxed);
-        let now_ns = match first {
-            Some(first) => first.elapsed().as_nanos() as u64,
-            None => {
-                first = Some(Instant::now());
-                0
-            }
-        };
-        received.elapsed_ns = now_ns;
-        if settled.is_none() && now_ns >= warm_up_ns {
-            settled = Some((received.bytes, now_ns));
+        let now = Instant::now();
+        received.elapsed_ns = (now - *first.get_or_insert(now)).as_nanos() as u64;
+        if received.arrivals.due((now - origin).as_nanos() as u64) {
+            note(connection, origin, &mut disordered, &mut received);
         }
     }
-    if let Some((bytes, at_ns)) = settled {
-        received.settled_bytes = received.bytes - bytes;
-        received.settled_ns = received.elapsed_ns - at_ns;
-    }
+    received.arrivals.cut(received.bytes);
     received.cpu_ns = begun.since().1;
     received
+}
+
+/// Notes what has arrived by now: what was read, and what waits in the socket.
+///
+/// Segments that wait for one that was lost have arrived too, but the kernel does not say how many bytes they are. So
+/// nothing is noted while there are any, as their bytes would be credited to the time after. `disordered` is the
+/// kernel's count of segments out of order when there were none: as long as it stays, none wait.
+fn note(
+    connection: BorrowedFd<'_>,
+    origin: Instant,
+    disordered: &mut Option<u32>,
+    received: &mut ReceiverReport,
+) {
+    let before_ns = origin.elapsed().as_nanos() as u64;
+    let Ok(waiting) = unread(connection) else {
+        return;
+    };
+    let now_ns = origin.elapsed().as_nanos() as u64;
+    if now_ns - before_ns > TIGHT_NS {
+        return;
+    }
+    let count = TcpInfo::of(connection).map_or(None, |info| info.disordered_segments);
+    if count != *disordered {
+        let empty = waiting == 0 && memory(connection, SK_MEMINFO_RMEM_ALLOC) == Some(0);
+        if !empty && received.arrivals.since_last_ns(now_ns) < HOLE_NS {
+            return;
+        }
+        *disordered = count;
+    }
+    received.arrivals.note(now_ns, received.bytes + waiting);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+    use std::sync::atomic::{AtomicBool, AtomicU64};
+    use std::time::Instant;
+
+    use super::receive;
+
+    #[test]
+    fn what_waited_in_the_socket_when_the_count_began_is_not_credited_to_the_time_after() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (receiver, _) = listener.accept().unwrap();
+        let origin = Instant::now();
+        // All is there before the first byte is read, as on a host that was busy, and then comes one more.
+        sender.write_all(&[1; 60_000]).unwrap();
+        let (stop, live) = (AtomicBool::new(false), AtomicU64::new(0));
+        let received = std::thread::scope(|scope| {
+            let reading = scope.spawn(|| receive(receiver.as_fd(), 1000, origin, &stop, &live));
+            while live.load(std::sync::atomic::Ordering::Relaxed) < 60_000 {
+                std::thread::yield_now();
+            }
+            sender.write_all(&[1]).unwrap();
+            drop(sender);
+            reading.join().unwrap()
+        });
+        assert_eq!(received.bytes, 60_001);
+        let (bytes, _) = super::super::arrivals::in_one_window(&[&received.arrivals], 0);
+        assert!(bytes[0] <= 1, "{bytes:?}");
+    }
 }

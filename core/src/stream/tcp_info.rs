@@ -25,6 +25,9 @@ pub struct TcpInfo {
     pub busy_us: Option<u64>,
     pub receiver_limited_us: Option<u64>,
     pub buffer_limited_us: Option<u64>,
+    /// Segments that were received out of order.
+    #[serde(skip)]
+    pub disordered_segments: Option<u32>,
 }
 
 impl TcpInfo {
@@ -55,6 +58,7 @@ impl TcpInfo {
             busy_us: wide(168),
             receiver_limited_us: wide(176),
             buffer_limited_us: wide(184),
+            disordered_segments: narrow(224),
         }
     }
 }

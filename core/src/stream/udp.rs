@@ -7,12 +7,12 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::pace::Pace;
 use super::report::{Datagrams, ReceiverReport, SenderReport};
 use super::send_buffer::SendBuffer;
-use super::socket::{again, get, set};
+use super::socket::{SK_MEMINFO_DROPS, again, memory, set};
 use super::usage::Usage;
 use super::waiting::wait;
 use crate::tracking::Tracker;
@@ -27,9 +27,6 @@ const GREETING_BYTES: usize = 20;
 const SOL_UDP: libc::c_int = 17;
 const UDP_SEGMENT: libc::c_int = 103;
 const UDP_GRO: libc::c_int = 104;
-const SO_MEMINFO: libc::c_int = 55;
-/// Offset of the drops in SO_MEMINFO (include/uapi/linux/sock_diag.h, SK_MEMINFO_DROPS).
-const DROPS_AT: usize = 8 * 4;
 /// Buffers received in one call.
 const BATCH: usize = 32;
 const BUFFER_BYTES: usize = 1 << 16;
@@ -125,6 +122,12 @@ impl Ending {
 /// Prepares a socket to receive, before anything is sent. Returns its drops so far, which do not count.
 pub fn prepare(socket: BorrowedFd<'_>, offload: bool) -> io::Result<u64> {
     set(socket, SOL_UDP, UDP_GRO, &i32::from(offload).to_ne_bytes())?;
+    set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_TIMESTAMPNS,
+        &1i32.to_ne_bytes(),
+    )?;
     Ok(drops(socket))
 }
 
@@ -134,6 +137,7 @@ pub fn receive(
     token: u64,
     drops_before: u64,
     ending: &Ending,
+    origin: Instant,
     stop: &AtomicBool,
     live: &AtomicU64,
 ) -> ReceiverReport {
@@ -141,9 +145,9 @@ pub fn receive(
     let mut tracker = Tracker::new(0, u64::MAX);
     let mut received = ReceiverReport::default();
     let (mut buffers, mut most_in_buffer) = (0, 1);
-    let mut first: Option<Instant> = None;
+    let mut first_ns: Option<u64> = None;
+    let mut last = (0, 0);
     let mut latest = Instant::now();
-    let mut first_bytes = 0;
     let begun = Usage::now();
     while !stop.load(Ordering::Relaxed) {
         // Only a socket that was found empty is quiet: after an interruption of the thread it is full.
@@ -153,30 +157,38 @@ pub fn receive(
                 latest = Instant::now();
                 received.calls += 1;
                 buffers += count as u64;
-                let mut batch_bytes = 0;
-                for (bytes, segment) in taker.buffers(count) {
+                let now_ns = (latest - origin).as_nanos() as u64;
+                let now_of_stamps_ns = now_of_stamps_ns();
+                let before = received.bytes;
+                for (bytes, segment, stamp_ns) in taker.buffers(count) {
+                    let bytes_before = received.bytes;
                     let segment = segment.unwrap_or(bytes.len()).max(1);
                     most_in_buffer = most_in_buffer.max(bytes.len().div_ceil(segment) as u64);
                     for datagram in bytes.chunks(segment) {
                         match number_of(datagram, token) {
                             Some(number) => {
                                 tracker.arrive(number, 0, 0);
-                                batch_bytes += datagram.len() as u64;
+                                received.bytes += datagram.len() as u64;
                             }
                             // A greeting that was repeated before the far end was heard.
                             None if is_greeting(datagram, token) => {}
                             None => tracker.foreign(),
                         }
                     }
-                }
-                received.bytes += batch_bytes;
-                live.store(received.bytes, Ordering::Relaxed);
-                if batch_bytes > 0 {
-                    match first {
-                        Some(first) => {
-                            received.elapsed_ns = (latest - first).as_nanos() as u64;
+                    if received.bytes > bytes_before {
+                        // It arrived before it was read, by the age of its stamp.
+                        let age_ns = stamp_ns.map_or(0, |at| now_of_stamps_ns.saturating_sub(at));
+                        last = (now_ns.saturating_sub(age_ns), received.bytes);
+                        if first_ns.is_none() {
+                            first_ns = Some(last.0);
+                            received.arrivals.note(last.0, last.1);
                         }
-                        None => (first, first_bytes) = (Some(latest), batch_bytes),
+                    }
+                }
+                if received.bytes > before {
+                    live.store(received.bytes, Ordering::Relaxed);
+                    if received.arrivals.due(last.0) {
+                        received.arrivals.note(last.0, last.1);
                     }
                 }
             }
@@ -196,8 +208,8 @@ pub fn receive(
             break;
         }
     }
-    received.settled_bytes = received.bytes - first_bytes;
-    received.settled_ns = received.elapsed_ns;
+    received.arrivals.note(last.0, last.1);
+    received.elapsed_ns = first_ns.map_or(0, |first_ns| last.0.saturating_sub(first_ns));
     received.cpu_ns = begun.since().1;
     let offered = match ending.offered.load(Ordering::Acquire) {
         u64::MAX => tracker.expected(),
@@ -238,21 +250,20 @@ fn is_greeting(datagram: &[u8], token: u64) -> bool {
 /// Buffers for which the socket had no room since it was opened. SO_RXQ_OVFL reports the same beside a datagram; this
 /// works also when no more datagrams arrive.
 fn drops(socket: BorrowedFd<'_>) -> u64 {
-    let mut room = [0u8; 64];
-    match get(socket, libc::SOL_SOCKET, SO_MEMINFO, &mut room) {
-        Ok(told) => told
-            .get(DROPS_AT..DROPS_AT + 4)
-            .and_then(|part| part.try_into().ok().map(u32::from_ne_bytes))
-            .map_or(0, u64::from),
-        Err(_) => 0,
-    }
+    memory(socket, SK_MEMINFO_DROPS).map_or(0, u64::from)
+}
+
+/// Now, by the clock of the kernel's stamps of arrivals.
+fn now_of_stamps_ns() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// Room for many buffers, filled by one call.
 struct Batch {
     rooms: Vec<Box<[u8]>>,
     controls: Vec<[u64; 8]>,
-    lengths: Vec<(usize, Option<usize>)>,
+    lengths: Vec<(usize, Option<usize>, Option<u64>)>,
 }
 
 impl Batch {
@@ -305,31 +316,47 @@ impl Batch {
         }
         self.lengths.clear();
         for header in &headers[..count as usize] {
-            let segment = segment_bytes(&header.msg_hdr);
-            self.lengths.push((header.msg_len as usize, segment));
+            let (segment, stamp_ns) = told_beside(&header.msg_hdr);
+            self.lengths
+                .push((header.msg_len as usize, segment, stamp_ns));
         }
         Ok(count as usize)
     }
 
-    /// The buffers of the last call, with the size of their datagrams where they hold several.
-    fn buffers(&self, count: usize) -> impl Iterator<Item = (&[u8], Option<usize>)> {
+    /// The buffers of the last call, with the size of their datagrams where they hold several, and the time at which
+    /// the kernel had the first of them, by its clock of stamps.
+    fn buffers(&self, count: usize) -> impl Iterator<Item = (&[u8], Option<usize>, Option<u64>)> {
         let filled = self.rooms.iter().zip(&self.lengths).take(count);
-        filled.map(|(room, (length, segment))| (&room[..*length], *segment))
+        filled.map(|(room, (length, segment, stamp_ns))| (&room[..*length], *segment, *stamp_ns))
     }
 }
 
-fn segment_bytes(header: &libc::msghdr) -> Option<usize> {
+/// What the kernel tells beside a buffer: the size of its datagrams where there are several, and the time of arrival.
+fn told_beside(header: &libc::msghdr) -> (Option<usize>, Option<u64>) {
+    let (mut segment, mut stamp_ns) = (None, None);
     // SAFETY: the kernel filled the header's control, in the length it set.
     let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
     // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR return null or a header within the control.
     while let Some(one) = unsafe { control.as_ref() } {
-        if one.cmsg_level == SOL_UDP && one.cmsg_type == UDP_GRO {
-            // SAFETY: the data of this message is an int, which may lie unaligned.
-            let size = unsafe { libc::CMSG_DATA(one).cast::<libc::c_int>().read_unaligned() };
-            return usize::try_from(size).ok();
+        match (one.cmsg_level, one.cmsg_type) {
+            (SOL_UDP, UDP_GRO) => {
+                // SAFETY: the data of this message is an int, which may lie unaligned.
+                let size = unsafe { libc::CMSG_DATA(one).cast::<libc::c_int>().read_unaligned() };
+                segment = usize::try_from(size).ok();
+            }
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                // SAFETY: the data of this message is a timespec, which may lie unaligned.
+                let at = unsafe {
+                    libc::CMSG_DATA(one)
+                        .cast::<libc::timespec>()
+                        .read_unaligned()
+                };
+                stamp_ns = Some(at.tv_sec as u64 * 1_000_000_000 + at.tv_nsec as u64);
+            }
+            _ => {}
         }
         // SAFETY: as above.
         control = unsafe { libc::CMSG_NXTHDR(header, one) };
     }
-    None
+    (segment, stamp_ns)
 }

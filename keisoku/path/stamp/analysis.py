@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.path.stamp.exchanges import Exchanges, exchanges
+from keisoku.path.stamp.pace import not_offered
 from keisoku.path.stamp.settings import DelaySettings
 from keisoku.path.train.skew import skew
 from keisoku.path.unfinished import unfinished
@@ -92,6 +93,8 @@ def analyse(rows: pa.Table, settings: DelaySettings) -> Result:
         if known_ns is not None and min(found.forward_ns.min(), found.reverse_ns.min()) < 0:
             text = "a packet arrived before it was sent: the clocks differ by more than they report"
             flags.append(Flag(name="clocks-disagree", text=text))
+    if slow := not_offered(rows, settings.interval_s):
+        flags.append(slow)
     if answered and not (rows["t1_ns"].to_numpy() > 0).all():
         flags.append(Flag(name="stamps-missing", text="packets without a kernel timestamp are left out"))
     return Result(

@@ -1,22 +1,26 @@
 """Result of the runs of a load: requests/s, bytes/s and latencies of each client and of all, at each concurrency.
 
 Rates are means over repetitions, with the scatter between them as uncertainty. Percentiles are of all repetitions'
-requests together; of all clients together, of all their requests.
+requests together; of all clients together, of all their requests. Runs in which a server was lost are in none of them.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
-from keisoku.analysis.uncertainty import expanded, standard_error_of_mean
+from keisoku.analysis.uncertainty import standard_error_of_mean
 from keisoku.run.result import Flag, Result, Row
 from keisoku.system.load.clients import BULK, PROGRAMS
+from keisoku.system.load.host_time import host_rows
+from keisoku.system.load.latency_figures import Bucket, latency_figures
+from keisoku.system.load.lost_server import cause, silent_since_s
 from keisoku.system.load.schedule import ALONE, TOGETHER
 from keisoku.system.load.settings import LoadSettings
 
@@ -24,32 +28,56 @@ NAME = "app load"
 ALL = "all"
 _EVEN = 1.1
 """Times of streams that ended together differ by less."""
-PERCENTILES = (50.0, 90.0, 99.0)
+TOLERANCE = 0.005
+"""Share of the intended rate by which the offered one may be less, as for devices."""
 Run = Mapping[str, Any]
 """Record of one client of a trial."""
-Bucket = tuple[int, int, int]
+Lost = Mapping[tuple[int, str], float]
+"""Runs in which the server was lost, by trial and client: s after which it no longer answered."""
 
 
 def analyse(
-    settings: LoadSettings, runs: Sequence[Run], latencies: Mapping[tuple[int, str], Sequence[Bucket]]
+    settings: LoadSettings,
+    runs: Sequence[Run],
+    latencies: Mapping[tuple[int, str], Sequence[Bucket]],
+    answers: Mapping[tuple[int, str], Sequence[int]] | None = None,
+    activity: Sequence[Mapping[str, Any]] = (),
 ) -> Result:
-    """`latencies` by trial and client."""
+    """`latencies` by trial and client, and so `answers` of each tenth of a second; `activity` of this host."""
     bulk = settings.with_ in BULK
+    lost = {} if bulk else lost_of(runs, answers or {})
+    rows = rows_of(runs, latencies, bulk, lost)
+    failure = "" if any(row.figures for row in rows) else f"nothing was measured: {rows[0].remark}"
     return Result(
         measurement=NAME,
         title=f"{' '.join(settings.target)} by {settings.with_}",
-        rows=rows_of(runs, latencies, bulk),
-        flags=uneven(runs) if bulk else flags(runs),
-        remarks=_remarks(runs, settings),
+        rows=rows + host_rows(_trials(runs), activity),
+        flags=uneven(runs) if bulk else [*flags(runs), *not_offered(runs, settings, lost), *lost_servers(runs, lost)],
+        remarks=_remarks(runs, settings, bool(activity)),
+        failure=failure,
     )
 
 
+def lost_of(runs: Sequence[Run], answers: Mapping[tuple[int, str], Sequence[int]]) -> Lost:
+    """The runs in which the server was lost."""
+    found = {}
+    for run in runs:
+        place = (run["trial"], run["client"])
+        if (since_s := silent_since_s(run, answers.get(place, ()))) is not None:
+            found[place] = since_s
+    return found
+
+
 def rows_of(
-    runs: Sequence[Run], latencies: Mapping[tuple[int, str], Sequence[Bucket]], bulk: bool = False
+    runs: Sequence[Run],
+    latencies: Mapping[tuple[int, str], Sequence[Bucket]],
+    bulk: bool = False,
+    lost: Lost | None = None,
 ) -> list[Row]:
     """A row for each pattern, concurrency and client, and one for all clients where several ran together.
 
-    `bulk`: streams without requests. `of_alone`: what a client gets beside others in percent of that.
+    `bulk`: streams without requests. `of_alone`: what a client gets beside others in percent of that. A row of which
+    all runs are `lost` has no figures.
     """
     found = []
     alone: dict[tuple[str, int, str], Quantity] = {}
@@ -65,9 +93,11 @@ def rows_of(
         for client, groups in trials.items():
             title = ", ".join(filter(None, (_title(pattern), file)))
             row = _bulk_row(title, concurrency, client, groups) if bulk else None
-            row = row or _row(title, concurrency, client, groups, latencies)
-            figure = row.figures["received" if bulk else "requests"]
-            if pattern == ALONE:
+            row = row or _row(title, concurrency, client, groups, latencies, lost or {})
+            figure = row.figures.get("received" if bulk else "requests")
+            if figure is None:
+                pass
+            elif pattern == ALONE:
                 alone[file, concurrency, client] = figure
             elif (own := alone.get((file, concurrency, client))) and own.value > 0:
                 row = row.model_copy(update={"figures": {**row.figures, "of_alone": _share(figure, own)}})
@@ -89,15 +119,14 @@ def _place(pattern: str, file: str, concurrency: int) -> tuple[object, ...]:
     return pattern != ALONE, pattern == TOGETHER, pattern, len(file), file, concurrency
 
 
-def quantile(buckets: Iterable[Bucket], percent: float) -> tuple[float, float] | None:
-    """The latency in ns that so many percent of requests did not exceed, and half the width of its bucket."""
-    ordered = sorted(buckets)
-    counts = np.cumsum([count for _, _, count in ordered])
-    if not ordered or counts[-1] == 0:
-        return None
-    rank = max(1, int(np.ceil(counts[-1] * percent / 100)))
-    low, high, _ = ordered[int(np.searchsorted(counts, rank))]
-    return (low + high) / 2, (high - low) / 2
+def _trials(runs: Sequence[Run]) -> dict[str, list[int]]:
+    """Numbers of the trials of each pattern, file and concurrency."""
+    return {
+        ", ".join(filter(None, (_title(pattern), file, f"{concurrency} each"))): list(
+            dict.fromkeys(int(run["trial"]) for run in of)
+        )
+        for (pattern, file, concurrency), of in sorted(_cells(runs).items(), key=lambda cell: _place(*cell[0]))
+    }
 
 
 def flags(runs: Sequence[Run]) -> list[Flag]:
@@ -122,6 +151,43 @@ def flags(runs: Sequence[Run]) -> list[Flag]:
     return found
 
 
+def not_offered(runs: Sequence[Run], settings: LoadSettings, lost: Lost) -> list[Flag]:
+    """Flag for an open loop that offered less than it was asked to."""
+    if settings.rate_rps is None:
+        return []
+    short = []
+    for run in runs:
+        took_s = _seconds([run])
+        offered = run["completed"] + run["failed"] + run["given_up"]
+        intended = offered + run["unsent"] if run["unsent"] else settings.rate_rps * took_s
+        by_chance = 4 * math.sqrt(intended) if settings.poisson and not run["unsent"] else 0.0
+        if offered < intended * (1 - TOLERANCE) - by_chance - 1 and (run["trial"], run["client"]) not in lost:
+            short.append((offered / took_s, intended / took_s))
+    if not short:
+        return []
+    offered_rps, intended_rps = min(short, key=lambda one: one[0] / one[1])
+    text = (
+        f"In {len(short):,} of {len(runs):,} runs of a client less was offered than intended, at worst"
+        f" {offered_rps:,.4g} of {intended_rps:,.4g} requests/s: the connections or the client could not keep up."
+    )
+    return [Flag(name="not-offered", text=text)]
+
+
+def lost_servers(runs: Sequence[Run], lost: Lost) -> list[Flag]:
+    """Flag for runs in which a server did not answer, or no longer."""
+    found = [run for run in runs if (run["trial"], run["client"]) in lost]
+    if not found:
+        return []
+    first = found[0]
+    since_s = lost[first["trial"], first["client"]]
+    when = f"from {since_s:.1f} s on" if since_s else "at all"
+    text = (
+        f"In {len(found):,} of {len(runs):,} runs of a client the server did not answer to the end (run"
+        f" {first['trial'] + 1}, {first['client']}: not {when}); these runs are in no figure: {cause(found)}."
+    )
+    return [Flag(name="server-lost", text=text)]
+
+
 def uneven(runs: Sequence[Run]) -> list[Flag]:
     """Flag for streams that did not end together: some still emptied their buffers when others had ended."""
     trials: dict[int, list[float]] = {}
@@ -141,29 +207,40 @@ def _row(
     title: str,
     concurrency: int,
     client: str,
-    groups: Sequence[Sequence[Run]],
+    every: Sequence[Sequence[Run]],
     latencies: Mapping[tuple[int, str], Sequence[Bucket]],
+    lost: Lost,
 ) -> Row:
-    seconds = [_seconds(group) for group in groups]
-    requests = [sum(run["completed"] for run in group) / s for group, s in zip(groups, seconds, strict=True)]
-    bits = [8 * sum(run["received_bytes"] for run in group) / s for group, s in zip(groups, seconds, strict=True)]
-    figures = {"requests": _mean(requests, "requests/s"), "received": _mean(bits, "bit/s")}
-    buckets = [b for group in groups for run in group for b in latencies.get((run["trial"], run["client"]), ())]
-    for percent in PERCENTILES:
-        if (found := quantile(buckets, percent)) is not None:
-            each = [_own(group, latencies, percent) for group in groups]
-            scatter = _mean([one for one in each if one is not None], "ns").uncertainty
-            figures[f"p{percent:g}"] = Quantity(value=found[0], unit="ns", uncertainty=max(found[1], scatter or 0.0))
-    figures["failed"] = Quantity(
-        value=sum(run["failed"] for group in groups for run in group), unit="", uncertainty=0.0
-    )
-    figures["runs"] = Quantity(value=len(groups), unit="", uncertainty=0.0)
-    connections = sum(run["connections"] for run in groups[0])
+    groups = [group for group in every if not any((run["trial"], run["client"]) in lost for run in group)]
+    connections = sum(run["connections"] for run in every[0])
+    left_out = len(every) - len(groups)
+    remark = ""
+    figures: dict[str, Quantity] = {}
+    if left_out:
+        silent = [run for group in every for run in group if (run["trial"], run["client"]) in lost]
+        if any(run["completed"] for run in silent):
+            said = f"the server was lost in {left_out} of {len(every)} runs, which do not count"
+        else:
+            said = f"the server never answered in {left_out} of {len(every)} runs"
+        remark = f"{said}: {cause(silent)}"
+    if groups:
+        seconds = [_seconds(group) for group in groups]
+        requests = [sum(run["completed"] for run in group) / s for group, s in zip(groups, seconds, strict=True)]
+        bits = [8 * sum(run["received_bytes"] for run in group) / s for group, s in zip(groups, seconds, strict=True)]
+        figures = {"requests": _mean(requests, "requests/s"), "received": _mean(bits, "bit/s")}
+        figures |= latency_figures(
+            [[b for run in group for b in latencies.get((run["trial"], run["client"]), ())] for group in groups]
+        )
+        figures["failed"] = Quantity(
+            value=sum(run["failed"] for group in groups for run in group), unit="", uncertainty=0.0
+        )
+        figures["runs"] = Quantity(value=len(groups), unit="", uncertainty=0.0)
     return Row(
         case=f"{client}, {connections} connections",
         figures=figures,
         at=Quantity(value=concurrency, unit="", uncertainty=0.0),
         group=title,
+        remark=remark,
     )
 
 
@@ -195,11 +272,6 @@ def _share(part: Quantity, whole: Quantity) -> Quantity:
     return Quantity(value=share, unit="%", uncertainty=share * relative)
 
 
-def _own(group: Sequence[Run], latencies: Mapping[tuple[int, str], Sequence[Bucket]], percent: float) -> float | None:
-    found = quantile([b for run in group for b in latencies.get((run["trial"], run["client"]), ())], percent)
-    return None if found is None else found[0]
-
-
 def _seconds(group: Sequence[Run]) -> float:
     """From the first client's beginning to the last one's end."""
     return max(1e-9, float(max(run["ended_ns"] for run in group) - min(run["began_ns"] for run in group)) / 1e9)
@@ -215,16 +287,20 @@ def _order(run: Run) -> tuple[int, str]:
 
 
 def _mean(values: Sequence[float], unit: str) -> Quantity:
-    """Uncertain by the scatter between repetitions; a single one has no uncertainty."""
+    """Uncertain by the scatter between repetitions, with Student's factor; a single one has no uncertainty."""
     if not values:
         return Quantity(value=0.0, unit=unit)
-    spread = None
-    if len(values) > 1:
-        spread = expanded(standard_error_of_mean(float(np.std(values, ddof=1)), len(values)))
-    return Quantity(value=float(np.mean(values)), unit=unit, uncertainty=spread)
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return Quantity(value=mean, unit=unit)
+    return Quantity(value=mean, unit=unit, uncertainty=budget.student(len(values) - 1) * _error(values))
 
 
-def _remarks(runs: Sequence[Run], settings: LoadSettings) -> list[str]:
+def _error(values: Sequence[float]) -> float:
+    return standard_error_of_mean(float(np.std(values, ddof=1)), len(values))
+
+
+def _remarks(runs: Sequence[Run], settings: LoadSettings, host: bool) -> list[str]:
     said = []
     if settings.rate_rps:
         said.append("Open loop: each request is timed from when it was due, whether a connection was free or not.")
@@ -232,6 +308,16 @@ def _remarks(runs: Sequence[Run], settings: LoadSettings) -> list[str]:
         said.append(PROGRAMS[settings.with_].remark)
     if settings.with_ in BULK:
         said.append("Received is what the servers read; of all clients together it is the sum of their rates.")
+    if settings.with_ not in BULK:
+        said.append(
+            "Intervals of percentiles are of the requests as if they were independent, or of the scatter between runs"
+            " where that is wider; 'at least' where there were too few requests. The maximum is of these requests."
+        )
+    if host:
+        said.append(
+            "The rows of the host are of all CPUs of this host, whatever used them; the table 'activity' of the run has"
+            " them for each half second. Retransmissions are those of the clients' and servers' namespaces here."
+        )
     if len({run["repetition"] for run in runs}) < 2:
         said.append("One repetition has no scatter: rates are without an uncertainty.")
     return said

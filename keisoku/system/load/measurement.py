@@ -11,12 +11,13 @@ from keisoku.errors import PlanError
 from keisoku.lab.system.name import find_system, is_system
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
-from keisoku.system.load.analysis import NAME, Bucket
+from keisoku.system.load.analysis import NAME
 from keisoku.system.load.analysis import analyse as analyse_runs
 from keisoku.system.load.bulk_servers import bulk_aims
 from keisoku.system.load.clients import BULK
+from keisoku.system.load.latency_figures import Bucket
 from keisoku.system.load.plot import bulk_plots, load_plots
-from keisoku.system.load.rows import LATENCIES, RUNS, append
+from keisoku.system.load.rows import ACTIVITY, LATENCIES, RUNS, SLICES, append
 from keisoku.system.load.schedule import ALONE, LoadSchedule
 from keisoku.system.load.settings import LoadSettings
 from keisoku.system.load.ssh_hosts import SshHosts
@@ -29,10 +30,10 @@ def measure(work: Work[LoadSettings]) -> None:
     configuration = None if settings.ssh_config is None else Path(settings.ssh_config)
     if configuration is not None and not configuration.is_file():
         raise PlanError("ssh_config", f"there is no file {configuration}", "give the path of ssh's configuration")
-    with _aims(settings) as (aims, context), SshHosts(configuration) as hosts:
+    with _aims(settings) as (aims, context, servers), SshHosts(configuration) as hosts:
         schedule = schedule_of(settings, aims)
         directory = work.begin(context, settings)
-        schedule.run(lambda trial, runs: append(directory, trial, runs), work.tell, hosts)
+        schedule.run(lambda *kept: append(directory, *kept), work.tell, hosts, servers)
 
 
 def schedule_of(settings: LoadSettings, aims: Sequence[Aim]) -> LoadSchedule:
@@ -75,21 +76,28 @@ def analyse(directory: RunDirectory) -> Findings:
         for row in part.to_pylist():
             bucket = (row["lower_ns"], row["upper_ns"], row["count"])
             latencies.setdefault((row["trial"], row["client"]), []).append(bucket)
-    result = analyse_runs(settings, runs, latencies)
+    answers: dict[tuple[int, str], list[int]] = {}
+    for part in directory.batches(SLICES):
+        for row in part.to_pylist():
+            answers.setdefault((row["trial"], row["client"]), []).append(row["completed"])
+    activity = [row for part in directory.batches(ACTIVITY) for row in part.to_pylist()]
+    result = analyse_runs(settings, runs, latencies, answers, activity)
     return Findings([result], bulk_plots(result.rows) if settings.bulk else load_plots(result.rows))
 
 
 @contextmanager
-def _aims(settings: LoadSettings) -> Iterator[tuple[list[Aim], dict[str, object]]]:
+def _aims(settings: LoadSettings) -> Iterator[tuple[list[Aim], dict[str, object], list[str]]]:
+    """The aims, the context of the run, and the namespaces of servers on this host."""
     first = settings.target[0]
     if not is_system(first):
-        yield url_aims(settings.target, TCP if settings.bulk else HTTP), {}
+        yield url_aims(settings.target, TCP if settings.bulk else HTTP), {}, []
         return
     if len(settings.target) > 1:
         raise PlanError("target", "there is one lab at a time", "give it alone")
     with ExitStack() as stack:
         lab = stack.enter_context(find_system(first.removeprefix("lab:"), "target"))
-        yield stack.enter_context(bulk_aims(lab)) if settings.bulk else lab_aims(lab), {"lab": lab.context()}
+        aims = stack.enter_context(bulk_aims(lab)) if settings.bulk else lab_aims(lab)
+        yield aims, {"lab": lab.context()}, [server.name for server in lab.servers]
 
 
 def _files(aims: Sequence[Aim]) -> tuple[str, ...]:

@@ -1,21 +1,32 @@
-"""The raw rows of a load on disk: one a client and run, its latencies, and its tenths of a second. Computes nothing."""
+"""The raw rows of a load on disk: one a client and run, its latencies, its tenths of a second, and what the host did.
+
+Computes nothing.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, fields
 
 import pyarrow as pa
 
+from keisoku.host.activity import ActivityInterval
 from keisoku.run.directory import RunDirectory
 from keisoku.system.load.client_run import ClientRun
 from keisoku.system.load.schedule import LoadTrial
 
-RUNS, LATENCIES, SLICES = "runs", "latencies", "slices"
+RUNS, LATENCIES, SLICES, ACTIVITY = "runs", "latencies", "slices", "activity"
 
 
-def append(directory: RunDirectory, trial: LoadTrial, runs: Sequence[ClientRun]) -> None:
-    """Keeps the records of all clients of a trial."""
+def append(
+    directory: RunDirectory, trial: LoadTrial, runs: Sequence[ClientRun], activity: Sequence[ActivityInterval] = ()
+) -> None:
+    """Keeps the records of all clients of a trial, and what this host did in each interval of it."""
+    if activity:
+        directory.append(
+            ACTIVITY, pa.Table.from_pylist([{"trial": trial.number, **asdict(one)} for one in activity], _ACTIVITY)
+        )
     directory.append(LATENCIES, _latencies(trial, runs))
     directory.append(SLICES, _slices(trial, runs))
     # Last: a run counts as kept when it has its row here.
@@ -62,6 +73,12 @@ _SCHEMA = pa.schema(
         ("cpu_ns", pa.int64()),
         ("failures", pa.string()),
     ]
+)
+
+
+_KINDS = {"int": pa.int64(), "float": pa.float64(), "int | None": pa.int64()}
+_ACTIVITY = pa.schema(
+    [("trial", pa.int64()), *((field.name, _KINDS[str(field.type)]) for field in fields(ActivityInterval))]
 )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from keisoku.errors import PlanError
+from keisoku.host.activity import ActivityInterval, ActivityWatch
 from keisoku.system.load import clients
 from keisoku.system.load.client_load import ClientLoad
 from keisoku.system.load.client_run import ClientRun
@@ -95,17 +96,22 @@ class LoadSchedule:
 
     def run(
         self,
-        keep: Callable[[LoadTrial, Sequence[ClientRun]], None],
+        keep: Callable[[LoadTrial, Sequence[ClientRun], Sequence[ActivityInterval]], None],
         say: Callable[[str], None],
         hosts: SshHosts | None = None,
+        servers: Sequence[str] = (),
     ) -> None:
-        """Runs all; `keep` is told of each as soon as it has ended. `hosts` reaches clients that are on others."""
+        """Runs all; `keep` is told of each as soon as it has ended, with what this host did meanwhile.
+
+        `hosts` reaches clients that are on others; `servers` are namespaces of servers on this host.
+        """
         trials = self.trials()
         for trial in trials:
             if trial.number:
                 time.sleep(self.rest_s)
-            runs = clients.run(trial.loads, self.client, hosts)
-            keep(trial, runs)
+            with ActivityWatch([*(load.namespace for load in trial.loads), *servers]) as watch:
+                runs = clients.run(trial.loads, self.client, hosts)
+            keep(trial, runs, watch.intervals)
             names = ", ".join(f"{run.client} {self._rate(run)}" for run in runs)
             of = f", {trial.file}" if trial.file else ""
             what = "streams" if self.client in clients.BULK else "connections"

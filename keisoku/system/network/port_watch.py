@@ -16,7 +16,7 @@ from typing import Any
 from keisoku._core import FlowWatch
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.namespace import within
-from keisoku.system.load.analysis import quantile
+from keisoku.system.load.latency_figures import quantile
 from keisoku.system.observation import ClientView
 
 ENOUGH = 100

@@ -1,0 +1,253 @@
+//! `Arrivals`: how many bytes of a flow had arrived at which time, and from it the rate of several flows in one window.
+//!
+//! Bytes count when they reached this host, not when a thread read them: on a busy host a thread reads late, and what
+//! waited in the socket would be credited to the time after. All flows of a direction are counted in one window, as a
+//! sum of rates over windows of their own may exceed what the link carries. It reads no clock.
+
+/// At most so many points are kept: with twice the gap, every second one is left out.
+const MOST: usize = 4096;
+/// The first gap.
+const GAP_NS: u64 = 1_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Point {
+    /// Since an origin that all flows share.
+    at_ns: u64,
+    /// All that had arrived by then.
+    bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    points: Vec<Point>,
+    gap_ns: u64,
+}
+
+impl Default for Arrivals {
+    fn default() -> Self {
+        Arrivals {
+            points: Vec::new(),
+            gap_ns: GAP_NS,
+        }
+    }
+}
+
+impl Arrivals {
+    /// ns since the last point; `u64::MAX` if there is none.
+    pub fn since_last_ns(&self, now_ns: u64) -> u64 {
+        self.points
+            .last()
+            .map_or(u64::MAX, |last| now_ns.saturating_sub(last.at_ns))
+    }
+
+    /// True if the last point is so old that another is wanted.
+    pub fn due(&self, now_ns: u64) -> bool {
+        self.since_last_ns(now_ns) >= self.gap_ns
+    }
+
+    /// Adds a point, if neither its time nor its bytes go back.
+    pub fn note(&mut self, at_ns: u64, bytes: u64) {
+        if let Some(last) = self.points.last()
+            && (at_ns <= last.at_ns || bytes < last.bytes)
+        {
+            return;
+        }
+        if self.points.len() == MOST {
+            let mut place = 0;
+            self.points.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.gap_ns = self.gap_ns.saturating_mul(2);
+        }
+        self.points.push(Point { at_ns, bytes });
+    }
+
+    /// Leaves out the time after the last arrival, once all `bytes` are known: of the points that hold them all none is
+    /// needed where an earlier one is left to count to, as the last byte arrived at some time before the first of them.
+    pub fn cut(&mut self, bytes: u64) {
+        while self.points.len() > 2 && self.points.last().is_some_and(|last| last.bytes >= bytes) {
+            self.points.pop();
+        }
+    }
+
+    fn first_ns(&self) -> Option<u64> {
+        self.points.first().map(|point| point.at_ns)
+    }
+
+    fn last_ns(&self) -> Option<u64> {
+        self.points.last().map(|point| point.at_ns)
+    }
+
+    /// Bytes that had arrived at a time, on a line between two points.
+    fn bytes_at(&self, at_ns: u64) -> f64 {
+        let after = self.points.partition_point(|point| point.at_ns <= at_ns);
+        let Some(before) = after.checked_sub(1).map(|place| self.points[place]) else {
+            return self.points.first().map_or(0.0, |first| first.bytes as f64);
+        };
+        let Some(next) = self.points.get(after) else {
+            return before.bytes as f64;
+        };
+        let part = (at_ns - before.at_ns) as f64 / (next.at_ns - before.at_ns) as f64;
+        before.bytes as f64 + part * (next.bytes - before.bytes) as f64
+    }
+
+    /// Distance in ns of the two points around a time: how far the line between them may be from the truth. 0 at a
+    /// point.
+    fn between_ns(&self, at_ns: u64) -> u64 {
+        let after = self.points.partition_point(|point| point.at_ns < at_ns);
+        match (after.checked_sub(1), self.points.get(after)) {
+            (_, Some(next)) if next.at_ns == at_ns => 0,
+            (Some(before), Some(next)) => next.at_ns - self.points[before].at_ns,
+            _ => 0,
+        }
+    }
+}
+
+/// Bytes of each flow that arrived in a window, and its length in ns, the same for all: from `warm_up_ns` after all
+/// have begun until the first has ended. Where there is no such time, it is from the first point of any flow to the
+/// last one.
+pub fn in_one_window(flows: &[&Arrivals], warm_up_ns: u64) -> (Vec<u64>, u64) {
+    let begun: Vec<&Arrivals> = flows
+        .iter()
+        .copied()
+        .filter(|flow| flow.points.len() > 1)
+        .collect();
+    let whole = || {
+        let from = flows.iter().filter_map(|flow| flow.first_ns()).min()?;
+        let until = flows.iter().filter_map(|flow| flow.last_ns()).max()?;
+        Some((from, until))
+    };
+    let Some((from, until)) = shared(&begun, warm_up_ns).or_else(whole) else {
+        return (vec![0; flows.len()], 0);
+    };
+    let bytes = flows
+        .iter()
+        .map(|flow| (flow.bytes_at(until) - flow.bytes_at(from)).round() as u64)
+        .collect();
+    (bytes, until - from)
+}
+
+/// The window in which all flows were there. It begins and ends at times at which it is known of all of them what had
+/// arrived: a flow has no points while segments wait for one that was lost.
+fn shared(flows: &[&Arrivals], warm_up_ns: u64) -> Option<(u64, u64)> {
+    let from = flows.iter().filter_map(|flow| flow.first_ns()).max()? + warm_up_ns;
+    let until = flows.iter().filter_map(|flow| flow.last_ns()).min()?;
+    let quarter = until.checked_sub(from)? / 4;
+    let densest = flows.iter().max_by_key(|flow| flow.points.len())?;
+    let unknown_ns = |at_ns: u64| flows.iter().map(|flow| flow.between_ns(at_ns)).max();
+    let times = |least: u64, most: u64| {
+        let mut times: Vec<u64> = densest.points.iter().map(|point| point.at_ns).collect();
+        times.retain(|at_ns| (least..=most).contains(at_ns));
+        times
+    };
+    let best = |times: Vec<u64>| {
+        let near = 2 * densest.gap_ns;
+        let known: Vec<_> = times
+            .into_iter()
+            .map(|at_ns| (unknown_ns(at_ns), at_ns))
+            .collect();
+        let first = known.iter().find(|(unknown, _)| *unknown <= Some(near));
+        let least = || known.iter().min_by_key(|(unknown, _)| *unknown);
+        first.or_else(least).map(|(_, at_ns)| *at_ns)
+    };
+    let begin = best(times(from, from + quarter))?;
+    let end = best(times(until - quarter, until).into_iter().rev().collect())?;
+    (begin < end).then_some((begin, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arrivals, MOST, in_one_window};
+
+    fn steady(from_ms: u64, until_ms: u64, bytes_per_ms: u64) -> Arrivals {
+        let mut arrivals = Arrivals::default();
+        for ms in from_ms..=until_ms {
+            arrivals.note(ms * 1_000_000, (ms - from_ms + 1) * bytes_per_ms);
+        }
+        arrivals
+    }
+
+    fn rate(flows: &[&Arrivals], warm_up_ms: u64) -> f64 {
+        let (bytes, ns) = in_one_window(flows, warm_up_ms * 1_000_000);
+        bytes.iter().sum::<u64>() as f64 * 1e6 / ns as f64
+    }
+
+    #[test]
+    fn a_steady_flow_has_its_rate_after_any_warm_up() {
+        let flow = steady(5, 1000, 12_500);
+        for warm_up_ms in [0, 1, 200, 2000] {
+            assert_eq!(rate(&[&flow], warm_up_ms), 12_500.0);
+        }
+    }
+
+    #[test]
+    fn the_rates_of_flows_that_end_one_after_another_never_add_up_to_more_than_the_link_carries() {
+        // Of 100 bytes a ms one flow gets 70 until it ends; the other empties its buffer at 100 alone.
+        let one = steady(0, 1000, 70);
+        let mut other = steady(0, 1000, 30);
+        for ms in 1001..=1200 {
+            other.note(ms * 1_000_000, 1001 * 30 + (ms - 1000) * 100);
+        }
+        assert!((rate(&[&one, &other], 200) - 100.0).abs() < 1e-9);
+        let own = rate(&[&one], 200) + rate(&[&other], 200);
+        assert!(own > 110.0, "over windows of their own: {own}");
+    }
+
+    #[test]
+    fn flows_that_were_never_there_together_count_over_the_whole_time() {
+        let (one, other) = (steady(0, 100, 100), steady(200, 300, 100));
+        assert!(rate(&[&one, &other], 0) < 100.0);
+        assert_eq!(in_one_window(&[&Arrivals::default()], 0), (vec![0], 0));
+        let (bytes, _) = in_one_window(&[&one, &Arrivals::default()], 0);
+        assert_eq!(bytes[1], 0);
+    }
+
+    #[test]
+    fn the_time_from_the_last_arrival_until_it_was_read_does_not_count() {
+        // The thread was away for 50 ms when the last bytes came.
+        let mut flow = steady(0, 1000, 100);
+        flow.note(1050 * 1_000_000, 1002 * 100);
+        flow.cut(1002 * 100);
+        assert_eq!(rate(&[&flow], 200), 100.0);
+    }
+
+    #[test]
+    fn a_long_flow_keeps_few_points_and_its_rate() {
+        let mut flow = Arrivals::default();
+        for ms in 0..=100_000 {
+            if flow.due(ms * 1_000_000) {
+                flow.note(ms * 1_000_000, 7 * ms);
+            }
+        }
+        assert!((MOST / 2..=MOST).contains(&flow.points.len()));
+        assert_eq!(rate(&[&flow], 200), 7.0);
+    }
+
+    #[test]
+    fn a_window_begins_and_ends_where_no_flow_waits_for_a_lost_segment() {
+        // In a hole from 150 to 250 ms 3000 bytes arrive, all before 200 ms, and are there for the reader at its end.
+        let one = steady(0, 1000, 50);
+        let mut other = Arrivals::default();
+        for ms in (0..=150).chain(251..=1000) {
+            let bytes = if ms <= 150 {
+                20 * ms
+            } else {
+                6000 + 50 * (ms - 251)
+            };
+            other.note(ms * 1_000_000, bytes);
+        }
+        for (first, second) in [(&one, &other), (&other, &one)] {
+            assert!((rate(&[first, second], 200) - 100.0).abs() < 0.01);
+        }
+    }
+
+    #[test]
+    fn time_and_bytes_never_go_back() {
+        let mut flow = steady(0, 10, 5);
+        let before = flow.clone().points;
+        flow.note(9_000_000, 1000);
+        flow.note(11_000_000, 3);
+        assert_eq!(flow.points, before);
+    }
+}
