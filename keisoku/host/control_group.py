@@ -1,7 +1,7 @@
 """`ControlGroup`: processes whose reading from and writing to one disk the kernel limits together.
 
-Of version 2 (`io.max`), or of version 1 (`blkio.throttle`) where that has the controller. See cgroups(7) and the kernel's
-admin-guide/cgroup-v2. It keeps no journal; `disk_limit` does.
+Of version 2 (`io.max`), or of version 1 (`blkio.throttle`) where that has the controller. See cgroups(7) and
+admin-guide/cgroup-v2 of the kernel. It keeps no journal; `disk_limit` does.
 """
 
 from __future__ import annotations

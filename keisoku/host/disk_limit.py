@@ -33,9 +33,7 @@ class DiskLimit:
         if hierarchy is None:
             raise EngineError("this host has no control groups with the controller io (or blkio), which limit a disk")
         group = new_group(hierarchy)
-        self._entry = record(
-            "disk limit", path=str(group.path), home=str(group.home), version=group.version
-        )
+        self._entry = record("disk limit", path=str(group.path), home=str(group.home), version=group.version)
         try:
             group.make(device, self._read_bps, self._write_bps)
             group.join()

@@ -14,7 +14,7 @@ from keisoku.errors import PlanError
 
 Arguments = tuple[str | int, ...]
 FUNCTIONS: dict[str, Callable[..., float]] = {"abs": abs, "sqrt": math.sqrt, "min": min, "max": max}
-_TWO = {
+_TWO: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: lambda left, right: left + right,
     ast.Sub: lambda left, right: left - right,
     ast.Mult: lambda left, right: left * right,
@@ -36,7 +36,7 @@ Lookup = Callable[[str, Arguments], Value | None]
 
 
 class Expression:
-    """A parsed expression. Raises PlanError for what is no arithmetic; `names` are the figures that may be asked for."""
+    """A parsed expression over the figures `names`. Raises PlanError for what is no arithmetic."""
 
     def __init__(self, text: str, names: frozenset[str]) -> None:
         self.text = text

@@ -28,6 +28,9 @@ Agreement = Literal["agrees", "differs", "undecided", "refuted", "unexplained", 
 FAILED = ("refuted", "unexplained", "not found")
 _COVERAGE = 2.0
 """Standard errors of a difference that chance exceeds in 5 % of cases."""
+_PRECISE = 0.02
+"""Where no error was published, only as precise a figure of ours (standard error, relative) can agree: the less precise
+one is, the more it would agree with."""
 _BEST_FIRST: tuple[Verdict, ...] = ("held", "undecided", "refuted")
 
 
@@ -76,6 +79,8 @@ class Cell:
     def _reach(self) -> float:
         if self.is_tolerance:
             return self.published_error or 0.0
+        if self.published_error is None and (self.our_error or 0.0) > _PRECISE * abs(self.published):
+            return 0.0
         return _COVERAGE * math.hypot(self.published_error or 0.0, self.our_error or 0.0)
 
     @property
@@ -145,15 +150,17 @@ def _looked_up(
 ) -> Value | None:
     """A figure that a check asks for (`explanation.py` has the names)."""
     match name, arguments:
-        case "figure", (str(step), str(case), str(figure), *size) if len(size) <= 1:
+        case ("figure" | "value"), (str(step), str(case), str(figure), *size) if len(size) <= 1:
             if step not in results:
                 raise PlanError(f"{cell.table}, check", f"there is no step '{step}'", "correct its name")
             asked = TableRow(name=f"{step}, {case}", step=step, case=case, frame_bytes=int(size[0]) if size else None)
             found = _figure(results[step], asked, Column(name=figure, unit="", figure=figure), figure)
-            return None if found is None or found.bound else Value(found.value, (found.uncertainty or 0.0) / 2)
-        case ("published" | "ours" | "difference" | "error"), ():
+            if found is None or found.bound:
+                return None
+            return Value(found.value, (found.uncertainty or 0.0) / 2 if name == "figure" else 0.0)
+        case (("published" | "printed" | "ours" | "difference" | "error"), ()):
             there = cell
-        case ("published" | "ours"), (str(row), str(column)):
+        case (("published" | "printed" | "ours"), (str(row), str(column))):
             place = by_place.get((cell.table, row or cell.row, column))
             if place is None:
                 raise PlanError(f"{cell.table}, check", f"there is no cell '{row}', '{column}'", "correct its name")
@@ -162,6 +169,8 @@ def _looked_up(
             raise PlanError(f"{cell.table}, check", f"'{name}' takes other names", "see docs/studies.md")
     if name == "published":
         return Value(there.published, there.published_error or 0.0)
+    if name == "printed":
+        return Value(there.published)
     if there.ours is None or there.bound:
         return None
     if name == "ours":

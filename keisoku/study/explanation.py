@@ -18,7 +18,7 @@ from keisoku.run.settings import Settings
 from keisoku.study.arithmetic import Expression, Lookup, Value
 
 Verdict = Literal["held", "refuted", "undecided"]
-NAMES = frozenset({"published", "ours", "difference", "error", "figure"})
+NAMES = frozenset({"published", "printed", "ours", "difference", "error", "figure", "value"})
 _COVERAGE = 2.0
 
 
@@ -28,9 +28,11 @@ class Check(Settings):
     says: str
     """What the figure is, for a reader."""
     figure: str
-    """An expression (`arithmetic.py`). Names: 'published', 'ours', 'difference' (ours minus published) and 'error' (of
-    the difference) of the cell that is explained; published("row", "column") and ours("row", "column") of the same
-    table ("" is the row of the cell that is explained); figure("step", "case", "name") or figure("step", "case", "name", frame_bytes) of any of our rows."""
+    """An expression (`arithmetic.py`) over 'published', 'ours', 'difference' (ours minus published) and 'error' (of the
+    difference) of the cell that is explained; published("row", "column") and ours("row", "column") of the same table;
+    'printed' and printed("row", "column") for the published figure without its standard error
+    ("" is the row of the cell that is explained); figure("step", "case", "name") or figure("step", "case", "name",
+    frame_bytes) of any of our rows, 'value' in place of 'figure' without its standard error."""
     unit: str = ""
     at_least: float | None = None
     at_most: float | None = None

@@ -100,6 +100,26 @@ class LoadStep(Settings):
     rest_s: float = Field(default=0.5, ge=0)
 
 
+class WebStep(Settings):
+    """Clients that request files from nginx over a switch of the lab, on this host, each over a line of the same rate.
+
+    The files are equally frequent sizes of a log-normal distribution, or one size.
+    """
+
+    name: str
+    mean_bytes: int = Field(gt=0)
+    size_variation: float = Field(default=0.0, ge=0, le=20)
+    """Coefficient of variation; 0: all files have the mean."""
+    sizes: int = Field(default=40, ge=2, le=100)
+    """Of which the distribution is made, if sizes vary."""
+    clients: int = Field(default=1, ge=1, le=8)
+    line_bps: int = Field(gt=0)
+    """Of each client's line, a token bucket that counts Ethernet frames."""
+    concurrency: int = Field(default=10, ge=1)
+    duration_s: float = Field(default=5.0, gt=0)
+    repetitions: int = Field(default=5, ge=2)
+
+
 class SystemStep(Settings):
     """E4's system, simulated, with one client's port limited; what is not given is as it was in E4."""
 
@@ -194,7 +214,7 @@ class Table(Settings):
                     "give one a column, or none",
                 )
         wanted = [column.error for column in self.column if isinstance(column.error, str)]
-        chosen = (*self.explanation, *self.input)
+        chosen: list[Explanation | Input] = [*self.explanation, *self.input]
         wanted += [name for one in chosen for name in one.columns]
         unknown = sorted({*wanted} - {*names})
         rows = sorted({name for one in chosen for name in one.rows} - {row.name for row in self.row})
@@ -236,16 +256,17 @@ class Study(Settings):
     stream: tuple[StreamStep, ...] = ()
     transfer: tuple[TransferStep, ...] = ()
     load: tuple[LoadStep, ...] = ()
+    web: tuple[WebStep, ...] = ()
     system: tuple[SystemStep, ...] = ()
     """Steps of other kinds, by name like the first; there is one of any kind at least."""
     table: tuple[Table, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _steps(self) -> Study:
-        kinds = (self.step, self.path, self.stream, self.transfer, self.load, self.system)
+        kinds = (self.step, self.path, self.stream, self.transfer, self.load, self.web, self.system)
         names = [step.name for kind in kinds for step in kind]
         if not names:
-            kinds_ = "[[step]], [[path]], [[stream]], [[transfer]], [[load]] or [[system]]"
+            kinds_ = "[[step]], [[path]], [[stream]], [[transfer]], [[load]], [[web]] or [[system]]"
             raise PlanError("step", "there is none", f"add a {kinds_}")
         if len(set(names)) < len(names):
             raise PlanError("step", "two have one name", "rename one")

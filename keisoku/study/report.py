@@ -6,6 +6,7 @@ Rounds with `digits` and computes no figure.
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def study_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 def write_study_csv(outcomes: Sequence[Outcome], path: Path) -> None:
     """One line a cell, full precision. Raises OSError if the file cannot be written."""
-    rows = study_json(outcomes)["cells"]
+    rows = [cell | {"checks": json.dumps(cell["checks"])} for cell in study_json(outcomes)["cells"]]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()

@@ -13,7 +13,7 @@ from keisoku.device.runner import Observer
 from keisoku.measurement.carry_out import Outcome as RunOutcome
 from keisoku.measurement.carry_out import carry_out as carry_out_run
 from keisoku.measurement.table import DEVICE, find
-from keisoku.simulated_device.device import find_device, write_device
+from keisoku.simulated_device.device import SimulatedDevice, find_device, write_device
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import Step, Study
 from keisoku.study.path_step import measure_path
@@ -49,6 +49,10 @@ def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
         from keisoku.study.load_step import measure_load  # what loads is loaded by nothing else
 
         results |= {one.name: measure_load(one, directory / f"{study.name}-{one.name}") for one in study.load}
+    if study.web:
+        from keisoku.study.web_step import measure_web  # likewise
+
+        results |= {one.name: measure_web(one, directory / f"{study.name}-{one.name}") for one in study.web}
     if study.system:
         from keisoku.study.system_step import measure_system  # likewise: what searches and simulates
 
@@ -59,14 +63,19 @@ def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
     return Outcome(study, cells(study, results), runs, [*study.note, *_differences(study), *deviations])
 
 
+def device_of(step: Step) -> SimulatedDevice:
+    """The step's simulated device, with the scatter of the experiment's samples. Raises PlanError for an unknown one."""
+    found = find_device((step.plan.dut or "").removeprefix("sim:"))
+    return found if step.scatter is None else found.model_copy(update={"scatter": step.scatter})
+
+
 def _plan(step: Step, path: Path) -> Plan:
     """The step's plan; with scatter, of a copy of its device that has it, in a file beside the run's directory."""
     if step.scatter is None:
         return step.plan
-    shown = find_device((step.plan.dut or "").removeprefix("sim:")).model_copy(update={"scatter": step.scatter})
     described = path.with_name(f"{path.name}.toml")
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_device(described, shown)
+    write_device(described, device_of(step))
     return step.plan.model_copy(update={"dut": f"sim:{described}"})
 
 

@@ -183,3 +183,25 @@ pub struct Host {
     pub stop_ms: f64,
     pub every_ms: f64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_at_a_random_moment_is_anywhere_within_its_time() {
+        let stall = Stall {
+            first_ns: None,
+            within_ns: Some(1000),
+            period_ns: None,
+            duration_ns: 10,
+        };
+        let firsts: Vec<_> = (0..1000)
+            .map(|seed| stall.of_trial(seed).first_ns.unwrap())
+            .collect();
+        assert!(firsts.iter().all(|first| *first <= 1000));
+        let mean = firsts.iter().sum::<u64>() as f64 / 1000.0;
+        assert!((mean - 500.0).abs() < 40.0, "{mean}");
+        assert_eq!(stall.of_trial(3).first_ns, stall.of_trial(3).first_ns);
+    }
+}

@@ -141,3 +141,27 @@ impl Faults {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCATTER: Scatter = Scatter {
+        spread_ns: 100.0,
+        every_ns: 1000,
+    };
+
+    #[test]
+    fn a_reading_is_off_by_one_amount_in_each_period_whatever_was_asked_before() {
+        let mut reading = Reading::new(&SCATTER, 1);
+        let in_order: Vec<_> = (0..5000).map(|k| reading.off_ps(k * 1_000_000)).collect();
+        assert_eq!(reading.off_ps(7_000_000), in_order[7]);
+        assert_eq!(reading.off_ps(7_999_999), in_order[7]);
+        let mean = in_order.iter().sum::<i64>() as f64 / 5000.0;
+        let squares = in_order.iter().map(|off| (*off as f64).powi(2));
+        let deviation = (squares.sum::<f64>() / 5000.0).sqrt();
+        assert!(mean.abs() < 3.0 * 100_000.0 / 5000f64.sqrt(), "{mean}");
+        assert!((deviation / 100_000.0 - 1.0).abs() < 0.03, "{deviation}");
+        assert_ne!(Reading::new(&SCATTER, 2).off_ps(0), in_order[0]);
+    }
+}
