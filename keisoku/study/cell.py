@@ -150,7 +150,7 @@ def _looked_up(
 ) -> Value | None:
     """A figure that a check asks for (`explanation.py` has the names)."""
     match name, arguments:
-        case ("figure" | "value"), (str(step), str(case), str(figure), *size) if len(size) <= 1:
+        case (("figure" | "value"), (str(step), str(case), str(figure), *size)) if len(size) <= 1:
             if step not in results:
                 raise PlanError(f"{cell.table}, check", f"there is no step '{step}'", "correct its name")
             asked = TableRow(name=f"{step}, {case}", step=step, case=case, frame_bytes=int(size[0]) if size else None)

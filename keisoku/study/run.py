@@ -64,7 +64,7 @@ def carry_out(study: Study, directory: Path, observer: Observer) -> Outcome:
 
 
 def device_of(step: Step) -> SimulatedDevice:
-    """The step's simulated device, with the scatter of the experiment's samples. Raises PlanError for an unknown one."""
+    """The step's simulated device, with the scatter of the experiment's samples. Raises PlanError if it is unknown."""
     found = find_device((step.plan.dut or "").removeprefix("sim:"))
     return found if step.scatter is None else found.model_copy(update={"scatter": step.scatter})
 

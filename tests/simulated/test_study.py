@@ -13,9 +13,9 @@ from support.simulated_trials import carry_out
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.cli.main import keisoku as group
+from keisoku.device.plan.plan import Plan
 from keisoku.errors import KeisokuError, PlanError
 from keisoku.run.result import Result, Row
-from keisoku.device.plan.plan import Plan
 from keisoku.simulated_device.device import find_device, parse_device
 from keisoku.study.cell import Cell, cells
 from keisoku.study.file import Study, find_studies, parse_study, shipped
@@ -190,7 +190,7 @@ def test_no_cell_that_stands_in_its_devices_file_is_called_a_prediction(name: st
 
 
 def test_what_is_published_of_the_ax3630s_over_time_predicts_its_line_in_l3() -> None:
-    """A hold-up in each sweep's trial gave a constant of 296 032 ns for 80 616 at the experiment's 100 s for each size."""
+    """A hold-up in each trial gave a constant of 296 032 ns for 80 616 at the experiment's 100 s for each size."""
     (study,) = find_studies("e1-l3")
     table = study.table[0]
     row = next(row for row in table.row if row.name == "AX3630S-24T")
@@ -198,7 +198,7 @@ def test_what_is_published_of_the_ax3630s_over_time_predicts_its_line_in_l3() ->
     assert {step.plan.sweep.trial_s for step in study.step if step.plan.dut == "sim:ax3630s-l3"} == {100.0}
     model = find_device("ax3630s-l3")
     assert (model.forwarding.ns_per_byte, model.forwarding.constant_ns) == (7.99, 3556.0)
-    # The mean backlog of 100 s in which a hold-up of 500 µs begins in one of two cases, by hand: it falls by 5.744 µs/s.
+    # By hand, the mean backlog of 100 s in which a hold-up begins in one of two cases and is worked off.
     stall = model.stall
     assert stall is not None and stall.within_ns == 200_000_000_000
     height, falls, seconds = stall.duration_ns / 1000, model.clock_offset_ppm[2], 100

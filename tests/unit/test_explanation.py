@@ -79,7 +79,7 @@ def test_the_first_explanation_that_is_not_refuted_counts() -> None:
 
 
 def test_one_refuted_check_refutes_an_explanation() -> None:
-    more = "[[table.explanation.check]]\nsays = \"other\"\nfigure = \"ours\"\nat_most = 1\n"
+    more = '[[table.explanation.check]]\nsays = "other"\nfigure = "ours"\nat_most = 1\n'
     assert explained("ours; at_least = 15", more=more)[0].agreement == "refuted"
 
 

@@ -24,8 +24,8 @@ def _e2(off: float = 1.0) -> list[Cell]:
         figures = {
             "mean": Quantity(value=true * off, unit="Mb/s"),
             "median": Quantity(value=true * off, unit="Mb/s"),
-            "variance": Quantity(value=true**2 * 1e-6, unit="(Mb/s)²"),
-            "coefficient_of_variation": Quantity(value=0.001, unit=""),
+            "variance": Quantity(value=true**2 * 1e-4, unit="(Mb/s)²"),
+            "coefficient_of_variation": Quantity(value=0.01, unit=""),
             "of_clock_observed": Quantity(value=5000.0, unit="ns"),
         }
         rows = [

@@ -48,7 +48,8 @@ def test_what_has_no_value_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a +", "c", "open('x')", "a.b", "a[0]", "a if b else 3", "'x'", "a(b)", "max(a, key=b)", "lambda: 1", "a; b"]
+    "text",
+    ["", "a +", "c", "open('x')", "a.b", "a[0]", "a if b else 3", "'x'", "a(b)", "max(a, key=b)", "lambda: 1", "a; b"],
 )
 def test_what_is_no_arithmetic_is_refused(text: str) -> None:
     with pytest.raises(PlanError, match="figure"):
