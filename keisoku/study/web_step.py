@@ -5,13 +5,21 @@ The clients' lines limit them, so the number of bits that a request takes on the
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.run.result import Result
 from keisoku.study.file import WebStep
 from keisoku.study.step import run_step
+from keisoku.study.truth import ETHERNET_BYTES, TCP_HEADERS
 from keisoku.system.load.schedule import TOGETHER
-from keisoku.system.simulated.model import ClientModel, log_normal_sizes
+from keisoku.system.simulated.model import HEADER_BYTES, log_normal_sizes
+
+MTU = 1500
+_CONTROL_FRAMES, _SYN_OPTIONS = 4, 8
+"""Towards the client for each request: SYN-ACK, acknowledgement of the request, FIN, and acknowledgement of the other
+end's FIN; more bytes of options in the first."""
 
 
 def measure_web(step: WebStep, path: Path) -> Result:
@@ -40,17 +48,26 @@ def sizes(step: WebStep) -> dict[int, float]:
     return found
 
 
-def with_line(result: Result, step: WebStep) -> Result:
-    """`of_line` is the rate that the requests of a client should take on its line, in percent of the line.
+def frames(step: WebStep) -> float:
+    """Of a request towards the client, the mean of all sizes: its segments and those without data."""
+    segment = MTU - TCP_HEADERS
+    data = sum(share * math.ceil((size + HEADER_BYTES) / segment) for size, share in sizes(step).items())
+    return _CONTROL_FRAMES + data
 
-    By the model of an answer of simulated systems, which knows headers, frames and the distribution of sizes.
+
+def with_line(result: Result, step: WebStep) -> Result:
+    """`of_line` is what the bytes that came take on a client's line with all their frames, in percent of the line.
+
+    How many frames they take depends on the distribution of the sizes and not on their mean alone.
     """
-    mean = round(sum(size * share for size, share in sizes(step).items()))
-    client = ClientModel("client", step.concurrency, step.line_bps, mean, sizes=tuple(sizes(step).items()))
+    around = (ETHERNET_BYTES + TCP_HEADERS) * frames(step) + _SYN_OPTIONS
     rows = []
     for row in result.rows:
-        if (requests := row.figures.get("requests")) and row.case.partition(",")[0] != "all":
-            share = requests.scaled(100 * client.answer_bits / step.line_bps, "%")
-            row = row.model_copy(update={"figures": {**row.figures, "of_line": share}})
+        requests, received = row.figures.get("requests"), row.figures.get("received")
+        if requests and received and row.case.partition(",")[0] != "all":
+            share = 100 * (received.value + 8 * around * requests.value) / step.line_bps
+            relative = (received.uncertainty or 0.0) / received.value
+            of_line = Quantity(value=share, unit="%", uncertainty=share * relative)
+            row = row.model_copy(update={"figures": {**row.figures, "of_line": of_line}})
         rows.append(row)
     return result.model_copy(update={"rows": rows})

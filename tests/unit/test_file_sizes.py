@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from statistics import NormalDist
 
 import pytest
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
+from keisoku.run.result import Result, Row
 from keisoku.study.file import SystemStep, WebStep
 from keisoku.study.system_step import model
-from keisoku.study.web_step import sizes
+from keisoku.study.web_step import frames, sizes, with_line
 from keisoku.system.simulated.file import Timetable, read_system, write_system
 from keisoku.system.simulated.model import ClientModel, e4, log_normal_sizes
 from keisoku.system.simulated.system import SimulatedSystem
@@ -73,3 +76,20 @@ def test_files_of_the_lab_are_whole_bytes_of_that_mean() -> None:
     found = sizes(WebStep(name="x", mean_bytes=10_000, size_variation=2.5, line_bps=10**7))
     assert sum(size * share for size, share in found.items()) == pytest.approx(10_000, rel=1e-3)
     assert sum(found.values()) == pytest.approx(1) and len(found) == 40
+
+
+def test_bytes_on_a_line_are_counted_with_the_frames_of_their_sizes() -> None:
+    """By hand: 1430 and 240 byte are 2 segments and 4 frames without data, of 66 byte, and 8 of options."""
+    step = WebStep(name="x", mean_bytes=1430, line_bps=10**7)
+    assert frames(step) == 6
+    sigma = math.sqrt(math.log1p(2.5**2))
+    sizes_ = NormalDist(math.log(1430) - sigma**2 / 2, sigma)
+    more = sum(1 - sizes_.cdf(math.log(1448 * number - 240)) for number in range(1, 100))
+    random = step.model_copy(update={"size_variation": 2.5})
+    assert frames(random) == pytest.approx(4 + 1 + more, abs=0.06) and frames(random) < 6
+    figures = {
+        "requests": Quantity(value=100.0, unit="requests/s"),
+        "received": Quantity(value=100 * 8 * 1670.0, unit="bit/s", uncertainty=0.0),
+    }
+    (row,) = with_line(Result(measurement="m", rows=[Row(case="client1, 10 connections", figures=figures)]), step).rows
+    assert row.figures["of_line"].value == pytest.approx(100 * 100 * 8 * (1670 + 6 * 66 + 8) / 10**7)
