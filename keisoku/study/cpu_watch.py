@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.run.result import Result, Row
 
 _EVERY_S = 0.1
 """Ten ticks of the kernel's accounts (10 ms each)."""
@@ -75,6 +76,13 @@ class CpuWatch:
             self._at_ns.append(time.monotonic_ns())
             if self._end.wait(_EVERY_S):
                 return
+
+
+def with_busiest(result: Result, watch: CpuWatch) -> Result:
+    """The result with a row 'busiest CPU' of the whole step."""
+    if (busy := watch.median()) is None:
+        return result
+    return result.model_copy(update={"rows": [*result.rows, Row(case="busiest CPU", figures={BUSIEST: busy})]})
 
 
 def accounts(stat: str) -> list[tuple[int, int]]:

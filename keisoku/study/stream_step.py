@@ -14,11 +14,11 @@ from keisoku.host.place import Place
 from keisoku.lab.path.bare_path import TARGET_ADDRESS
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
-from keisoku.run.result import Result, Row
+from keisoku.run.result import Result
 from keisoku.stream.measure import bare_server
 from keisoku.stream.serve import StreamServer
 from keisoku.stream.settings import NONE
-from keisoku.study.cpu_watch import BUSIEST, CpuWatch
+from keisoku.study.cpu_watch import CpuWatch, with_busiest
 from keisoku.study.file import StreamStep
 from keisoku.study.step import run_step
 from keisoku.study.truth import ETHERNET_BYTES, most_bps, with_share
@@ -41,8 +41,7 @@ def measure_stream(step: StreamStep, path: Path) -> Result:
             ceiling=NONE,
         )
     (result,) = outcome.results
-    if (busy := watch.median()) is not None:
-        result = result.model_copy(update={"rows": [*result.rows, Row(case="busiest CPU", figures={BUSIEST: busy})]})
+    result = with_busiest(result, watch)
     return result if step.rate_bps is None else with_share(result, "throughput", most_bps(step.rate_bps, step.mtu))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.run.result import Result
+from keisoku.study.cpu_watch import CpuWatch, with_busiest
 from keisoku.study.file import WebStep
 from keisoku.study.step import run_step
 from keisoku.study.truth import ETHERNET_BYTES, TCP_HEADERS
@@ -25,17 +26,18 @@ end's FIN; more bytes of options in the first."""
 def measure_web(step: WebStep, path: Path) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     files = ",".join(f"{size}:{share:g}" for size, share in sizes(step).items())
-    outcome = run_step(
-        "app load",
-        path,
-        target=[f"lab:system?clients={step.clients}&rates={step.line_bps}&file={files}"],
-        concurrency=[step.concurrency],
-        duration_s=step.duration_s,
-        pattern=[TOGETHER],
-        repetitions=step.repetitions,
-        rest_s=0.5,
-    )
-    return with_line(outcome.results[0], step)
+    with CpuWatch() as watch:
+        outcome = run_step(
+            "app load",
+            path,
+            target=[f"lab:system?clients={step.clients}&rates={step.line_bps}&file={files}"],
+            concurrency=[step.concurrency],
+            duration_s=step.duration_s,
+            pattern=[TOGETHER],
+            repetitions=step.repetitions,
+            rest_s=0.5,
+        )
+    return with_busiest(with_line(outcome.results[0], step), watch)
 
 
 def sizes(step: WebStep) -> dict[int, float]:
