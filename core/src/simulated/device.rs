@@ -135,7 +135,9 @@ impl Stall {
     /// The same with the random moment of one trial as the first time.
     pub fn of_trial(&self, trial_seed: u64) -> Stall {
         let draws = Draws::new(trial_seed, Concern::Stall);
-        let random_ns = self.within_ns.map(|within_ns| uniform(&draws, 0, within_ns));
+        let random_ns = self
+            .within_ns
+            .map(|within_ns| uniform(&draws, 0, within_ns));
         Stall {
             first_ns: random_ns.or(self.first_ns),
             within_ns: None,
