@@ -19,6 +19,10 @@ pub enum Concern {
     Arbitration = 7,
     /// When the host takes the CPU from a sender.
     Host = 8,
+    /// What the tester reads more or less than the latency.
+    Scatter = 9,
+    /// When the output stalls.
+    Stall = 10,
 }
 
 #[derive(Clone, Copy, Debug)]

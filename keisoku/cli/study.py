@@ -1,6 +1,6 @@
 """`keisoku study`: repeats a published experiment and compares its figures with the published ones.
 
-Exit codes: 0 every cell agrees or is explained, 1 one differs without an explanation, 2 could not measure.
+Exit codes: 0 every cell agrees or an explanation was not refuted, 1 one differs without such, 2 could not measure.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from keisoku.errors import KeisokuError, PlanError
 from keisoku.measurement.carry_out import findings_of, page
 from keisoku.report.finding import print_findings
 from keisoku.run.directory import free_path
+from keisoku.study.cell import FAILED
 from keisoku.study.file import find_studies, shipped
 from keisoku.study.report import study_findings, study_json, write_study_csv
 from keisoku.study.run import Outcome, carry_out
@@ -78,5 +79,4 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
 
 
 def _code(outcomes: list[Outcome]) -> int:
-    open_ = ("unexplained", "not found")
-    return int(any(cell.agreement in open_ for outcome in outcomes for cell in outcome.cells))
+    return int(any(cell.agreement in FAILED for outcome in outcomes for cell in outcome.cells))

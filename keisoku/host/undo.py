@@ -21,6 +21,7 @@ from typing import Any
 
 from keisoku.errors import EngineError
 from keisoku.host import discipline, process
+from keisoku.host.control_group import ControlGroup
 from keisoku.host.interface import Interface, change
 from keisoku.host.namespace import Namespace, uninterrupted
 
@@ -156,10 +157,15 @@ def _set_back(interface: Mapping[str, Any], before: Mapping[str, int | bool]) ->
     return f"set {one.name} back" if one.there(lambda: change(one.name, before)) else None
 
 
+def _lift_disk_limit(path: str, home: str, version: int) -> str | None:
+    return "lifted the limit of a disk" if ControlGroup(Path(path), Path(home), version).remove() else None
+
+
 _ACTIONS: Mapping[str, Callable[..., str | None]] = {
     "namespace": _remove_namespace,
     "process": _end_process,
     "folder": _remove_folder,
     "limit": _lift_limit,
     "settings": _set_back,
+    "disk limit": _lift_disk_limit,
 }

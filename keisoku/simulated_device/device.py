@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
 
+import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from keisoku.errors import PlanError
@@ -107,18 +108,35 @@ class Loss(_Section):
         return self
 
 
+class Scatter(_Section):
+    """What the tester reads is off by a random amount, another one in each period: the scatter of published samples.
+
+    Its cause is not modelled, so no frame waits for it.
+    """
+
+    spread_ns: Annotated[float, Field(gt=0, le=1e9)]
+    """Standard deviation of a normal distribution of mean 0."""
+    every_ns: int = Field(1_000_000_000, ge=1, le=10**15)
+    """Length of a period (default: the second after which the published measurements (E1) took each sample)."""
+
+
 class Stall(_Section):
     """The output starts no frame for `duration_ns`: at `first_ns`, and every `period_ns` from then on."""
 
     first_ns: int | None = Field(None, ge=0, le=10**15)
     """Time of the first stall (default: after one period; 0: the trial begins with a backlog)."""
+    within_ns: int | None = Field(None, ge=1, le=10**15)
+    """In place of `first_ns`: the first stall is at a random moment of so long a time, another one in each trial, so
+    that a shorter trial may have none."""
     period_ns: int | None = Field(None, ge=1, le=10**15)
     """Absent: once."""
     duration_ns: int = Field(ge=1, le=10**15)
 
     @model_validator(mode="after")
     def _check(self) -> Stall:
-        if self.period_ns is None and self.first_ns is None:
+        if self.first_ns is not None and self.within_ns is not None:
+            raise PlanError("stall", "has both first_ns and within_ns", "leave one out")
+        if self.period_ns is None and self.first_ns is None and self.within_ns is None:
             raise PlanError("stall", "has no time", "add stall.period_ns, stall.first_ns, or both")
         if self.period_ns is not None and self.duration_ns >= self.period_ns:
             raise PlanError(
@@ -236,6 +254,7 @@ class SimulatedDevice(_Section):
     address_table: AddressTable | None = None
     """None: the device knows the port of every address from the start."""
     jitter: Jitter | None = None
+    scatter: Scatter | None = None
     loss: Loss = Loss()
     stall: Stall | None = None
     reset: Reset | None = None
@@ -303,6 +322,7 @@ _SECTIONS: dict[str, type[_Section]] = {
     "input": Input,
     "address_table": AddressTable,
     "jitter": Jitter,
+    "scatter": Scatter,
     "loss": Loss,
     "stall": Stall,
     "reset": Reset,
@@ -334,6 +354,12 @@ def read_device(path: Path) -> SimulatedDevice:
         return parse_device(text, path.stem)
     except PlanError as error:
         raise PlanError(f"{error.field} in {path}", error.problem, error.remedy) from error
+
+
+def write_device(path: Path, device: SimulatedDevice) -> None:
+    """A file that `read_device` reads as this device."""
+    content = device.model_dump(mode="json", by_alias=True, exclude_none=True)
+    path.write_text(tomlkit.dumps(content), encoding="utf-8")
 
 
 def list_devices() -> list[SimulatedDevice]:

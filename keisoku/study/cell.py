@@ -1,4 +1,4 @@
-"""A published figure and ours: the difference in standard errors, and its explanation, if there is one.
+"""A published figure and ours: the difference in standard errors, and its explanations with their verdicts.
 
 Standard errors here are k = 1, as the literature prints them.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -15,13 +15,23 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
 from keisoku.run.comparison import overall_figures
 from keisoku.run.result import Result, Row
+from keisoku.study.arithmetic import Arguments, Value
+from keisoku.study.explanation import Explained, Verdict
 from keisoku.study.file import Column, Study, Table, TableRow
 
 _FACTOR = {("ns", "µs"): 1e-3, ("ns", "ms"): 1e-6, ("frames/s", "kframes/s"): 1e-3, ("bit/s", "Mb/s"): 1e-6}
 _ROUNDING = 1e-11
 """Relative difference that floating-point rounding alone can make."""
 
-Agreement = Literal["agrees", "differs", "unexplained", "not found", "open"]
+Agreement = Literal["agrees", "differs", "undecided", "refuted", "unexplained", "not found", "open"]
+"""'differs': an explanation held. 'undecided' and 'refuted': no explanation held, and the best of them is this."""
+FAILED = ("refuted", "unexplained", "not found")
+_COVERAGE = 2.0
+"""Standard errors of a difference that chance exceeds in 5 % of cases."""
+_PRECISE = 0.02
+"""Where no error was published, only as precise a figure of ours (standard error, relative) can agree: the less precise
+one is, the more it would agree with."""
+_BEST_FIRST: tuple[Verdict, ...] = ("held", "undecided", "refuted")
 
 
 @dataclass(frozen=True)
@@ -40,10 +50,14 @@ class Cell:
     ours: float | None
     """None if our result has no such figure."""
     our_error: float | None
-    explanation: str = ""
-    up_to: float | None = None
     bound: Literal["", "at least", "at most"] = ""
     """Whether ours is only a bound, which agrees with nothing."""
+    input: str = ""
+    """Where the published figure went into what ours was made from; empty: ours is an independent prediction."""
+    is_tolerance: bool = False
+    """`published_error` is a tolerance, as in a table of the truth, and no standard error."""
+    explained: tuple[Explained, ...] = ()
+    """All explanations of this cell, tried on it, in their order."""
 
     @property
     def difference(self) -> float | None:
@@ -62,8 +76,16 @@ class Cell:
         return self.difference / error if error > 0 else (None if self.difference else 0.0)
 
     @property
+    def _reach(self) -> float:
+        if self.is_tolerance:
+            return self.published_error or 0.0
+        if self.published_error is None and (self.our_error or 0.0) > _PRECISE * abs(self.published):
+            return 0.0
+        return _COVERAGE * math.hypot(self.published_error or 0.0, self.our_error or 0.0)
+
+    @property
     def agreement(self) -> Agreement:
-        """'agrees' within the published standard error (exactly, without one); otherwise 'differs' if explained.
+        """'agrees' within two standard errors of the difference (exactly, without any), or what its explanations say.
 
         'open' where nothing was published to agree with.
         """
@@ -71,18 +93,90 @@ class Cell:
             return "open"
         if self.difference is None:
             return "not found"
-        if abs(self.difference) <= (self.published_error or 0.0):
+        if abs(self.difference) <= self._reach:
             return "agrees"
-        explained = self.explanation and (self.up_to is None or abs(self.difference) <= self.up_to)
-        return "differs" if explained else "unexplained"
+        best = self.explanation
+        if best is None:
+            return "unexplained"
+        return "differs" if best.verdict == "held" else best.verdict
+
+    @property
+    def explanation(self) -> Explained | None:
+        """The first that held, or else the first that is undecided, or else the first."""
+        return min(self.explained, key=lambda one: _BEST_FIRST.index(one.verdict), default=None)
 
 
 def cells(study: Study, results: Mapping[str, Result]) -> list[Cell]:
-    """Every published figure beside ours; `results` are by the name of the step.
+    """Every published figure beside ours, those that differ with their explanations; `results` are by step.
 
-    Raises PlanError if our figure cannot be converted to the file's unit.
+    Raises PlanError if our figure cannot be converted to the file's unit, or if a check asks for what cannot be.
     """
-    return [_cell(study, table, row, column, value, results[row.step]) for table, row, column, value in study.cells()]
+    places = [(table, row, column) for table, row, column, _ in study.cells()]
+    found = [_cell(study, table, row, column, value, results[row.step]) for table, row, column, value in study.cells()]
+    by_place = {(cell.table, cell.row, cell.column): cell for cell in found}
+    return [
+        _explained(cell, by_place, results, table, row, column)
+        for cell, (table, row, column) in zip(found, places, strict=True)
+    ]
+
+
+def _explained(
+    cell: Cell,
+    by_place: Mapping[tuple[str, str, str], Cell],
+    results: Mapping[str, Result],
+    table: Table,
+    row: TableRow,
+    column: Column,
+) -> Cell:
+    if cell.agreement != "unexplained":
+        return cell
+
+    def lookup(name: str, arguments: Arguments) -> Value | None:
+        return _looked_up(name, arguments, cell, by_place, results)
+
+    explained = [
+        Explained(one.text, tuple(check.carried_out(lookup) for check in one.check))
+        for one in table.explanations(row, column)
+    ]
+    return replace(cell, explained=tuple(explained))
+
+
+def _looked_up(
+    name: str,
+    arguments: Arguments,
+    cell: Cell,
+    by_place: Mapping[tuple[str, str, str], Cell],
+    results: Mapping[str, Result],
+) -> Value | None:
+    """A figure that a check asks for (`explanation.py` has the names)."""
+    match name, arguments:
+        case (("figure" | "value"), (str(step), str(case), str(figure), *size)) if len(size) <= 1:
+            if step not in results:
+                raise PlanError(f"{cell.table}, check", f"there is no step '{step}'", "correct its name")
+            asked = TableRow(name=f"{step}, {case}", step=step, case=case, frame_bytes=int(size[0]) if size else None)
+            found = _figure(results[step], asked, Column(name=figure, unit="", figure=figure), figure)
+            if found is None or found.bound:
+                return None
+            return Value(found.value, (found.uncertainty or 0.0) / 2 if name == "figure" else 0.0)
+        case (("published" | "printed" | "ours" | "difference" | "error"), ()):
+            there = cell
+        case (("published" | "printed" | "ours"), (str(row), str(column))):
+            place = by_place.get((cell.table, row or cell.row, column))
+            if place is None:
+                raise PlanError(f"{cell.table}, check", f"there is no cell '{row}', '{column}'", "correct its name")
+            there = place
+        case _:
+            raise PlanError(f"{cell.table}, check", f"'{name}' takes other names", "see docs/studies.md")
+    if name == "published":
+        return Value(there.published, there.published_error or 0.0)
+    if name == "printed":
+        return Value(there.published)
+    if there.ours is None or there.bound:
+        return None
+    if name == "ours":
+        return Value(there.ours, there.our_error or 0.0)
+    error = math.hypot(there.published_error or 0.0, there.our_error or 0.0)
+    return Value(error) if name == "error" else Value(there.difference or 0.0, error)
 
 
 def _cell(study: Study, table: Table, row: TableRow, column: Column, value: float, result: Result) -> Cell:
@@ -96,14 +190,6 @@ def _cell(study: Study, table: Table, row: TableRow, column: Column, value: floa
             )
         ours = found.value * factor
         error = None if found.uncertainty is None else found.uncertainty * factor / 2
-    why = next(
-        (
-            one
-            for one in table.explanation
-            if row.name in (one.rows or [row.name]) and column.name in (one.columns or [column.name])
-        ),
-        None,
-    )
     return Cell(
         study.name,
         table.name,
@@ -114,9 +200,9 @@ def _cell(study: Study, table: Table, row: TableRow, column: Column, value: floa
         table.published_error(row, column),
         ours,
         error,
-        why.text if why else "",
-        why.up_to if why else None,
         found.bound if found else "",
+        table.input_of(row, column),
+        table.truth,
     )
 
 
@@ -179,6 +265,22 @@ def as_json(cell: Cell) -> dict[str, Any]:
         "our_standard_error": cell.our_error,
         "difference": cell.difference,
         "difference_in_standard_errors": cell.in_errors,
+        "basis": "input" if cell.input else "prediction",
         "agreement": cell.agreement,
-        "explanation": cell.explanation if cell.agreement == "differs" else "",
+        "explanation": "" if cell.explanation is None else cell.explanation.text,
+        "checks": [
+            {
+                "explanation": one.text,
+                "says": checked.check.says,
+                "figure": checked.check.figure,
+                "unit": checked.check.unit,
+                "at_least": checked.check.at_least,
+                "at_most": checked.check.at_most,
+                "found": None if checked.found is None else checked.found.value,
+                "standard_error": None if checked.found is None else checked.found.error,
+                "verdict": checked.verdict,
+            }
+            for one in cell.explained
+            for checked in one.checks
+        ],
     }

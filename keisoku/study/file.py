@@ -17,6 +17,8 @@ from keisoku.device.plan.plan import Plan
 from keisoku.errors import PlanError
 from keisoku.host.text_file import parse_toml, read_text
 from keisoku.run.settings import Settings, setting_error
+from keisoku.simulated_device.device import Scatter
+from keisoku.study.explanation import Explanation
 
 
 class Step(Settings):
@@ -26,6 +28,8 @@ class Step(Settings):
     plan: Plan
     experiment: dict[str, Any] = Field(default_factory=dict)
     """Settings of the step's method as the experiment had them; differences are reported."""
+    scatter: Scatter | None = None
+    """Of the experiment's samples, whose cause was not published: added to what the simulated device shows."""
 
     @model_validator(mode="after")
     def _repeatable(self) -> Step:
@@ -67,7 +71,7 @@ class StreamStep(Settings):
 
 
 class TransferStep(Settings):
-    """A file transferred over a bare path of this host, with a disk limited to the rate of the experiment's."""
+    """A file transferred over a bare path of this host, with a disk that the kernel limits to the experiment's rate."""
 
     name: str
     bytes: int = Field(gt=0)
@@ -96,11 +100,33 @@ class LoadStep(Settings):
     rest_s: float = Field(default=0.5, ge=0)
 
 
+class WebStep(Settings):
+    """Clients that request files from nginx over a switch of the lab, on this host, each over a line of the same rate.
+
+    The files are equally frequent sizes of a log-normal distribution, or one size.
+    """
+
+    name: str
+    mean_bytes: int = Field(gt=0)
+    size_variation: float = Field(default=0.0, ge=0, le=20)
+    """Coefficient of variation; 0: all files have the mean."""
+    sizes: int = Field(default=40, ge=2, le=100)
+    """Of which the distribution is made, if sizes vary."""
+    clients: int = Field(default=1, ge=1, le=8)
+    line_bps: int = Field(gt=0)
+    """Of each client's line, a token bucket that counts Ethernet frames."""
+    concurrency: int = Field(default=10, ge=1)
+    duration_s: float = Field(default=5.0, gt=0)
+    repetitions: int = Field(default=5, ge=2)
+
+
 class SystemStep(Settings):
     """E4's system, simulated, with one client's port limited; what is not given is as it was in E4."""
 
     name: str
     file_bytes: int = Field(default=1430, gt=0)
+    size_variation: float = Field(default=0.0, ge=0, le=20)
+    """Coefficient of variation of the sizes of files, whose mean is `file_bytes`; 0: all are alike."""
     slow_clients: int = Field(default=4, ge=1)
     slow_connections: int = Field(default=100, ge=1)
     fast_connections: int = Field(default=1000, ge=1)
@@ -125,6 +151,8 @@ class Column(Settings):
     """Of our row, '*' for anything; the table row's if not given."""
     error: str | float | None = None
     """Standard error of the published figure: the column that holds it, or a number. Exact figures have 0."""
+    relative_error: float | None = Field(default=None, gt=0)
+    """In place of `error`: the standard error as a share of the published figure."""
 
 
 class TableRow(Settings):
@@ -143,15 +171,14 @@ class TableRow(Settings):
     """Of the values, one a column, where they are in no column of their own: standard errors, or tolerances."""
 
 
-class Explanation(Settings):
-    """Why certain cells differ."""
+class Input(Settings):
+    """Published cells that our figure was made from, so that their agreement confirms nothing but the way back."""
 
-    text: str
+    into: str
+    """Where they went, for a reader."""
     rows: tuple[str, ...] = ()
     """All rows if empty, and so the columns."""
     columns: tuple[str, ...] = ()
-    up_to: float | None = None
-    """Largest difference that it explains, in the cell's unit."""
 
 
 class Table(Settings):
@@ -162,6 +189,9 @@ class Table(Settings):
     column: tuple[Column, ...] = Field(min_length=1)
     row: tuple[TableRow, ...] = Field(min_length=1)
     explanation: tuple[Explanation, ...] = ()
+    """Competing ones of one cell in order: the first that its checks do not refute counts."""
+    input: tuple[Input, ...] = ()
+    """What is in none of them is an independent prediction."""
     open: bool = False
     """The publication asks for these figures and has none: only ours are shown."""
     truth: bool = False
@@ -184,18 +214,29 @@ class Table(Settings):
                     "give one a column, or none",
                 )
         wanted = [column.error for column in self.column if isinstance(column.error, str)]
-        wanted += [name for explanation in self.explanation for name in explanation.columns]
+        chosen: list[Explanation | Input] = [*self.explanation, *self.input]
+        wanted += [name for one in chosen for name in one.columns]
         unknown = sorted({*wanted} - {*names})
-        rows = sorted({name for one in self.explanation for name in one.rows} - {row.name for row in self.row})
+        rows = sorted({name for one in chosen for name in one.rows} - {row.name for row in self.row})
         if unknown or rows:
             raise PlanError(self.name, f"there is no '{(unknown + rows)[0]}'", "correct its spelling")
         return self
+
+    def explanations(self, row: TableRow, column: Column) -> list[Explanation]:
+        """Those of one cell, in order."""
+        return [one for one in self.explanation if _covers(one, row, column)]
+
+    def input_of(self, row: TableRow, column: Column) -> str:
+        """Where a published cell went into what ours is made from; empty for an independent prediction."""
+        return next((one.into for one in self.input if _covers(one, row, column)), "")
 
     def published_error(self, row: TableRow, column: Column) -> float | None:
         """Standard error of a published value, in the column's unit; None if none was published."""
         names = [column.name for column in self.column]
         if row.errors:
             return row.errors[names.index(column.name)]
+        if column.relative_error is not None:
+            return column.relative_error * abs(row.values[names.index(column.name)])
         if not isinstance(column.error, str):
             return column.error
         error = row.values[names.index(column.error)]
@@ -215,16 +256,17 @@ class Study(Settings):
     stream: tuple[StreamStep, ...] = ()
     transfer: tuple[TransferStep, ...] = ()
     load: tuple[LoadStep, ...] = ()
+    web: tuple[WebStep, ...] = ()
     system: tuple[SystemStep, ...] = ()
     """Steps of other kinds, by name like the first; there is one of any kind at least."""
     table: tuple[Table, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _steps(self) -> Study:
-        kinds = (self.step, self.path, self.stream, self.transfer, self.load, self.system)
+        kinds = (self.step, self.path, self.stream, self.transfer, self.load, self.web, self.system)
         names = [step.name for kind in kinds for step in kind]
         if not names:
-            kinds_ = "[[step]], [[path]], [[stream]], [[transfer]], [[load]] or [[system]]"
+            kinds_ = "[[step]], [[path]], [[stream]], [[transfer]], [[load]], [[web]] or [[system]]"
             raise PlanError("step", "there is none", f"add a {kinds_}")
         if len(set(names)) < len(names):
             raise PlanError("step", "two have one name", "rename one")
@@ -242,6 +284,10 @@ class Study(Settings):
                 for column, value in zip(table.column, values, strict=True):
                     if table.open or not math.isnan(value):
                         yield table, row, column, value
+
+
+def _covers(one: Explanation | Input, row: TableRow, column: Column) -> bool:
+    return row.name in (one.rows or [row.name]) and column.name in (one.columns or [column.name])
 
 
 def parse_study(toml: str, name: str) -> Study:

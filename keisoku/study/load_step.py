@@ -5,12 +5,17 @@ It is kept as a run of 'app load --with stream' and knows no published figure.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from keisoku.run.result import Result
+from keisoku.study.cpu_watch import BUSIEST, CpuWatch
 from keisoku.study.file import LoadStep
 from keisoku.study.step import run_step
 from keisoku.study.truth import most_bps, with_share
+from keisoku.system.load.analysis import group_title
+from keisoku.system.load.rows import RUNS
 from keisoku.system.load.schedule import ALONE, TOGETHER
 
 MTU = 1500
@@ -21,17 +26,31 @@ def measure_load(step: LoadStep, path: Path) -> Result:
     rates = ",".join([str(step.slow_bps)] * step.slow_clients + ["none"])
     line = "" if step.server_bps is None else f"&server-rate={step.server_bps}"
     slow = "+".join(f"client{number}" for number in range(1, step.slow_clients + 1))
-    outcome = run_step(
-        "app load",
-        path,
-        target=[f"lab:system?rates={rates}&servers={step.servers}{line}"],
-        with_=step.by,
-        duration_s=step.duration_s,
-        pattern=[ALONE, slow, TOGETHER],
-        repetitions=step.repetitions,
-        rest_s=step.rest_s,
-    )
-    return with_lines(outcome.results[0], step)
+    with CpuWatch() as watch:
+        outcome = run_step(
+            "app load",
+            path,
+            target=[f"lab:system?rates={rates}&servers={step.servers}{line}"],
+            with_=step.by,
+            duration_s=step.duration_s,
+            pattern=[ALONE, slow, TOGETHER],
+            repetitions=step.repetitions,
+            rest_s=step.rest_s,
+        )
+    runs = outcome.directory.rows(RUNS).to_pylist()
+    return with_cpus(with_lines(outcome.results[0], step), runs, watch)
+
+
+def with_cpus(result: Result, runs: Sequence[Mapping[str, Any]], watch: CpuWatch) -> Result:
+    """`cpu` is how busy the busiest CPU was while a row's client sent, in percent; `runs` are the raw rows."""
+    spans: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for run in runs:
+        spans.setdefault((group_title(run["pattern"]), run["client"]), []).append((run["began_ns"], run["ended_ns"]))
+    rows = []
+    for row in result.rows:
+        busy = watch.busiest(spans.get((row.group, row.case.partition(",")[0]), []))
+        rows.append(row if busy is None else row.model_copy(update={"figures": {**row.figures, BUSIEST: busy}}))
+    return result.model_copy(update={"rows": rows})
 
 
 def with_lines(result: Result, step: LoadStep) -> Result:

@@ -16,6 +16,7 @@ from keisoku.lab.path.lab import PathLab
 from keisoku.lab.path.truth import DirectionTruth
 from keisoku.path.train.serve import Server
 from keisoku.run.result import Result
+from keisoku.study.cpu_watch import CpuWatch, with_busiest
 from keisoku.study.file import PathStep
 from keisoku.study.step import run_step
 from keisoku.study.truth import with_share
@@ -45,19 +46,21 @@ def _measure_once(step: PathStep, path: Path) -> tuple[Result, DirectionTruth]:
         thread = threading.Thread(target=server.serve)
         thread.start()
         try:
-            outcome = run_step(
-                "path clocks",
-                path,
-                host=f"{lab.target_address}@{lab.tester_namespace}",
-                port=server.port,
-                repetitions=step.repetitions,
-                pairs=step.pairs,
-                size_bytes=step.ip_bytes,
-            )
+            with CpuWatch() as watch:
+                outcome = run_step(
+                    "path clocks",
+                    path,
+                    host=f"{lab.target_address}@{lab.tester_namespace}",
+                    port=server.port,
+                    repetitions=step.repetitions,
+                    pairs=step.pairs,
+                    size_bytes=step.ip_bytes,
+                )
             truth = lab.truth().hops[0].forward
             assert isinstance(truth, DirectionTruth)
         finally:
             server.stop()
             thread.join()
     outcome.directory.write_text("truth.json", json.dumps(asdict(truth), indent=1) + "\n")
-    return with_share(outcome.results[0], "median", 8e9 * truth.in_bytes / truth.busy_ns), truth
+    result = with_busiest(outcome.results[0], watch)
+    return with_share(result, "median", 8e9 * truth.in_bytes / truth.busy_ns), truth

@@ -25,7 +25,7 @@ from keisoku.system.search.limit_curve import CurvePoint, curve
 from keisoku.system.search.search import LimitFound
 from keisoku.system.settings import LimitSettings
 from keisoku.system.simulated.file import Timetable, write_system
-from keisoku.system.simulated.model import SystemModel, e4
+from keisoku.system.simulated.model import SystemModel, e4, log_normal_sizes
 
 LEAST_GAIN = 1.0
 """Gain over no limit, in percent, below which a curve counts as having no inner maximum."""
@@ -55,7 +55,9 @@ def model(step: SystemStep) -> SystemModel:
     server = system.server
     crowd = server.crowd if step.crowd is None else step.crowd
     request_s = server.request_s if step.request_s is None else step.request_s
-    return replace(system, server=replace(server, request_s=request_s, crowd=crowd))
+    sizes = log_normal_sizes(step.file_bytes, step.size_variation) if step.size_variation else ()
+    clients = tuple(replace(client, sizes=sizes) for client in system.clients)
+    return replace(system, server=replace(server, request_s=request_s, crowd=crowd), clients=clients)
 
 
 def figures(points: list[CurvePoint], found: LimitFound) -> dict[str, Quantity]:

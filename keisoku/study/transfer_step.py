@@ -1,16 +1,19 @@
 """A step of a study that transfers a file over a bare path of this host, kept as a run of 'stream file'.
 
-Where a disk is limited, the stage that must be named is known.
+A disk is made slow by the kernel, so the stage that must be named is known.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 from contextlib import ExitStack
 from pathlib import Path
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.errors import EngineError
+from keisoku.host.disk_limit import DiskLimit
 from keisoku.host.namespace import Namespace
 from keisoku.host.place import Place
 from keisoku.lab.path.bare_path import TARGET_ADDRESS, BarePath
@@ -43,6 +46,7 @@ def measure_transfer(step: TransferStep, path: Path) -> Result:
         stack.callback(server.stop)
         if step.over == "ftp":
             stack.enter_context(FtpServer(Namespace(lab.target_namespace), came))
+        imitated, said = _slow_disk(step, folder, stack)
         outcome = run_step(
             "stream file",
             path,
@@ -50,11 +54,25 @@ def measure_transfer(step: TransferStep, path: Path) -> Result:
             host=f"{TARGET_ADDRESS}@{lab.tester_namespace}",
             port=server.port,
             over=step.over,
-            limit_source_bps=step.source_bps,
-            limit_sink_bps=step.sink_bps,
+            # What the page cache takes is written at once.
+            direct=step.sink_bps is not None,
             ftp_directory=_FOLDER,
+            **imitated,
         )
-    return with_named(outcome.results[0])
+    result = with_named(outcome.results[0])
+    return result.model_copy(update={"deviations": [*result.deviations, *said]})
+
+
+def _slow_disk(step: TransferStep, folder: Path, stack: ExitStack) -> tuple[dict[str, float | None], list[str]]:
+    """Has the kernel limit the disk, or else returns settings that imitate it, with the reason."""
+    if step.source_bps is None and step.sink_bps is None:
+        return {}, []
+    try:
+        stack.enter_context(DiskLimit(folder, step.source_bps, step.sink_bps))
+    except EngineError as error:
+        said = f"no disk was slow: the program itself was, as {error}"
+        return {"limit_source_bps": step.source_bps, "limit_sink_bps": step.sink_bps}, [said]
+    return {}, []
 
 
 def with_named(result: Result) -> Result:
@@ -72,3 +90,5 @@ def _fill(path: Path, count: int) -> None:
     with path.open("wb") as file:
         for left in range(count, 0, -_CHUNK):
             file.write(content[: min(left, _CHUNK)])
+        file.flush()
+        os.fsync(file.fileno())

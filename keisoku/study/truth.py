@@ -7,7 +7,7 @@ from collections.abc import Callable
 from keisoku.run.result import Result, Row
 
 _BPS = {"bit/s": 1.0, "Mb/s": 1e6}
-_TCP_HEADERS = 20 + 20 + 12
+TCP_HEADERS = 20 + 20 + 12
 """IPv4, TCP, and its stamps (RFC 7323)."""
 ETHERNET_BYTES = 14
 """As a token bucket of the kernel counts them."""
@@ -28,4 +28,4 @@ def with_share(
 
 def most_bps(rate_bps: float, mtu: int) -> float:
     """Of TCP's payload in full frames on a line of that rate."""
-    return rate_bps * (mtu - _TCP_HEADERS) / (mtu + ETHERNET_BYTES)
+    return rate_bps * (mtu - TCP_HEADERS) / (mtu + ETHERNET_BYTES)

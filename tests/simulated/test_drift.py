@@ -55,7 +55,7 @@ def test_catalyst3750g_fills_and_then_drops_within_the_published_band() -> None:
 
 
 def test_ax3630s_jumps_at_sample_15_and_drains_from_sample_16() -> None:
-    flat, jump, draining = published("ax3630s-l3", 2048)
+    flat, jump, draining = published("ax3630s-l3-jump", 2048)
     assert cases([flat, jump, draining]) == ["0–15 s: flat", "15–16 s: jump", "16–100 s: draining"]
     assert abs(draining.figures["slope"].value - -5744.49) < 0.9199
     # The first frame that waits comes up to one slot (16 544 ns) after the stall began; then 574 ns are worked off.

@@ -6,7 +6,7 @@ import pytest
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.run.result import Flag, Result, Row
-from keisoku.study.cell import Cell, cells
+from keisoku.study.cell import FAILED, Cell, cells
 from keisoku.study.file import find_studies
 from keisoku.study.transfer_step import with_named
 from keisoku.study.truth import most_bps, with_share
@@ -39,7 +39,7 @@ def _e5(off: float = 1.0, named: str = "") -> list[Cell]:
 
 
 def _failing(found: list[Cell]) -> set[str]:
-    return {cell.row for cell in found if cell.agreement in ("unexplained", "not found")}
+    return {cell.row for cell in found if cell.agreement in FAILED}
 
 
 def test_every_cell_of_e5_finds_ours_and_the_labs_truth_agrees() -> None:

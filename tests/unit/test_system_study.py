@@ -86,7 +86,9 @@ def test_only_the_published_figure_can_agree_or_differ(best, verdict):
 def test_open_tables_show_ours_alone():
     found = outcome(420)
     published, form, questions = study_findings(found)
-    assert "1 of 1 cells agree" in published.notes[0] and not form.notes and not questions.notes
+    assert (
+        "1 of 1 inputs of our models are found again" in published.notes[1] and not form.notes and not questions.notes
+    )
     assert [head.title for head in questions.tables[0].heads] == ["Cell", "Unit", "Ours"]
     assert questions.tables[0].rows[0][2].startswith("420")
     texts = json.dumps(study_json([found]), allow_nan=False)

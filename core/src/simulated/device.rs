@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::chance::{Concern, Draws, uniform};
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
@@ -21,6 +23,7 @@ pub struct Device {
     /// Absent if every address has always been known.
     pub address_table: Option<AddressTableSettings>,
     pub jitter: Option<Jitter>,
+    pub scatter: Option<Scatter>,
     pub loss: Loss,
     pub stall: Option<Stall>,
     pub reset: Option<Reset>,
@@ -107,14 +110,40 @@ pub struct Loss {
     pub above_ratio: Option<f64>,
 }
 
+/// What the tester reads is a normal deviate of mean 0 off, another one in each `every_ns`. No frame waits for it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scatter {
+    /// Standard deviation.
+    pub spread_ns: f64,
+    pub every_ns: u64,
+}
+
 /// The output begins no frame for `duration_ns`, first at `first_ns` after the first frame was due and
 /// then every `period_ns`: once if there is no period, after one period if there is no first time.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stall {
     pub first_ns: Option<u64>,
+    /// In place of `first_ns`: the first one is at a random moment of so long a time.
+    pub within_ns: Option<u64>,
     pub period_ns: Option<u64>,
     pub duration_ns: u64,
+}
+
+impl Stall {
+    /// The same with the random moment of one trial as the first time.
+    pub fn of_trial(&self, trial_seed: u64) -> Stall {
+        let draws = Draws::new(trial_seed, Concern::Stall);
+        let random_ns = self
+            .within_ns
+            .map(|within_ns| uniform(&draws, 0, within_ns));
+        Stall {
+            first_ns: random_ns.or(self.first_ns),
+            within_ns: None,
+            ..self.clone()
+        }
+    }
 }
 
 /// For how long the device forwards nothing and holds nothing when it is reset.
@@ -155,4 +184,26 @@ pub struct Pair {
 pub struct Host {
     pub stop_ms: f64,
     pub every_ms: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_at_a_random_moment_is_anywhere_within_its_time() {
+        let stall = Stall {
+            first_ns: None,
+            within_ns: Some(1000),
+            period_ns: None,
+            duration_ns: 10,
+        };
+        let firsts: Vec<_> = (0..1000)
+            .map(|seed| stall.of_trial(seed).first_ns.unwrap())
+            .collect();
+        assert!(firsts.iter().all(|first| *first <= 1000));
+        let mean = firsts.iter().sum::<u64>() as f64 / 1000.0;
+        assert!((mean - 500.0).abs() < 40.0, "{mean}");
+        assert_eq!(stall.of_trial(3).first_ns, stall.of_trial(3).first_ns);
+    }
 }

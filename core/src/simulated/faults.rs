@@ -2,7 +2,7 @@
 //!
 //! Each random number belongs to the sequence number of a frame. This file decides; it never moves a frame.
 
-use super::device::Distribution;
+use super::device::{Distribution, Scatter};
 use super::path::Path;
 use crate::chance::{self, Chance, Concern, Draws};
 
@@ -18,6 +18,40 @@ pub struct Faults {
     /// Frames that follow the one before sooner than this may be reordered.
     reorder_within_ps: u64,
     jitter: Option<(Distribution, u64, Draws)>,
+    reading: Option<Reading>,
+}
+
+/// By how much what the tester reads is off, in each period of time.
+struct Reading {
+    draws: Draws,
+    deviation_ps: u64,
+    every_ps: u64,
+    /// The end of the period that was asked for last, and its error.
+    until_ps: u64,
+    off_ps: i64,
+}
+
+impl Reading {
+    fn new(scatter: &Scatter, seed: u64) -> Self {
+        Reading {
+            draws: Draws::new(seed, Concern::Scatter),
+            deviation_ps: (scatter.spread_ns * 1000.0).round() as u64,
+            every_ps: scatter.every_ns * 1000,
+            until_ps: 0,
+            off_ps: 0,
+        }
+    }
+
+    /// Times almost never decrease, so that most are in the period of the one before.
+    #[inline]
+    fn off_ps(&mut self, time_ps: u64) -> i64 {
+        if !(self.until_ps.saturating_sub(self.every_ps)..self.until_ps).contains(&time_ps) {
+            let period = time_ps / self.every_ps;
+            self.until_ps = (period + 1) * self.every_ps;
+            self.off_ps = chance::normal(&self.draws, period, self.deviation_ps);
+        }
+        self.off_ps
+    }
 }
 
 impl Faults {
@@ -49,6 +83,11 @@ impl Faults {
                     Draws::new(seed, Concern::Jitter),
                 )
             }),
+            reading: path
+                .device()
+                .scatter
+                .as_ref()
+                .map(|scatter| Reading::new(scatter, seed)),
         }
     }
 
@@ -63,6 +102,15 @@ impl Faults {
         .iter()
         .any(Chance::is_possible)
             || self.jitter.is_some()
+            || self.reading.is_some()
+    }
+
+    /// By how much what the tester reads of a frame that arrives at `received_ps` is off.
+    #[inline]
+    pub fn reading_ps(&mut self, received_ps: u64) -> i64 {
+        self.reading
+            .as_mut()
+            .map_or(0, |reading| reading.off_ps(received_ps))
     }
 
     /// `is_large`: the frame is larger than the size above which frames are lost.
@@ -91,5 +139,29 @@ impl Faults {
                 chance::normal(stream, sequence, *deviation_ps)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCATTER: Scatter = Scatter {
+        spread_ns: 100.0,
+        every_ns: 1000,
+    };
+
+    #[test]
+    fn a_reading_is_off_by_one_amount_in_each_period_whatever_was_asked_before() {
+        let mut reading = Reading::new(&SCATTER, 1);
+        let in_order: Vec<_> = (0..5000).map(|k| reading.off_ps(k * 1_000_000)).collect();
+        assert_eq!(reading.off_ps(7_000_000), in_order[7]);
+        assert_eq!(reading.off_ps(7_999_999), in_order[7]);
+        let mean = in_order.iter().sum::<i64>() as f64 / 5000.0;
+        let squares = in_order.iter().map(|off| (*off as f64).powi(2));
+        let deviation = (squares.sum::<f64>() / 5000.0).sqrt();
+        assert!(mean.abs() < 3.0 * 100_000.0 / 5000f64.sqrt(), "{mean}");
+        assert!((deviation / 100_000.0 - 1.0).abs() < 0.03, "{deviation}");
+        assert_ne!(Reading::new(&SCATTER, 2).off_ps(0), in_order[0]);
     }
 }

@@ -127,6 +127,7 @@ mod tests {
     fn nothing_begins_in_a_stall() {
         let stall = Stall {
             first_ns: None,
+            within_ns: None,
             period_ns: Some(10),
             duration_ns: 3,
         };
@@ -141,6 +142,7 @@ mod tests {
         for (first_ns, expected) in [(0, [3_000, 9_000, 22_000]), (20, [0, 9_000, 23_000])] {
             let stall = Stall {
                 first_ns: Some(first_ns),
+                within_ns: None,
                 period_ns: None,
                 duration_ns: 3,
             };
@@ -155,6 +157,7 @@ mod tests {
     fn a_stall_that_comes_while_a_frame_is_sent_begins_after_it() {
         let stall = Stall {
             first_ns: Some(5),
+            within_ns: None,
             period_ns: None,
             duration_ns: 1,
         };
@@ -167,6 +170,7 @@ mod tests {
     fn a_first_stall_shifts_those_that_follow() {
         let stall = Stall {
             first_ns: Some(5),
+            within_ns: None,
             period_ns: Some(10),
             duration_ns: 3,
         };

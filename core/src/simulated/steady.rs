@@ -112,6 +112,7 @@ impl Carrier {
         let stream = &trial.streams[0];
         let bytes = stream.frame_bytes[0];
         let stall = path.device().stall.as_ref();
+        let stall = stall.map(|stall| stall.of_trial(trial.seed));
         // A buffer larger than the trial needs no more places than frames.
         let places = path.buffer_frames(bytes).min(2 * schedule.frames()).max(1) as usize;
         let faults = Faults::new(path, trial.seed, 0);
@@ -122,7 +123,7 @@ impl Carrier {
             || resolution_ps != 0;
         Carrier {
             latency_ps: path.latency_ps(bytes),
-            output: Output::new(path.service_ps(bytes), places, stall),
+            output: Output::new(path.service_ps(bytes), places, stall.as_ref()),
             tracker: Tracker::new(0, trial.interval_ns)
                 .tagged(stream.tag)
                 .varying(trial.variation, trial.streams.len()),
@@ -186,7 +187,7 @@ impl Carrier {
 
     #[inline]
     fn leave(&mut self, sequence: u64, sent_ps: u64) {
-        let Some(own) = &self.disturbance else {
+        let Some(own) = &mut self.disturbance else {
             return;
         };
         let copies = if own.faults.duplicate.hits(sequence) {
@@ -209,7 +210,8 @@ impl Carrier {
             let received_ps = start_ps.wrapping_add_signed(ahead_ps);
             self.last_received_ps = received_ps;
             let sent_ps = stamped(sent_ps, own.resolution_ps);
-            let latency_ps = stamped(received_ps, own.resolution_ps) as i64 - sent_ps as i64;
+            let latency_ps = stamped(received_ps, own.resolution_ps) as i64 - sent_ps as i64
+                + own.faults.reading_ps(received_ps);
             self.tracker.arrive(sequence, sent_ps / 1000, latency_ps);
         }
     }

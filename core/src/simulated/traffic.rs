@@ -247,7 +247,9 @@ impl DeviceState {
                 .find(|(pair, _)| pair.1 == *port)
                 .expect("a port of paths");
             let device = path.device();
-            let output = SharedOutput::new(device.output.buffer_bytes, device.stall.as_ref());
+            let stall = device.stall.as_ref();
+            let stall = stall.map(|stall| stall.of_trial(trial.seed));
+            let output = SharedOutput::new(device.output.buffer_bytes, stall.as_ref());
             OutputPort::new(
                 *port,
                 output,

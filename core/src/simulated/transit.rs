@@ -139,7 +139,11 @@ impl Transit {
             self.received_ps = Some((first_ps, received_ps));
         }
         let sent_ps = stamped(frame.sent_ps, self.resolution_ps);
-        let latency_ps = stamped(received_ps, self.resolution_ps) as i64 - sent_ps as i64;
+        let off_ps = self
+            .faults
+            .as_mut()
+            .map_or(0, |faults| faults.reading_ps(received_ps));
+        let latency_ps = stamped(received_ps, self.resolution_ps) as i64 - sent_ps as i64 + off_ps;
         self.tracker
             .arrive(frame.sequence, sent_ps / 1000, latency_ps);
         true

@@ -34,9 +34,9 @@ def analyse(settings: FileSettings, bps: dict[str, list[float]], same: list[bool
         text = f"the bottleneck is not certain: {' or '.join(found.stages)}"
         flags.append(Flag(name="bottleneck-not-told", text=text))
     if hindrance(bps[WHOLE], bps[found.stages[0]]) < HINDERED:
-        flags.append(
-            Flag(name="stages-hinder", text="all together are slower than the slowest stage: they share CPU or disk")
-        )
+        share = 100 * hindrance(bps[WHOLE], bps[found.stages[0]])
+        text = f"all together reach {share:.0f} % of the slowest stage alone: the stages hinder each other"
+        flags.append(Flag(name="stages-hinder", text=text))
     if not all(same):
         flags.append(Flag(name="differs", text="a received file differs from the one that was sent"))
     return Result(

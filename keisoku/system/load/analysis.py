@@ -91,7 +91,7 @@ def rows_of(
         if any(len(group) > 1 for group in together.values()):
             trials[ALL] = list(together.values())
         for client, groups in trials.items():
-            title = ", ".join(filter(None, (_title(pattern), file)))
+            title = ", ".join(filter(None, (group_title(pattern), file)))
             row = _bulk_row(title, concurrency, client, groups) if bulk else None
             row = row or _row(title, concurrency, client, groups, latencies, lost or {})
             figure = row.figures.get("received" if bulk else "requests")
@@ -259,7 +259,8 @@ def _bulk_row(title: str, concurrency: int, client: str, groups: Sequence[Sequen
     )
 
 
-def _title(pattern: str) -> str:
+def group_title(pattern: str) -> str:
+    """What rows of a pattern are grouped by."""
     return pattern.capitalize() if pattern in (ALONE, TOGETHER) else pattern
 
 

@@ -55,10 +55,13 @@ def solve(
     server = model.server
     clients = model.clients
     own_s = np.asarray([client.work_s for client in clients])
-    pause_s = np.asarray([client.pause_s + client.round_trip_s * 2 for client in clients])
+    pause_s = np.asarray([client.pause_s + client.round_trip_s * client.round_trips for client in clients])
     link_s = np.asarray([c.answer_bits / c.capacity_bps(limits.get(c.name)) for c in clients])
     up_s = np.asarray([client.answer_bits / server.line_bps for client in clients])
     alone_s = np.asarray([server.request_s + server.byte_s * c.file_bytes for c in clients])
+    # A request that is being served when another comes lasts longer, the more its cost varies (Pollaczek, Khinchine).
+    # Fixed sizes have an exponential cost; what sizes add to that is half their squared variation.
+    varies = np.asarray([server.byte_s**2 * c.size_variance for c in clients]) / (2 * alone_s**2)
     shrink = np.divide(present - 1, present, out=np.zeros_like(present), where=present > 1)
     # Rows are the places in that order; the first two are shared. All at once, because this is what takes the time.
     here = np.vstack([*before, np.maximum(0.0, present - sum(before))])
@@ -72,6 +75,10 @@ def solve(
         found = own.copy()
         found[:2] = own[:2].sum(axis=1, keepdims=True)
         times = demands + found - own * (1 - shrink)
+        if varies.any():
+            # Utilisation by each client times what is left of its request, more than of an exponential one.
+            busy = here[0] / np.maximum(times[0], 1e-12) * demands[0]
+            times[0] += float(np.sum(np.minimum(busy, 1.0) * demands[0] * varies))
         rates = present / (pause_s + times.sum(axis=0))
         moved = rates * times - here
         here += 0.5 * moved

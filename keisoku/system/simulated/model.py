@@ -7,8 +7,12 @@ Descriptions only; nothing here runs. Times are in seconds, rates in bit/s.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from statistics import NormalDist
 
 from keisoku.errors import PlanError
 
@@ -20,6 +24,8 @@ HEADER_BYTES = 240
 SEGMENT_BYTES = 1460
 FRAME_BYTES = 58
 """Ethernet, IPv4, TCP and FCS, as a port's counter and a limit see them."""
+INITIAL_SEGMENTS = 10
+"""That a server sends before the first acknowledgement (RFC 6928)."""
 CONTROL_FRAMES = 3
 """Towards the client in each connection: SYN-ACK, an acknowledgement and FIN."""
 
@@ -67,6 +73,8 @@ class ClientModel:
     line_bps: float
     file_bytes: int
     """Mean, if sizes differ."""
+    sizes: tuple[tuple[float, float], ...] = ()
+    """Sizes of files in bytes with their shares; empty: all files have `file_bytes`."""
     work_s: float = 0.0
     """Processor time of the client for each request; it has one processor (ab has one thread)."""
     pause_s: float = 0.0
@@ -77,13 +85,28 @@ class ClientModel:
         name = f"client {self.name}"
         _positive(name, line_bps=self.line_bps, file_bytes=self.file_bytes, round_trip_s=self.round_trip_s)
         _not_negative(name, connections=self.connections, work_s=self.work_s, pause_s=self.pause_s)
+        if self.sizes and not math.isclose(self._mean(lambda size: size), self.file_bytes, rel_tol=1e-3):
+            raise PlanError(f"{name}.sizes", f"their mean is not file_bytes, {self.file_bytes}", "correct one of them")
 
-    @property
+    @cached_property
     def answer_bits(self) -> float:
-        """On the link towards the client for each request, all frames with their headers."""
-        carried = self.file_bytes + HEADER_BYTES
-        frames = CONTROL_FRAMES + -(-carried // SEGMENT_BYTES)
-        return 8.0 * (carried + FRAME_BYTES * frames)
+        """On the link towards the client for each request, all frames with their headers; the mean of all sizes."""
+        return self._mean(_answer_bits)
+
+    @cached_property
+    def round_trips(self) -> float:
+        """For each request: two until its first answer, and those of TCP's slow start for more segments (RFC 5681)."""
+        return 2 + self._mean(_slow_start)
+
+    @cached_property
+    def size_variance(self) -> float:
+        """Of the sizes, in byte²."""
+        return self._mean(lambda size: (size - self.file_bytes) ** 2)
+
+    def _mean(self, of: Callable[[float], float]) -> float:
+        if not self.sizes:
+            return of(float(self.file_bytes))
+        return sum(share * of(size) for size, share in self.sizes) / sum(share for _, share in self.sizes)
 
     def capacity_bps(self, limit_bps: float | None) -> float:
         """Of the port towards the client."""
@@ -122,6 +145,31 @@ def e4(
     )
     fast = ClientModel("fast", fast_connections, 10e9, file_bytes, work_s=FAST_WORK_S)
     return SystemModel(ServerModel(request_s=REQUEST_S, byte_s=BYTE_S, crowd=CROWD), (fast, *slow))
+
+
+@lru_cache
+def log_normal_sizes(mean_bytes: int, variation: float, count: int = 200) -> tuple[tuple[float, float], ...]:
+    """Equally frequent sizes of a log-normal distribution with this mean and coefficient of variation.
+
+    Files of web servers are nearly so distributed (Barford and Crovella, SIGMETRICS 1998). Each size is the mean of its
+    part of the distribution, so that the mean of all is exact; the largest is the mean of the top 1/`count`.
+    """
+    sigma = math.sqrt(math.log1p(variation**2))
+    normal = NormalDist()
+    # The share of all bytes that is in the files below a quantile.
+    below = [0.0, *(normal.cdf(normal.inv_cdf(k / count) - sigma) for k in range(1, count)), 1.0]
+    return tuple((mean_bytes * count * (end - begin), 1 / count) for begin, end in pairwise(below))
+
+
+def _answer_bits(size: float) -> float:
+    carried = size + HEADER_BYTES
+    return 8.0 * (carried + FRAME_BYTES * (CONTROL_FRAMES + math.ceil(carried / SEGMENT_BYTES)))
+
+
+def _slow_start(size: float) -> float:
+    """Round trips in which the window doubles until all segments are sent, after the first."""
+    segments = math.ceil((size + HEADER_BYTES) / SEGMENT_BYTES)
+    return max(0, math.ceil(math.log2(segments / INITIAL_SEGMENTS + 1)) - 1)
 
 
 def _positive(part: str, **values: float) -> None:

@@ -1,0 +1,77 @@
+"""A disk that the kernel makes slow, for real: it is slow, and as it was afterwards, whatever ends the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from keisoku.host import undo
+from keisoku.host.control_group import find_hierarchy
+from keisoku.host.disk_limit import DiskLimit
+from keisoku.stream.file.chunks import WriteBehind, forget, read_chunks
+
+BYTES, BPS = 8_000_000, 80e6
+_CHILD = """
+import sys, time
+from pathlib import Path
+from keisoku.host.disk_limit import DiskLimit
+with DiskLimit(Path(sys.argv[1]), read_bps=1e6):
+    print("slow", flush=True)
+    time.sleep(60)
+"""
+
+
+def groups() -> set[str]:
+    hierarchy = find_hierarchy(*(Path(f"/proc/self/{name}").read_text() for name in ("mountinfo", "cgroup")))
+    if hierarchy is None or os.geteuid() != 0:
+        pytest.skip("this host has no control groups that limit a disk, or this is not root")
+    return {path.name for path in hierarchy.root.iterdir() if path.name.startswith("keisoku-disk-")}
+
+
+def place() -> str:
+    return Path("/proc/self/cgroup").read_text()
+
+
+def write(path: Path) -> float:
+    """Seconds to have the bytes on the disk."""
+    begun = time.monotonic()
+    behind = WriteBehind(path, direct=True, bps=None)
+    left = BYTES
+    while left:
+        count = min(len(behind.room), left)
+        behind.room[:count] = bytes(count)
+        behind.put(count)
+        left -= count
+    behind.finish()
+    return time.monotonic() - begun
+
+
+def test_reading_and_writing_take_the_time_that_the_limit_needs_and_nothing_is_left(tmp_path: Path) -> None:
+    before = groups(), place()
+    path = tmp_path / "file"
+    with DiskLimit(tmp_path, write_bps=BPS):
+        assert len(groups() - before[0]) == 1 and place() != before[1]
+        assert write(path) >= 0.9 * 8 * BYTES / BPS
+    forget(path)
+    with DiskLimit(tmp_path, read_bps=BPS):
+        begun = time.monotonic()
+        assert sum(len(chunk) for chunk in read_chunks(path, direct=True, bps=None)) == BYTES
+        assert time.monotonic() - begun >= 0.9 * 8 * BYTES / BPS
+    assert (groups(), place()) == before
+
+
+def test_the_journal_lifts_the_limit_of_a_killed_process(tmp_path: Path) -> None:
+    before = groups()
+    child = subprocess.Popen([sys.executable, "-c", _CHILD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline() == "slow\n"
+    assert len(groups() - before) == 1
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert "lifted the limit of a disk" in undo.undo_left()
+    assert groups() == before
