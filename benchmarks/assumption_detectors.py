@@ -66,7 +66,9 @@ def main() -> None:
             shown = next((record for record in records if record.index == result.rows[0].trial), None)
             if shown is not None:
                 share = shown.offered_fps / fps
-                kind = "fed by a buffer" if share > FED else "fed, by less than 0.3 %" if share > SLIGHTLY else "not fed"
+                kind = (
+                    "fed by a buffer" if share > FED else "fed, by less than 0.3 %" if share > SLIGHTLY else "not fed"
+                )
                 fed_table.setdefault(kind, []).append(outflow(shown) is not None)
     print(f"| device, seeds {first} to {last - 1} | runs | said that loss is by chance |")
     print("|---|---|---|")

@@ -61,7 +61,7 @@ def local_noise(y: ArrayLike, floor: ArrayLike) -> NDArray[np.float64]:
     before = found[np.maximum(places - _STRETCH + 1, 0)]
     here, whole = np.maximum(behind, before), noise(ys, 0.0)
     # A few samples show their noise badly, so the whole counts unless there is clearly less noise here.
-    return np.maximum(floors, np.where(here < whole / _LESS, here, np.maximum(here, whole)))
+    return np.asarray(np.maximum(floors, np.where(here < whole / _LESS, here, np.maximum(here, whole))))
 
 
 def penalty(samples: int) -> float:
@@ -96,7 +96,7 @@ def pieces(x: ArrayLike, y: ArrayLike, sigma: ArrayLike) -> list[tuple[int, int]
 
 
 class _Squares:
-    """Sums of squared residuals, in units of sigma², of weighted least-squares lines through any stretch of a series."""
+    """Sums of squared residuals, in units of sigma², of weighted lines through any stretch of a series."""
 
     def __init__(self, x: NDArray[np.float64], y: NDArray[np.float64], sigma: NDArray[np.float64]) -> None:
         self.count = len(x)

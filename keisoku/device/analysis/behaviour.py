@@ -171,7 +171,9 @@ def _of_drops(samples: Sequence[Sample], base_ns: float) -> NDArray[np.float64]:
     return np.where(full, service_ns, 0.0)
 
 
-def _joined(x: NDArray[np.float64], y: NDArray[np.float64], sigma: NDArray[np.float64], parts: list[list[int]]) -> list[_Stretch]:
+def _joined(
+    x: NDArray[np.float64], y: NDArray[np.float64], sigma: NDArray[np.float64], parts: list[list[int]]
+) -> list[_Stretch]:
     """Makes parts too short for a line outliers of their neighbours, and joins neighbours that lie on one line."""
     stretches: list[_Stretch] = []
     waiting: list[int] = []
@@ -233,9 +235,7 @@ def _fits(
     return bool(abs(y[index] - fit.at(x[index])) <= NEAR * sigma[index])
 
 
-def _squares(
-    x: NDArray[np.float64], y: NDArray[np.float64], sigma: NDArray[np.float64], indices: list[int]
-) -> float:
+def _squares(x: NDArray[np.float64], y: NDArray[np.float64], sigma: NDArray[np.float64], indices: list[int]) -> float:
     residuals = fit_line(x[indices], y[indices], sigma[indices]).residuals
     return float(((residuals / sigma[indices]) ** 2).sum())
 

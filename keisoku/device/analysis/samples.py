@@ -11,7 +11,6 @@ import numpy as np
 from keisoku.device.record.counts import Gap, Interval, Tracked
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
 
-
 _STAMP_S = 0.5e-9
 """Rounding of the time at which a frame was sent."""
 _EVEN = 1.5
@@ -30,7 +29,7 @@ class Sample:
     forwarded_frames: int
     lost_frames: float
     frames_at_s: float | None = None
-    """Mean of the times at which its frames arrived; None if it is known only from when the interval began and ended."""
+    """Mean of the times at which its frames arrived; None if it is known only from the ends of the interval."""
 
     @property
     def at_s(self) -> float:
@@ -110,9 +109,7 @@ class _Arrivals:
         return sent_ns + interval.latency.mean_ns if known and interval.latency is not None else None
 
 
-def _filled_s(
-    series: Sequence[Interval], place: int, width_ns: int, frames_at_ns: float | None
-) -> tuple[float, float]:
+def _filled_s(series: Sequence[Interval], place: int, width_ns: int, frames_at_ns: float | None) -> tuple[float, float]:
     """When frames arrived in an interval that begins or ends with a silence; else its beginning and end, in s.
 
     Nothing arrives before a frame has crossed the device, while it stalls, or until it works off a backlog.

@@ -147,9 +147,7 @@ def chance_of_loss(records: Sequence[TrialRecord]) -> float | None:
         for one in failed
     )
     count = len(places)
-    distance = max(
-        max((rank + 1) / count - place, place - rank / count) for rank, place in enumerate(places)
-    )
+    distance = max(max((rank + 1) / count - place, place - rank / count) for rank, place in enumerate(places))
     return ratio if distance * math.sqrt(count) < _CHANCE else None
 
 
