@@ -72,8 +72,9 @@ def penalty(samples: int) -> float:
 def pieces(x: ArrayLike, y: ArrayLike, sigma: ArrayLike) -> list[tuple[int, int]]:
     """The pieces (first, one past the last) that minimise squares / sigma² + `penalty` for each.
 
-    `x` increases; `sigma` is one for all samples or one for each. A piece may be a single sample between two states. Exact (optimal partitioning,
-    Jackson et al. 2005) with the pruning of PELT (Killick et al. 2012), which changes no result.
+    `x` increases; `sigma` is one for all samples or one for each. A piece may be a single sample between two states.
+    Exact (optimal partitioning, Jackson et al. 2005) with the pruning of PELT (Killick et al. 2012), which changes no
+    result.
     """
     cost = _Squares(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64), np.asarray(sigma))
     count = cost.count

@@ -32,8 +32,8 @@ OUTLYING = 8.0
 GRAIN = 0.9
 """Standard error of a slope in grains (`Piece.grain_ns`) over the time between its first and last sample: what is off
 may be off alike in many samples in a row."""
-DROPS = 0.2
-"""Standard error of a full buffer's level in frames' service times."""
+DROPS = 1.0
+"""Standard error of the level at which a buffer is full, in halves of a frame's service time."""
 RECURRING = 3
 """A period needs at least three events."""
 
