@@ -38,13 +38,33 @@ def _limited(chance: random.Random, frames: tuple[float, float], size: int) -> t
     return toml, service_bps / (8 * (size + 20))
 
 
+def _addresses(chance: random.Random, slowly: bool) -> bool:
+    """Whether a search for a table's capacity says that the device learns too slowly."""
+    asked = 100_000.0
+    rate = asked * (_log_uniform(chance, 0.01, 0.999) if slowly else chance.uniform(1.01, 20))
+    entries = round(_log_uniform(chance, 10, 8192))
+    toml = f"ports = 4\n[address_table]\nentries = {entries}\nlearning_per_second = {rate}\n"
+    settings = {"learning_fps": asked, "test_fps": asked, "settle_s": 0.001, "most_addresses": 10_000}
+    phases = {"learning_wait_s": 0.0, "drain_s": 0.1, "rest_s": 0.0}
+    source = plan(
+        "address_caching", frame_bytes=[64], ports=["1", "2", "3"], phases=phases, address_caching=settings
+    )
+    row = carry_out(source, device(toml))[0].rows[0]
+    right = row.figures["addresses"].value == entries - 3 and not row.figures["addresses"].bound
+    assert slowly or right, (entries, row)
+    return "learns more slowly" in row.remark
+
+
 def main() -> None:
-    """Prints both tables."""
+    """Prints all tables."""
     first, last = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (FIRST, LAST)
     chance_table: dict[str, list[bool]] = {}
     fed_table: dict[str, list[bool]] = {}
+    address_table: dict[str, list[bool]] = {}
     for seed in range(first, last):
         chance = random.Random(f"assumption {seed}")
+        for name, slowly in (("learns more slowly than asked", True), ("learns as fast as asked", False)):
+            address_table.setdefault(name, []).append(_addresses(chance, slowly))
         size, seconds = chance.choice((64, 256, 1518)), _log_uniform(chance, 0.2, 2)
         line_fps = LINK_BPS / (8 * (size + 20))
         ratio = _log_uniform(chance, 10 / (line_fps * seconds), 0.02)
@@ -73,6 +93,10 @@ def main() -> None:
     print(f"| device, seeds {first} to {last - 1} | runs | said that loss is by chance |")
     print("|---|---|---|")
     for name, said in chance_table.items():
+        print(f"| {name} | {len(said)} | {sum(said)} ({100 * sum(said) / len(said):.1f} %) |")
+    print("\n| table of addresses | runs | said that it learns more slowly |")
+    print("|---|---|---|")
+    for name, said in address_table.items():
         print(f"| {name} | {len(said)} | {sum(said)} ({100 * sum(said) / len(said):.1f} %) |")
     print("\n| deciding trial | runs | said that a queue grew |")
     print("|---|---|---|")

@@ -1,8 +1,8 @@
 """How well the median of inter-packet delay variation is known from one trial.
 
-Half of all differences are above the median. Where latencies are independent, a difference and the next share a latency,
-and their rises and falls alternate more than those of independent values: the number of rises in n values has the
-variance (n + 1) / 12, a third of the binomial one, whatever their distribution is (Mann 1945).
+Half of all differences are above the median. Where latencies are independent, a difference and the next one share a
+latency, so that rises and falls alternate more than those of independent values do: the number of rises in n values has
+the variance (n + 1) / 12, a third of the binomial one, whatever their distribution is (Mann 1945).
 """
 
 from __future__ import annotations
