@@ -46,9 +46,7 @@ def _addresses(chance: random.Random, slowly: bool) -> bool:
     toml = f"ports = 4\n[address_table]\nentries = {entries}\nlearning_per_second = {rate}\n"
     settings = {"learning_fps": asked, "test_fps": asked, "settle_s": 0.001, "most_addresses": 10_000}
     phases = {"learning_wait_s": 0.0, "drain_s": 0.1, "rest_s": 0.0}
-    source = plan(
-        "address_caching", frame_bytes=[64], ports=["1", "2", "3"], phases=phases, address_caching=settings
-    )
+    source = plan("address_caching", frame_bytes=[64], ports=["1", "2", "3"], phases=phases, address_caching=settings)
     row = carry_out(source, device(toml))[0].rows[0]
     right = row.figures["addresses"].value == entries - 3 and not row.figures["addresses"].bound
     assert slowly or right, (entries, row)
