@@ -137,7 +137,7 @@ def frames_held(held: Sequence[Backlog], alone: Unqueued) -> Quantity:
     return Quantity(
         value=mean,
         unit="frames",
-        interval=Interval(lower=max(0.0, min(mean, max(counts) - scatter)), upper=max(counts) + 1 + scatter / 2),
+        interval=Interval(lower=max(0.0, min(mean, max(counts) - 2 * scatter)), upper=max(counts) + 1 + scatter / 2),
     )
 
 
