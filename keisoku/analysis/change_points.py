@@ -21,6 +21,9 @@ _MAD = 1.4826
 _SECOND_DIFFERENCE = math.sqrt(6)
 """Ratio of the variance of second differences to that of independent values (1 + 4 + 1)."""
 _LAGS = (1, 2, 4)
+_STRETCH = 12
+"""Samples whose noise is taken for that of their first and of their last one."""
+_LESS = 3.0
 _ENOUGH = 30
 """A lag is used only if there are so many samples for each sample of it."""
 
@@ -41,20 +44,41 @@ def noise(y: ArrayLike, floor: float) -> float:
     return found
 
 
+def local_noise(y: ArrayLike, floor: ArrayLike) -> NDArray[np.float64]:
+    """`noise` at each sample, of the noisier one of the stretches before and behind it.
+
+    A queue swallows the noise that a series has while there is none: one figure for the whole of such a series would
+    make changes of the noise of its other part.
+    """
+    ys = np.asarray(y, dtype=np.float64)
+    floors = np.broadcast_to(np.asarray(floor, dtype=np.float64), ys.shape)
+    if len(ys) <= _STRETCH + 2:
+        return np.maximum(floors, noise(ys, 0.0))
+    starts = range(len(ys) - _STRETCH + 1)
+    found = np.array([noise(ys[start : start + _STRETCH], 0.0) for start in starts])
+    places = np.arange(len(ys))
+    behind = found[np.minimum(places, len(found) - 1)]
+    before = found[np.maximum(places - _STRETCH + 1, 0)]
+    here, whole = np.maximum(behind, before), noise(ys, 0.0)
+    # A few samples show their noise badly, so the whole counts unless there is clearly less noise here.
+    return np.asarray(np.maximum(floors, np.where(here < whole / _LESS, here, np.maximum(here, whole))))
+
+
 def penalty(samples: int) -> float:
     """By how much a piece must reduce the sum of squares, in units of the noise's variance (a stricter BIC)."""
     return _PRICE * math.log(max(samples, 2))
 
 
-def pieces(x: ArrayLike, y: ArrayLike, sigma: float) -> list[tuple[int, int]]:
+def pieces(x: ArrayLike, y: ArrayLike, sigma: ArrayLike) -> list[tuple[int, int]]:
     """The pieces (first, one past the last) that minimise squares / sigma² + `penalty` for each.
 
-    `x` increases. A piece may be a single sample between two states. Exact (optimal partitioning,
-    Jackson et al. 2005) with the pruning of PELT (Killick et al. 2012), which changes no result.
+    `x` increases; `sigma` is one for all samples or one for each. A piece may be a single sample between two states.
+    Exact (optimal partitioning, Jackson et al. 2005) with the pruning of PELT (Killick et al. 2012), which changes no
+    result.
     """
-    cost = _Squares(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
+    cost = _Squares(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64), np.asarray(sigma))
     count = cost.count
-    each = penalty(count) * sigma**2
+    each = penalty(count)
     best = np.zeros(count + 1)
     best[0] = -each
     begins = np.zeros(count + 1, dtype=np.int64)
@@ -73,21 +97,22 @@ def pieces(x: ArrayLike, y: ArrayLike, sigma: float) -> list[tuple[int, int]]:
 
 
 class _Squares:
-    """Sums of squared residuals of least-squares lines through any stretch of a series."""
+    """Sums of squared residuals, in units of sigma², of weighted lines through any stretch of a series."""
 
-    def __init__(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+    def __init__(self, x: NDArray[np.float64], y: NDArray[np.float64], sigma: NDArray[np.float64]) -> None:
         self.count = len(x)
         # Centred and in extended precision: squares of large values would lose the small differences.
+        w = np.broadcast_to(1 / sigma.astype(np.longdouble) ** 2, x.shape)
         dx = (x - x.mean()).astype(np.longdouble)
         dy = (y - y.mean()).astype(np.longdouble)
-        self.sums = [np.concatenate([[0], np.cumsum(part)]) for part in (dx, dy, dx * dx, dx * dy, dy * dy)]
+        parts = (w, w * dx, w * dy, w * dx * dx, w * dx * dy, w * dy * dy)
+        self.sums = [np.concatenate([[0], np.cumsum(part)]) for part in parts]
 
     def of(self, first: NDArray[np.int64], end: int) -> NDArray[np.float64]:
         """For each stretch from `first` to before `end`."""
-        count = end - first
-        x, y, xx, xy, yy = (sums[end] - sums[first] for sums in self.sums)
-        spread, product, square = xx - x * x / count, xy - x * y / count, yy - y * y / count
+        w, x, y, xx, xy, yy = (sums[end] - sums[first] for sums in self.sums)
+        spread, product, square = xx - x * x / w, xy - x * y / w, yy - y * y / w
         explained = np.divide(product**2, spread, out=np.zeros_like(spread), where=spread > 0)
         squares = np.maximum(square - explained, 0)
-        squares[count <= 2] = 0
+        squares[end - first <= 2] = 0
         return np.asarray(squares, dtype=np.float64)

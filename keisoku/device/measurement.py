@@ -20,6 +20,7 @@ from keisoku.device.forecast.announcement import announcement
 from keisoku.device.forecast.expected import Expected, Expecting
 from keisoku.device.forecast.fitting import fitted
 from keisoku.device.forecast.forecast import forecast
+from keisoku.device.method.assumption import stated
 from keisoku.device.method.evidence import agreed
 from keisoku.device.plan.pace import LENGTHS
 from keisoku.device.plan.plan import Plan, parse
@@ -104,7 +105,7 @@ def analyse(directory: RunDirectory) -> Findings:
     except (KeyError, ValueError) as error:
         raise PlanError("run", f"{directory.path} holds no context of its measurement", "measure again") from error
     found_results = results_of(plan, capabilities, bias, records, directory.facts.get("ended", ""))
-    results = [marked(result, records) for result in agreed(found_results, records)]
+    results = [marked(result, records) for result in stated(agreed(found_results, records), records)]
     found = DeviceRun(directory.path, directory.plan, directory.context, records, results)
     return Findings(results, files={"trials": trial_rows(records)}, detail=found)
 

@@ -134,6 +134,48 @@ def test_a_row_shows_the_trial_and_a_spoiled_one_has_no_figures() -> None:
     assert len(records) == 2
 
 
+@pytest.mark.parametrize("backlog_ms", [200, 845, 1250])
+@pytest.mark.parametrize("load", [0.5, 0.95, 0.98123])
+def test_a_straight_drain_has_no_jumps(load: float, backlog_ms: int) -> None:
+    """Frames are so far apart that an interval holds one more or less of them, which is no change."""
+    toml = "link_bits_per_second = 1e7\n[output]\nservice_bits_per_second = 4e6\nbuffer_bytes = 10_000_000\n"
+    toml += f"[stall]\nfirst_ns = 0\nduration_ns = {backlog_ms * 1_000_000}"
+    service = 4e6 / (8 * 1538)
+    rows = over_time(toml, trial_s=120, rate_fps=load * service)
+    kinds = [case.rpartition(": ")[2] for case in cases(rows)]
+    end_s = (backlog_ms * 1e-3 - 12_144e-9) / (1 / load - 1) + backlog_ms * 1e-3
+    if end_s < 5:
+        assert "jump" not in kinds
+        return
+    assert kinds == ["draining", "flat"]
+    agrees(rows[0], "slope", (1 - 1 / load) * 1e9)
+    agrees(rows[0], "end", end_s)
+    uncertainty = rows[0].figures["slope"].uncertainty
+    assert uncertainty is not None and uncertainty > 0
+    assert rows[1].figures["end"].bound == "at least"
+
+
+@pytest.mark.parametrize("excess", [1.002, 1.01, 1.1])
+def test_the_end_of_filling_is_when_the_buffer_is_full(excess: float) -> None:
+    toml = "link_bits_per_second = 1e7\n[output]\nservice_bits_per_second = 4e6\nbuffer_bytes = 60_720"
+    service = 4e6 / (8 * 1538)
+    filling, full = over_time(toml, trial_s=round(60 / (excess - 1) / service * 1.7, 2), rate_fps=excess * service)
+    # Forty frames, of which the last comes when the others have been sent but for what is left.
+    agrees(filling, "end", 39 / (service * (excess - 1)) * excess)
+    agrees(filling, "slope", (1 - 1 / excess) * 1e9)
+    agrees(full, "depth", 60_720)
+
+
+def test_the_noise_of_an_empty_queue_makes_no_changes_before_a_backlog_that_has_none() -> None:
+    toml = "link_bits_per_second = 1e7\n[output]\nservice_bits_per_second = 8e6\nbuffer_bytes = 10_000_000\n"
+    toml += '[jitter]\ndistribution = "uniform"\nspread_ns = 96_000\n'
+    toml += "[stall]\nfirst_ns = 49_777_518_914\nduration_ns = 57_211_498"
+    rows = over_time(toml, trial_s=137, rate_fps=0.999 * 8e6 / (8 * 1538))
+    assert [case.rpartition(": ")[2] for case in cases(rows)][:3] == ["flat", "jump", "draining"]
+    agrees(rows[1], "step", 57_211_498)
+    agrees(rows[1], "start", 49.777518914)
+
+
 # ---- Change points alone.
 
 

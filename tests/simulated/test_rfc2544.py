@@ -1,5 +1,7 @@
 """RFC 2544 §26.4 to §26.6 and §11, §12, §21 on simulated devices whose truth is known."""
 
+import random
+
 import pytest
 from support.simulated_trials import carry_out, device, plan
 
@@ -159,6 +161,22 @@ def test_the_outage_of_a_reset_by_both_methods() -> None:
     gaps = records[0].facts.streams[0].tracked.lost
     assert len(gaps) == 1 and gaps[0].first == pytest.approx(50_000, abs=1)
     assert "RFC 6201 §4: the device forwards for 0.5 s before the reset instead of at least 15 s" in result.deviations
+
+
+def test_a_reset_by_stamps_is_not_a_gap_too_long() -> None:
+    errors, chance = [], random.Random(7)
+    for _ in range(30):
+        duration_ns, stable_s = chance.randrange(10_000_000, 50_000_000), chance.uniform(0.05, 0.1)
+        settings = {"rate_fps": 10_000, "stable_s": stable_s, "watch_s": 0.1, "repetitions": 2}
+        made = plan("reset", frame_bytes=[64], reset=settings)
+        figures = carry_out(made, device(f"[reset]\nduration_ns = {duration_ns}"))[0].rows[0].figures
+        for name in ("reset_by_loss", "reset_by_stamps"):
+            found = figures[name]
+            # The frame of 512 ns that is inside when it begins is lost as well.
+            errors.append(found.value - duration_ns - 512)
+            assert found.uncertainty is not None and abs(errors[-1]) <= 1.3 * found.uncertainty
+            assert found.uncertainty < 100_000  # a gap
+    assert abs(sum(errors)) / len(errors) < 25_000
 
 
 def test_what_is_in_the_buffer_goes_with_a_reset() -> None:

@@ -221,9 +221,26 @@ def test_the_capacity_is_found_to_the_address(entries: int) -> None:
         assert (value(row, "flooded") > 0) == full
 
 
+@pytest.mark.parametrize("slower", [0.011, 0.3, 0.9, 0.9999])
+def test_a_device_that_learns_more_slowly_than_asked_has_no_exact_capacity(slower: float) -> None:
+    toml = TABLE.format(4096) + f"learning_per_second = {slower * 100_000}\n"
+    result, _ = caching(toml, addresses=512, most_addresses=10_000)
+    found = result.rows[0].figures["addresses"]
+    assert found.bound == "at least" and found.value <= 4093
+    assert "learns more slowly than 100000 addresses/s" in result.rows[0].remark
+    assert any("faster than the device learns" in one for one in result.deviations)
+
+
+def test_a_table_that_is_too_small_is_seen_where_no_rate_is_learned() -> None:
+    own = {"addresses": 200, "test_fps": 100_000, "settle_s": 0.001, "maximum_fps": 100_000, "resolution_percent": 20}
+    result, _ = measure("address_learning", TABLE.format(100), "1,2,3", address_learning=own)
+    assert "at each the device knew 97 of 200: its table may hold no more" in result.rows[0].remark
+
+
 def test_a_search_that_ends_at_its_limit_says_at_least() -> None:
     result, records = caching(TABLE.format(5000), addresses=300, most_addresses=300)
     assert value(result.rows[0], "addresses") == 300
+    assert result.rows[0].figures["addresses"].bound == "at least"
     assert "64 byte: at least 300 addresses: the search went no further" in result.remarks
     assert len(records) == 1
 

@@ -170,3 +170,17 @@ def test_ipv6_frames_are_compared_with_rfc_5180() -> None:
 def test_a_tag_after_the_end_is_refused() -> None:
     with pytest.raises(PlanError, match=r"delay\.tag_after_s"):
         parse({"methods": ["delay"], "dut": "sim:gs908e", "delay": {"trial_s": 2, "tag_after_s": 2}})
+
+
+def test_the_median_of_ipdv_is_as_uncertain_as_it_repeats() -> None:
+    toml = 'resolution_ns = 1\n[jitter]\ndistribution = "normal"\nspread_ns = 4000'
+    settings = {"rate_fps": 5000, "trial_s": 0.2, "repetitions": 1}
+    hits, uncertainties = 0, []
+    for seed in range(60):
+        source = plan("delay_variation", frame_bytes=[64], seed=seed, delay_variation=settings)
+        found = carry_out(source, device(toml))[0].rows[0].figures["ipdv_median"]
+        assert found.uncertainty is not None
+        hits += abs(found.value) <= found.uncertainty
+        uncertainties.append(found.uncertainty)
+    assert 53 <= hits <= 60  # of 95 %
+    assert max(uncertainties) < 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import Any
 
 import pytest
@@ -329,3 +330,24 @@ def test_no_clock_within_its_tolerance_fills_a_buffer_at_line_rate() -> None:
 def test_more_than_99_98_percent_is_refused() -> None:
     with pytest.raises(PlanError, match=r"loads_percent"):
         plan("line_rate", ports=["1", "2"], line_rate={"loads_percent": [100]})
+
+
+def test_a_microbursts_buffer_holds_the_truth_where_latency_scatters() -> None:
+    chance, hits = random.Random(3), 0
+    for _ in range(60):
+        size, spread_ns = 512, 10 ** chance.uniform(1, 3.7)
+        buffer = round(size * chance.uniform(4, 60))
+        toml = (
+            f'ports = 3\n[output]\nbuffer_bytes = {buffer}\n[jitter]\ndistribution = "uniform"\nspread_ns = {spread_ns}'
+        )
+        source = plan(
+            "microburst",
+            frame_bytes=[size],
+            ports=["1", "2", "3"],
+            seed=chance.randrange(1000),
+            microburst={"outputs": "last", "limit_s": 0.05},
+        )
+        lower, upper = carry_out(source, device(toml))[0].rows[0].figures["buffer"].bounds or (0, 0)
+        hits += lower <= buffer <= upper
+        assert upper - lower < size * (2.5 + 4 * spread_ns / 4256)
+    assert hits >= 58  # of 95 %

@@ -13,18 +13,27 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.analysis.change_points import PARAMETERS, noise, penalty, pieces
+from keisoku.analysis.budget import student
+from keisoku.analysis.change_points import PARAMETERS, local_noise, penalty, pieces
 from keisoku.analysis.line import POINTS_MIN, LineFit, fit_line
+from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.device.analysis.samples import Sample
 
 RESOLUTION_NS = 1.0
 """Timestamps are whole nanoseconds: a smaller change is not significant."""
+FULL = "full and dropping"
+"""Meaning of a piece in which a queue is full and loses frames."""
 SIGNIFICANT = 3.0
 """A slope or a step is significant if it differs from zero by more than so many standard errors."""
 NEAR = 4.0
 """A sample belongs to a line if it lies within so many standard deviations of the noise."""
 OUTLYING = 8.0
 """An interval's largest latency is an outlier if it exceeds the others by so many robust standard deviations."""
+GRAIN = 0.9
+"""Standard error of a slope in grains (`Piece.grain_ns`) over the time between its first and last sample: what is off
+may be off alike in many samples in a row."""
+DROPS = 1.0
+"""Standard error of the level at which a buffer is full, in halves of a frame's service time."""
 RECURRING = 3
 """A period needs at least three events."""
 
@@ -36,10 +45,15 @@ class Piece:
     samples: tuple[Sample, ...]
     fit: LineFit
     slope_error: float
-    """ns/s; larger than the standard error of the fit where consecutive residuals are correlated."""
+    """ns/s; larger than the standard error of the fit where consecutive residuals are correlated, and at least what
+    the grain of frames and timestamps leaves."""
     lost_frames: float
     meaning: str
     """'filling', 'draining', 'flat', 'full and dropping' or 'losing frames'."""
+    grain_ns: float
+    """By how much a mean may be off: an interval holds one frame more or less, and timestamps have a resolution."""
+    fitted_s: NDArray[np.float64]
+    """Times of the samples that the line was fitted to."""
 
     @property
     def start_s(self) -> float:
@@ -57,6 +71,19 @@ class Piece:
         seconds = sum(sample.end_s - sample.start_s for sample in self.samples)
         return sum(sample.forwarded_frames for sample in self.samples) / seconds
 
+    @property
+    def service_ns(self) -> float:
+        """From one departure to the next."""
+        return 1e9 / max(self.forwarded_fps, 1e-9)
+
+    def error_at(self, at_s: float) -> float:
+        """Standard error (k = 1) of the line in ns at a time."""
+        count = len(self.fitted_s)
+        variance = float((self.fit.residuals**2).sum()) / max(1, count - PARAMETERS)
+        factor = student(max(1, count - PARAMETERS)) / COVERAGE_FACTOR
+        middle_ns = math.hypot(factor * math.sqrt(variance / count), self.grain_ns / math.sqrt(3))
+        return math.hypot(middle_ns, self.slope_error * (at_s - float(self.fitted_s.mean())))
+
 
 @dataclass(frozen=True)
 class Jump:
@@ -66,6 +93,14 @@ class Jump:
     end_s: float
     step_ns: float
     step_error_ns: float
+
+
+@dataclass(frozen=True)
+class Bend:
+    """When a piece ends and the next one begins, with its standard error (k = 1)."""
+
+    at_s: float
+    error_s: float
 
 
 @dataclass(frozen=True)
@@ -84,6 +119,8 @@ class Behaviour:
     """What was found in one trial, in order of time."""
 
     pieces: list[Piece]
+    bends: list[Bend]
+    """Between each piece and the next."""
     jumps: list[Jump]
     stalls: Stalls | None
 
@@ -96,30 +133,47 @@ class _Stretch:
     outside: list[int]
 
 
-def behaviour(samples: Sequence[Sample]) -> Behaviour:
+def behaviour(samples: Sequence[Sample], resolution_ns: float = RESOLUTION_NS) -> Behaviour:
     """Finds the pieces by exact change-point detection on the means, then classifies them.
 
-    Raises ValueError for fewer than three samples.
+    `resolution_ns` is that of timestamps. Raises ValueError for fewer than three samples.
     """
     if len(samples) < POINTS_MIN:
         raise ValueError(f"behaviour over time needs at least {POINTS_MIN} samples, got {len(samples)}")
     x = np.array([sample.at_s for sample in samples])
     y = np.array([sample.mean_ns for sample in samples])
-    sigma = noise(y, RESOLUTION_NS + _of_times(samples, x, y))
-    stretches = _joined(x, y, sigma, [list(range(*ends)) for ends in pieces(x, y, sigma)])
     base_ns = min(sample.min_ns for sample in samples)
-    found = [_piece([samples[index] for index in stretch.inside], base_ns) for stretch in stretches]
+    grain_ns = np.array([one.at_error_s for one in samples]) * _slopes(x, y)
+    sigma = local_noise(y, np.maximum(RESOLUTION_NS + grain_ns, _of_drops(samples, base_ns)))
+    stretches = _joined(x, y, sigma, [list(range(*ends)) for ends in pieces(x, y, sigma)])
+    _settle(x, y, RESOLUTION_NS + grain_ns, stretches)
+    found = [_piece(samples, stretch.inside, sigma, base_ns, resolution_ns) for stretch in stretches]
     jumps = [jump for one, other in pairwise(found) if (jump := _jump(one, other))]
-    return Behaviour(found, jumps, _stalls(samples, stretches, found))
+    bends = [_bend(one, other) for one, other in pairwise(found)]
+    return Behaviour(found, bends, jumps, _stalls(samples, stretches, found))
 
 
-def _of_times(samples: Sequence[Sample], x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Error of a mean on a slope because an interval may hold one frame more or less: half a gap in time."""
-    gap_s = float(np.median([(one.end_s - one.start_s) / max(1, one.forwarded_frames) for one in samples]))
-    return float(np.median(np.abs(np.diff(y) / np.diff(x)))) * gap_s / 2
+def _slopes(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Steepness around each sample in ns/s, that of neither a step nor a single sample that stands out."""
+    steps = np.abs(np.diff(y) / np.diff(x))
+    around = [np.sort(steps[max(0, place - 2) : place + 2]) for place in range(len(x))]
+    return np.array([near[min(1, len(near) - 1)] if len(near) > 2 else near[0] for near in around])
 
 
-def _joined(x: NDArray[np.float64], y: NDArray[np.float64], sigma: float, parts: list[list[int]]) -> list[_Stretch]:
+def _of_drops(samples: Sequence[Sample], base_ns: float) -> NDArray[np.float64]:
+    """In a full buffer latency falls by a frame's service time with each frame that is dropped, and rises again: this
+    is the grain of a queue, not a change."""
+    service_ns = np.array([one.gap_s * 1e9 for one in samples])
+    full = [
+        one.lost_frames > 0 and one.mean_ns - base_ns > 2 * each
+        for one, each in zip(samples, service_ns.tolist(), strict=True)
+    ]
+    return np.where(full, service_ns, 0.0)
+
+
+def _joined(
+    x: NDArray[np.float64], y: NDArray[np.float64], sigma: NDArray[np.float64], parts: list[list[int]]
+) -> list[_Stretch]:
     """Makes parts too short for a line outliers of their neighbours, and joins neighbours that lie on one line."""
     stretches: list[_Stretch] = []
     waiting: list[int] = []
@@ -129,10 +183,10 @@ def _joined(x: NDArray[np.float64], y: NDArray[np.float64], sigma: float, parts:
             continue
         last = stretches[-1] if stretches else None
         if last is not None:
-            apart = _squares(x, y, last.inside) + _squares(x, y, part)
+            apart = _squares(x, y, sigma, last.inside) + _squares(x, y, sigma, part)
             # The residuals of two lines are noise as well, and with few samples a better estimate of it.
             left = apart / max(1, len(last.inside) + len(part) - 2 * PARAMETERS)
-            if _squares(x, y, last.inside + part) - apart <= penalty(len(x)) * max(sigma**2, left):
+            if _squares(x, y, sigma, last.inside + part) - apart <= penalty(len(x)) * max(1.0, left):
                 last.inside += part
                 last.outside += waiting
                 waiting = []
@@ -152,17 +206,55 @@ def _joined(x: NDArray[np.float64], y: NDArray[np.float64], sigma: float, parts:
     return stretches
 
 
-def _fits(x: NDArray[np.float64], y: NDArray[np.float64], indices: list[int], index: int, sigma: float) -> bool:
-    return bool(abs(y[index] - fit_line(x[indices], y[indices]).at(x[index])) <= NEAR * sigma)
+def _settle(
+    x: NDArray[np.float64], y: NDArray[np.float64], floor: NDArray[np.float64], stretches: list[_Stretch]
+) -> None:
+    """Moves samples at the end of a noisy stretch that lie on the line of a quieter neighbour to it.
+
+    How noisy the series is there was not known when it was cut.
+    """
+    for one, other in pairwise(stretches):
+        for line, noisy, place in ((one, other, 0), (other, one, -1)):
+            own, near = _own_noise(x, y, line.inside), _own_noise(x, y, noisy.inside)
+            while len(noisy.inside) > POINTS_MIN and not other.outside and own < near:
+                index = noisy.inside[place]
+                fit = fit_line(x[line.inside], y[line.inside])
+                if abs(y[index] - fit.at(x[index])) > NEAR * max(own, floor[index]):
+                    break
+                line.inside.insert(len(line.inside) if place == 0 else 0, noisy.inside.pop(place))
 
 
-def _squares(x: NDArray[np.float64], y: NDArray[np.float64], indices: list[int]) -> float:
-    return float((fit_line(x[indices], y[indices]).residuals ** 2).sum())
+def _own_noise(x: NDArray[np.float64], y: NDArray[np.float64], indices: list[int]) -> float:
+    return float(np.std(fit_line(x[indices], y[indices]).residuals))
 
 
-def _piece(samples: list[Sample], base_ns: float) -> Piece:
-    fit = fit_line([sample.at_s for sample in samples], [sample.mean_ns for sample in samples])
-    slope_error = fit.slope_error * correlation(fit.residuals)
+def _fits(
+    x: NDArray[np.float64], y: NDArray[np.float64], indices: list[int], index: int, sigma: NDArray[np.float64]
+) -> bool:
+    fit = fit_line(x[indices], y[indices], sigma[indices])
+    return bool(abs(y[index] - fit.at(x[index])) <= NEAR * sigma[index])
+
+
+def _squares(x: NDArray[np.float64], y: NDArray[np.float64], sigma: NDArray[np.float64], indices: list[int]) -> float:
+    residuals = fit_line(x[indices], y[indices], sigma[indices]).residuals
+    return float(((residuals / sigma[indices]) ** 2).sum())
+
+
+def _piece(
+    series: Sequence[Sample], inside: list[int], sigma: NDArray[np.float64], base_ns: float, resolution_ns: float
+) -> Piece:
+    samples = [series[index] for index in inside]
+    # Where a piece borders on another one, the change may lie in its outermost sample.
+    first = int(inside[0] > 0 and len(inside) > 2 * POINTS_MIN)
+    last = int(inside[-1] < len(series) - 1 and len(inside) > 2 * POINTS_MIN)
+    fitted = inside[first : len(inside) - last]
+    x = np.array([series[index].at_s for index in fitted])
+    sigmas = sigma[fitted]
+    fit = fit_line(x, [series[index].mean_ns for index in fitted], sigmas)
+    grain_ns = abs(fit.slope) * max(one.at_error_s for one in samples) + resolution_ns / 2
+    # Few samples show their scatter badly (GUM G.3).
+    own = fit.slope_error * correlation(fit.residuals / sigmas) * student(len(fitted) - PARAMETERS) / COVERAGE_FACTOR
+    slope_error = math.hypot(own, GRAIN * grain_ns / (x[-1] - x[0]))
     lost = sum(sample.lost_frames for sample in samples)
     span_s = samples[-1].at_s - samples[0].at_s
     rise_ns = abs(fit.slope) * span_s
@@ -172,10 +264,10 @@ def _piece(samples: list[Sample], base_ns: float) -> Piece:
     if steep:
         meaning = "filling" if fit.slope > 0 else "draining"
     elif lost and level_ns - base_ns > max(RESOLUTION_NS, 2 * scatter_ns):
-        meaning = "full and dropping"
+        meaning = FULL
     else:
         meaning = "losing frames" if lost else "flat"
-    return Piece(tuple(samples), fit, slope_error, lost, meaning)
+    return Piece(tuple(samples), fit, slope_error, lost, meaning, grain_ns, x)
 
 
 def correlation(residuals: NDArray[np.float64]) -> float:
@@ -191,18 +283,41 @@ def _jump(one: Piece, other: Piece) -> Jump | None:
     """The step where the second line begins, if it is significant; a change of slope alone is no jump."""
     at_s = (one.samples[-1].at_s + other.samples[0].at_s) / 2
     step_ns = other.fit.at(at_s) - one.fit.at(at_s)
-    error_ns = math.hypot(_error_at(one, at_s), _error_at(other, at_s))
     # A bend between two samples looks like a step of at most the change of slope over their distance.
     bend_ns = abs(other.fit.slope - one.fit.slope) * (other.samples[0].at_s - one.samples[-1].at_s) / 2
-    if abs(step_ns) <= max(RESOLUTION_NS, SIGNIFICANT * error_ns, bend_ns):
+    # A queue grows by whole frames; where it is full, it falls by one whenever a frame is dropped.
+    full_ns = max((piece.service_ns for piece in (one, other) if piece.meaning == FULL), default=0.0)
+    error_ns = math.hypot(one.error_at(at_s), other.error_at(at_s))
+    if abs(step_ns) <= max(RESOLUTION_NS, SIGNIFICANT * error_ns, bend_ns, full_ns):
         return None
+    error_ns = math.hypot(error_ns, bend_ns / math.sqrt(3), min(one.service_ns, other.service_ns) / math.sqrt(3))
     return Jump(one.end_s, max(one.end_s, other.start_s), step_ns, error_ns)
 
 
-def _error_at(piece: Piece, at_s: float) -> float:
-    times = [sample.at_s for sample in piece.samples]
-    variance = float((piece.fit.residuals**2).sum()) / max(1, len(times) - 2)
-    return math.sqrt(variance / len(times) + (piece.slope_error * (at_s - sum(times) / len(times))) ** 2)
+def _bend(one: Piece, other: Piece) -> Bend:
+    """Where two lines meet if they do, else between the last sample of one and the first of the other."""
+    low_s, high_s = one.samples[-1].at_s, other.samples[0].at_s
+    between = Bend((low_s + high_s) / 2, (high_s - low_s) / 2 / math.sqrt(3))
+    change = one.fit.slope - other.fit.slope
+    if _jump(one, other) is not None or abs(change) <= SIGNIFICANT * math.hypot(one.slope_error, other.slope_error):
+        return between
+    # A full buffer's mean latency is below the longest by half of the time of the frame that is dropped.
+    grain_ns = max((piece.service_ns for piece in (one, other) if piece.meaning == FULL), default=0.0) / 2
+    full_ns = grain_ns if other.meaning == FULL else -grain_ns
+    at_s = (other.fit.constant + full_ns - one.fit.constant) / change
+    margin_s = one.samples[-1].end_s - one.samples[-1].start_s
+    if not low_s - margin_s <= at_s <= high_s + margin_s:
+        return between
+    error_ns = math.hypot(one.error_at(at_s), other.error_at(at_s), DROPS * grain_ns, _scatter_ns(one, other))
+    # It cannot be known better than to a frame.
+    return Bend(at_s, math.hypot(error_ns / abs(change), min(one.service_ns, other.service_ns) * 1e-9 / math.sqrt(3)))
+
+
+def _scatter_ns(one: Piece, other: Piece) -> float:
+    """Standard error of where a line meets an even latency that scatters: a queue begins at some frame's latency."""
+    even = [piece for piece in (one, other) if piece.meaning == "flat"]
+    widths = [float(np.median([sample.max_ns - sample.min_ns for sample in piece.samples])) for piece in even]
+    return max(widths, default=0.0) / math.sqrt(12)
 
 
 def _stalls(samples: Sequence[Sample], stretches: list[_Stretch], found: list[Piece]) -> Stalls | None:
@@ -235,20 +350,27 @@ def _stalls(samples: Sequence[Sample], stretches: list[_Stretch], found: list[Pi
 
 def _waits(samples: Sequence[Sample], stretches: list[_Stretch], found: list[Piece]) -> dict[int, float]:
     """By sample: by how much its slowest frame exceeds the line, where that is an outlier."""
-    maxima = np.array([sample.max_ns for sample in samples])
-    excess = np.zeros(len(samples))
+    excess, grain = np.zeros(len(samples)), np.zeros(len(samples))
+
+    def exceeds(index: int, line: Piece) -> float:
+        sample, slope = samples[index], line.fit.slope
+        # The line ends an interval as high, and the next frame would be as much higher, as its slope says.
+        grain[index] = abs(slope) * sample.gap_s
+        return sample.max_ns - line.fit.at(sample.end_s if slope > 0 else sample.start_s)
+
     for stretch, piece, before in zip(stretches, found, [None, *found], strict=False):
         for index in stretch.inside:
-            excess[index] = maxima[index] - piece.fit.at(samples[index].at_s)
+            excess[index] = exceeds(index, piece)
         for index in stretch.outside:
-            line = before if before is not None and index < stretch.inside[0] else piece
-            excess[index] = maxima[index] - line.fit.at(samples[index].at_s)
+            excess[index] = exceeds(index, before if before is not None and index < stretch.inside[0] else piece)
         # At the link's full rate latency keeps the step: the first sample of a later line may hold it.
         first = stretch.inside[0]
         if before is not None and not any(index < first for index in stretch.outside):
-            excess[first] = max(excess[first], maxima[first] - before.fit.at(samples[first].at_s))
+            excess[first] = max(excess[first], exceeds(first, before))
     middle = float(np.median(excess))
     spread = max(1.4826 * float(np.median(np.abs(excess - middle))), RESOLUTION_NS)
     return {
-        index: wait_ns - middle for index, wait_ns in enumerate(excess.tolist()) if wait_ns > middle + OUTLYING * spread
+        index: wait_ns - middle
+        for index, wait_ns in enumerate(excess.tolist())
+        if wait_ns > middle + OUTLYING * max(spread, grain[index])
     }

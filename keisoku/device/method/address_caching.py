@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import rfc2889
@@ -12,6 +12,9 @@ from keisoku.device.plan.rfc2889_settings import AddressCachingSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.errors import PlanError
 from keisoku.run.result import Result, Row
+
+SLOWER = 0.4
+"""Share of the rate at which the device seems to have learned that it surely learns at."""
 
 
 def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -30,6 +33,7 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             f"use more than {least:.0f} frames/s, or fewer addresses",
         )
     rows: list[Row] = []
+    deviations: list[str] = []
     remarks: list[str] = [f"the ageing time of the device is assumed to be {settings.ageing_s:g} s"]
     for size in plan.frame_bytes:
         low, high = 0, settings.most_addresses + 1
@@ -42,27 +46,70 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             low, high = (number, high) if seen[-1].learned else (low, number)
             number = low + (high - low) // 2
         spoiled = bool(seen) and seen[-1].learned is None
-        rows.append(_row(setting, size, low, seen))
-        rows += [one.row({"tried": _count(one.addresses)}) for one in seen]
+        again = None if spoiled else (yield from _slowly(setting, settings, size, low, seen))
+        rows.append(_row(setting, size, low, seen, again))
+        rows += [one.row({"tried": _count(one.addresses)}) for one in (*seen, *([again] if again else []))]
+        if again is not None and again.learned:
+            deviations.append(
+                f"RFC 2889 §5.7.3: new addresses in frames of {size} byte came at {settings.learning_fps:g}/s, which is"
+                " faster than the device learns them"
+            )
         if spoiled:
             remarks.append(f"{size} byte: the search ended early: at {number} addresses no trial could be used")
         elif low == settings.most_addresses:
             remarks.append(f"{size} byte: at least {low} addresses: the search went no further")
-    found = [NO_PAUSE_BEFORE, *rfc2889.deviations(plan, setting.capabilities.simulated, "§5.7", None, sizes=False)]
+    found = [
+        NO_PAUSE_BEFORE,
+        *deviations,
+        *rfc2889.deviations(plan, setting.capabilities.simulated, "§5.7", None, sizes=False),
+    ]
     return Result(measurement="address_caching", rows=rows, deviations=found, remarks=remarks)
 
 
-def _row(setting: Setting, size: int, addresses: int, seen: list[Seen]) -> Row:
+def _slowly(
+    setting: Setting, settings: AddressCachingSettings, size: int, low: int, seen: Sequence[Seen]
+) -> Generator[Trial, TrialRecord, Seen | None]:
+    """The smallest number of addresses that was not learned, once more at a lower rate, where the device has known more
+    addresses at once than that: then its table is no reason for the failure. None if there is no such doubt."""
+    failed = min((one.addresses for one in seen if one.learned is False), default=None)
+    most = max(seen, key=lambda one: one.known)
+    if failed is None or most.known <= max(low, failed):
+        return None
+    share = most.known / most.addresses
+    fps = max(1.05 * least_learning_fps(settings, failed), SLOWER * share * settings.learning_fps)
+    if fps >= settings.learning_fps:
+        return None
+    return (yield from address_trial(setting, settings, size, failed, fps))
+
+
+def _row(setting: Setting, size: int, addresses: int, seen: Sequence[Seen], again: Seen | None) -> Row:
     # Learning frames taught the device the tester's own address at each port as well.
     own = len(setting.plan.port_fields())
     passed = [one.record.index for one in seen if one.addresses == addresses]
-    return Row(
-        frame_bytes=size,
-        case="capacity",
-        figures={"addresses": _count(addresses), "table": _count(addresses + own)} if addresses else {},
-        trial=passed[-1] if passed else None,
-        remark="" if addresses else "no address was learned",
-    )
+    count = _at_least if addresses == setting.plan.of(AddressCachingSettings).most_addresses else _count
+    figures = {"addresses": count(addresses), "table": count(addresses + own)} if addresses else {}
+    remark = "" if addresses else "no address was learned"
+    if again is not None:
+        most = max(seen, key=lambda one: one.known)
+        fps = most.record.trial.frames_per_second
+        if again.learned:
+            figures = {name: _at_least(most.known + more) for name, more in (("addresses", 0), ("table", own))}
+            remark = (
+                f"the device learns more slowly than {fps:g} addresses/s: it did not learn {again.addresses} addresses"
+                f" at this rate, but at {again.record.trial.frames_per_second:.3g} addresses/s, and it has known"
+                f" {most.known} at once: use a lower --learning-fps to find its capacity"
+            )
+        else:
+            remark = (
+                f"the device has known {most.known} of {most.addresses} addresses at once, but not every one of"
+                f" {again.addresses}, at a lower rate neither: places in its table depend on the addresses"
+            )
+    trial = passed[-1] if passed else None
+    return Row(frame_bytes=size, case="capacity", figures=figures, trial=trial, remark=remark)
+
+
+def _at_least(number: int) -> Quantity:
+    return Quantity(value=number, unit="addresses", bound="at least")
 
 
 def _count(number: int) -> Quantity:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import rfc2889
@@ -16,6 +16,8 @@ from keisoku.run.result import Result, Row
 
 ADDRESSES = 1024
 """Number of addresses if the caching capacity is not known."""
+SAME = 0.01
+"""Numbers of addresses are the same if they differ by at most this share."""
 
 
 def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -74,8 +76,18 @@ def _row(size: int, low: float, high: float, seen: list[Seen]) -> Row:
         case="learning rate",
         figures={"learning_rate": _rate(low, max(0.0, high - low))} if low else {},
         trial=passed[-1] if passed else None,
-        remark="" if low else "at no rate were all addresses learned",
+        remark="" if low else _nothing(seen),
     )
+
+
+def _nothing(seen: Sequence[Seen]) -> str:
+    """Why no rate passed: a table that is too small holds as many addresses at each."""
+    remark = "at no rate were all addresses learned"
+    failed = [one for one in seen if one.learned is False]
+    known = [one.known for one in failed]
+    if len(failed) > 1 and max(known) and max(known) - min(known) <= SAME * max(known):
+        remark += f", and at each the device knew {max(known)} of {failed[0].addresses}: its table may hold no more"
+    return remark
 
 
 def _rate(value: float, uncertainty: float = 0.0) -> Quantity:

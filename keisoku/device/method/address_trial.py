@@ -43,6 +43,12 @@ class Seen:
         return sum(one.misdirected_frames for one in monitors)
 
     @property
+    def known(self) -> int:
+        """How many of the addresses the device knew: frames to the others reached every monitoring port."""
+        monitors = (one for one in self.record.facts.receivers if one.port not in (LEARNING, TEST))
+        return max(0, self.addresses - max((one.misdirected_frames for one in monitors), default=0))
+
+    @property
     def learned(self) -> bool | None:
         """§5.7.3: nothing at the monitoring port, and everything at the learning port; None if the tester failed."""
         if not self.record.valid:

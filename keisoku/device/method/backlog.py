@@ -9,6 +9,7 @@ import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
+from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.device.method.rfc8239 import FullRate, flows_trial, reliably
 from keisoku.device.method.setting import Setting
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, StreamFacts, Trial, TrialRecord
@@ -121,6 +122,22 @@ def backlog(record: TrialRecord, output: int, alone: Unqueued) -> Backlog | None
         head_start_ns=min(
             latency.min_ns - alone.least_ns[stream.transmit, stream.receive] for stream, latency in latencies
         ),
+    )
+
+
+def frames_held(held: Sequence[Backlog], alone: Unqueued) -> Quantity:
+    """How many frames an output can hold, from repetitions in which it was full.
+
+    The buffer may be larger by almost one frame than the most that it held. Latencies that scatter without a queue make
+    each count wrong by their scatter; one that comes out too small in one repetition is right in another.
+    """
+    counts = [one.frames for one in held]
+    mean = sum(counts) / len(counts)
+    scatter = alone.scatter_ns / min(one.service_ns for one in held)
+    return Quantity(
+        value=mean,
+        unit="frames",
+        interval=Interval(lower=max(0.0, min(mean, max(counts) - 2 * scatter)), upper=max(counts) + 1 + scatter / 2),
     )
 
 

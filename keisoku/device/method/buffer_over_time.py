@@ -10,7 +10,7 @@ from collections.abc import Generator
 from keisoku.analysis.line import POINTS_MIN
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import combine, expanded, rectangular
-from keisoku.device.analysis.behaviour import Behaviour, Jump, Piece, Stalls, behaviour
+from keisoku.device.analysis.behaviour import Behaviour, Bend, Jump, Piece, Stalls, behaviour
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
@@ -18,6 +18,8 @@ from keisoku.device.plan.drift_settings import BufferOverTimeSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
+PS = 1e-3
+"""Resolution of latencies in virtual time, in ns."""
 PPM_PER_NS_PER_S = 1e-3
 """A latency that grows by 1 ns/s is a queue whose service rate is one part in 10⁹ too low."""
 
@@ -58,10 +60,14 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
             or f"only {len(samples)} samples held a frame, which is too few for behaviour over time"
         )
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)], []
-    found = behaviour(samples)
+    found = behaviour(samples, setting.capabilities.resolution_ns or (PS if setting.capabilities.exact else 1.0))
     base_ns = min(sample.min_ns for sample in samples)
     sizing = _Sizing(setting, record, base_ns)
-    timed = [(piece.start_s, _piece_row(sizing, piece)) for piece in found.pieces]
+    starts, ends = [None, *found.bends], [*found.bends, None]
+    timed = [
+        (piece.start_s, _piece_row(sizing, piece, start, end))
+        for piece, start, end in zip(found.pieces, starts, ends, strict=True)
+    ]
     timed += [(jump.start_s, _jump_row(sizing, jump)) for jump in found.jumps]
     rows = [row for _, row in sorted(timed, key=lambda entry: entry[0])]
     if found.stalls:
@@ -99,12 +105,15 @@ class _Sizing:
         )
 
 
-def _piece_row(sizing: _Sizing, piece: Piece) -> Row:
+def _piece_row(sizing: _Sizing, piece: Piece, start: Bend | None, end: Bend | None) -> Row:
     fit = piece.fit
-    figures = _times(piece.start_s, piece.end_s) | {
+    middle_s = (piece.start_s + piece.end_s) / 2
+    figures = {
+        "start": _bend(start) if start else Quantity(value=piece.start_s, unit="s", bound="at most"),
+        "end": _bend(end) if end else Quantity(value=piece.end_s, unit="s", bound="at least"),
         "slope": Quantity(value=fit.slope, unit="ns/s", uncertainty=expanded(piece.slope_error)),
-        "intercept": sizing.latency(fit.constant, fit.constant_error),
-        "level": sizing.latency(fit.at((piece.start_s + piece.end_s) / 2), fit.slope_error),
+        "intercept": sizing.latency(fit.constant, piece.error_at(0.0)),
+        "level": sizing.latency(fit.at(middle_s), piece.error_at(middle_s)),
         "min": sizing.latency(min(sample.min_ns for sample in piece.samples)),
         "max": sizing.latency(longest_ns := max(sample.max_ns for sample in piece.samples)),
         "lost": Quantity(value=piece.lost_frames, unit="frames", uncertainty=0.0),
@@ -121,7 +130,12 @@ def _piece_row(sizing: _Sizing, piece: Piece) -> Row:
 
 
 def _jump_row(sizing: _Sizing, jump: Jump) -> Row:
-    figures = _times(jump.start_s, jump.end_s) | {
+    # It was at some time after the last frame before it and before the first one behind it.
+    half_s = (jump.end_s - jump.start_s) / 2
+    at = Quantity(value=jump.start_s + half_s, unit="s", uncertainty=half_s + 1 / sizing.record.offered_fps)
+    figures = {
+        "start": at,
+        "end": at,
         "step": Quantity(value=jump.step_ns, unit="ns", uncertainty=expanded(jump.step_error_ns)),
         "backlog": sizing.change(jump.step_ns, jump.step_error_ns, sizing.record.offered_fps),
     }
@@ -146,11 +160,8 @@ def span_text(start_s: float, end_s: float) -> str:
     return f"{'0' if start_s < 0.01 * (end_s - start_s) else start}–{end} s" if end_s > start_s else f"{end} s"
 
 
-def _times(start_s: float, end_s: float) -> dict[str, Quantity]:
-    return {
-        "start": Quantity(value=start_s, unit="s", uncertainty=0.0),
-        "end": Quantity(value=end_s, unit="s", uncertainty=0.0),
-    }
+def _bend(bend: Bend) -> Quantity:
+    return Quantity(value=bend.at_s, unit="s", uncertainty=expanded(bend.error_s))
 
 
 def _row(sizing: _Sizing, case: str, figures: dict[str, Quantity]) -> Row:

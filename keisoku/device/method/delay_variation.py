@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.uncertainty import expanded
 from keisoku.device.analysis.percentile import Percentile, packet_delay_variation, percentile
+from keisoku.device.analysis.rises import error_of_medians
 from keisoku.device.method import rfc8219_deviations
 from keisoku.device.method.repetitions import difference, load, repeat, summary
 from keisoku.device.method.search import NO_LOAD_PASSES
@@ -48,6 +51,10 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         bound_ns = max(value.bound_ns for value in values)
         median, low, high = summary([value.value_ns for value in values])
         figures[name] = difference(setting, median, bound_ns, usable[0])
+        if name == "ipdv_median":
+            own = [one for record in usable if (one := record.facts.tracked.variation) is not None]
+            error_ns = error_of_medians(own, [value.value_ns for value in values])
+            figures[name] = _less_sure(figures[name], error_ns)
         if name == "pdv":
             figures["pdv_p1"] = difference(setting, low, bound_ns, usable[0])
             figures["pdv_p99"] = difference(setting, high, bound_ns, usable[0])
@@ -58,6 +65,12 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     spoiled = len(records) - len(usable)
     remark = f"{spoiled} of {len(records)} trials were disturbed by the tester and left out" if spoiled else ""
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)
+
+
+def _less_sure(figure: Quantity, error_ns: float) -> Quantity:
+    if figure.uncertainty is None:
+        return figure
+    return figure.model_copy(update={"uncertainty": math.hypot(figure.uncertainty, expanded(error_ns))})
 
 
 def _variations(tracked: Tracked) -> dict[str, Percentile]:

@@ -100,10 +100,15 @@ def _contradicted(row: Row, figure: Quantity, interval: Interval, seen: _Seen) -
         said.append(f"contradiction: a trial of {seen.lossy.method} lost frames at {lower:,.0f} frames/s")
     if not said:
         return row, ""
-    figures = dict(row.figures)
+    return between(row, lower, upper), "; ".join(said)
+
+
+def between(row: Row, lower_fps: float, upper_fps: float) -> Row:
+    """A row whose throughput, in all its units, lies between these rates; it is no bound then."""
+    figures, value = dict(row.figures), row.figures["throughput"].value
     for name in _FIGURES:
-        if name in figures and figure.value:
-            scale = figures[name].value / figure.value
-            own = Interval(lower=lower * scale, upper=upper * scale)
-            figures[name] = figures[name].model_copy(update={"interval": own})
-    return row.model_copy(update={"figures": figures}), "; ".join(said)
+        if name in figures and value:
+            scale = figures[name].value / value
+            own = Interval(lower=lower_fps * scale, upper=upper_fps * scale)
+            figures[name] = figures[name].model_copy(update={"interval": own, "bound": ""})
+    return row.model_copy(update={"figures": figures})

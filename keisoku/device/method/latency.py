@@ -44,9 +44,6 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         if rate != first:
             remarks.append(f"{size} byte: measured below the throughput, because the tester could not offer it again")
         rows.append(_row(setting, records))
-        lost = sum(record.facts.tracked.lost_frames for record in records)
-        if lost:
-            remarks.append(f"{size} byte: {lost} frames were lost in the latency trials")
     plan = setting.plan
     if setting.capabilities.link_bits_per_second is None:
         remarks.append("The link has no rate, so a frame has no duration: FIFO, LIFO, FILO and LILO latency are equal.")

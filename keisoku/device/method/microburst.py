@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import rfc8239
-from keisoku.device.method.backlog import NOT_EMPTY, Backlog, Unqueued, backlog, unqueued
+from keisoku.device.method.backlog import NOT_EMPTY, Backlog, Unqueued, backlog, frames_held, unqueued
 from keisoku.device.method.frame_search import Bracket, search_frames
 from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
 from keisoku.device.method.setting import Setting
@@ -126,10 +126,9 @@ class _Bursts:
         }
         if self.held:
             service_ns = sum(held.service_ns for held in self.held) / len(self.held)
-            frames = sum(held.frames for held in self.held) / len(self.held)
-            one = 1 + alone.scatter_ns / service_ns
-            figures["buffer"] = Quantity(value=frames * size, unit="byte", uncertainty=one * size)
-            figures["buffer_time"] = Quantity(value=frames * service_ns, unit="ns", uncertainty=one * service_ns)
+            frames = frames_held(self.held, alone)
+            figures["buffer"] = frames.scaled(size, "byte")
+            figures["buffer_time"] = frames.scaled(service_ns, "ns")
         remarks = [] if all(held.began_empty for held in self.held) else [NOT_EMPTY]
         last = self.brackets[-1]
         if last.by_tester:

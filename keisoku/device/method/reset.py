@@ -6,10 +6,13 @@ of RFC 6201 §1.3. This file resets nothing itself.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Generator
 from dataclasses import dataclass
+from statistics import fmean
 
+from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
 from keisoku.device.method.search import NO_LOAD_PASSES, RETRIES, throughput_of
@@ -27,7 +30,8 @@ class _Outage:
     lost_frames: int
     by_loss_ns: float
     stamps_ns: float | None
-    uncertainty_ns: float
+    gap_ns: float
+    """Between two frames of a stream: neither method sees an outage more closely."""
     early: bool
     """True if frames were lost in the time in which the device must be stable."""
     record: TrialRecord
@@ -53,7 +57,9 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     plan = setting.plan
     remarks = [
         "By loss: lost frames / offered rate. By time stamps: from the last frame before the outage to the first one"
-        " after it, as they were sent (RFC 6201 §1.3). The 15 s of a power interruption are not subtracted (§4.3.1)."
+        " after it, as they were sent (RFC 6201 §1.3), less the time between two frames, by which this is too long on"
+        " average. Frames that were inside the device when it was reset are lost as well. The 15 s of a power"
+        " interruption are not subtracted (§4.3.1)."
     ]
     remarks.append("The device was reset by hand." if by_hand else "The device was reset by the engine.")
     return Result(
@@ -89,17 +95,16 @@ def _outage(setting: Setting, record: TrialRecord) -> _Outage:
     stable_ns = setting.plan.of(ResetSettings).stable_s * NS_PER_S
     early = any((gap.before_ns or sent.last_sent_ns) < stable_ns for gap in gaps)
     by_loss_ns = lost / rate * NS_PER_S
+    gap_ns = len(record.facts.streams) / rate * NS_PER_S
     if not gaps:
-        return _Outage(lost, by_loss_ns, 0.0, NS_PER_S / rate, early, record)
+        return _Outage(lost, by_loss_ns, 0.0, gap_ns, early, record)
     # The longest gap is the outage; single frames lost at other times are not.
     longest = max(gaps, key=lambda gap: _span_ns(gap, sent.last_sent_ns))
     if longest.before_ns is None:
-        return _Outage(lost, by_loss_ns, None, 0.0, early, record)
-    # These are transmit timestamps. The latencies of the two frames may differ, at most by the range of all
-    # latencies, which is the uncertainty.
-    latency = tracked.latency
-    spread_ns = latency.max_ns - latency.min_ns if latency else 0.0
-    return _Outage(lost, by_loss_ns, _span_ns(longest, sent.last_sent_ns), spread_ns + NS_PER_S / rate, early, record)
+        return _Outage(lost, by_loss_ns, None, gap_ns, early, record)
+    # The outage begins up to one gap after the last frame that was forwarded was sent, and ends up to one gap before
+    # the first one behind it was: from one to the other it is a gap too long on average.
+    return _Outage(lost, by_loss_ns, _span_ns(longest, sent.last_sent_ns) - gap_ns, gap_ns, early, record)
 
 
 def _span_ns(gap: Gap, end_ns: int) -> float:
@@ -129,13 +134,21 @@ def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
     }
     if back:
         figures["lost"] = _mean([float(one.lost_frames) for one in back], "frames", 0.0)
-        figures["reset_by_loss"] = _mean([one.by_loss_ns for one in back], "ns", NS_PER_S / offered)
-        stamps = [one.stamps_ns for one in back if one.stamps_ns is not None]
-        figures["reset_by_stamps"] = _mean(stamps, "ns", max(one.uncertainty_ns for one in back))
+        gap_ns = max(one.gap_ns for one in back)
+        figures["reset_by_loss"] = _mean([one.by_loss_ns for one in back], "ns", gap_ns)
+        figures["reset_by_stamps"] = _mean([one.stamps_ns for one in back if one.stamps_ns is not None], "ns", gap_ns)
     return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark="; ".join(remarks))
 
 
-def _mean(values: list[float], unit: str, each: float) -> Quantity:
-    """The mean, with the scatter of the trials and the uncertainty of each of them."""
-    spread = 2 * statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
-    return Quantity(value=sum(values) / len(values), unit=unit, uncertainty=spread + each)
+def _mean(values: list[float], unit: str, gap: float) -> Quantity:
+    """The mean, with the scatter of the trials and what the gap between frames leaves open.
+
+    The two ends of an outage are each anywhere in a gap: a triangular distribution of ± `gap`. Trials in which they are
+    at the same places do not show this, so what their scatter does not show is the same in all of them.
+    """
+    grain = budget.triangular("gap between frames", gap)
+    if len(values) < 2:
+        return budget.figure(fmean(values), unit, [grain])
+    hidden = math.sqrt(max(0.0, grain.uncertainty**2 - statistics.variance(values)))
+    common = budget.normal("gap between frames, alike in all trials", hidden, kind="B")
+    return budget.figure(fmean(values), unit, [*budget.repeatability("repeatability of the trials", values), common])
