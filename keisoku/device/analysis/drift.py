@@ -18,6 +18,11 @@ from keisoku.device.analysis.samples import Sample
 TOLERANCE_PPM = 200.0
 """IEEE 802.3: each of two clocks may be off by ±100 ppm."""
 
+MARGIN_PPM = 10.0
+"""How far below the slowest port a load lies that no queue grows at, besides twice the standard error of the drift."""
+CHANCE = 1e-4
+"""How often samples without a trend may seem to have one: one of a thousand sweeps of ten sizes."""
+
 
 @dataclass(frozen=True)
 class Drift:
@@ -61,6 +66,26 @@ def drift(trials: Sequence[Sequence[Sample]]) -> Drift | None:
     between = float(np.std(slopes, ddof=1)) / math.sqrt(len(fits)) if len(fits) > 1 else 0.0
     seconds = max(samples[-1].end_s - samples[0].start_s for samples in trials if samples)
     return Drift(sum(slopes) / len(slopes), max(within, between), seconds)
+
+
+def trend(samples: Sequence[Sample]) -> Drift | None:
+    """How latency changes during one trial, or None if chance could do as much.
+
+    Stricter than `Drift.is_there`, because it is asked of each of many trials.
+    """
+    found = drift([samples])
+    if found is None:
+        return None
+    change_ns = abs(found.slope) * found.seconds
+    limit = _limit(len(samples) - 2)
+    return found if abs(found.slope) > limit * found.error and change_ns > RESOLUTION_NS else None
+
+
+def _limit(freedom: int) -> float:
+    """Standard errors that a slope of independent samples exceeds with a probability of `CHANCE` (Student's t)."""
+    from scipy import special  # takes a while to load, and not every command needs it
+
+    return float(special.stdtrit(freedom, 1 - CHANCE / 2))
 
 
 def difference(one: Drift, other: Drift) -> Drift:

@@ -13,7 +13,7 @@ from statistics import fmean, stdev
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import combine, expanded
 from keisoku.device.analysis.definitions import latencies
-from keisoku.device.analysis.drift import Drift, cause, difference, drift
+from keisoku.device.analysis.drift import MARGIN_PPM, Drift, cause, difference, drift
 from keisoku.device.analysis.port_groups import PortPair
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.search import NO_LOAD_PASSES, RETRIES, known_throughput, search
@@ -24,8 +24,6 @@ from keisoku.device.record.total import all_tracked
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
-MARGIN_PPM = 10.0
-"""How far below the slowest port the proposed rate lies, in addition to twice the standard error of the drift."""
 AT_RATE = "throughput rate"
 DIFFERENT_PPM = 0.5
 """A crystal's frequency may change by so much between sizes of one run."""

@@ -1,0 +1,116 @@
+"""A straight line through groups of samples that share one x, such as the latencies of each frame size.
+
+Samples of one group share its errors, so that their number says nothing about those: a line is as certain as the means
+of its groups. It formats nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keisoku.analysis import budget
+from keisoku.analysis.line import LineFit, fit_line
+from keisoku.analysis.uncertainty import COVERAGE_FACTOR
+from keisoku.device.analysis.behaviour import correlation
+
+APART = 0.1
+"""Groups scatter more about the line than their samples explain if chance alone does so less often."""
+BENT = 1e-3
+"""The same for a line that is no straight line at all."""
+
+
+@dataclass(frozen=True)
+class GroupLine:
+    """y = slope · x + constant. Errors are standard uncertainties (k = 1), of which twice covers 95 %."""
+
+    fit: LineFit
+    """Of all samples, with their asymptotic standard errors."""
+    slope_error: float
+    constant_error: float
+    slope_of_groups: float
+    """What the given errors of the groups add."""
+    constant_of_groups: float
+    farthest: tuple[float, float]
+    """The x whose mean lies farthest from the line, and by how much."""
+    explained: float
+    """Standard deviation of a mean from the line, as samples and the errors of groups explain it."""
+    is_bent: bool
+    """Whether means lie farther from the line than anything explains."""
+
+
+def group_line(points: Sequence[tuple[float, float]], of_group: Mapping[float, float]) -> GroupLine:
+    """Least squares over all samples; `of_group` has by x the standard uncertainty of an error of the whole group.
+
+    How far the means lie from the line decides the errors where it is more than samples and `of_group` explain (an
+    F test), with Student's factor for the number of groups. Raises ValueError as `fit_line` does.
+    """
+    fit = fit_line([x for x, _ in points], [y for _, y in points])
+    groups: dict[float, list[float]] = {}
+    for x, y in points:
+        groups.setdefault(x, []).append(y)
+    xs = np.array(list(groups), dtype=np.float64)
+    counts = np.array([len(each) for each in groups.values()], dtype=np.float64)
+    means = np.array([np.mean(each) for each in groups.values()])
+    # Rows of this matrix turn the means of groups into slope and constant.
+    centred = xs - (counts * xs).sum() / counts.sum()
+    of_slope = counts * centred / (counts * centred**2).sum()
+    of_constant = counts / counts.sum() - of_slope * (counts * xs).sum() / counts.sum()
+    off = means - (fit.slope * xs + fit.constant)
+    own = np.array([_of_mean(np.array(each)) for each in groups.values()])
+    given = np.array([of_group[x] for x in groups]) ** 2
+    explained = own + given
+    freedom, left = _freedom(own, counts - 1), len(xs) - 2
+    apart = bent = False
+    if left > 0:
+        about_line = float((off**2).sum()) / left
+        chance = _chance(about_line, left, float(explained.mean()), freedom)
+        apart, bent = chance < APART or freedom == 0, chance < BENT and freedom > 0
+    if apart:
+        own, freedom = np.full_like(own, about_line), left
+    factor = budget.student(freedom) / COVERAGE_FACTOR if freedom else 1.0
+    place = int(np.argmax(np.abs(off)))
+    return GroupLine(
+        fit=fit,
+        slope_error=factor * math.sqrt(float((of_slope**2 * own).sum())),
+        constant_error=factor * math.sqrt(float((of_constant**2 * own).sum())),
+        slope_of_groups=math.sqrt(float((of_slope**2 * given).sum())),
+        constant_of_groups=math.sqrt(float((of_constant**2 * given).sum())),
+        farthest=(float(xs[place]), float(off[place])),
+        explained=math.sqrt(float(explained.mean())),
+        is_bent=bent,
+    )
+
+
+def _of_mean(samples: NDArray[np.float64]) -> float:
+    """Variance of the mean of a group's samples; 0 for one sample, which shows no scatter."""
+    if len(samples) < 2:
+        return 0.0
+    return float(samples.var(ddof=1)) / len(samples) * correlation(samples - samples.mean()) ** 2
+
+
+def _freedom(variances: NDArray[np.float64], freedoms: NDArray[np.float64]) -> float:
+    """Degrees of freedom of the sum of the groups' variances (Welch–Satterthwaite, GUM G.4.1); 0 if none shows any."""
+    known = freedoms > 0
+    if not known.any():
+        return 0.0
+    total = float(variances[known].sum())
+    # Variances of rounding alone would lose all digits as squares.
+    shares = variances[known] / total if total > 0 else np.full(int(known.sum()), 1 / known.sum())
+    return float(1 / (shares**2 / freedoms[known]).sum())
+
+
+def _chance(about_line: float, left: float, explained: float, freedom: float) -> float:
+    """How often chance alone puts the means so far from the line (F test of the lack of fit)."""
+    from scipy import special  # takes a while to load, and not every command needs it
+
+    if about_line <= explained:
+        return 1.0
+    if explained <= 0:
+        return 0.0
+    ratio = about_line / explained
+    return float(special.fdtrc(left, freedom, ratio) if freedom else special.chdtrc(left, ratio * left))
