@@ -1,8 +1,8 @@
 """How often the intervals of lines and clocks contain the truth, on random simulated devices.
 
-`python benchmarks/accuracy_lines.py [CASES] [FIRST_SEED]` draws so many devices of each family (default 120) and compares slope
-and constant of `sweep`, the offset of a port's clock by `clock-mismatch`, and ns/m of `cable-series` with what the
-device was made of. Seeds below 100 000 were used while constants were chosen; those above were not.
+`python benchmarks/accuracy_lines.py [CASES] [FIRST_SEED] [FAMILY,…]` draws so many devices of each family (default 120)
+and compares slope and constant of `sweep`, the offset of a port's clock by `clock-mismatch`, and ns/m of `cable-series`
+with what the device was made of. Seeds below 100 000 were used while constants were chosen; those above were not.
 """
 
 from __future__ import annotations

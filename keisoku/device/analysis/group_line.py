@@ -68,8 +68,9 @@ def group_line(points: Sequence[tuple[float, float]], of_group: Mapping[float, f
     apart = bent = False
     if left > 0:
         about_line = float((off**2).sum()) / left
-        chance = _chance(about_line, left, float(explained.mean()), freedom)
-        apart, bent = chance < APART or freedom == 0, chance < BENT and freedom > 0
+        expected = float(explained.mean())
+        apart = freedom == 0 or exceeds(about_line, left, expected, freedom)
+        bent = freedom > 0 and exceeds(about_line, left, expected, freedom, BENT)
     if apart:
         own, freedom = np.full_like(own, about_line), left
     factor = budget.student(freedom) / COVERAGE_FACTOR if freedom else 1.0
@@ -104,13 +105,12 @@ def _freedom(variances: NDArray[np.float64], freedoms: NDArray[np.float64]) -> f
     return float(1 / (shares**2 / freedoms[known]).sum())
 
 
-def _chance(about_line: float, left: float, explained: float, freedom: float) -> float:
-    """How often chance alone puts the means so far from the line (F test of the lack of fit)."""
+def exceeds(variance: float, freedom: float, explained: float, of_explained: float, chance: float = APART) -> bool:
+    """Whether a variance is larger than another explains, by an F test; `of_explained` 0: the other is known."""
     from scipy import special  # takes a while to load, and not every command needs it
 
-    if about_line <= explained:
-        return 1.0
-    if explained <= 0:
-        return 0.0
-    ratio = about_line / explained
-    return float(special.fdtrc(left, freedom, ratio) if freedom else special.chdtrc(left, ratio * left))
+    if variance <= explained or explained <= 0:
+        return variance > explained
+    ratio = variance / explained
+    found = special.fdtrc(freedom, of_explained, ratio) if of_explained else special.chdtrc(freedom, ratio * freedom)
+    return bool(found < chance)

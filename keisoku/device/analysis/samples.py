@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from keisoku.device.record.counts import Gap, Tracked
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
+
+STAMP_NS = 1.0
+"""Times of the first and the last frame are whole nanoseconds."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +37,27 @@ def samples_of(record: TrialRecord, tracked: Tracked) -> list[Sample]:
 
     Intervals in which nothing arrived are left out.
     """
+    return [sample for _, sample in _numbered(record, tracked)]
+
+
+def _numbered(record: TrialRecord, tracked: Tracked) -> Iterator[tuple[int, Sample]]:
+    """Samples, each with the number of frames that arrived before it."""
     series, width_ns = tracked.series, record.trial.interval_ns
     if len(series) > 1:
         width_ns = series[1].start_ns - series[0].start_ns
     last_ns = record.facts.sent.last_sent_ns
     lost = _Lost(tracked.lost)
-    found = []
+    before = 0
     for interval in series:
+        first, before = before, before + interval.forwarded_frames
         end_ns = interval.start_ns + width_ns
         # The last frame leaves one gap before the end; an interval that is only partly filled is no sample.
         if interval.latency is None or end_ns > last_ns + width_ns / 10:
             continue
         # Nothing can arrive before a frame has crossed the device: the first mean covers a shorter time.
         start_ns = interval.start_ns + (interval.latency.min_ns if interval.start_ns == 0 else 0)
-        found.append(
+        yield (
+            first,
             Sample(
                 start_s=start_ns / NS_PER_S,
                 end_s=end_ns / NS_PER_S,
@@ -56,6 +66,37 @@ def samples_of(record: TrialRecord, tracked: Tracked) -> list[Sample]:
                 max_ns=interval.latency.max_ns,
                 forwarded_frames=interval.forwarded_frames,
                 lost_frames=lost.between(interval.start_ns, end_ns),
+            ),
+        )
+
+
+def due_gap_ns(record: TrialRecord) -> float:
+    """Time between two frames of a port: as intended if the sender was never late, else as it offered them."""
+    sent = record.facts.sent
+    on_time = sent.lag_max_ns <= STAMP_NS and not sent.postponed_ns and sent.offered_frames == record.intended_frames
+    return NS_PER_S / (record.trial.frames_per_second if on_time else record.offered_fps)
+
+
+def by_count(record: TrialRecord, tracked: Tracked, waiting: bool = False) -> list[Sample]:
+    """The same samples at the times at which their frames were due, which follow from how many came before.
+
+    Frames of a constant load are due at equal distances, and while they wait for each other they arrive so as well: a
+    slope over these times has no error from how many frames an interval happens to hold. With `waiting` a sample's mean
+    rises by one frame's time for each frame lost before: a full buffer loses what a queue without end would hold, and
+    such means grow as that would, full or not.
+    """
+    gap_ns = due_gap_ns(record)
+    lost = _Lost(tracked.lost)
+    found = []
+    for first, sample in _numbered(record, tracked):
+        missing = lost.before(first, sample.forwarded_frames, gap_ns)
+        due_s = (first if waiting else first + missing) * gap_ns / NS_PER_S
+        found.append(
+            replace(
+                sample,
+                start_s=due_s,
+                end_s=due_s + sample.forwarded_frames * gap_ns / NS_PER_S,
+                mean_ns=sample.mean_ns + (gap_ns * missing if waiting else 0.0),
             )
         )
     return found
@@ -75,3 +116,8 @@ class _Lost:
         within_ns = np.minimum(self.last_ns, end_ns) - np.maximum(self.first_ns, start_ns)
         shares = np.maximum(within_ns, 0) / (self.last_ns - self.first_ns)
         return float((self.counts * shares).sum())
+
+    def before(self, first: int, frames: int, gap_ns: float) -> float:
+        """How many were lost before a frame, on average over `frames` that arrived after `first` others."""
+        after = self.first_ns / gap_ns + 1 - (np.cumsum(self.counts) - self.counts)
+        return float((self.counts * np.clip((first + frames - after) / frames, 0.0, 1.0)).sum())
