@@ -80,7 +80,7 @@ def _size(
     setting: Setting, size: int, rows: list[Row], remarks: list[str], found: dict[PortPair, dict[int, Drift]]
 ) -> Generator[Trial, TrialRecord, None]:
     settings = setting.plan.of(ClockMismatchSettings)
-    rate = settings.rate_fps or known_throughput(setting, size)
+    rate = setting.fps(settings.rate_fps, size) or known_throughput(setting, size)
     if rate is None:
         # Clocks differ by less than the margin that other searches keep below the line rate.
         rate = (yield from search(setting, size, ceiling_percent=100)).fps

@@ -86,7 +86,7 @@ class _Tester:
         """A trial at the smallest gap, or the smallest one that the tester can send; repeated if the tester disturbed
         it."""
         setting = self.setting
-        line, asked = setting.line_fps(size), setting.plan.of(PortMapSettings).rate_fps
+        line, asked = setting.line_fps(size), setting.fps(setting.plan.of(PortMapSettings).rate_fps, size)
         wanted = min(asked or math.inf, line or math.inf)
         if wanted == math.inf:
             wanted = CEILING_WITHOUT_LINK_FPS

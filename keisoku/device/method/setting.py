@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.plan.plan import Plan
+from keisoku.device.plan.rate import LinePercent, no_line_rate
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import NS_PER_S, Trial
 from keisoku.frame.modifying import BROADCAST_SHARE
@@ -33,6 +34,18 @@ class Setting:
             return None
         share = 1 - BROADCAST_SHARE if "broadcast" in self.plan.modifiers else 1.0
         return share * maximum_frames_per_second(speed, frame_bytes)
+
+    def fps(self, load: float | LinePercent | None, frame_bytes: int) -> float | None:
+        """A load of the plan in frames/s, None if it has none.
+
+        Raises PlanError for a percentage of a line whose rate is not known.
+        """
+        if not isinstance(load, LinePercent):
+            return load
+        line = self.line_fps(frame_bytes)
+        if line is None:
+            raise no_line_rate("rate", load)
+        return line * load.percent / 100
 
     def trial(
         self,

@@ -125,7 +125,8 @@ def _excess_ppm(record: TrialRecord) -> float:
 
 
 def _rate(setting: Setting, size: int) -> float:
-    return setting.plan.of(SweepSettings).rate_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+    given = setting.fps(setting.plan.of(SweepSettings).rate_fps, size)
+    return given or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
 
 
 def _trial(setting: Setting, size: int, purpose: str, rate: float) -> Generator[Trial, TrialRecord, TrialRecord]:
