@@ -43,8 +43,22 @@ class GroupLine:
     """Whether means lie farther from the line than anything explains."""
 
 
-def group_line(points: Sequence[tuple[float, float]], of_group: Mapping[float, float]) -> GroupLine:
+@dataclass(frozen=True)
+class Repeats:
+    """How the mean of a group's samples scatters from one time to the next, where that was observed."""
+
+    variance: float
+    freedom: float
+
+
+def group_line(
+    points: Sequence[tuple[float, float]],
+    of_group: Mapping[float, float],
+    repeats: Mapping[float, Repeats] | None = None,
+) -> GroupLine:
     """Least squares over all samples; `of_group` has by x the standard uncertainty of an error of the whole group.
+
+    A group's samples show how its mean scatters, unless `repeats` says it by x.
 
     How far the means lie from the line decides the errors where it is more than samples and `of_group` explain (an
     F test), with Student's factor for the number of groups. Raises ValueError as `fit_line` does.
@@ -61,10 +75,12 @@ def group_line(points: Sequence[tuple[float, float]], of_group: Mapping[float, f
     of_slope = counts * centred / (counts * centred**2).sum()
     of_constant = counts / counts.sum() - of_slope * (counts * xs).sum() / counts.sum()
     off = means - (fit.slope * xs + fit.constant)
-    own = np.array([_of_mean(np.array(each)) for each in groups.values()])
+    if repeats is None:
+        repeats = {x: Repeats(_of_mean(np.array(each)), len(each) - 1) for x, each in groups.items()}
+    own = np.array([repeats[x].variance for x in groups])
     given = np.array([of_group[x] for x in groups]) ** 2
     explained = own + given
-    freedom, left = _freedom(own, counts - 1), len(xs) - 2
+    freedom, left = _freedom(own, np.array([repeats[x].freedom for x in groups])), len(xs) - 2
     apart = bent = False
     if left > 0:
         about_line = float((off**2).sum()) / left
