@@ -23,6 +23,8 @@ from keisoku.device.calibration.cable_series import cable_series
 from keisoku.device.record.run import DeviceRun
 from keisoku.errors import PlanError
 
+OTHERS = 12
+"""Runs of a device whose mean is the truth of another."""
 FRESH = 100_000
 """Seeds from here on have not been looked at while anything was chosen."""
 
@@ -89,6 +91,32 @@ def sweeps(seed: int) -> Iterator[Compared]:
     yield Compared("constant, ns", family, constant + _mean_jitter_ns(toml), line.constant if line else None, seed)
 
 
+def crowded(seed: int) -> Iterator[Compared]:
+    """Jitter at the smallest gap: frames keep their order, so each waits for the slowest before it.
+
+    How much that is depends on the number of frames and has no formula: the truth is the mean of other runs.
+    """
+    random = Random(f"crowded {seed}")
+    ppm = random.choice([0.0, 0.0, random.uniform(-150, 100)])
+    toml = f"clock_offset_ppm = {{2 = {ppm}}}\n[forwarding]\nns_per_byte = {random.uniform(0.5, 12)}\n"
+    toml += f"constant_ns = {10 ** random.uniform(2, 4.5)}\n[output]\nbuffer_bytes = 1_000_000\n"
+    kind, spread_ns = random.choice(["uniform", "normal"]), 10 ** random.uniform(1, 3.3)
+    toml += f'[jitter]\ndistribution = "{kind}"\nspread_ns = {spread_ns:.3f}\n'
+    sizes = sorted(random.sample(range(64, 1519), random.randint(4, 10)))
+    settings = {"trial_s": 10 ** random.uniform(-1, -0.3)}
+    found = []
+    for number in range(OTHERS + 1):
+        made = plan("sweep", frame_bytes=sizes, sweep=settings, seed=1000 * seed + 50 * number + 1)
+        found.append(carry_out(made, device(toml))[0].line)
+    one, others = found[0], [line for line in found[1:] if line is not None]
+    if len(others) < OTHERS / 2:
+        return
+    family = kind + ("" if ppm == 0 else ", slow port" if ppm < 0 else ", fast port")
+    for name, unit in (("slope", "ns/byte"), ("constant", "ns")):
+        truth = statistics.fmean(getattr(line, name).value for line in others)
+        yield Compared(f"{name} in a crowd, {unit}", family, truth, getattr(one, name) if one else None, seed)
+
+
 def clocks(seed: int) -> Iterator[Compared]:
     """Ports slower or faster than the line, with ample and with small buffers, searched for or at a given load."""
     random = Random(f"clock {seed}")
@@ -150,7 +178,12 @@ def cables(seed: int) -> Iterator[Compared]:
     yield Compared("cable, constant ns", family, constant + _mean_jitter_ns(toml), found.constant, seed)
 
 
-FAMILIES: dict[str, Callable[[int], Iterator[Compared]]] = {"sweep": sweeps, "clock": clocks, "cable": cables}
+FAMILIES: dict[str, Callable[[int], Iterator[Compared]]] = {
+    "sweep": sweeps,
+    "crowded": crowded,
+    "clock": clocks,
+    "cable": cables,
+}
 
 
 def table(found: list[Compared]) -> str:

@@ -64,6 +64,17 @@ def test_the_rest_of_a_sample_after_the_end_of_sending_is_no_sample() -> None:
     assert len(line(result).points) == 10 * len(SIZES)
 
 
+@pytest.mark.parametrize("kind", ["uniform", "normal"])
+def test_jitter_at_the_smallest_gap_is_said_to_make_frames_wait(kind: str) -> None:
+    jitter = f'{FORWARDING}[jitter]\ndistribution = "{kind}"\nspread_ns = 300'
+    crowded, _ = swept(jitter, trial_s=0.1)
+    assert any("frames wait for each other by up to" in remark for remark in crowded.remarks)
+    alone, _ = swept(jitter, trial_s=0.1, rate_fps="30%")
+    assert not any("wait for each other" in remark for remark in alone.remarks)
+    steady, _ = swept(FORWARDING, trial_s=0.1)
+    assert not any("wait for each other" in remark for remark in steady.remarks)
+
+
 def test_a_bent_line_is_said_to_be_bent() -> None:
     # 11.96 ± 0.32 was stated for 13.05, without a word.
     bent = f"{FORWARDING.replace('10_200', '1000')}decision_ns = 6000"

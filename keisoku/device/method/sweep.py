@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.behaviour import RESOLUTION_NS
 from keisoku.device.analysis.drift import MARGIN_PPM, TOLERANCE_PPM
+from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.latency_line import NOT_CALIBRATED, changes, latency_line, samples
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
@@ -21,6 +23,8 @@ from keisoku.device.plan.settings import SweepSettings
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
+WAITING_SAMPLES = 4
+"""Of a trial, of which the later ones are compared with all."""
 LOWERED = 2
 """How often the load of a size is lowered because latency changes during its trial."""
 
@@ -68,6 +72,13 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         remarks.append(f"the tester could not offer the smallest gap at {', '.join(limited)} byte")
     fitted = latency_line(setting, [one.record for one in measured if _passes(one.record)], sizes_min=3)
     remarks += fitted.remarks
+    waits_ns = {one.record.trial.frame_bytes: _wait_ns(one.record) for one in measured}
+    crowded = [str(size) for size, wait_ns in waits_ns.items() if wait_ns]
+    if crowded:
+        remarks.append(
+            f"frames wait for each other by up to {max(waits_ns.values()):.3g} ns at this load, at"
+            f" {', '.join(crowded)} byte: latencies and line include it"
+        )
     if not setting.bias.is_known:
         remarks.append(NOT_CALIBRATED)
     return Result(
@@ -166,6 +177,19 @@ def _parted(records: dict[int, TrialRecord], passes: Callable[[TrialRecord], boo
     """The largest size that passes, and the smallest size above it of which no frame passes."""
     passing = max((size for size, record in records.items() if passes(record)), default=0)
     return passing, min((size for size in records if size > passing), default=None)
+
+
+def _wait_ns(record: TrialRecord) -> float:
+    """By how much even the fastest frames of the later samples are slower than the fastest of all; 0 if hardly.
+
+    Frames keep their order, so at the smallest gap each waits for the slowest before it, and the time is not made up.
+    """
+    found = samples_of(record, record.facts.tracked)
+    if len(found) < WAITING_SAMPLES or not _passes(record):
+        return 0.0
+    least_ns, most_ns = min(one.min_ns for one in found), max(one.max_ns for one in found)
+    later_ns = min(one.min_ns for one in found[len(found) // 2 :]) - least_ns
+    return later_ns if later_ns > max(RESOLUTION_NS, (most_ns - least_ns) / 2) else 0.0
 
 
 def _arrives(record: TrialRecord) -> bool:
