@@ -97,7 +97,10 @@ def _fit(samples: Sequence[Sample], resolution_ns: float) -> tuple[float, float,
     while first and first > len(samples) - POINTS_MIN:
         first -= 1
     fit = fit_line(x[first:], y[first:])
-    scatter_ns = max(float(np.std(fit.residuals, ddof=2)), ARITHMETIC_NS, resolution_ns / 4)
+    # A sample in which latency grows by many steps of the stamps averages them out.
+    grown_ns = max(ARITHMETIC_NS, abs(fit.slope) * float(np.median(np.diff(x))))
+    steps_ns = resolution_ns / 4 * min(1.0, resolution_ns / grown_ns)
+    scatter_ns = max(float(np.std(fit.residuals, ddof=2)), ARITHMETIC_NS, steps_ns)
     while first and abs(y[first - 1] - fit.at(x[first - 1])) <= NEAR * scatter_ns * _far(x[first:], x[first - 1]):
         first -= 1
         fit = fit_line(x[first:], y[first:])
