@@ -20,6 +20,7 @@ from pydantic_core import PydanticUndefined
 
 from keisoku.cli.bar import Bar
 from keisoku.cli.outcome import output_options, show, told
+from keisoku.device.plan.rate import LinePercent, load
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
 from keisoku.measurement.entry import Measurement
@@ -56,6 +57,10 @@ _UNITS = (
 )
 
 
+_LOAD = _Unit("_fps", "RATE", load)
+"""A rate that may also be a percentage of the line's."""
+
+
 class Setting:
     """One setting as a command shows it."""
 
@@ -63,6 +68,8 @@ class Setting:
         self.name, self.field = name, field
         self.kind = _kind(field.annotation)
         self.unit = next((unit for unit in _UNITS if name.endswith(unit.suffix)), None)
+        if LinePercent in _parts(field.annotation):
+            self.unit = _LOAD
         # A trailing underscore keeps Python's keywords apart (PEP 8): 'with_' is --with.
         self.stem = (name.removesuffix(self.unit.suffix) if self.unit else name).rstrip("_")
         """The name without the unit, as in a measurement's errors."""
@@ -202,6 +209,11 @@ def command(name: str) -> click.Command:
     for setting in reversed(settings):
         decorated = setting.decorated(decorated)
     return click.command(name.split()[-1], cls=MeasuringCommand)(decorated).asking(asked)
+
+
+def _parts(annotation: Any) -> list[Any]:
+    """All types that an annotation names."""
+    return [annotation, *(part for one in get_args(annotation) for part in _parts(one))]
 
 
 def _kind(annotation: Any) -> Any:

@@ -46,6 +46,17 @@ def test_six_cables_give_the_published_line_within_its_standard_errors() -> None
     assert sum(point.residual_ns for point in series.points) == pytest.approx(0, abs=1e-6)
 
 
+def test_loads_on_one_cable_are_not_independent_lengths() -> None:
+    # 15 of 18 intervals held the truth: four loads on one cable counted as four cables, and 2 stood for Student's t.
+    lengths = (0.0, 7.0, 20.0)
+    (one,) = cable_series([calibration(length_m, loads_percent=(20.0,)) for length_m in lengths])
+    (four,) = cable_series([calibration(length_m, loads_percent=(20.0,) * 4) for length_m in lengths])
+    assert one.propagation.uncertainty is not None and four.propagation.uncertainty is not None
+    assert abs(one.propagation.value - NS_PER_M) <= one.propagation.uncertainty
+    # The same load again has the same steps of the stamps: it makes nothing more certain by the root of four.
+    assert four.propagation.uncertainty > 2 * four.propagation_error
+
+
 def test_each_size_has_a_line_of_its_own() -> None:
     found = cable_series([calibration(length_m, "64,512") for length_m in LENGTHS_M[:3]])
     assert [series.frame_bytes for series in found] == [64, 512]

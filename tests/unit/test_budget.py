@@ -16,6 +16,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.clock.rate import stated
 from keisoku.clock.relation import Relation
 from keisoku.device.calibration.bias import CABLE, CABLE_NS_PER_M, Bias, Calibration, Point
+from keisoku.device.method.latency_line import STAMP_STEPS
 from keisoku.device.method.method import begin
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.run import DeviceRun
@@ -97,7 +98,9 @@ def test_a_latency_names_every_contribution_of_a_laboratory() -> None:
 def test_the_bias_makes_the_constant_of_a_line_uncertain_and_not_its_slope() -> None:
     result, _ = as_if_calibrated("sweep")
     assert result.line is not None
-    assert result.line.slope.uncertainty == pytest.approx(2 * result.line.slope_error)
+    assert result.line.slope.uncertainty is not None
+    # Few sizes or samples show their scatter badly: Student's factor is above 2.
+    assert 2 * result.line.slope_error < result.line.slope.uncertainty < 4 * result.line.slope_error
     assert [part.source for part in result.line.slope.budget] == ["fit of the line"]
     assert result.line.constant.uncertainty is not None
     assert result.line.constant.uncertainty > 2 * 30
@@ -108,8 +111,13 @@ def test_simulated_time_states_contributions_of_zero(name: str) -> None:
     result, _ = carry_out(PLANS[name], find_device("gs908e"))
     found = entries(result)
     assert found
-    assert all(part.uncertainty == 0 for entry in found for part in entry.quantity.budget)
-    assert {entry.quantity.uncertainty for entry in found} == {0}
+    parts = [part for entry in found for part in entry.quantity.budget]
+    # Latencies are kept to the picosecond, so that a line through them is not exact.
+    rounded = [part for part in parts if part.source == STAMP_STEPS]
+    assert all(part.uncertainty < 0.001 for part in rounded) and (len(rounded) > 0) == (name in ("sweep", "port_map"))
+    assert all(part.uncertainty == 0 for part in parts if part not in rounded)
+    of_lines = [entry for entry in found if any(part in rounded for part in entry.quantity.budget)]
+    assert all(entry.quantity.uncertainty == 0 for entry in found if entry not in of_lines)
     sources = {part.source for entry in found for part in entry.quantity.budget}
     assert "simulated clock: resolution of both timestamps" in sources
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -11,8 +11,8 @@ import numpy as np
 from keisoku.device.record.counts import Gap, Interval, Tracked
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
 
-_STAMP_S = 0.5e-9
-"""Rounding of the time at which a frame was sent."""
+STAMP_NS = 1.0
+"""Times of the first and the last frame are whole nanoseconds."""
 _EVEN = 1.5
 """A stream is even if its longest gap is at most so many times the mean one."""
 
@@ -44,7 +44,7 @@ class Sample:
     @property
     def at_error_s(self) -> float:
         """By how much `at_s` may be off: an interval may hold one frame more or less."""
-        return self.gap_s / 2 if self.frames_at_s is None else _STAMP_S
+        return self.gap_s / 2 if self.frames_at_s is None else STAMP_NS / 2 / NS_PER_S
 
 
 def samples_of(record: TrialRecord, tracked: Tracked) -> list[Sample]:
@@ -52,14 +52,20 @@ def samples_of(record: TrialRecord, tracked: Tracked) -> list[Sample]:
 
     Intervals in which nothing arrived are left out.
     """
+    return [sample for _, sample in _numbered(record, tracked)]
+
+
+def _numbered(record: TrialRecord, tracked: Tracked) -> Iterator[tuple[int, Sample]]:
+    """Samples, each with the number of frames that arrived before it."""
     series, width_ns = tracked.series, record.trial.interval_ns
     if len(series) > 1:
         width_ns = series[1].start_ns - series[0].start_ns
     last_ns = record.facts.sent.last_sent_ns
     lost = _Lost(tracked.lost)
     arrivals = _Arrivals(record, tracked)
-    found = []
+    before = 0
     for place, interval in enumerate(series):
+        first, before = before, before + interval.forwarded_frames
         end_ns = interval.start_ns + width_ns
         frames_at_ns = arrivals.mean_ns(interval)
         lost_frames = lost.until(end_ns - (interval.latency.mean_ns if interval.latency else 0))
@@ -68,7 +74,8 @@ def samples_of(record: TrialRecord, tracked: Tracked) -> list[Sample]:
             continue
         start_s, end_s = _filled_s(series, place, width_ns, frames_at_ns)
         known = frames_at_ns is not None and start_s <= frames_at_ns / NS_PER_S <= end_s
-        found.append(
+        yield (
+            first,
             Sample(
                 start_s=start_s,
                 end_s=end_s,
@@ -78,6 +85,38 @@ def samples_of(record: TrialRecord, tracked: Tracked) -> list[Sample]:
                 forwarded_frames=interval.forwarded_frames,
                 lost_frames=lost_frames,
                 frames_at_s=frames_at_ns / NS_PER_S if known and frames_at_ns is not None else None,
+            ),
+        )
+
+
+def due_gap_ns(record: TrialRecord) -> float:
+    """Time between two frames of a port: as intended if the sender was never late, else as it offered them."""
+    sent = record.facts.sent
+    on_time = sent.lag_max_ns <= STAMP_NS and not sent.postponed_ns and sent.offered_frames == record.intended_frames
+    return NS_PER_S / (record.trial.frames_per_second if on_time else record.offered_fps)
+
+
+def by_count(record: TrialRecord, tracked: Tracked, waiting: bool = False) -> list[Sample]:
+    """The same samples at the times at which their frames were due, which follow from how many came before.
+
+    Frames of a constant load are due at equal distances, and while they wait for each other they arrive so as well: a
+    slope over these times has no error from how many frames an interval happens to hold. With `waiting` a sample's mean
+    rises by one frame's time for each frame lost before: a full buffer loses what a queue without end would hold, and
+    such means grow as that would, full or not.
+    """
+    gap_ns = due_gap_ns(record)
+    lost = _Lost(tracked.lost)
+    found = []
+    for first, sample in _numbered(record, tracked):
+        missing = lost.before(first, sample.forwarded_frames, gap_ns)
+        due_s = (first if waiting else first + missing) * gap_ns / NS_PER_S
+        found.append(
+            replace(
+                sample,
+                start_s=due_s,
+                end_s=due_s + sample.forwarded_frames * gap_ns / NS_PER_S,
+                frames_at_s=None,
+                mean_ns=sample.mean_ns + (gap_ns * missing if waiting else 0.0),
             )
         )
     return found
@@ -150,3 +189,8 @@ class _Lost:
         shares = np.maximum(within_ns, 0) / (self.last_ns - self.first_ns)
         self.counted_ns = max(self.counted_ns, sent_ns)
         return float((self.counts * shares).sum())
+
+    def before(self, first: int, frames: int, gap_ns: float) -> float:
+        """How many were lost before a frame, on average over `frames` that arrived after `first` others."""
+        after = self.first_ns / gap_ns + 1 - (np.cumsum(self.counts) - self.counts)
+        return float((self.counts * np.clip((first + frames - after) / frames, 0.0, 1.0)).sum())

@@ -92,6 +92,11 @@ class Bias:
     rate: Rate = SECOND
     """Rate of the clock of both timestamps: its error is a share of every interval."""
 
+    @property
+    def is_known(self) -> bool:
+        """False if the tester was not calibrated, so that what it adds is in every latency."""
+        return self.exact or self.calibration is not None
+
     def at(self, frame_bytes: int, fps: float) -> Correction | None:
         """None if the tester was not calibrated."""
         if self.exact:

@@ -36,7 +36,7 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     ]
     for size in plan.frame_bytes:
         line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
-        low, high = 0.0, min(settings.maximum_fps or line, line)
+        low, high = 0.0, min(setting.fps(settings.maximum_fps, size) or line, line)
         ceiling, rate, limited = high, high, False
         seen: list[Seen] = []
         while low < high * (1 - settings.resolution_percent / 100) and rate > least:

@@ -176,7 +176,7 @@ def _sentence(size: int, found: Behaviour, rows: list[Row]) -> str:
 def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, TrialRecord]:
     """A trial at the smallest gap, or at the smallest one that the tester can send."""
     settings = setting.plan.of(BufferOverTimeSettings)
-    rate = settings.rate_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+    rate = setting.fps(settings.rate_fps, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     spoiled = 0
     while True:
         interval_ns = round((settings.sample_s or min(1.0, settings.trial_s / 20)) * NS_PER_S)

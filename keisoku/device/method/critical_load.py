@@ -77,7 +77,8 @@ class _Estimation:
         self.settings = setting.plan.of(CriticalLoadSettings)
         self.most_fps = ceiling_fps(setting, frame_bytes, self.settings.ceiling_percent, self.settings.maximum_fps)
         least_fps = max(self.most_fps * LEAST_SHARE, LEAST_FRAMES / self.settings.trial_s)
-        self.least_fps = min(self.settings.minimum_fps or least_fps, self.most_fps)
+        given_fps = setting.fps(self.settings.minimum_fps, frame_bytes)
+        self.least_fps = min(given_fps or least_fps, self.most_fps)
         self.curve: CleanCurve | None = None
         self.last: TrialRecord | None = None
         self.spent_s, self.limited_by_tester = 0.0, False

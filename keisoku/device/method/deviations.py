@@ -6,6 +6,7 @@ Compares settings only; a method adds deviations that it finds while running.
 from __future__ import annotations
 
 from keisoku.device.plan.plan import Plan
+from keisoku.device.plan.rate import LinePercent
 from keisoku.device.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
 from keisoku.device.plan.settings import (
     RFC2544_SIZES,
@@ -103,7 +104,8 @@ def loss(plan: Plan) -> list[str]:
     found = _short("§24", "each trial", plan.of(LossSettings).trial_s, LossSettings().trial_s)
     maximum_fps = plan.of(LossSettings).maximum_fps
     if maximum_fps is not None:
-        found.append(f"RFC 2544 §26.3: 100 % is {maximum_fps:g} frames/s as asked, not the maximum of the link")
+        asked = f"{maximum_fps} of the line" if isinstance(maximum_fps, LinePercent) else f"{maximum_fps:g} frames/s"
+        found.append(f"RFC 2544 §26.3: 100 % is {asked} as asked, not the maximum of the link")
     return found
 
 

@@ -29,7 +29,7 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """
     rows, remarks = [], []
     for size in setting.plan.frame_bytes:
-        given = setting.plan.of(LatencySettings).rate_fps
+        given = setting.fps(setting.plan.of(LatencySettings).rate_fps, size)
         rate = given or (yield from throughput_of(setting, size))
         if rate == 0:
             rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))

@@ -19,7 +19,8 @@ def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     rows: list[Row] = []
     lowered: dict[int, float] = {}
     for size in setting.plan.frame_bytes:
-        maximum = setting.plan.of(LossSettings).maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        given = setting.fps(setting.plan.of(LossSettings).maximum_fps, size)
+        maximum = given or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         maximum, first = yield from _reachable(setting, size, maximum)
         if first is None:
             lowered[size] = maximum

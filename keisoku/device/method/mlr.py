@@ -130,7 +130,7 @@ class _Search:
     def bounds(self, goal: Goal) -> Generator[Trial, TrialRecord, _Found]:
         settings, found = self.settings, _Found(goal)
         most_fps = ceiling_fps(self.setting, self.frame_bytes, settings.ceiling_percent, settings.maximum_fps)
-        least_fps = settings.minimum_fps or most_fps * LEAST_SHARE
+        least_fps = self.setting.fps(settings.minimum_fps, self.frame_bytes) or most_fps * LEAST_SHARE
         for _ in range(SPOILED_LOADS):
             if most_fps <= least_fps:
                 break

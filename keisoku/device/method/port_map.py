@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.device.analysis.port_groups import PORTS_MIN, port_groups
-from keisoku.device.method.latency_line import latency_line, samples
+from keisoku.device.method.latency_line import NOT_CALIBRATED, Fitted, latency_line, samples
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.portmap_settings import PortMapSettings
 from keisoku.device.record.trial import Flow, Trial, TrialRecord
-from keisoku.run.result import Line, Result, Row
+from keisoku.run.result import Result, Row
 
 RESOLUTION_NS = 1.0
 """Smaller differences between ways are ignored, however well a latency repeats."""
@@ -57,7 +57,7 @@ def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         measurement="port_map",
         rows=rows,
         deviations=["the DUT is simulated: results describe the model"] if setting.capabilities.simulated else [],
-        remarks=_remarks(compared, groups, names, ways),
+        remarks=_remarks(compared, groups, names, ways) + ([] if setting.bias.is_known else [NOT_CALIBRATED]),
     )
 
 
@@ -86,7 +86,7 @@ class _Tester:
         """A trial at the smallest gap, or the smallest one that the tester can send; repeated if the tester disturbed
         it."""
         setting = self.setting
-        line, asked = setting.line_fps(size), setting.plan.of(PortMapSettings).rate_fps
+        line, asked = setting.line_fps(size), setting.fps(setting.plan.of(PortMapSettings).rate_fps, size)
         wanted = min(asked or math.inf, line or math.inf)
         if wanted == math.inf:
             wanted = CEILING_WITHOUT_LINK_FPS
@@ -261,9 +261,9 @@ def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Seque
             single_frame=False,
             own=budget.repeatability("repeatability of the samples", samples(record)),
         )
-    line = _line(setting, way)
-    if line is not None:
-        figures |= {"slope": line.slope, "constant": line.constant}
+    fitted = _line(setting, way)
+    if fitted.line is not None:
+        figures |= {"slope": fitted.line.slope, "constant": fitted.line.constant}
     if way in compared.latency_ns:
         offset_ns = compared.latency_ns[way] - compared.inside_ns
         figures["offset"] = budget.figure(offset_ns, "ns", [compared.scatter[way]])
@@ -273,24 +273,14 @@ def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Seque
         case=f"{names[way.transmit]} to {names[way.receive]}",
         figures=figures,
         trial=record.index,
-        remark="; ".join(record.invalid_because),
+        remark="; ".join([*record.invalid_because, *fitted.remarks]),
     )
 
 
-def _line(setting: Setting, way: _PortPair) -> Line | None:
+def _line(setting: Setting, way: _PortPair) -> Fitted:
     """The line through the plan's sizes that pass; the shorter trials that search for the limit are left out."""
-    points, corrections = [], []
-    for size in sorted(set(setting.plan.frame_bytes)):
-        record = way.records[size]
-        if not _passes(record):
-            continue
-        correction = setting.bias.at(size, record.offered_fps)
-        corrections += [correction] if correction else []
-        bias_ns = correction.bias_ns if correction else 0.0
-        points += [(float(size), sample - bias_ns) for sample in samples(record)]
-    return latency_line(
-        points, corrections, sizes_min=2, mean_error_ns=setting.capabilities.mean_error_ns, rate=setting.bias.rate
-    )
+    records = [way.records[size] for size in sorted(set(setting.plan.frame_bytes))]
+    return latency_line(setting, [record for record in records if _passes(record)], sizes_min=2)
 
 
 def _remarks(

@@ -40,7 +40,7 @@ def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     settings = setting.plan.of(RecoverySettings)
     rows, bounded = [], {}
     for size in setting.plan.frame_bytes:
-        throughput = settings.rate_fps or (yield from throughput_of(setting, size))
+        throughput = setting.fps(settings.rate_fps, size) or (yield from throughput_of(setting, size))
         if throughput == 0:
             rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
             continue

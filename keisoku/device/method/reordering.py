@@ -29,7 +29,7 @@ def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     rows: list[Row] = []
     remarks: list[str] = []
     for size in setting.plan.frame_bytes:
-        maximum = settings.maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        maximum = setting.fps(settings.maximum_fps, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         limited = False
         # From the highest load down, so that the first trial finds the highest load of the tester.
         for percent in sorted(settings.loads_percent, reverse=True):

@@ -14,6 +14,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import combine, expanded, rectangular
 from keisoku.device.method.search import RETRIES, throughput_of
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rate import LinePercent
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.host.full_speed import FULL
 
@@ -23,9 +24,10 @@ AGAIN = 4
 """How often a short trial is tried."""
 
 
-def load(setting: Setting, size: int, rate_fps: float | None) -> Generator[Trial, TrialRecord, float]:
+def load(setting: Setting, size: int, given: float | LinePercent | None) -> Generator[Trial, TrialRecord, float]:
     """Frames/s to measure at: as given, or the throughput ("the determined throughput rate"); 0 if there is none."""
-    return (yield from throughput_of(setting, size)) if rate_fps is None else rate_fps
+    fps = setting.fps(given, size)
+    return (yield from throughput_of(setting, size)) if fps is None else fps
 
 
 def repeat(

@@ -44,7 +44,7 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     by_hand = setting.capabilities.resets == "by hand"
     rows = []
     for size in setting.plan.frame_bytes:
-        rate = settings.rate_fps or (yield from throughput_of(setting, size))
+        rate = setting.fps(settings.rate_fps, size) or (yield from throughput_of(setting, size))
         if rate == 0:
             rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
             continue

@@ -9,6 +9,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.plan import Plan
+from keisoku.device.plan.rate import LinePercent
 from keisoku.device.plan.settings import RFC2544_SIZES
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.device.record.validity import TOLERANCE
@@ -33,13 +34,13 @@ def attempt(trial: Trial) -> Carried:
 
 
 def at_most(
-    setting: Setting, size: int, maximum_fps: float | None, make: Callable[[float], Trial]
+    setting: Setting, size: int, maximum: float | LinePercent | None, make: Callable[[float], Trial]
 ) -> Generator[Trial, TrialRecord, tuple[float, TrialRecord]]:
     """The maximum load of a port, or the highest that the tester can offer below it, and the trial at this load.
 
-    `maximum_fps` replaces the link's maximum if it is given.
+    `maximum` replaces the link's maximum if it is given.
     """
-    fps = maximum_fps or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+    fps = setting.fps(maximum, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     for _ in range(_ATTEMPTS):
         record = yield from attempt(make(fps))
         if record.offered_share >= 1 - TOLERANCE:
@@ -48,9 +49,9 @@ def at_most(
     return fps, record
 
 
-def lowered(setting: Setting, size: int, maximum_fps: float | None, fps: float) -> list[str]:
+def lowered(setting: Setting, size: int, maximum: float | LinePercent | None, fps: float) -> list[str]:
     """Remarks that the maximum load is the tester's, where it is not the link's or the user's."""
-    if fps == (maximum_fps or setting.line_fps(size)):
+    if fps == (setting.fps(maximum, size) or setting.line_fps(size)):
         return []
     return [f"{size} byte: 100 % is the most the tester could offer, {fps:,.0f} frames/s a port"]
 

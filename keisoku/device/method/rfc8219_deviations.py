@@ -10,6 +10,7 @@ from ipaddress import ip_address, ip_network
 from keisoku.device.method import deviations
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.plan import Plan
+from keisoku.device.plan.rate import LinePercent
 from keisoku.units import NAMED_SIZES
 
 RFC5180_ADDRESSES = ip_network("2001:2::/48")
@@ -17,7 +18,7 @@ RFC5180_ADDRESSES = ip_network("2001:2::/48")
 
 
 def delay(
-    setting: Setting, clause: str, used_s: float, wanted_s: float, trials: int, rate_fps: float | None
+    setting: Setting, clause: str, used_s: float, wanted_s: float, trials: int, rate_fps: float | LinePercent | None
 ) -> list[str]:
     """Deviations common to RFC 8219 §7.2 and §7.3, and of IPv6 test frames from RFC 5180."""
     plan = setting.plan

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rate import LinePercent
 from keisoku.device.plan.rfc8239_settings import RFC8239_SIZES
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, Transmitter, Trial, TrialRecord
 from keisoku.errors import PlanError
@@ -64,13 +65,14 @@ def flows_trial(
 
 
 def full_rate(
-    setting: Setting, frame_bytes: int, flows: Sequence[Flow], maximum_fps: float | None
+    setting: Setting, frame_bytes: int, flows: Sequence[Flow], maximum: float | LinePercent | None
 ) -> Generator[Trial, TrialRecord, FullRate]:
     """100 % of a port: as given, or of the link; on a link without a rate the most that the tester can offer.
 
     The tester's highest rate is found with these flows, because ports share its CPUs.
     """
     line = setting.line_fps(frame_bytes)
+    maximum_fps = setting.fps(maximum, frame_bytes)
     if maximum_fps is not None:
         return FullRate(maximum_fps if line is None else min(line, maximum_fps), "given")
     if line is not None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.rate import LinePercent
 from keisoku.device.plan.settings import ThroughputSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.device.record.validity import TOLERANCE, disturbances
@@ -86,12 +87,12 @@ def search(
     return Found(frame_bytes, bracket.high_fps, bracket.high_by, bracket.passed, bracket.unsteady, bracket.given_up)
 
 
-def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum_fps: float | None) -> float:
+def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum: float | LinePercent | None) -> float:
     """The highest load to try. Without a link's speed the tester finds its own highest rate, and clocks do not
     matter."""
     line = setting.line_fps(frame_bytes)
     ceiling = CEILING_WITHOUT_LINK_FPS if line is None else line * percent / 100
-    return min(ceiling, maximum_fps or ceiling)
+    return min(ceiling, setting.fps(maximum, frame_bytes) or ceiling)
 
 
 def known_throughput(setting: Setting, frame_bytes: int) -> float | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.plan.plan import Plan
+from keisoku.device.plan.rate import LinePercent, no_line_rate
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import NS_PER_S, Trial
 from keisoku.frame.modifying import BROADCAST_SHARE
@@ -38,6 +39,18 @@ class Setting:
         """A trial for figures that depend on the speed of the tester's core."""
         trial = self.trial(purpose, frame_bytes, fps, seconds, **more)
         return trial.model_copy(update={"at_full_speed": True})
+
+    def fps(self, load: float | LinePercent | None, frame_bytes: int) -> float | None:
+        """A load of the plan in frames/s, None if it has none.
+
+        Raises PlanError for a percentage of a line whose rate is not known.
+        """
+        if not isinstance(load, LinePercent):
+            return load
+        line = self.line_fps(frame_bytes)
+        if line is None:
+            raise no_line_rate("rate", load)
+        return line * load.percent / 100
 
     def trial(
         self,

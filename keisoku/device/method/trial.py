@@ -28,7 +28,7 @@ def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     rows = []
     for size in setting.plan.frame_bytes:
         line_fps = setting.line_fps(size)
-        rate = settings.rate_fps or (line_fps and line_fps * _CEILING)
+        rate = setting.fps(settings.rate_fps, size) or (line_fps and line_fps * _CEILING)
         if not rate:
             raise PlanError("trial.rate_fps", "the link has no rate of its own", "give one, such as --rate 50kpps")
         record = yield setting.latency_trial(f"{size} byte", size, rate, settings.trial_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from keisoku.device.plan.rate import Load
 from keisoku.run.settings import Settings
 
 
@@ -18,9 +19,9 @@ class CriticalLoadSettings(Settings):
     """Smallest number of trials at each size."""
     limit_s: float = Field(120.0, gt=0)
     """Seconds of load at each size after which the search ends, however wide the interval is."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Highest load (default: that of the link or the tester)."""
-    minimum_fps: float | None = Field(None, gt=0)
+    minimum_fps: Load | None = None
     """Lowest load (default: 1/10000 of the highest)."""
     ceiling_percent: float = Field(99.98, gt=0, le=100)
     """Highest load as a share of the link's maximum; below 100 % because clocks may differ by ±100 ppm."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from keisoku.device.plan.rate import Load
 from keisoku.run.settings import Settings
 
 
@@ -14,7 +15,7 @@ class BufferOverTimeSettings(Settings):
     trial_s: float = Field(100.0, gt=0)
     sample_s: float | None = Field(None, gt=0)
     """Length of one sample; shorter changes are averaged (default: 1 s, or a twentieth of a shorter trial)."""
-    rate_fps: float | None = Field(None, gt=0)
+    rate_fps: Load | None = None
     """Load at every size (default: the smallest gap, 100 % of the link)."""
 
 
@@ -24,7 +25,7 @@ class ClockMismatchSettings(Settings):
     trial_s: float = Field(60.0, gt=0)
     repetitions: int = Field(3, ge=1)
     """Number of trials at each rate, whose results are averaged."""
-    rate_fps: float | None = Field(None, gt=0)
+    rate_fps: Load | None = None
     """The first rate (default: the measured throughput of each size)."""
     lowered_percent: float | None = Field(None, gt=0, lt=100)
     """The second rate as a share of the first, such as 99.4 (default: just below the rate at which latency drifts)."""

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
+from keisoku.device.plan.rate import Load
 from keisoku.run.settings import Settings
 
 Percent = Annotated[float, Field(ge=0, lt=100)]
@@ -52,9 +53,9 @@ class MlrSettings(Settings):
     controller: Literal["mlrsearch", "descent"] = "mlrsearch"
     """What chooses the loads: mlrsearch (the package MLRsearch), or descent, which is faster but only for
     a loss ratio of 0 that no trial may exceed."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Highest load of the search (default: that of the link or the tester)."""
-    minimum_fps: float | None = Field(None, gt=0)
+    minimum_fps: Load | None = None
     """Lowest load tried (default: 1/10000 of the highest)."""
     ceiling_percent: float = Field(99.98, gt=0, le=100)
     """Highest load as a share of the link's maximum; below 100 % because clocks may differ by ±100 ppm."""

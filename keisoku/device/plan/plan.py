@@ -17,6 +17,7 @@ from keisoku.device.plan.networks import to_networks
 from keisoku.device.plan.pace import LONGEST_TRIAL_S, Profile, paced
 from keisoku.device.plan.pattern import Pattern, fits, pairs
 from keisoku.device.plan.procedure import PROCEDURES
+from keisoku.device.plan.rate import LinePercent, no_line_rate
 from keisoku.device.plan.rfc2889_settings import ErroredFramesSettings
 from keisoku.device.plan.rfc8219_settings import DelaySettings
 from keisoku.device.plan.settings import RFC2544_SIZES, RFC5695_SIZES, LatencySettings, PhaseSettings
@@ -289,6 +290,8 @@ class Plan(_OfProcedures):
                 f"{self.dut} cannot be reset",
                 "use lab:bridge, lab:router, ports, or a simulated device with [reset]",
             )
+        if capabilities.link_bits_per_second is None:
+            self._check_loads()
         for size in self.all_frame_bytes:
             if size < capabilities.min_frame_bytes:
                 raise PlanError(
@@ -302,6 +305,13 @@ class Plan(_OfProcedures):
                     f"{size} byte is larger than the port's MTU allows",
                     f"use at most {capabilities.max_frame_bytes} byte or raise the MTU",
                 )
+
+    def _check_loads(self) -> None:
+        """Raises PlanError for a percentage of the line, where that has no rate of its own."""
+        for method in dict.fromkeys((*self.methods, "throughput")):
+            for name, value in self.of(PROCEDURES[method].settings):
+                if isinstance(value, LinePercent):
+                    raise no_line_rate(f"{method}.{name}", value)
 
     def plain(self) -> dict[str, Any]:
         """The plan as values of TOML, without fields that are not set; `parse` makes an equal plan of it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from keisoku.device.plan.rate import Load
 from keisoku.run.settings import Settings
 
 
@@ -14,7 +15,7 @@ class PortMapSettings(Settings):
     """Length of each trial, of one size from one port to another."""
     limit_trial_s: float = Field(0.1, gt=0)
     """Length of the trials that search for the largest frame."""
-    rate_fps: float | None = Field(None, gt=0)
+    rate_fps: Load | None = None
     """Load at every size, as far as the link carries it (default: the smallest gap, 100 % of the link)."""
     limits: bool = True
     """Search for the largest frame that passes at this load, by bisection."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from keisoku.device.plan.rate import Load
 from keisoku.run.settings import Settings
 
 
@@ -30,7 +31,7 @@ class RecoverySettings(Settings):
     """Observation time after the load is reduced."""
     repetitions: int = Field(5, ge=1)
     """Number of trials, whose results are averaged."""
-    rate_fps: float | None = Field(None, gt=0)
+    rate_fps: Load | None = None
     """The throughput, of which the overload is 110 % (default: it is measured)."""
 
 
@@ -43,5 +44,5 @@ class ResetSettings(Settings):
     """Time under load from the reset on; it must be longer than the device needs to restart."""
     repetitions: int = Field(3, ge=1)
     """Number of resets, whose results are averaged."""
-    rate_fps: float | None = Field(None, gt=0)
+    rate_fps: Load | None = None
     """Load of the trials (default: the measured throughput of each size)."""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from keisoku.device.plan.rate import Load
 from keisoku.run.settings import Settings
 
 Percent = Annotated[float, Field(gt=0, le=100)]
@@ -24,7 +25,7 @@ class ForwardingSettings(Settings):
     """Loads at which the forwarding rate is measured."""
     resolution_percent: float = Field(0.1, gt=0, le=50)
     """The throughput search ends when the loads with and without loss differ by at most this share."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Rate of 100 % at each port (default: the theoretical maximum of the link)."""
 
 
@@ -32,7 +33,7 @@ class CongestionSettings(Settings):
     """RFC 2889 §5.5: two inputs overload one of two outputs by half."""
 
     trial_s: float = Field(30.0, gt=0, le=LONGEST_S)
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """The maximum load of a port (default: the theoretical maximum of the link)."""
 
 
@@ -69,7 +70,7 @@ class AddressLearningSettings(AddressSettings):
 
     addresses: int | None = Field(None, ge=1, le=MOST_ADDRESSES)
     """Number of addresses in each trial (default: the caching capacity if it was measured before, else 1024)."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Highest learning rate tried (default: the theoretical maximum of the link)."""
     resolution_percent: float = Field(1.0, gt=0, le=50)
     """The search ends when the rates with and without success differ by at most this share."""
@@ -85,7 +86,7 @@ class ErroredFramesSettings(Settings):
     """The largest frame that the device should forward; oversize frames are one byte longer."""
     load_percent: Percent = 100.0
     """Load as a share of the maximum."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Rate of 100 % (default: the theoretical maximum of the link)."""
 
 
@@ -95,5 +96,5 @@ class BroadcastSettings(Settings):
     trial_s: float = Field(30.0, gt=0, le=LONGEST_S)
     resolution_percent: float = Field(0.1, gt=0, le=50)
     """The search ends when the loads with and without loss differ by at most this share."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Highest load of the search (default: the theoretical maximum of the link)."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from keisoku.device.plan.rate import Load
 from keisoku.device.plan.settings import LatencySettings
 from keisoku.run.settings import Settings
 
@@ -22,7 +23,7 @@ class DelayVariationSettings(Settings):
     trial_s: float = Field(60.0, gt=0)
     repetitions: int = Field(20, ge=1)
     """Repetitions."""
-    rate_fps: float | None = Field(None, gt=0)
+    rate_fps: Load | None = None
     """Load of the trials (default: the measured throughput of each size)."""
 
 
@@ -32,5 +33,5 @@ class ReorderingSettings(Settings):
     trial_s: float = Field(60.0, gt=0)
     loads_percent: tuple[float, ...] = Field((10.0, 50.0, 90.0, 100.0), min_length=1)
     """Loads as shares of the maximum."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Rate of 100 % (default: the theoretical maximum of the link)."""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from keisoku.device.plan.rate import Load
 from keisoku.run.settings import Settings
 
 RFC8239_SIZES = (64, 128, 256, 512, 1024, 1518, 4096, 8000, 9216)
@@ -22,7 +23,7 @@ class LineRateSettings(Settings):
     trial_s: float = Field(60.0, gt=0)
     loads_percent: tuple[_LineShare, ...] = Field((LINE_RATE_PERCENT,), min_length=1)
     """Loads as shares of the line rate, at most 99.98 %; lower loads show how latency depends on load."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Rate of 100 % (default: the maximum of the link)."""
 
 
@@ -44,7 +45,7 @@ class BufferingSettings(Settings):
     """The search for the inflection point ends when it is known to so many oversubscribing frames."""
     repetitions: int = Field(3, ge=1)
     """Number of repetitions of each test, from which its variation is computed."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Rate of 100 % (default: the maximum of the link)."""
 
 
@@ -61,7 +62,7 @@ class MicroburstSettings(Settings):
     """The search ends when the burst of each port is known to so many frames."""
     repetitions: int = Field(3, ge=1)
     """Number of repetitions, of which the mean is reported."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Rate of 100 % (default: the maximum of the link)."""
 
 
@@ -73,7 +74,7 @@ class HeadOfLineSettings(Settings):
     """Load of each sending port, as a share of the line rate."""
     shifts: int | None = Field(None, ge=1)
     """How many times the groups of four ports are shifted by one port (default: the number of ports)."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Rate of 100 % (default: the maximum of the link)."""
 
 
@@ -91,5 +92,5 @@ class IncastSettings(Settings):
     """Time from the start of a burst to the start of the next; the bursts of all ports start together."""
     outputs: Literal["each", "last"] = "last"
     """Receiving ports that are tested one after the other."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Rate of 100 % (default: the maximum of the link)."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from keisoku.device.plan.rate import Load
 from keisoku.device.record.trial import NS_PER_S, Phases
 from keisoku.run.settings import Settings
 
@@ -41,7 +42,7 @@ class TrialSettings(Settings):
     """One load at each size, one trial each."""
 
     trial_s: float = Field(1.0, gt=0)
-    rate_fps: float | None = Field(None, gt=0)
+    rate_fps: Load | None = None
     """Load of each sending port (default: 99.98 % of the link's maximum)."""
 
 
@@ -54,7 +55,7 @@ class ThroughputSettings(Settings):
     """Length of the search's trials (default: that of the final trial)."""
     resolution_percent: float = Field(0.1, gt=0, le=50)
     """The search ends when the loads with and without loss differ by at most this share."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Highest load of the search (default: that of the link or the tester)."""
     ceiling_percent: float = Field(99.98, gt=0, le=100)
     """Highest load as a share of the link's maximum; below 100 % because clocks may differ by ±100 ppm."""
@@ -72,7 +73,7 @@ class LatencySettings(Settings):
     """When the tagged frame is sent, from the start of the trial; halfway through a trial shorter than 120 s."""
     repetitions: int = Field(20, ge=1)
     """Number of trials at each size."""
-    rate_fps: float | None = Field(None, gt=0)
+    rate_fps: Load | None = None
     """Load of the trials (default: the measured throughput of each size)."""
 
     @model_validator(mode="before")
@@ -89,7 +90,7 @@ class LossSettings(Settings):
     trial_s: float = Field(60.0, gt=0)
     step_percent: float = Field(10.0, gt=0, le=10)
     """Step between loads, at most 10 %."""
-    maximum_fps: float | None = Field(None, gt=0)
+    maximum_fps: Load | None = None
     """Rate of 100 % (default: the theoretical maximum of the link)."""
 
 
@@ -101,7 +102,7 @@ class SweepSettings(Settings):
     """Length of each trial."""
     sample_s: float | None = Field(None, gt=0)
     """Length of one latency sample (default: 1 s, or a tenth of a shorter trial)."""
-    rate_fps: float | None = Field(None, gt=0)
+    rate_fps: Load | None = None
     """Load at every size (default: the smallest gap, 100 % of the link)."""
 
 

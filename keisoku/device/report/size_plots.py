@@ -180,7 +180,8 @@ def line_text(line: Line) -> str:
     """'8.000 ns/byte × size + 811 ns', each rounded to its uncertainty."""
     slope, constant = digits.digits(line.slope), digits.digits(line.constant)
     sign, size = ("−", constant.value[1:]) if constant.value.startswith("−") else ("+", constant.value)
-    return f"{slope.value} {slope.unit} × size {sign} {size} {constant.unit}"
+    included = ", in which the tester's own part is included" if line.constant.uncertainty is None else ""
+    return f"{slope.value} {slope.unit} × size {sign} {size} {constant.unit}{included}"
 
 
 def _stacked(latency: dict[str, Any], fitted: bool, dropped: bool, sizes: Sequence[int]) -> dict[str, Any]:
