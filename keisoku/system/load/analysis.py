@@ -122,7 +122,7 @@ def _place(pattern: str, file: str, concurrency: int) -> tuple[object, ...]:
 def _trials(runs: Sequence[Run]) -> dict[str, list[int]]:
     """Numbers of the trials of each pattern, file and concurrency."""
     return {
-        ", ".join(filter(None, (_title(pattern), file, f"{concurrency} each"))): list(
+        ", ".join(filter(None, (group_title(pattern), file, f"{concurrency} each"))): list(
             dict.fromkeys(int(run["trial"]) for run in of)
         )
         for (pattern, file, concurrency), of in sorted(_cells(runs).items(), key=lambda cell: _place(*cell[0]))
