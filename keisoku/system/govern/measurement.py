@@ -7,11 +7,11 @@ from collections.abc import Callable
 from keisoku.errors import PlanError
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
+from keisoku.system.asked_limit import AskedLimit
 from keisoku.system.govern.analysis import NAME, believed
 from keisoku.system.govern.analysis import analyse as analyse_intervals
 from keisoku.system.govern.governor import Command, govern
 from keisoku.system.govern.plot import govern_plots
-from keisoku.system.asked_limit import AskedLimit
 from keisoku.system.interval_log import IntervalLog, kept_intervals
 from keisoku.system.opening import from_afar
 from keisoku.system.search.candidate import limit_text

@@ -42,7 +42,10 @@ class GovernedPort:
 class NetworkSystem:
     """A `System` (keisoku/system/system.py). On entry: programs at the ports, journal and guard; no limit."""
 
-    def __init__(self, ports: Sequence[GovernedPort], server_line_bps: float | None = None) -> None:
+    def __init__(
+        self, ports: Sequence[GovernedPort], server_line_bps: float | None = None, title: str = "network"
+    ) -> None:
+        self._title = title
         self._ports = {port.watched.name: port for port in ports}
         self._server_line_bps = server_line_bps
         self._stack = ExitStack()
@@ -100,7 +103,7 @@ class NetworkSystem:
     def facts(self) -> dict[str, Any]:
         """Which mechanism limits, and where."""
         return {
-            "system": "network",
+            "system": self._title,
             "limited_by": "HTB",
             "ports": {
                 name: f"{port.place.interface}, seen at {port.watched.interface}" for name, port in self._ports.items()

@@ -8,7 +8,7 @@ then each evaluation is made where it is worth most (knowledge gradient); what i
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,8 @@ UNLIKELY = 0.02
 estimate, and a model of a dozen values is too confident."""
 DEPTH = math.log(4)
 """Scores further below the best are raised to this: how bad a bad limit is does not matter."""
+EFFORT = 0.1
+"""Share of the figure that any evaluation counts as, where evaluations cost: its time, beside its loss."""
 DRAWS = 400
 
 
@@ -73,10 +75,14 @@ class LimitFound:
 Search = Generator[Evaluation, float, LimitFound]
 
 
-def limit_search(candidates: Candidates, settings: SearchSettings) -> Search:
-    """Finds the limit with the highest score, or None if none is surely better than no limit at all."""
+def limit_search(candidates: Candidates, settings: SearchSettings, losses: Sequence[float] = ()) -> Search:
+    """Finds the limit with the highest score, or None if none is surely better than no limit at all.
+
+    `losses`: what each candidate may cost while it is evaluated, as a share of the figure. Then what costs less comes
+    first, and dear ones are evaluated only for what they are worth beside their cost; none: evaluating costs nothing.
+    """
     seen = _Seen(candidates, settings.seed)
-    for index in _first(candidates, settings):
+    for index in _first(candidates, settings, losses):
         yield from seen.evaluate(index, "begin")
     ended = "the budget of evaluations was used up"
     while True:
@@ -89,6 +95,8 @@ def limit_search(candidates: Candidates, settings: SearchSettings) -> Search:
         if left <= 0:
             break
         worth = knowledge_gradient(known, max(1.0, SHARE * left))
+        if losses:
+            worth = worth / (EFFORT + np.asarray(losses))
         yield from seen.evaluate(int(np.argmax(worth)), "search")
     candidate = candidates.limits[best]
     found = None
@@ -103,16 +111,17 @@ def chance_of_better(known: Beliefs, best: int) -> float:
     return float(np.mean(known.draws.max(axis=1) > known.draws[:, best] + math.log1p(WORTH)))
 
 
-def _first(candidates: Candidates, settings: SearchSettings) -> list[int]:
+def _first(candidates: Candidates, settings: SearchSettings, losses: Sequence[float]) -> list[int]:
     """Spread-out candidates, and the one that just begins to take effect.
 
-    In random order, so that a drift of the system is not taken for an effect of the limit.
+    In random order, so that a drift of the system is not taken for an effect of the limit; if they cost, the cheapest
+    first.
     """
     rates = np.linspace(0, candidates.count - 1, settings.first, dtype=np.int64)[:-1].tolist()
     binding = [] if candidates.binding is None else [candidates.binding]
     order = list(dict.fromkeys([*rates, *binding, candidates.unlimited]))
     np.random.default_rng(settings.seed).shuffle(order)
-    return order
+    return sorted(order, key=lambda index: losses[index]) if losses else order
 
 
 def _recorded(part: Generator[Evaluation, float, Gain], seen: _Seen) -> Generator[Evaluation, float, Gain]:
