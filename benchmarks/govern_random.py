@@ -111,9 +111,9 @@ def drawn(seed: int, seconds: int) -> Drawn:
     )
     sd, lasts_s = float(random.choice([0.0, 0.0, 0.05, 0.2])), log(5, 60)
     keep = math.exp(-1 / lasts_s)
-    drift = np.zeros(seconds)
+    drift, drifts = np.zeros(seconds), np.random.default_rng([seed, 1])
     for at in range(1, seconds):
-        drift[at] = keep * drift[at - 1] + math.sqrt(1 - keep**2) * sd * random.standard_normal()
+        drift[at] = keep * drift[at - 1] + math.sqrt(1 - keep**2) * sd * drifts.standard_normal()
     goal = Goal(random.choice([Goal.SUM_REQUESTS, Goal.SUM_BYTES, Goal.SUM_LOGS]))
     fastest = max(clients, key=lambda client: (client.line_bps, client.connections)).name
     return Drawn(SystemModel(server, clients), goal, fastest, drift, log(0.05, 1.0))
@@ -260,7 +260,8 @@ def main() -> None:
             print(found, flush=True)
     print(
         "| the best limit gains | systems | cost in the worst 10 min: mean, largest | in the worst minute: mean,"
-        " largest | reached, mean | first held after: median, 95 % | load 'changed' in a search | limit given up, each 10 min |"
+        " largest | reached, mean | first held after: median, 95 % | load 'changed' in a search | limit given up,"
+        " each 10 min |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for name, low, high in (

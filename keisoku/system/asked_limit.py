@@ -30,17 +30,17 @@ class AskedLimit:
         self.passed_s = 0.0
         """All that was observed, used or not."""
 
-    def interval(self, limit: Limit, seconds: float, purpose: str, why: str = "", settled: bool = True) -> KeptInterval:
+    def interval(self, limit: Limit, seconds: float, purpose: str, why: str = "", settles: int = 1) -> KeptInterval:
         """The next interval, under that limit; not `used` if the ports had another one in it.
 
-        Then the limit is set again by the next call. `settled`: first leaves out the settling time after each change.
+        Then the limit is set again by the next call. After each change, the settling time is left out `settles` times.
         Raises EngineError if the limit does not stay `TRIES` times in a row.
         """
         if limit != self._now:
             self._system.limit(dict.fromkeys(self._clients, limit))
             self._now = limit
-            if settled:
-                self.settle(limit, self._settle_s, purpose, why)
+            if left_out_s := settles * self._settle_s:
+                self._log.add(self._observe(limit, left_out_s, purpose, why, used=False))
         kept = self._observe(limit, seconds, purpose, why, used=True)
         self._log.add(kept)
         self._lost = 0 if kept.used else self._lost + 1
@@ -54,14 +54,9 @@ class AskedLimit:
             )
         return kept
 
-    def settle(self, limit: Limit, seconds: float, purpose: str, why: str = "") -> None:
-        """Lets time pass that is not used."""
-        if seconds:
-            self._log.add(self._observe(limit, seconds, purpose, why, used=False))
-
-    def until_used(self, limit: Limit, seconds: float, purpose: str, why: str = "") -> KeptInterval:
+    def until_used(self, limit: Limit, seconds: float, purpose: str, settles: int = 1) -> KeptInterval:
         """The next interval that is used."""
-        while not (kept := self.interval(limit, seconds, purpose, why)).used:
+        while not (kept := self.interval(limit, seconds, purpose, settles=settles)).used:
             pass
         return kept
 

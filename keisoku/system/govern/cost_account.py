@@ -29,7 +29,7 @@ class CostAccount:
             self._costs.popleft()
 
     def charge(self, cost_s: float) -> None:
-        """Of the latest interval; below zero if it gained."""
+        """Of the latest intervals."""
         self._costs.append((self._now_s, cost_s))
 
     @property

@@ -64,7 +64,9 @@ class Command:
 class GovernorSettings:
     """How much a search may cost and how long things take to settle, in intervals."""
 
-    search: SearchSettings = field(default_factory=lambda: SearchSettings(budget=16, first=6, blocks=3))
+    search: SearchSettings = field(
+        default_factory=lambda: SearchSettings(budget=16, first=6, blocks=3, settles=(1,), compared=0)
+    )
     settle: int = 1
     """Intervals after each change of the limit that are left out."""
     look: int = 3
@@ -131,7 +133,8 @@ def _loop(
     while True:
         shown = yield from _look(settings, why)
         load = seen_load(shown)
-        _charge(account, objective, shown, last if held is not None else [])
+        # A limit may have been held still when the load had become the one that is shown now.
+        account.charge(_lost_s(objective, last if held is not None else [], shown))
         known = next((one for one in reversed(seen) if one.load.alike(load)), None)
         under, sds = load, () if known is None else known.scatter
         if _content(inference, objective, shown):
@@ -143,7 +146,7 @@ def _loop(
             search = _Search(objective, settings, shown, ports, account, f"{why}")
             found, known = yield from search.run(reach, searches)
             if known is None:
-                why = "the load changed during the search"
+                why = f"the load changed {'while the search waited' if found is None else 'during the search'}"
                 last, held = [], None
                 continue
             seen = [*seen[1 - MEMORY :], known]
@@ -159,16 +162,13 @@ def _loop(
         why, latest, last = yield from _hold(objective, settings, hold, alarm, under, sds)
 
 
-def _charge(
-    account: CostAccount, objective: Objective, shown: Sequence[Observation], held: Sequence[Observation]
-) -> None:
-    """What a limit cost that was still held when the load had become the one that is now shown without a limit."""
-    none = _mean_score(objective, shown)
-    account.charge(max(0.0, sum(at.seconds * -math.expm1(objective.score(at) - none) for at in held)))
+def _lost_s(objective: Objective, under: Sequence[Observation], none: Sequence[Observation]) -> float:
+    """Seconds of the figure that these intervals lost against intervals without a limit.
 
-
-def _mean_score(objective: Objective, shown: Sequence[Observation]) -> float:
-    return sum(objective.score(at) for at in shown) / len(shown)
+    Not below zero: a gain, which may be chance, pays for nothing.
+    """
+    level = sum(objective.score(at) for at in none) / len(none)
+    return max(0.0, sum(at.seconds * -math.expm1(objective.score(at) - level) for at in under))
 
 
 def _look(settings: GovernorSettings, why: str) -> Generator[Command, Observation, list[Observation]]:
@@ -258,12 +258,10 @@ class _Search:
         shown = []
         for _ in range((self._settings.settle if asked.limit != before else 0) + 1):
             shown.append((yield command))
-            if asked.limit is not None:
-                none = _mean_score(self._objective, self._none[-4:])
-                lost = -math.expm1(self._objective.score(shown[-1]) - none)
-                self._account.charge(shown[-1].seconds * lost)
         if asked.limit is None:
             self._none.append(shown[-1])
+        else:
+            self._account.charge(_lost_s(self._objective, shown, self._none[-4:]))
         return shown[-1]
 
     def _wait(self) -> Generator[Command, Observation, bool]:

@@ -44,7 +44,8 @@ def carry_out(system: System, settings: GovernSettings, log: IntervalLog, tell: 
         told = command
         # The governor itself leaves out what follows a change that it asked for; of one that it did not ask for, the
         # settling is left out here, and it is told nothing.
-        kept = asked.interval(command.limit, settings.interval_s, command.phase.value, command.why, settled=not used)
+        settles = 0 if used else 1
+        kept = asked.interval(command.limit, settings.interval_s, command.phase.value, command.why, settles)
         used = kept.used
         if used:
             command = governor.send(kept.observation)

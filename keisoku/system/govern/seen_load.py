@@ -64,7 +64,10 @@ def changed(observations: Sequence[Observation]) -> bool:
     rows = np.asarray([rates(observation) for observation in observations])
     if len(rows) < 5:
         return False
-    return bool(steps(rows, np.asarray(scatter(rows.tolist()))).max() > STEP)
+    found = np.asarray(scatter(rows.tolist()))
+    # A scatter of few rows is inexact, and one that is too small would make a step of any drift.
+    sd = np.maximum(found, np.median(found)) * (1 + 2 / math.sqrt(2 * (len(rows) - 1)))
+    return bool(steps(rows, sd).max() > STEP)
 
 
 def seen_load(observations: Sequence[Observation]) -> SeenLoad:
