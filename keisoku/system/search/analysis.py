@@ -16,7 +16,7 @@ from keisoku.system.search.client_share import ClientShare
 from keisoku.system.search.confirmation import Gain
 from keisoku.system.search.gaussian_process import Beliefs
 from keisoku.system.search.limit_curve import CurvePoint
-from keisoku.system.search.search import WORTH, Compared, LimitFound, chance_of_better
+from keisoku.system.search.search import SETTLES, WORTH, Compared, LimitFound, chance_of_better
 from keisoku.system.settings import LimitSettings
 
 NAME = "app limit"
@@ -215,11 +215,11 @@ def _remarks(answer: Answer | None, settings: LimitSettings, points: list[CurveP
 
 
 def _settling(answer: LimitFound) -> list[str]:
-    if answer.gain is None or answer.gain.settles == 1:
+    if answer.gain is None or not answer.gain.unsure(SETTLES):
         return []
     return [
-        f"The limit was confirmed again with {answer.gain.settles} times the settling time, to see whether the gain"
-        " depends on it; of it and of no limit only that confirmation is shown."
+        f"The gain depended on the settling time: it is that of {answer.gain.settles} times --settle, and of this limit"
+        " and of no limit only what was observed then is shown."
     ]
 
 

@@ -57,6 +57,11 @@ class Gain:
         """By how much two measurements of one gain may differ: a system that still changes a little does not matter."""
         return max(LITTLE, OF_GAIN * abs(self.mean), math.hypot(self.error, other.error) / WIDTH)
 
+    def unsure(self, settles: Sequence[int]) -> bool:
+        """Whether what was observed after the first of these settling times must not be used, as it came to another
+        gain than the second."""
+        return self.settles not in settles[:2]
+
     def after(self, last: Gain) -> Gain:
         """This gain, of a longer settling time than the last one; what they differ by may go on to the next one."""
         rest = STILL * abs(self.mean - last.mean)

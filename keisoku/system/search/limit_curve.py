@@ -15,7 +15,7 @@ from keisoku.system.objective import Objective
 from keisoku.system.search.asking import Answer
 from keisoku.system.search.candidate import Candidates, Limit
 from keisoku.system.search.gaussian_process import Beliefs, beliefs
-from keisoku.system.search.search import DEPTH, LimitFound
+from keisoku.system.search.search import DEPTH, SETTLES, LimitFound
 
 DRAWS = 2000
 
@@ -52,7 +52,7 @@ def curve(intervals: Sequence[KeptInterval], objective: Objective, ports: Collec
 
 def settled(intervals: Sequence[KeptInterval], answer: Answer | None) -> list[KeptInterval]:
     """All but those of no limit and of the confirmed one from before the system was given the time to settle."""
-    if not isinstance(answer, LimitFound) or answer.gain is None or answer.gain.settles == 1:
+    if not isinstance(answer, LimitFound) or answer.gain is None or not answer.gain.unsure(SETTLES):
         return list(intervals)
     confirming = [at for at, kept in enumerate(intervals) if kept.purpose == "confirm"]
     first = confirming[-4 * answer.gain.blocks]

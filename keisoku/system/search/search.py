@@ -125,7 +125,7 @@ def limit_search(
     if candidate is not None:
         ask = confirm_settled(candidate, settings.blocks, settings.settles, before)
         found = yield from _recorded(ask, seen)
-        if found.settles > settings.settles[0]:
+        if found.unsure(settings.settles):
             seen.forget(4 * found.blocks, candidate, None)
     while candidate is not None and found is not None and found.real and len(compared) < settings.compared:
         rival = _rival(seen, candidate, [one.rival for one in compared] + [one.than for one in compared])
