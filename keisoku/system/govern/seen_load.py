@@ -20,6 +20,8 @@ ALIKE = 0.05
 """Natural logarithm by which rates may differ for two loads to count as the same, however well they are known."""
 SURE = 3.0
 """Standard errors by which they must differ, too."""
+INEXACT = 3.0
+"""Standard errors by which a scatter that was estimated from few rows is enlarged."""
 APART = 0.35
 """Natural logarithm from which on two loads are never the same: a load that changes while it is observed has so
 large an error that it would equal any other."""
@@ -66,7 +68,7 @@ def changed(observations: Sequence[Observation]) -> bool:
         return False
     found = np.asarray(scatter(rows.tolist()))
     # A scatter of few rows is inexact, and one that is too small would make a step of any drift.
-    sd = np.maximum(found, np.median(found)) * (1 + 2 / math.sqrt(2 * (len(rows) - 1)))
+    sd = np.maximum(found, np.median(found)) * (1 + INEXACT / math.sqrt(2 * (len(rows) - 1)))
     return bool(steps(rows, sd).max() > STEP)
 
 
