@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from typing import Any
 
 from pyroute2 import IPRoute
 
@@ -81,6 +82,23 @@ def limit(interface: str, rates: Mapping[int, tuple[str | None, int]]) -> None:
                 )
 
 
+def rates(interface: str) -> dict[int, float]:
+    """What the kernel says of our classes: rate in bit/s by number; empty where there is no limit of ours.
+
+    A class to which no frame is sent, because its filter is gone, limits nothing and is left out.
+    """
+    with IPRoute() as ip:
+        index = index_of(interface)
+        if root(ip, index)[1] != HANDLE:
+            return {}
+        reached = {_default(ip, index), *_targets(ip, index)}
+        return {
+            one["handle"] & 0xFFFF: _rate_bps(one.get_attr("TCA_OPTIONS"))
+            for one in ip.get_classes(index=index)
+            if one["handle"] >> 16 == HANDLE >> 16 and one["handle"] & 0xFFFF in reached
+        }
+
+
 def lift(index: int) -> bool:
     """Removes keisoku's own from the interface of that index, and no other; returns whether there was one."""
     with IPRoute() as ip:
@@ -108,6 +126,26 @@ def _classes(ip: IPRoute, index: int) -> list[int]:
     if root(ip, index)[1] != HANDLE:
         return []
     return [one["handle"] & 0xFFFF for one in ip.get_classes(index=index) if one["handle"] >> 16 == HANDLE >> 16]
+
+
+def _default(ip: IPRoute, index: int) -> int:
+    """The number of the class for all that no filter names."""
+    for qdisc in ip.get_qdiscs(index=index):
+        if qdisc["handle"] == HANDLE:
+            return int(qdisc.get_attr("TCA_OPTIONS").get_attr("TCA_HTB_INIT")["defcls"])
+    return 0
+
+
+def _targets(ip: IPRoute, index: int) -> list[int]:
+    """The numbers of the classes that filters name."""
+    options = (one.get_attr("TCA_OPTIONS") for one in ip.get_filters(index=index, parent=HANDLE))
+    found = (each.get_attr("TCA_U32_CLASSID") for each in options if each is not None)
+    return [int(one) & 0xFFFF for one in found if one is not None]
+
+
+def _rate_bps(options: Any) -> float:
+    wide = options.get_attr("TCA_HTB_RATE64")  # the other one ends at 34 Gb/s
+    return 8.0 * float(wide if wide is not None else options.get_attr("TCA_HTB_PARMS")["rate"])
 
 
 def _bucket(rate_bps: int) -> dict[str, int]:

@@ -6,13 +6,14 @@ One row for each client of an interval, as Parquet parts of the run's directory.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import pyarrow as pa
 
 from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Flag
 from keisoku.system.observation import ClientView, Observation
 from keisoku.system.search.candidate import Limit
 from keisoku.system.state import State
@@ -21,7 +22,7 @@ TABLE = "intervals"
 _PART_INTERVALS, _PART_S = 600, 5.0
 """A part is written after so many intervals or seconds: later ones are lost at `kill -9`."""
 _TYPES = {"str": pa.string(), "float": pa.float64(), "float | None": pa.float64(), "int": pa.int64()}
-_TYPES["int | None"] = _TYPES["int"]
+_TYPES |= {"int | None": _TYPES["int"], "bool": pa.bool_()}
 _VIEW = [(field.name, _TYPES[str(field.type)]) for field in fields(ClientView)]
 _INTERVAL = [
     ("interval", pa.int64()),
@@ -44,12 +45,22 @@ class KeptInterval:
     """`begin`, `search`, `confirm`, `sweep`, `look` or `hold`."""
     why: str
     commanded_bps: Limit
-    """The limit of the governed ports; None: none."""
+    """The limit of the governed ports that was asked for; None: none. What was set is in the observation."""
     used: bool
-    """False while the system settled after a change of the limit: not analysed."""
+    """False while the system settled after a change of the limit, or if the limit was not the one that was asked for:
+    not analysed."""
     observation: Observation
     truth: State | None
     """True state of the whole system, where it is known; for scoring only."""
+
+    def as_asked(self, ports: Collection[str]) -> bool:
+        """Whether these clients' ports had the limit that was asked for throughout the interval, read back there."""
+        views = (client for client in self.observation.clients if client.name in ports)
+        return all(client.limited_to(self.commanded_bps) for client in views)
+
+    def unused(self) -> KeptInterval:
+        """The same, to be left out of the analysis."""
+        return replace(self, used=False)
 
 
 class IntervalLog:
@@ -92,6 +103,20 @@ class IntervalLog:
 
     def __exit__(self, *_: object) -> None:
         self.flush()
+
+
+def not_as_asked(intervals: Sequence[KeptInterval], ports: Collection[str]) -> list[Flag]:
+    """Says so, where the ports did not have the limit that was asked for."""
+    lost = [kept for kept in intervals if not kept.as_asked(ports)]
+    if not lost:
+        return []
+    seconds = sum(kept.observation.seconds for kept in lost)
+    text = (
+        f"In {len(lost)} of {len(intervals)} intervals ({seconds:.3g} s) the ports did not keep the limit that was"
+        " asked for, or not throughout: they are not used, and it was set again. The guard lifts all limits when this"
+        " process stands still for 4 s."
+    )
+    return [Flag(name="limit-not-kept", text=text)]
 
 
 def kept_intervals(directory: RunDirectory) -> list[KeptInterval]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_ROUNDED_BPS = 8.0
+
 
 @dataclass(frozen=True)
 class ClientView:
@@ -17,7 +19,8 @@ class ClientView:
     line_bps: float
     """The port's line rate towards the client."""
     limit_bps: float | None
-    """The limit set at that port; None if there is none."""
+    """The limit at that port, read back from it at the end of the interval; None if there was none, whatever was asked
+    for."""
     sent_bytes: int
     """Forwarded to the client, with headers."""
     queued_bytes: float
@@ -39,11 +42,20 @@ class ClientView:
     behind it are in it, and those to others, where it leads to several."""
     passed_line_bps: float | None = None
     """Line rate of that port."""
+    limit_steady: bool = True
+    """False if the limit was another one earlier in the interval."""
 
     @property
     def capacity_bps(self) -> float:
         """What the port may forward."""
         return self.line_bps if self.limit_bps is None else min(self.line_bps, self.limit_bps)
+
+    def limited_to(self, limit_bps: float | None) -> bool:
+        """Whether this limit, or none, was set there throughout the interval."""
+        if limit_bps is None or self.limit_bps is None:
+            return self.limit_steady and self.limit_bps is limit_bps
+        # The kernel keeps whole bytes per second.
+        return self.limit_steady and abs(self.limit_bps - limit_bps) <= _ROUNDED_BPS + 1e-6 * limit_bps
 
 
 @dataclass(frozen=True)

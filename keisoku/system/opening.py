@@ -9,7 +9,11 @@ from typing import Any
 from keisoku.errors import PlanError
 from keisoku.system.system import System
 
-KINDS: dict[str, str] = {"sim": "keisoku.system.simulated.virtual", "lab": "keisoku.system.network.lab_system"}
+KINDS: dict[str, str] = {
+    "sim": "keisoku.system.simulated.virtual",
+    "lab": "keisoku.system.network.lab_system",
+    "net": "keisoku.system.network.net_system",
+}
 """Modules by the word before the colon. Each has `open_system(rest: str, seed: int) -> System`, which raises PlanError
 for what it does not know, and `NAMES`, for users: how the rest is written."""
 

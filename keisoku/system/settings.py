@@ -27,7 +27,7 @@ class SystemSettings(RunSettings):
     """Settings of any run on a system."""
 
     system: str
-    """The system, such as sim:e4, sim:FILE.toml or lab:system?clients=2&load=100,1000."""
+    """The system, such as sim:e4, sim:FILE.toml, lab:system?clients=2&load=100,1000, or real ports as net:FILE.toml."""
     client: tuple[str, ...] = ()
     """Client whose port is limited (default: the fastest client); several clients get the same limit."""
     line_bps: float | None = not_an_option(None, gt=0)

@@ -14,6 +14,8 @@ from support.command_line import Child, journal_of, keisoku, namespaces_of, star
 
 from keisoku.host.namespace import FOLDER, Namespace
 from keisoku.host.process import lives
+from keisoku.run.directory import RunDirectory
+from keisoku.system.interval_log import kept_intervals
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 PATIENCE_S = 60
@@ -96,6 +98,24 @@ def test_a_search_that_hangs_leaves_no_limit(tmp_path: Path) -> None:
         child.kill()
         child.communicate()
         keisoku("clean", cwd=tmp_path)
+
+
+def test_a_run_that_stood_still_does_not_claim_the_limit_that_its_guard_lifted(tmp_path: Path) -> None:
+    child = search(tmp_path)
+    os.kill(child.pid, signal.SIGSTOP)
+    until_s = time.monotonic() + PATIENCE_S
+    while limited(child):
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
+    os.kill(child.pid, signal.SIGCONT)
+    child.communicate(timeout=PATIENCE_S)
+    intervals = kept_intervals(RunDirectory.open(tmp_path / "run"))
+    lost = [kept for kept in intervals if not kept.as_asked(["client1"])]
+    assert lost and not any(kept.used for kept in lost)
+    assert all(kept.observation.clients[0].limited_to(kept.commanded_bps) for kept in intervals if kept.used)
+    (told,) = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert "limit-not-kept" in [flag["name"] for flag in told["flags"]]
+    assert told["flags"][0]["name"] in ("limit", "no-limit"), "it went on to its end"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -8,16 +8,14 @@ from __future__ import annotations
 import json
 import os
 import select
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from support.command_line import Child, Ended, start
+from support.ssh_servers import PORT, comm, missing, pids, ssh_servers
 
 from keisoku.host.namespace import Namespace
 from keisoku.host.program import Program
@@ -26,23 +24,8 @@ from keisoku.lab.system.shape import ServedFile, SystemShape
 from keisoku.run.directory import RunDirectory
 from keisoku.system.load.rows import RUNS
 
-SSHD = Program("sshd", "openssh-server")
-SSH = Program("ssh", "openssh-client")
-PORT = 2222
 FILE_BYTES = 3000
 PATIENCE_S = 60
-SEPARATION = Path("/run/sshd")
-ROOT = Path(__file__).parents[2]
-
-
-def missing() -> str:
-    """Why there can be no sshd here; empty if there can."""
-    for program in (SSHD, SSH):
-        if program.path is None:
-            return f"{program.name} is not installed (Debian package {program.package})"
-    shadow = Path("/etc/shadow").read_text().splitlines() if os.access("/etc/shadow", os.R_OK) else []
-    locked = any(line.startswith("root:!") for line in shadow)
-    return "sshd without PAM lets nobody in whose account is locked, and root's is" if locked else ""
 
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -70,73 +53,13 @@ class Hosts:
         return [pid for pid in pids(self.lab.ports[0].namespace_path.name) if comm(pid) == name]
 
 
-def pids(namespace: str) -> list[int]:
-    return [int(pid) for pid in Program("ip", "iproute2").run("netns", "pids", namespace).split()]
-
-
-def comm(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
-
-
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     folder = tmp_path_factory.mktemp("ssh")
-    with ExitStack() as stack:
-        for key in ("host", "mine"):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True)
-        if not SEPARATION.exists():
-            SEPARATION.mkdir(mode=0o755)
-            stack.callback(SEPARATION.rmdir)
-        programs = folder / "bin"
-        programs.mkdir()
-        own = programs / "keisoku"
-        own.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m keisoku "$@"\n')
-        own.chmod(0o755)
-        lab = stack.enter_context(SystemLab(SystemShape((None,) * 3, files=(ServedFile(FILE_BYTES),))))
-        for port in lab.ports[:2]:
-            daemon = listen(folder, port.address, Namespace(port.namespace_path.name), programs)
-            stack.callback(daemon.wait)
-            stack.callback(end_all, port.namespace_path.name)
-        host_key = (folder / "host.pub").read_text()
-        known = "".join(f"[{port.address}]:{PORT} {host_key}" for port in lab.ports[:2])
-        (folder / "known").write_text(known)
-        configuration = folder / "ssh_config"
-        configuration.write_text(
-            f"Host *\n  IdentityFile {folder}/mine\n  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known\n"
-            "  GlobalKnownHostsFile none\n"
-        )
-        yield Hosts(lab, configuration)
-
-
-def listen(folder: Path, address: str, place: Namespace, programs: Path) -> subprocess.Popen[str]:
-    """An sshd at that address, and nowhere else."""
-    configuration = folder / f"sshd-{address}"
-    configuration.write_text(
-        f"ListenAddress {address}:{PORT}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/mine.pub\nUsePAM no\n"
-        "StrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPidFile none\n"
-        f"PermitRootLogin prohibit-password\nSetEnv PATH={programs}:/usr/bin:/bin\n"
-    )
-    command = [SSHD.path or "", "-D", "-e", "-f", str(configuration)]
-    daemon = place.run(lambda: subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
-    assert daemon.stderr
-    words = []
-    for line in daemon.stderr:
-        words.append(line)
-        if "Server listening" in line:
-            return daemon
-    pytest.fail(f"sshd did not start: {''.join(words)}")
-
-
-def end_all(namespace: str) -> None:
-    """Of processes in a namespace of this test's own lab."""
-    for pid in pids(namespace):
-        try:
-            os.kill(pid, 9)
-        except ProcessLookupError:
-            continue
+    with SystemLab(SystemShape((None,) * 3, files=(ServedFile(FILE_BYTES),))) as lab:
+        places = {port.address: Namespace(port.namespace_path.name) for port in lab.ports[:2]}
+        with ssh_servers(folder, places) as configuration:
+            yield Hosts(lab, configuration)
 
 
 @pytest.mark.parametrize("client", ["ab", "own"])

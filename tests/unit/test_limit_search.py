@@ -58,16 +58,19 @@ def test_no_gain_is_claimed_more_often_than_once_in_twenty():
 def test_budget_floor_and_purposes_are_kept():
     found = search(peak, 3, noise=0.5, budget=12, blocks=3)
     asked = [evaluation for evaluation, _ in found.evaluations]
-    assert sum(evaluation.purpose != "confirm" for evaluation in asked) <= 12
+    assert sum(evaluation.purpose in ("begin", "search") for evaluation in asked) <= 12
     assert all(evaluation.limit is None or 10e6 <= evaluation.limit <= 1e9 for evaluation in asked)
     confirming = [evaluation.limit for evaluation in asked if evaluation.purpose == "confirm"]
     if found.candidate is not None:
-        assert confirming == [found.candidate, None, None, found.candidate] * 3
+        # At least at two settling times, to see whether the gain depends on them.
+        assert len(confirming) in (24, 36)
+        first = confirming[0]
+        assert confirming == [first, None, None, first] * (len(confirming) // 4)
 
 
 def test_search_ends_early_when_nothing_is_left_to_gain():
     found = search(peak, 1, noise=0.001)
-    searching = [1 for evaluation, _ in found.evaluations if evaluation.purpose != "confirm"]
+    searching = [1 for evaluation, _ in found.evaluations if evaluation.purpose in ("begin", "search")]
     assert len(searching) < 24 and "above 0.5 % fell below 2 %" in found.ended
 
 

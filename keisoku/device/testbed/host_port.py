@@ -21,6 +21,7 @@ from keisoku.device.engine.stamps import StampOffer, offered
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES
 from keisoku.host import ethtool
+from keisoku.host.interface import default_routes, speed_mbps
 from keisoku.host.namespace import FOLDER, named, within
 from keisoku.host.xdp_features import xdp_features
 
@@ -161,7 +162,7 @@ def interface_ip(interface: str, namespace: Path | None, version: int) -> str | 
 
 def _read_ports() -> list[HostPort]:
     with IPRoute() as ip:
-        routed = _default_routes(ip)
+        routed = default_routes(ip)
         ports = []
         for link in ip.get_links():
             loopback = link["flags"] & 0x8
@@ -176,7 +177,7 @@ def _read_ports() -> list[HostPort]:
                     driver=ethtool.driver(name),
                     mac=mac,
                     mtu=int(link.get("mtu")),
-                    speed_mbps=_speed(name),
+                    speed_mbps=speed_mbps(name),
                     up=bool(link["flags"] & 0x1),
                     carrier=bool(link.get("carrier")),
                     default_route=index in routed,
@@ -186,26 +187,6 @@ def _read_ports() -> list[HostPort]:
                 )
             )
     return sorted(ports, key=lambda port: port.name)
-
-
-def _default_routes(ip: IPRoute) -> set[int]:
-    """Indices of the interfaces over which a default route of either family leads."""
-    indices: set[int] = set()
-    for family in (socket.AF_INET, socket.AF_INET6):
-        for route in ip.get_routes(family=family):
-            if route["dst_len"] != 0 or route["type"] != 1:
-                continue
-            hops = [route.get("oif"), *(hop["oif"] for hop in route.get("multipath") or ())]
-            indices.update(int(index) for index in hops if index)
-    return indices
-
-
-def _speed(name: str) -> int | None:
-    try:
-        speed = int((Path("/sys/class/net") / name / "speed").read_text())
-    except (OSError, ValueError):
-        return None
-    return speed if speed > 0 else None
 
 
 def _missing(address: PortAddress) -> list[str]:

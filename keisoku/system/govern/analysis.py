@@ -16,7 +16,7 @@ from keisoku.run.result import Flag, Result, Row
 from keisoku.system.figure_of_merit import FIGURES
 from keisoku.system.govern.governor import Phase
 from keisoku.system.govern.inference import Inference, Inferred
-from keisoku.system.interval_log import KeptInterval
+from keisoku.system.interval_log import KeptInterval, not_as_asked
 from keisoku.system.search.candidate import limit_text
 from keisoku.system.settings import GovernSettings
 from keisoku.system.state import State
@@ -47,7 +47,7 @@ def analyse(
         measurement=NAME,
         title=f"{settings.system}: governed at {', '.join(settings.client)} for {goal}",
         rows=[*periods[:_MOST_ROWS], *_states(intervals, wholes), *_clients(inference)],
-        flags=_flags(intervals),
+        flags=[*_flags(intervals), *not_as_asked(intervals, settings.client)],
         remarks=_remarks(intervals, wholes, len(periods)),
     )
 
@@ -59,9 +59,10 @@ def _periods(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], sett
     rows = []
     for key, grouped in groupby(range(len(intervals)), lambda i: (intervals[i].purpose, intervals[i].why)):
         mine = list(grouped)
-        if key[0] != Phase.HOLD:
+        used = [i for i in mine if intervals[i].used]
+        if key[0] != Phase.HOLD or not used:
             continue
-        scores = [objective.score(intervals[i].observation) for i in mine]
+        scores = [objective.score(intervals[i].observation) for i in used]
         state = Counter(wholes[i].state for i in mine).most_common(1)[0][0]
         figures = {
             "duration": Quantity(value=1e9 * float(starts[mine[-1] + 1] - starts[mine[0]]), unit="ns", uncertainty=0.0),
@@ -107,7 +108,7 @@ def _flags(intervals: Sequence[KeptInterval]) -> list[Flag]:
 
 def _remarks(intervals: Sequence[KeptInterval], wholes: Sequence[Inferred], periods: int) -> list[str]:
     total = sum(kept.observation.seconds for kept in intervals)
-    held = sum(kept.observation.seconds for kept in intervals if kept.purpose == Phase.HOLD)
+    held = sum(kept.observation.seconds for kept in intervals if kept.purpose == Phase.HOLD and kept.used)
     said = [
         f"Of {total:,.0f} s, {100 * held / total:.1f} % were spent holding a limit, the rest observing and searching;"
         f" it was held {periods} times."

@@ -37,6 +37,9 @@ class ChangeWatch:
     reference: int = 10
     """Intervals from which mean and noise are taken."""
     alarm: float = ALARM
+    least: Sequence[float] = ()
+    """Standard deviation of each figure that is known already, as of a host that drifts for longer than the reference
+    takes; none given: `LEAST_SD`."""
     _first: list[Floats] = field(default_factory=list)
     _mean: Floats = field(default_factory=lambda: np.zeros(0))
     _sd: Floats = field(default_factory=lambda: np.zeros(0))
@@ -65,15 +68,22 @@ class ChangeWatch:
         two estimates is used, plus two of its own standard errors.
         """
         count = len(first)
-        steady = np.asarray([noise(series, LEAST_SD) for series in first.T])
+        least = self.least or [LEAST_SD] * first.shape[1]
+        steady = np.asarray([noise(*each) for each in zip(first.T, least, strict=True)])
         spread = np.maximum(steady, first.std(axis=0, ddof=1))
         self._mean, self._sd = first.mean(axis=0), spread * (1 + 2 / math.sqrt(2 * (count - 1)))
         self._up, self._down = np.zeros(first.shape[1]), np.zeros(first.shape[1])
         # A step would make the mean of two loads the reference, and so large a scatter that nothing ever alarmed.
-        steps = [
-            np.abs(first[:split].mean(axis=0) - first[split:].mean(axis=0))
-            / (steady * math.sqrt(1 / split + 1 / (count - split)))
-            for split in range(2, count - 1)
-        ]
-        worst = np.max(steps, axis=0)
+        worst = steps(first, steady)
         return self.names[int(np.argmax(worst))] if worst.max() > STEP else None
+
+
+def steps(rows: Floats, sd: Floats) -> Floats:
+    """For each column of five rows or more, the largest step anywhere within, in standard errors by that noise."""
+    count = len(rows)
+    found = [
+        np.abs(rows[:split].mean(axis=0) - rows[split:].mean(axis=0))
+        / (sd * math.sqrt(1 / split + 1 / (count - split)))
+        for split in range(2, count - 1)
+    ]
+    return np.asarray(np.max(found, axis=0), dtype=np.float64)

@@ -8,14 +8,16 @@ safe state is no limit at all, which the caller restores whatever happens.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from keisoku.errors import PlanError
 from keisoku.system.govern.change_watch import ALARM, ChangeWatch
+from keisoku.system.govern.cost_account import SHARE, WINDOW_S, CostAccount
+from keisoku.system.govern.expected_loss import expected_losses
 from keisoku.system.govern.inference import Inference, Inferred
-from keisoku.system.govern.seen_load import SeenLoad, rates, seen_load
+from keisoku.system.govern.seen_load import SeenLoad, changed, rates, scatter, seen_load
 from keisoku.system.objective import Goal, Objective
 from keisoku.system.observation import Observation
 from keisoku.system.search.candidate import Candidates, Limit
@@ -29,6 +31,8 @@ PATIENCE = 1.5
 MOST_PATIENT = 5.0
 MEMORY = 64
 """Loads that are remembered, the latest."""
+LATE = 10
+"""Intervals before a change is noticed whose cost is counted by the load that is there afterwards."""
 ELSE = 0.1
 """Natural logarithm by which a client's rate must differ from that seen under a limit, for its load to count as changed
 before the limit was held."""
@@ -40,6 +44,8 @@ class Phase(StrEnum):
     SEARCH = "search"
     LOOK = "look"
     """No limit, to observe the present load."""
+    WAIT = "wait"
+    """No limit, as searching has cost what it may for now."""
     HOLD = "hold"
 
 
@@ -58,7 +64,9 @@ class Command:
 class GovernorSettings:
     """How much a search may cost and how long things take to settle, in intervals."""
 
-    search: SearchSettings = field(default_factory=lambda: SearchSettings(budget=16, first=6, blocks=3))
+    search: SearchSettings = field(
+        default_factory=lambda: SearchSettings(budget=16, first=6, blocks=3, settles=(1,), compared=0)
+    )
     settle: int = 1
     """Intervals after each change of the limit that are left out."""
     look: int = 3
@@ -84,6 +92,8 @@ class _Searched:
     """That was found best."""
     under: SeenLoad
     """The load under it."""
+    scatter: tuple[float, ...] = ()
+    """Standard deviations of the objective and of each client's rate without a limit, throughout the search."""
 
 
 def govern(
@@ -94,12 +104,13 @@ def govern(
     Without their names, limits are searched up to line rate, even if the ports carry less. Raises PlanError where
     the objective cannot be scored.
     """
-    inference = Inference()
-    loop = _loop(objective, candidates, settings, inference, ports)
+    inference, account = Inference(), CostAccount()
+    loop = _loop(objective, candidates, settings, inference, ports, account)
     command = next(loop)
     while True:
         observation = yield replace(command, states=inference.clients)
         inference.observe(observation)
+        account.passed(observation.seconds)
         command = loop.send(observation)
 
 
@@ -109,39 +120,55 @@ def _loop(
     settings: GovernorSettings,
     inference: Inference,
     ports: Collection[str],
+    account: CostAccount,
 ) -> Generator[Command, Observation, None]:
     """Observes, searches if that may help, and holds until something changes; repeats that."""
     seen: list[_Searched] = []
     current: _Searched | None = None
     latest: SeenLoad | None = None
     held: Limit = None
+    last: list[Observation] = []
     alarm, searches = ALARM, 0
     why = "this system has not been observed yet"
     while True:
         shown = yield from _look(settings, why)
         load = seen_load(shown)
+        # A limit may have been held still when the load had become the one that is shown now.
+        account.charge(_lost_s(objective, last if held is not None else [], shown))
         known = next((one for one in reversed(seen) if one.load.alike(load)), None)
-        under = load
+        under, sds = load, () if known is None else known.scatter
         if _content(inference, objective, shown):
             limit, reason = None, f"a limit could only reduce rates: {inference.whole.why}"
             alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
         elif known is None:
             searches += 1
             reach = within_reach(candidates, shown, ports)
-            found, after, under = yield from _search(objective, reach, settings, searches, why)
-            if not after.alike(load):
-                why = "the load changed during the search"
+            search = _Search(objective, settings, shown, ports, account, f"{why}")
+            found, known = yield from search.run(reach, searches)
+            if known is None:
+                why = f"the load changed {'while the search waited' if found is None else 'during the search'}"
+                last, held = [], None
                 continue
-            known = _Searched(load, found.limit, under)
             seen = [*seen[1 - MEMORY :], known]
-            limit, reason, alarm = found.limit, _reason(found), ALARM
+            limit, reason, alarm = known.limit, _reason(found), ALARM
+            under, sds = known.under, known.scatter
         else:
             limit, reason = known.limit, "the load is one that was searched before"
             # After a false alarm the load that was seen last is the expected one.
             under = latest if known is current and latest is not None else known.under
             alarm = min(MOST_PATIENT * ALARM, PATIENCE * alarm) if limit == held else ALARM
         held, current = limit, known
-        why, latest = yield from _hold(objective, settings, Command(limit, Phase.HOLD, reason), alarm, under)
+        hold = Command(limit, Phase.HOLD, reason)
+        why, latest, last = yield from _hold(objective, settings, hold, alarm, under, sds)
+
+
+def _lost_s(objective: Objective, under: Sequence[Observation], none: Sequence[Observation]) -> float:
+    """Seconds of the figure that these intervals lost against intervals without a limit.
+
+    Not below zero: a gain, which may be chance, pays for nothing.
+    """
+    level = sum(objective.score(at) for at in none) / len(none)
+    return max(0.0, sum(at.seconds * -math.expm1(objective.score(at) - level) for at in under))
 
 
 def _look(settings: GovernorSettings, why: str) -> Generator[Command, Observation, list[Observation]]:
@@ -162,40 +189,112 @@ def _content(inference: Inference, objective: Objective, shown: list[Observation
     return kept and inference.whole.state in (State.IDLE, State.CLIENT_BOUND)
 
 
-def _search(
-    objective: Objective, candidates: Candidates, settings: GovernorSettings, number: int, why: str
-) -> Generator[Command, Observation, tuple[LimitFound, SeenLoad, SeenLoad]]:
-    """A whole search, each evaluation one interval after the limit has settled; the load after it, and under the limit
-    that was found."""
-    plan = settings.search
-    search = limit_search(candidates, replace(plan, seed=plan.seed + number))
-    asked: Evaluation = next(search)
-    before: Limit = None
-    shown: dict[Limit, list[Observation]] = {}
-    while True:
-        command = Command(asked.limit, Phase.SEARCH, f"{asked.purpose}: {why}")
-        for _ in range(settings.settle if asked.limit != before else 0):
-            yield command
-        observation = yield command
-        before = asked.limit
-        shown.setdefault(before, []).append(observation)
-        try:
-            asked = search.send(objective.score(observation))
-        except StopIteration as end:
-            found: LimitFound = end.value
-            break
-    if found.gain is None:
-        load = seen_load((yield from _look(settings, "was the load the same during the search?")))
-        return found, load, load
-    # The confirmation went back to no limit in each of its blocks, the last two of which show the load as well as
-    # another look would; and to the candidate.
-    return found, seen_load(shown[None][-4:]), seen_load(shown[found.limit][-4:])
+class _Search:
+    """One search: each evaluation one interval after the limit has settled, and none before it may be paid for."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        settings: GovernorSettings,
+        shown: list[Observation],
+        ports: Collection[str],
+        account: CostAccount,
+        why: str,
+    ) -> None:
+        self._objective, self._settings, self._ports, self._account, self._why = (
+            objective,
+            settings,
+            ports,
+            account,
+            why,
+        )
+        self._shown = shown
+        self._none = list(shown)
+        """All observations without a limit, in order."""
+        self._each_s = (settings.settle + 1) * sum(at.seconds for at in shown) / len(shown)
+
+    def run(
+        self, candidates: Candidates, number: int
+    ) -> Generator[Command, Observation, tuple[LimitFound | None, _Searched | None]]:
+        """What was found, and what is to be remembered; None if the load changed meanwhile."""
+        plan = self._settings.search
+        losses = expected_losses(candidates.limits, self._objective, self._shown, self._ports)
+        space = _affordable(candidates, losses, self._account.most_s / self._each_s)
+        if space is None:
+            return None, self._remembered(None, self._none)
+        losses = expected_losses(space.limits, self._objective, self._shown, self._ports)
+        cost = dict(zip(space.limits, losses, strict=True))
+        search = limit_search(space, replace(plan, seed=plan.seed + number), losses)
+        asked: Evaluation = next(search)
+        before: Limit = None
+        under: dict[Limit, list[Observation]] = {}
+        while True:
+            while not self._account.allows(cost[asked.limit] * self._each_s):
+                before = None
+                if (yield from self._wait()):
+                    return None, None
+            observation = yield from self._evaluate(asked, before)
+            before = asked.limit
+            under.setdefault(before, []).append(observation)
+            try:
+                asked = search.send(self._objective.score(observation))
+            except StopIteration as end:
+                found: LimitFound = end.value
+                break
+        if found.gain is None:
+            self._none += yield from _look(self._settings, "was the load the same during the search?")
+        if changed(self._none):
+            return found, None
+        return found, self._remembered(found.limit, under.get(found.limit, self._none)[-4:])
+
+    def _remembered(self, limit: Limit, under: list[Observation]) -> _Searched:
+        rows = [[self._objective.score(at), *rates(at)] for at in self._none]
+        sds, looks = tuple(scatter(rows)), self._settings.look
+        load, held = seen_load(self._none[-4:]), seen_load(under if len(under) > 1 else self._none[-4:])
+        return _Searched(load.scattering(sds[1:], looks), limit, held.scattering(sds[1:], looks), sds)
+
+    def _evaluate(self, asked: Evaluation, before: Limit) -> Generator[Command, Observation, Observation]:
+        command = Command(asked.limit, Phase.SEARCH, f"{asked.purpose}: {self._why}")
+        shown = []
+        for _ in range((self._settings.settle if asked.limit != before else 0) + 1):
+            shown.append((yield command))
+        if asked.limit is None:
+            self._none.append(shown[-1])
+        else:
+            self._account.charge(_lost_s(self._objective, shown, self._none[-4:]))
+        return shown[-1]
+
+    def _wait(self) -> Generator[Command, Observation, bool]:
+        """Some intervals without a limit; True if they show another load."""
+        why = f"searching has cost {100 * SHARE:g} % of the last {WINDOW_S / 60:g} min, and goes on later"
+        seen = []
+        for interval in range(self._settings.settle + self._settings.look):
+            observation = yield Command(None, Phase.WAIT, why)
+            if interval >= self._settings.settle:
+                seen.append(observation)
+        self._none += seen
+        return not seen_load(seen).alike(seen_load(self._shown)) and changed(self._none)
+
+
+def _affordable(candidates: Candidates, losses: Sequence[float], most: float) -> Candidates | None:
+    """The candidates from the lowest whose evaluation costs no more than may be spent at all; None: there are none."""
+    limits = candidates.limits[:-1]
+    within = [limit for limit, loss in zip(limits, losses, strict=False) if limit is not None and loss <= most]
+    if not within or min(within) >= candidates.line_bps:
+        return None
+    return replace(candidates, floor_bps=min(within))
 
 
 def _hold(
-    objective: Objective, settings: GovernorSettings, command: Command, alarm: float, expected: SeenLoad
-) -> Generator[Command, Observation, tuple[str, SeenLoad | None]]:
-    """Holds a limit until something has changed; what that was, in words, and the load that was seen last.
+    objective: Objective,
+    settings: GovernorSettings,
+    command: Command,
+    alarm: float,
+    expected: SeenLoad,
+    sds: Sequence[float] = (),
+) -> Generator[Command, Observation, tuple[str, SeenLoad | None, list[Observation]]]:
+    """Holds a limit until something has changed; what that was, in words, the load that was seen last, and the last
+    intervals. `sds`: how the objective and each client's rate are known to scatter.
 
     If the load changed just before or after this began, all observations agree but are of a load that was not searched.
     Therefore they are compared with the expected load, some intervals at a time, until the watch has a reference.
@@ -207,18 +306,22 @@ def _hold(
     told = 0
     while True:
         observation = yield command
-        latest, told = [*latest, observation][-settings.look :], told + 1
+        latest, told = [*latest, observation][-LATE:], told + 1
         if watch is None:
-            watch = ChangeWatch(["the objective", *(client.name for client in observation.clients)], alarm=alarm)
-        changed = watch.tell([objective.score(observation), *rates(observation)])
-        if not changed and told <= watch.reference and told % settings.look == 0:
+            names = ["the objective", *(client.name for client in observation.clients)]
+            watch = ChangeWatch(names, alarm=alarm, least=sds)
+        another = watch.tell([objective.score(observation), *rates(observation)])
+        if not another and told <= watch.reference and told % settings.look == 0:
             least = ELSE * alarm / ALARM
-            changed = None if seen_load(latest).alike(expected, least) else "the load"
-        if changed:
-            return f"{changed} has changed", seen_load(latest) if len(latest) > 1 else None
+            another = None if seen_load(latest[-settings.look :]).alike(expected, least) else "the load"
+        if another:
+            lately = latest[-settings.look :]
+            return f"{another} has changed", seen_load(lately) if len(lately) > 1 else None, latest
 
 
-def _reason(found: LimitFound) -> str:
+def _reason(found: LimitFound | None) -> str:
+    if found is None:
+        return "no limit can be tried at a cost that is allowed: give a shorter --interval"
     if found.gain is None:
         return f"no limit was the best of {len(found.evaluations)} evaluations"
     bound = f"{100 * math.expm1(found.gain.lower):+.1f} %"

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from keisoku.errors import PlanError
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
+from keisoku.system.asked_limit import AskedLimit
 from keisoku.system.govern.analysis import NAME, believed
 from keisoku.system.govern.analysis import analyse as analyse_intervals
 from keisoku.system.govern.governor import Command, govern
 from keisoku.system.govern.plot import govern_plots
-from keisoku.system.interval_log import IntervalLog, KeptInterval, kept_intervals
+from keisoku.system.interval_log import IntervalLog, kept_intervals
 from keisoku.system.opening import from_afar
 from keisoku.system.search.candidate import limit_text
 from keisoku.system.set_up import set_up
@@ -34,19 +35,20 @@ def carry_out(system: System, settings: GovernSettings, log: IntervalLog, tell: 
     """Governs a system, which the caller leaves, until the time is over or it is interrupted."""
     governor = govern(settings.weighted_objective, settings.candidates, settings.governor, settings.client)
     command = next(governor)
-    set_before: Command | None = None
-    passed_s = 0.0
-    while settings.duration_s is None or passed_s < settings.duration_s:
-        if set_before is None or command.limit != set_before.limit:
-            system.limit(dict.fromkeys(settings.client, command.limit))
-        if set_before is None or (command.phase, command.why) != (set_before.phase, set_before.why):
-            tell(f"{passed_s:,.0f} s: {command.phase}: {limit_text(command.limit)}: {command.why}")
-        set_before = command
-        observation = system.observe(settings.interval_s)
-        passed_s += observation.seconds
-        kept = KeptInterval(command.phase.value, command.why, command.limit, True, observation, system.truth())
-        log.add(kept)
-        command = governor.send(observation)
+    told: Command | None = None
+    asked = AskedLimit(system, settings.client, log, tell, settings.settle_s)
+    used = True
+    while settings.duration_s is None or asked.passed_s < settings.duration_s:
+        if told is None or (command.phase, command.why) != (told.phase, told.why):
+            tell(f"{asked.passed_s:,.0f} s: {command.phase}: {limit_text(command.limit)}: {command.why}")
+        told = command
+        # The governor itself leaves out what follows a change that it asked for; of one that it did not ask for, the
+        # settling is left out here, and it is told nothing.
+        settles = 0 if used else 1
+        kept = asked.interval(command.limit, settings.interval_s, command.phase.value, command.why, settles)
+        used = kept.used
+        if used:
+            command = governor.send(kept.observation)
 
 
 def analyse(directory: RunDirectory) -> Findings:

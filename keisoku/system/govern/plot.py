@@ -29,7 +29,7 @@ def govern_plots(intervals: Sequence[KeptInterval], states: Sequence[State], set
     thin = f" Every {step}th interval is drawn." if step > 1 else ""
     return [
         _merit(times, drawn, settings, thin),
-        _limit(times, drawn, thin),
+        _limit(times, drawn, settings, thin),
         _state(times, drawn, states[::step], thin),
     ]
 
@@ -62,8 +62,14 @@ def _merit(times: list[float], intervals: Sequence[KeptInterval], settings: Gove
     return plot
 
 
-def _limit(times: list[float], intervals: Sequence[KeptInterval], thin: str) -> Plot:
-    caption = f"The limit of the governed ports; none where there is no line.{thin}"
+def _set(kept: KeptInterval, settings: GovernSettings) -> list[float]:
+    views = (client for client in kept.observation.clients if client.name in settings.client)
+    return [client.limit_bps for client in views if client.limit_bps is not None]
+
+
+def _limit(times: list[float], intervals: Sequence[KeptInterval], settings: GovernSettings, thin: str) -> Plot:
+    caption = f"The limit of the governed ports, read back from them; none where there is no line.{thin}"
+    limits = [min(_set(kept, settings), default=None) for kept in intervals]
     plot = Plot("limit", caption, {"xaxis": axis("s"), "yaxis": {"title": {"text": "limit, Mb/s"}, "type": "log"}})
     plot.add(
         {
@@ -73,7 +79,7 @@ def _limit(times: list[float], intervals: Sequence[KeptInterval], thin: str) -> 
             "connectgaps": False,
             "line": {"shape": "vh", "color": device_colour(0)},
             "x": times,
-            "y": [None if kept.commanded_bps is None else kept.commanded_bps / 1e6 for kept in intervals],
+            "y": [None if limit is None else limit / 1e6 for limit in limits],
             "hovertemplate": hover("%{x:,.0f} s: %{y:.4g} Mb/s") + "<extra></extra>",
         }
     )

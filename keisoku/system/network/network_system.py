@@ -25,6 +25,8 @@ from keisoku.system.state import State
 SAMPLE_S = 0.1
 """Time between two readings of the queues."""
 Queue = tuple[Path | None, int, int | None]
+Queues = Mapping[tuple[int, int, int], int]
+"""Bytes that wait, as `QueueProbe.read` gives them."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,14 @@ class GovernedPort:
 class NetworkSystem:
     """A `System` (keisoku/system/system.py). On entry: programs at the ports, journal and guard; no limit."""
 
-    def __init__(self, ports: Sequence[GovernedPort], server_line_bps: float | None = None) -> None:
+    def __init__(
+        self, ports: Sequence[GovernedPort], server_line_bps: float | None = None, title: str = "network"
+    ) -> None:
+        self._title = title
         self._ports = {port.watched.name: port for port in ports}
         self._server_line_bps = server_line_bps
         self._stack = ExitStack()
         self._limits = PortLimits({name: port.place for name, port in self._ports.items()})
-        self._now: dict[str, float | None] = {}
         self._watches: dict[str, PortWatch] = {}
         self._probes: dict[Path | None, QueueProbe] = {}
         self._queues: dict[str, list[Queue]] = {}
@@ -58,10 +62,11 @@ class NetworkSystem:
     def limit(self, limits: Mapping[str, float | None]) -> None:
         """Sets limits with HTB, at once."""
         self._limits.set(limits)
-        self._now = dict(limits)
 
     def observe(self, seconds: float) -> Observation:
-        """Waits for the interval; counters at its ends, queues several times within it."""
+        """Waits for the interval; counters and limits at its ends, queues several times within it."""
+        limits = self._limits.read()
+        steady = dict.fromkeys(self._ports, True)
         before = self._read()
         end_s = time.monotonic() + seconds
         waiting = dict.fromkeys(self._ports, 0)
@@ -69,11 +74,22 @@ class NetworkSystem:
         while (left_s := end_s - time.monotonic()) > 0:
             time.sleep(min(left_s, SAMPLE_S))
             looks += 1
-            for name, amount in self._waiting().items():
+            read = {namespace: probe.read() for namespace, probe in self._probes.items()}
+            for name, amount in self._waiting(read).items():
                 waiting[name] += amount
+                # A limit that is lifted, as by the guard after a stall of this process, is not in force unseen.
+                steady[name] &= self._limited(name, read) == (limits[name] is not None)
         after = self._read()
+        ended = self._limits.read()
         views = tuple(
-            view(port.watched, before[name], after[name], self._now.get(name), waiting[name] / max(1, looks))
+            view(
+                port.watched,
+                before[name],
+                after[name],
+                ended[name],
+                waiting[name] / max(1, looks),
+                steady[name] and limits[name] == ended[name],
+            )
             for name, port in self._ports.items()
         )
         first = next(iter(self._ports))
@@ -87,7 +103,7 @@ class NetworkSystem:
     def facts(self) -> dict[str, Any]:
         """Which mechanism limits, and where."""
         return {
-            "system": "network",
+            "system": self._title,
             "limited_by": "HTB",
             "ports": {
                 name: f"{port.place.interface}, seen at {port.watched.interface}" for name, port in self._ports.items()
@@ -121,8 +137,11 @@ class NetworkSystem:
             (watched.namespace, within(watched.namespace, lambda: index_of(watched.interface)), None),
         ]
 
-    def _waiting(self) -> dict[str, int]:
-        read = {namespace: probe.read() for namespace, probe in self._probes.items()}
+    def _limited(self, name: str, read: Mapping[Path | None, Queues]) -> bool:
+        namespace, index, handle = self._queues[name][0]
+        return any((at, qdisc) == (index, handle) for at, qdisc, _ in read[namespace])
+
+    def _waiting(self, read: Mapping[Path | None, Queues]) -> dict[str, int]:
         found = {}
         for name, queues in self._queues.items():
             own = {(namespace, index) for namespace, index, handle in queues if handle is not None}

@@ -95,7 +95,12 @@ class PortWatch:
 
 
 def view(
-    port: WatchedPort, before: PortReading, after: PortReading, limit_bps: float | None, queued_bytes: float
+    port: WatchedPort,
+    before: PortReading,
+    after: PortReading,
+    limit_bps: float | None,
+    queued_bytes: float,
+    limit_steady: bool = True,
 ) -> ClientView:
     """The difference between two readings."""
     gone = {name: after.totals[name] - before.totals[name] for name in after.totals}
@@ -119,6 +124,7 @@ def view(
             else after.passed_bytes - before.passed_bytes
         ),
         passed_line_bps=port.before.line_bps if port.before else None,
+        limit_steady=limit_steady,
     )
 
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.run.result import Flag, Result, Row
 from keisoku.system.figure_of_merit import FIGURES
 from keisoku.system.search.asking import Answer
 from keisoku.system.search.candidate import Candidates, limit_text
+from keisoku.system.search.client_share import ClientShare
+from keisoku.system.search.confirmation import Gain
 from keisoku.system.search.gaussian_process import Beliefs
 from keisoku.system.search.limit_curve import CurvePoint
-from keisoku.system.search.search import WORTH, LimitFound, chance_of_better
+from keisoku.system.search.search import SETTLES, WORTH, Compared, LimitFound, chance_of_better
 from keisoku.system.settings import LimitSettings
 
 NAME = "app limit"
-ANSWER, LIMITS = "Answer", "Limit"
+ANSWER, LIMITS, CLIENTS = "Answer", "Limit", "Client"
+NEAR_FLOOR = 1.5
+"""Multiple of the floor up to which a limit is near it."""
+SKEW = 0.05
+"""Half the width of an interval (natural logarithm) from which on it is not symmetrical in percent."""
 
 
 def analyse(
@@ -26,14 +33,20 @@ def analyse(
     points: list[CurvePoint],
     known: Beliefs | None,
     candidates: Candidates,
+    shares: Sequence[ClientShare] = (),
 ) -> Result:
-    """`points` are what was evaluated; `answer`: None if the run ended before there was one."""
+    """`points` are what was evaluated, `shares` what each client got; `answer`: None if the run ended before there was
+    one."""
     return Result(
         measurement=NAME,
         title=f"{settings.system}: limit of {', '.join(settings.client)} for {_goal(settings)}",
-        rows=[*_answer(answer, points, known, candidates), *(_row(point, settings) for point in points)],
-        flags=_flags(answer, points, settings),
-        remarks=_remarks(answer, settings),
+        rows=[
+            *_answer(answer, points, known, candidates),
+            *(_row(point, settings) for point in points),
+            *(_client(one) for one in shares),
+        ],
+        flags=[*_flags(answer, points, settings), *_warnings(answer, candidates, shares)],
+        remarks=_remarks(answer, settings, points),
     )
 
 
@@ -66,6 +79,45 @@ def _row(point: CurvePoint, settings: LimitSettings) -> Row:
     )
 
 
+def _client(one: ClientShare) -> Row:
+    figures = {
+        "rate_without_limit": _mean(list(one.without), "bit/s"),
+        "rate_under_limit": _mean(list(one.under), "bit/s"),
+    }
+    if one.share is not None:
+        figures["share_kept"] = Quantity(value=100 * one.share, unit="%", uncertainty=100 * one.error)
+    return Row(case=one.name, figures=figures, group=CLIENTS, remark="starved" if one.starved else "")
+
+
+def _warnings(answer: Answer | None, candidates: Candidates, shares: Sequence[ClientShare]) -> list[Flag]:
+    """What a user must know of a limit before setting it."""
+    if not isinstance(answer, LimitFound) or answer.gain is None or answer.candidate is None:
+        return []
+    found = []
+    if answer.limit is not None:
+        starved = [f"{one.name} keeps {100 * (one.share or 0.0):.2g} %" for one in shares if one.starved]
+        if starved:
+            text = (
+                f"Under the advised limit a client gets little of what it gets without one: {', '.join(starved)}. If"
+                " that must not be, give --keep CLIENT=RATE, --floor, or the objective sum_logs."
+            )
+            found.append(Flag(name="starved", text=text))
+        if answer.limit <= NEAR_FLOOR * candidates.floor_bps:
+            text = (
+                f"The advised limit is near the floor of {limit_text(candidates.floor_bps)}, below which none was"
+                " tried: the best one may be lower still."
+            )
+            found.append(Flag(name="at-floor", text=text))
+    if answer.gain.unsettled is not None:
+        text = (
+            f"The system may not have settled {answer.gain.settles} times --settle after a change: something still"
+            f" changed by {100 * math.expm1(answer.gain.unsettled):+.2g} %, which the interval of the gain contains."
+            " Give a longer --settle, and look whether the load is constant."
+        )
+        found.append(Flag(name="not-settled", text=text))
+    return found
+
+
 def _answer(
     answer: Answer | None, points: list[CurvePoint], known: Beliefs | None, candidates: Candidates
 ) -> list[Row]:
@@ -74,8 +126,8 @@ def _answer(
         if answer.candidate is None or answer.gain is None:
             return []
         better = "" if known is None else _better(known, answer.candidate, candidates)
-        two_sided = answer.gain.percent, _percent(answer.gain.mean, answer.gain.error)
-        return [_best("advised" if answer.limit else "tried, not advised", answer.candidate, two_sided, better)]
+        name = "advised" if answer.limit else "tried, not advised"
+        return [_best(name, answer.candidate, _gain(answer.gain), better)]
     best, none = _best_point(points), points[-1]
     if answer is None or best.limit is None or none.limit is not None:
         return []
@@ -87,18 +139,23 @@ def _answer(
         _best(
             "best of the sweep",
             best.limit,
-            (100 * math.expm1(gain), None if error is None else _percent(gain, 2 * error)),
+            Quantity(
+                value=100 * math.expm1(gain), unit="%", uncertainty=None if error is None else _percent(gain, 2 * error)
+            ),
             f"{limit_text(min(alike))} to {limit_text(max(alike))} are not distinguishable from it",
         )
     ]
 
 
-def _best(name: str, limit: float, gain: tuple[float, float | None], remark: str) -> Row:
-    percent, error = gain
-    figures = {
-        "limit": Quantity(value=limit, unit="bit/s", uncertainty=0.0),
-        "gain_over_no_limit": Quantity(value=percent, unit="%", uncertainty=error),
-    }
+def _gain(gain: Gain) -> Quantity:
+    if gain.error < SKEW:
+        return Quantity(value=gain.percent, unit="%", uncertainty=_percent(gain.mean, gain.error))
+    lower, upper = (100 * math.expm1(gain.mean + side * gain.error) for side in (-1, 1))
+    return Quantity(value=gain.percent, unit="%", interval=Interval(lower=lower, upper=upper))
+
+
+def _best(name: str, limit: float, gain: Quantity, remark: str) -> Row:
+    figures = {"limit": Quantity(value=limit, unit="bit/s", uncertainty=0.0), "gain_over_no_limit": gain}
     return Row(case=name, figures=figures, group=ANSWER, remark=remark)
 
 
@@ -141,17 +198,51 @@ def _broken(answer: LimitFound, points: list[CurvePoint]) -> list[Flag]:
     return [Flag(name="constraint-broken", text=text)]
 
 
-def _remarks(answer: Answer | None, settings: LimitSettings) -> list[str]:
+def _remarks(answer: Answer | None, settings: LimitSettings, points: list[CurvePoint]) -> list[str]:
     if isinstance(answer, LimitFound):
-        tried = sum(asked.purpose != "confirm" for asked, _ in answer.evaluations)
+        tried = sum(asked.purpose not in ("confirm", "compare") for asked, _ in answer.evaluations)
         confirming = len(answer.evaluations) - tried
         return [
             f"The search ended after {tried} evaluations because {answer.ended}; {confirming} more confirmed.",
             f"One evaluation of {settings.interval_s:g} s scatters by {100 * answer.noise_sd:.2g} %.",
+            *_settling(answer),
+            *(_comparison(one) for one in answer.compared),
+            *_higher(answer, points),
         ]
     if answer is not None:
         return ["The best of many points is partly chance: a search without --sweep confirms its gain."]
     return []
+
+
+def _settling(answer: LimitFound) -> list[str]:
+    if answer.gain is None or not answer.gain.unsure(SETTLES):
+        return []
+    return [
+        f"The gain depended on the settling time: it is that of {answer.gain.settles} times --settle, and of this limit"
+        " and of no limit only what was observed then is shown."
+    ]
+
+
+def _comparison(one: Compared) -> str:
+    """Of two limits that were compared directly."""
+    by = f"{one.gain.percent:+.2g} ± {_percent(one.gain.mean, one.gain.error):.1g} %"
+    said = f"{limit_text(one.rival)} looked better than {limit_text(one.than)}; compared directly, it is so by {by}"
+    return f"{said}: it takes its place." if one.gain.real else f"{said}, which is no significant gain."
+
+
+def _higher(answer: LimitFound, points: list[CurvePoint]) -> list[str]:
+    """Limits whose figure in the table is above the advised one's, though they are not advised."""
+    mine = next((point for point in points if point.limit == answer.limit), None)
+    if answer.limit is None or mine is None:
+        return []
+    level, compared = float(np.mean(mine.scores)), {each for one in answer.compared for each in (one.rival, one.than)}
+    higher = [one.limit for one in points if float(np.mean(one.scores)) > level and one.limit not in compared]
+    if not higher:
+        return []
+    return [
+        f"{', '.join(map(limit_text, higher))} scored higher than the advised limit, by no more than single evaluations"
+        " scatter; none of these was compared with it directly."
+    ]
 
 
 def _best_point(points: list[CurvePoint]) -> CurvePoint:

@@ -43,7 +43,8 @@ class Asking:
         """`intervals`: what was seen before the search."""
         self._objective = settings.weighted_objective
         self._told = 0
-        self._plan = _plan(settings, searched(settings, intervals))
+        before = [self._objective.score(kept.observation) for kept in looks(intervals)]
+        self._plan = _plan(settings, searched(settings, intervals), before)
         self.next: Evaluation | None = next(self._plan)
         self.answer: Answer | None = None
 
@@ -73,10 +74,13 @@ def again(settings: LimitSettings, intervals: Sequence[KeptInterval]) -> Answer 
     return asking.answer
 
 
-def _plan(settings: LimitSettings, candidates: Candidates) -> Generator[Evaluation, float, Answer]:
-    """The search among these candidates, or the sweep over all that the settings name."""
+def _plan(settings: LimitSettings, candidates: Candidates, before: list[float]) -> Generator[Evaluation, float, Answer]:
+    """The search among these candidates, or the sweep over all that the settings name.
+
+    `before`: scores from before any limit was set.
+    """
     if not settings.sweep:
-        return limit_search(candidates, settings.search)
+        return limit_search(candidates, settings.search, before=before)
     return limit_sweep(settings.candidates_of(settings.sweep).limits, settings.times, settings.seed)
 
 

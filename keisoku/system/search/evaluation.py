@@ -13,4 +13,6 @@ class Evaluation:
 
     limit: Limit
     purpose: str
-    """`begin`, `search`, `confirm` or `sweep`."""
+    """`begin`, `search`, `confirm`, `compare` or `sweep`."""
+    settles: int = 1
+    """Times the settling time that are left out after a change of the limit."""

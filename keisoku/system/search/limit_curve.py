@@ -12,9 +12,10 @@ import numpy as np
 
 from keisoku.system.interval_log import KeptInterval
 from keisoku.system.objective import Objective
+from keisoku.system.search.asking import Answer
 from keisoku.system.search.candidate import Candidates, Limit
 from keisoku.system.search.gaussian_process import Beliefs, beliefs
-from keisoku.system.search.search import DEPTH
+from keisoku.system.search.search import DEPTH, SETTLES, LimitFound
 
 DRAWS = 2000
 
@@ -47,6 +48,16 @@ def curve(intervals: Sequence[KeptInterval], objective: Objective, ports: Collec
         point.bps.append(at.bits_per_second)
         point.margins += [min(margins)] if (margins := objective.margins(at)) else []
     return sorted(points.values(), key=lambda point: float("inf") if point.limit is None else point.limit)
+
+
+def settled(intervals: Sequence[KeptInterval], answer: Answer | None) -> list[KeptInterval]:
+    """All but those of no limit and of the confirmed one from before the system was given the time to settle."""
+    if not isinstance(answer, LimitFound) or answer.gain is None or not answer.gain.unsure(SETTLES):
+        return list(intervals)
+    confirming = [at for at, kept in enumerate(intervals) if kept.purpose == "confirm"]
+    first = confirming[-4 * answer.gain.blocks]
+    both = {intervals[at].commanded_bps for at in confirming}
+    return [kept for at, kept in enumerate(intervals) if at >= first or kept.commanded_bps not in both]
 
 
 def believed(intervals: Sequence[KeptInterval], objective: Objective, candidates: Candidates, seed: int) -> Beliefs:

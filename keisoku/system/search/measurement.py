@@ -7,16 +7,18 @@ from collections.abc import Callable
 from keisoku.errors import PlanError
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.run.directory import RunDirectory
-from keisoku.system.interval_log import IntervalLog, KeptInterval, kept_intervals
+from keisoku.system.asked_limit import AskedLimit
+from keisoku.system.interval_log import IntervalLog, kept_intervals, not_as_asked
 from keisoku.system.opening import from_afar
 from keisoku.system.search.analysis import NAME
 from keisoku.system.search.analysis import analyse as analyse_evaluations
 from keisoku.system.search.asking import LOOK, Asking, again, evaluations, looks, searched
-from keisoku.system.search.candidate import Limit, limit_text
-from keisoku.system.search.evaluation import Evaluation
-from keisoku.system.search.limit_curve import believed, curve
+from keisoku.system.search.candidate import limit_text
+from keisoku.system.search.client_share import shares
+from keisoku.system.search.limit_curve import believed, curve, settled
 from keisoku.system.search.plot import limit_plots
 from keisoku.system.search.reach import LOOKS
+from keisoku.system.search.search import COMPARED, SETTLES
 from keisoku.system.set_up import set_up
 from keisoku.system.settings import LimitSettings
 from keisoku.system.system import System
@@ -30,46 +32,21 @@ def measure(work: Work[LimitSettings]) -> None:
 
 def carry_out(system: System, settings: LimitSettings, log: IntervalLog, tell: Callable[[str], None]) -> None:
     """Carries out the evaluations in order. The caller leaves the system."""
+    asked_limit = AskedLimit(system, settings.client, log, tell, settings.settle_s)
     shown = [] if settings.sweep else looks(log.held)
-    before: Limit | str = "nothing was set yet"
-    if not settings.sweep and len(shown) < LOOKS:
-        shown += _look(system, settings, log, LOOKS - len(shown))
-        before = None
+    while not settings.sweep and len(shown) < LOOKS:
+        shown.append(asked_limit.until_used(None, settings.interval_s, LOOK))
     asking = Asking(settings, shown)
     for kept in evaluations(log.held):
         asking.tell(kept)
     while (asked := asking.next) is not None:
-        if asked.limit != before:
-            system.limit(dict.fromkeys(settings.client, asked.limit))
-            if settings.settle_s:
-                log.add(_interval(system, settings.settle_s, asked, used=False))
-        before = asked.limit
-        kept = _interval(system, settings.interval_s, asked, used=True)
-        log.add(kept)
+        kept = asked_limit.until_used(asked.limit, settings.interval_s, asked.purpose, asked.settles)
         at = kept.observation
         tell(
             f"{asked.purpose}: {limit_text(asked.limit)}: {at.bits_per_second / 1e6:,.1f} Mb/s,"
             f" {at.requests_per_second:,.0f} requests/s"
         )
         asking.tell(kept)
-
-
-def _look(system: System, settings: LimitSettings, log: IntervalLog, times: int) -> list[KeptInterval]:
-    """Observations without a limit."""
-    system.limit({})
-    asked = Evaluation(None, LOOK)
-    if settings.settle_s:
-        log.add(_interval(system, settings.settle_s, asked, used=False))
-    shown = []
-    for _ in range(times):
-        shown.append(_interval(system, settings.interval_s, asked, used=True))
-        log.add(shown[-1])
-    return shown
-
-
-def _interval(system: System, seconds: float, asked: Evaluation, used: bool) -> KeptInterval:
-    observation = system.observe(seconds)
-    return KeptInterval(asked.purpose, "", asked.limit, used, observation, system.truth())
 
 
 def analyse(directory: RunDirectory) -> Findings:
@@ -80,16 +57,26 @@ def analyse(directory: RunDirectory) -> Findings:
     if not used:
         raise PlanError("run", f"{directory.path} holds no evaluation", "measure again")
     answer, candidates = again(settings, intervals), searched(settings, intervals)
-    points = curve(used, settings.weighted_objective, settings.client)
-    known = None if settings.sweep else believed(used, settings.weighted_objective, candidates, settings.seed)
-    result = analyse_evaluations(settings, answer, points, known, candidates)
+    points = curve(settled(used, answer), settings.weighted_objective, settings.client)
+    known = (
+        None
+        if settings.sweep
+        else believed(settled(used, answer), settings.weighted_objective, candidates, settings.seed)
+    )
+    result = analyse_evaluations(settings, answer, points, known, candidates, shares(used, answer))
+    result = result.model_copy(update={"flags": [*result.flags, *not_as_asked(intervals, settings.client)]})
     return Findings([result], limit_plots(points, known, candidates, settings))
 
 
 def _seconds(settings: LimitSettings) -> float:
-    """Every evaluation, and the four of each block that confirms."""
-    count = settings.sweep * settings.times if settings.sweep else settings.budget + 4 * settings.times
-    return count * (settings.interval_s + settings.settle_s)
+    """Every evaluation; and each block that confirms, at every settling time, and that compares: four evaluations and
+    two changes of the limit."""
+    interval_s, settle_s = settings.interval_s, settings.settle_s
+    if settings.sweep:
+        return settings.sweep * settings.times * (interval_s + settle_s)
+    blocks = [*SETTLES, *SETTLES[-1:] * COMPARED]
+    confirmed_s = sum(settings.times * (4 * interval_s + 2 * settles * settle_s) for settles in blocks)
+    return (LOOKS + settings.budget) * (interval_s + settle_s) + confirmed_s
 
 
 MEASUREMENT = Measurement(

@@ -8,14 +8,14 @@ then each evaluation is made where it is worth most (knowledge gradient); what i
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from keisoku.errors import PlanError
 from keisoku.system.search.candidate import Candidates, Limit
-from keisoku.system.search.confirmation import Gain, confirm
+from keisoku.system.search.confirmation import Gain, confirm, confirm_settled
 from keisoku.system.search.evaluation import Evaluation
 from keisoku.system.search.gaussian_process import Beliefs, beliefs
 from keisoku.system.search.knowledge_gradient import knowledge_gradient
@@ -29,6 +29,14 @@ UNLIKELY = 0.02
 estimate, and a model of a dozen values is too confident."""
 DEPTH = math.log(4)
 """Scores further below the best are raised to this: how bad a bad limit is does not matter."""
+EFFORT = 0.1
+"""Share of the figure that any evaluation counts as, where evaluations cost: its time, beside its loss."""
+SETTLES = (1, 3, 9)
+"""Times the settling time after which a limit is confirmed: the next ones where the system had not settled."""
+COMPARED = 2
+"""Most limits that are compared with the confirmed one directly, as they look better than it."""
+CLEARLY = 2.0
+"""Standard errors by which another limit's scores must be higher for that."""
 DRAWS = 400
 
 
@@ -43,6 +51,8 @@ class SearchSettings:
     blocks: int = 5
     """Of four evaluations each, to confirm."""
     seed: int = 1
+    settles: tuple[int, ...] = SETTLES
+    compared: int = COMPARED
 
     def __post_init__(self) -> None:
         if self.first < 3 or self.budget < self.first:
@@ -53,6 +63,15 @@ class SearchSettings:
             )
         if self.blocks < 2:
             raise PlanError("blocks", f"{self.blocks} cannot confirm a gain", "give two or more")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two limits compared directly, and by how much the first one is better."""
+
+    rival: float
+    than: float
+    gain: Gain
 
 
 @dataclass(frozen=True)
@@ -68,15 +87,23 @@ class LimitFound:
     """Of one evaluation's score, as the search saw it."""
     ended: str
     """Why the search ended, in words."""
+    compared: tuple[Compared, ...] = ()
 
 
 Search = Generator[Evaluation, float, LimitFound]
 
 
-def limit_search(candidates: Candidates, settings: SearchSettings) -> Search:
-    """Finds the limit with the highest score, or None if none is surely better than no limit at all."""
+def limit_search(
+    candidates: Candidates, settings: SearchSettings, losses: Sequence[float] = (), before: Sequence[float] = ()
+) -> Search:
+    """Finds the limit with the highest score, or None if none is surely better than no limit at all.
+
+    `losses`: what each candidate may cost while it is evaluated, as a share of the figure. Then what costs less comes
+    first, and dear ones are evaluated only for what they are worth beside their cost; none: evaluating costs nothing.
+    `before`: scores from before any limit was set.
+    """
     seen = _Seen(candidates, settings.seed)
-    for index in _first(candidates, settings):
+    for index in _first(candidates, settings, losses):
         yield from seen.evaluate(index, "begin")
     ended = "the budget of evaluations was used up"
     while True:
@@ -89,13 +116,47 @@ def limit_search(candidates: Candidates, settings: SearchSettings) -> Search:
         if left <= 0:
             break
         worth = knowledge_gradient(known, max(1.0, SHARE * left))
+        if losses:
+            worth = worth / (EFFORT + np.asarray(losses))
         yield from seen.evaluate(int(np.argmax(worth)), "search")
     candidate = candidates.limits[best]
-    found = None
+    found: Gain | None = None
+    compared: list[Compared] = []
     if candidate is not None:
-        found = yield from _recorded(confirm(candidate, settings.blocks), seen)
+        ask = confirm_settled(candidate, settings.blocks, settings.settles, before)
+        found = yield from _recorded(ask, seen)
+        if found.unsure(settings.settles):
+            seen.forget(4 * found.blocks, candidate, None)
+    while candidate is not None and found is not None and found.real and len(compared) < settings.compared:
+        rival = _rival(seen, candidate, [one.rival for one in compared] + [one.than for one in compared])
+        if rival is None:
+            break
+        ask = confirm(rival, settings.blocks, candidate, found.settles, purpose="compare")
+        better = yield from _recorded(ask, seen)
+        compared.append(Compared(rival, candidate, better))
+        if better.real:
+            candidate, found = rival, better.plus(found)
     limit = candidate if found is not None and found.real else None
-    return LimitFound(limit, candidate, found, tuple(seen.evaluations), known.noise_sd, ended)
+    return LimitFound(limit, candidate, found, tuple(seen.evaluations), known.noise_sd, ended, tuple(compared))
+
+
+def _rival(seen: _Seen, candidate: float, known: Sequence[float]) -> float | None:
+    """The limit that looks better than the confirmed one, by its own scores or by the model; None if none does."""
+    model, limits = seen.beliefs(), seen.candidates.limits
+    scores: dict[Limit, list[float]] = {}
+    for index, score in zip(seen.at, seen.scores, strict=True):
+        scores.setdefault(limits[index], []).append(score)
+    mean, count = float(np.mean(scores[candidate])), len(scores[candidate])
+    level = float(model.mean[limits.index(candidate)])
+    found: list[tuple[float, float]] = []
+    for index, limit in enumerate(limits):
+        if limit is None or limit == candidate or limit in known:
+            continue
+        own = scores.get(limit, [])
+        error = model.noise_sd * math.sqrt(1 / len(own) + 1 / count) if own else math.inf
+        if model.mean[index] > level + WORTH or (own and float(np.mean(own)) > mean + CLEARLY * error):
+            found.append((float(model.mean[index]), limit))
+    return max(found)[1] if found else None
 
 
 def chance_of_better(known: Beliefs, best: int) -> float:
@@ -103,16 +164,17 @@ def chance_of_better(known: Beliefs, best: int) -> float:
     return float(np.mean(known.draws.max(axis=1) > known.draws[:, best] + math.log1p(WORTH)))
 
 
-def _first(candidates: Candidates, settings: SearchSettings) -> list[int]:
+def _first(candidates: Candidates, settings: SearchSettings, losses: Sequence[float]) -> list[int]:
     """Spread-out candidates, and the one that just begins to take effect.
 
-    In random order, so that a drift of the system is not taken for an effect of the limit.
+    In random order, so that a drift of the system is not taken for an effect of the limit; if they cost, the cheapest
+    first.
     """
     rates = np.linspace(0, candidates.count - 1, settings.first, dtype=np.int64)[:-1].tolist()
     binding = [] if candidates.binding is None else [candidates.binding]
     order = list(dict.fromkeys([*rates, *binding, candidates.unlimited]))
     np.random.default_rng(settings.seed).shuffle(order)
-    return order
+    return sorted(order, key=lambda index: losses[index]) if losses else order
 
 
 def _recorded(part: Generator[Evaluation, float, Gain], seen: _Seen) -> Generator[Evaluation, float, Gain]:
@@ -121,7 +183,7 @@ def _recorded(part: Generator[Evaluation, float, Gain], seen: _Seen) -> Generato
         asked = next(part)
         while True:
             score = yield asked
-            seen.evaluations.append((asked, score))
+            seen.keep(asked, score)
             asked = part.send(score)
     except StopIteration as end:
         found: Gain = end.value
@@ -139,10 +201,21 @@ class _Seen:
 
     def evaluate(self, index: int, purpose: str) -> Generator[Evaluation, float, None]:
         asked = Evaluation(self.candidates.limits[index], purpose)
-        score = yield asked
-        self.at.append(index)
+        self.keep(asked, (yield asked))
+
+    def keep(self, asked: Evaluation, score: float) -> None:
+        self.at.append(self.index(asked.limit))
         self.scores.append(score)
         self.evaluations.append((asked, score))
+
+    def forget(self, but: int, *limits: Limit) -> None:
+        """What was observed of these before they had settled, all but the last evaluations."""
+        gone, first = [self.index(limit) for limit in limits], len(self.at) - but
+        kept = [place for place, index in enumerate(self.at) if place >= first or index not in gone]
+        self.at, self.scores = [self.at[place] for place in kept], [self.scores[place] for place in kept]
+
+    def index(self, limit: Limit) -> int:
+        return self.candidates.limits.index(limit)
 
     def beliefs(self) -> Beliefs:
         scores = np.maximum(self.scores, max(self.scores) - DEPTH)

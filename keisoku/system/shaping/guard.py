@@ -45,10 +45,10 @@ class Guard:
         self._thread = threading.Thread(target=self._beat, name="keisoku-guard", daemon=True)
         self._thread.start()
 
-    def check(self) -> None:
-        """Raises EngineError if the guard has ended: then no process would remove the limits after this one."""
-        if self._child.poll() is not None:
-            raise EngineError("the guard process received no heartbeat for too long and ended; all limits are removed")
+    @property
+    def watches(self) -> bool:
+        """False once it has ended, as it does after it has lifted the limits of a run that it took for hung."""
+        return self._child.poll() is None
 
     def end(self) -> None:
         """Ends it, after the limits were lifted."""

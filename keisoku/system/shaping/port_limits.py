@@ -32,6 +32,7 @@ class PortLimits:
     def __init__(self, places: Mapping[str, PortPlace]) -> None:
         self._places = dict(places)
         self._numbers = {name: number for number, name in enumerate(self._places, 1)}
+        self._found: list[Interface] = []
         self._entries: list[Path] = []
         self._guard: Guard | None = None
         self._process = os.getpid()
@@ -46,14 +47,18 @@ class PortLimits:
             raise PlanError("port", "one interface is given twice", "give the address of each client behind it")
         for namespace, interface in ports:
             within(namespace, partial(discipline.require_free, interface))
-        found = [Interface.find(interface, namespace) for namespace, interface in sorted(ports, key=str)]
+        self._found = [Interface.find(interface, namespace) for namespace, interface in sorted(ports, key=str)]
         try:
-            self._entries = [record("limit", interface=vars(one)) for one in found]
-            self._guard = Guard(self._entries)
+            self._arm()
         except BaseException:
             self.close()
             raise
         return self
+
+    def _arm(self) -> None:
+        """Journal, then guard: nothing is limited without both."""
+        self._entries = [record("limit", interface=vars(one)) for one in self._found]
+        self._guard = Guard(self._entries)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -63,17 +68,32 @@ class PortLimits:
     def set(self, limits: Mapping[str, float | None]) -> None:
         """Limits in bit/s from now on; ports that are not named have none.
 
+        After a stall of this process its guard has lifted all limits and ended: another one is started first.
         Raises PlanError for a limit below `FLOOR_BPS` or a port that is unknown, EngineError if it cannot be set.
         """
         if self._guard is None:
             raise EngineError("the limits are closed")
-        self._guard.check()
         for name, limit in limits.items():
             if name not in self._places:
                 raise PlanError("port", f"there is no port {name}", f"give one of {', '.join(self._places)}")
             if limit is not None and limit < FLOOR_BPS:
                 raise PlanError("limit", f"{limit:g} b/s lets nothing pass", f"give {FLOOR_BPS} b/s or more")
+        if not self._guard.watches:
+            uninterrupted(self._close)
+            self._arm()
         uninterrupted(lambda: self._set(limits))
+
+    def read(self) -> dict[str, float | None]:
+        """The limit of each port in bit/s as the kernel has it now; None: there is none, whatever was set before."""
+        found: dict[str, float | None] = {}
+        for namespace, interface in sorted({place.port for place in self._places.values()}, key=str):
+            try:
+                rates = within(namespace, partial(discipline.rates, interface))
+            except (NetlinkError, OSError) as error:
+                raise EngineError(f"the limit of {interface} cannot be read: {error}") from error
+            mine = (name for name, place in self._places.items() if place.port == (namespace, interface))
+            found |= {name: rates.get(self._numbers[name]) for name in mine}
+        return found
 
     def queue(self, name: str) -> int:
         """The handle of the qdisc in which what is limited waits; it exists only while there is a limit."""

@@ -1,0 +1,67 @@
+"""`AskedLimit`: sets the limit that is asked for and observes under it, but uses no interval in which it was another.
+
+A limit may be lifted without being asked: by the guard, after a stall of this process, or by another program. The ports
+themselves say what is set (`ClientView.limit_bps`), and what they say is what an interval counts for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from keisoku.errors import EngineError
+from keisoku.system.interval_log import IntervalLog, KeptInterval
+from keisoku.system.search.candidate import Limit, limit_text
+from keisoku.system.system import System
+
+TRIES = 5
+"""Times in a row that a limit is set before it is given up."""
+
+
+class AskedLimit:
+    """Of the ports towards these clients. Every interval is logged; the caller leaves the system."""
+
+    def __init__(
+        self, system: System, clients: Sequence[str], log: IntervalLog, tell: Callable[[str], None], settle_s: float
+    ) -> None:
+        self._system, self._clients, self._log, self._tell = system, clients, log, tell
+        self._settle_s = settle_s
+        self._now: Limit | str = "nothing was set yet"
+        self._lost = 0
+        self.passed_s = 0.0
+        """All that was observed, used or not."""
+
+    def interval(self, limit: Limit, seconds: float, purpose: str, why: str = "", settles: int = 1) -> KeptInterval:
+        """The next interval, under that limit; not `used` if the ports had another one in it.
+
+        Then the limit is set again by the next call. After each change, the settling time is left out `settles` times.
+        Raises EngineError if the limit does not stay `TRIES` times in a row.
+        """
+        if limit != self._now:
+            self._system.limit(dict.fromkeys(self._clients, limit))
+            self._now = limit
+            if left_out_s := settles * self._settle_s:
+                self._log.add(self._observe(limit, left_out_s, purpose, why, used=False))
+        kept = self._observe(limit, seconds, purpose, why, used=True)
+        self._log.add(kept)
+        self._lost = 0 if kept.used else self._lost + 1
+        if not kept.used:
+            self._now = "lost"
+            self._tell(f"the ports did not keep {limit_text(limit)}: that interval is not used, and it is set again")
+        if self._lost >= TRIES:
+            raise EngineError(
+                f"{limit_text(limit)} was set {TRIES} times and did not stay: another program changes the ports, or"
+                " this process is stopped again and again"
+            )
+        return kept
+
+    def until_used(self, limit: Limit, seconds: float, purpose: str, settles: int = 1) -> KeptInterval:
+        """The next interval that is used."""
+        while not (kept := self.interval(limit, seconds, purpose, settles=settles)).used:
+            pass
+        return kept
+
+    def _observe(self, limit: Limit, seconds: float, purpose: str, why: str, used: bool) -> KeptInterval:
+        observation = self._system.observe(seconds)
+        self.passed_s += observation.seconds
+        asked = KeptInterval(purpose, why, limit, used, observation, self._system.truth())
+        return asked if asked.as_asked(self._clients) else asked.unused()

@@ -1,0 +1,82 @@
+"""What searching may cost: the account, the prediction of a limit's cost, and steps among drifting intervals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from keisoku.system.govern.cost_account import CostAccount
+from keisoku.system.govern.expected_loss import SHAPING, expected_losses
+from keisoku.system.govern.governor import GovernorSettings, Phase, govern
+from keisoku.system.govern.seen_load import changed
+from keisoku.system.objective import Goal, Objective
+from keisoku.system.observation import ClientView, Observation
+from keisoku.system.search.candidate import Candidates
+
+
+def interval(a: float, b: float) -> Observation:
+    """Requests of two clients, 125 bytes each."""
+    views = (
+        ClientView(name, 1e9, None, round(125 * count), 0.0, round(count), 0, round(count), 1.0, 100.0, 0.1)
+        for name, count in (("a", a), ("b", b))
+    )
+    return Observation(1.0, tuple(views))
+
+
+def test_costs_count_for_ten_minutes() -> None:
+    account = CostAccount(window_s=600, share=0.015)
+    account.charge(8)
+    assert account.allows(1) and not account.allows(1.5)
+    account.passed(599)
+    assert not account.allows(1.5)
+    account.passed(2)
+    assert account.allows(9) and account.spent_s == 0
+
+
+def test_a_limit_costs_at_worst_what_its_client_loses() -> None:
+    shown = [interval(9000, 1000)] * 3
+    losses = expected_losses([0.9e6, 4.5e6, 9e6, 1e9, None], Objective(Goal.SUM_REQUESTS), shown, ["a"])
+    assert losses == pytest.approx([0.81 + SHAPING, 0.45 + SHAPING, SHAPING, SHAPING, 0.0], abs=1e-3)
+    both = expected_losses([1e6], Objective(Goal.SUM_REQUESTS), shown, [])
+    assert both == pytest.approx([0.8 + SHAPING], abs=1e-3)
+
+
+def test_a_drifting_host_is_no_changed_load_and_a_step_is_one() -> None:
+    """Searches under a constant load ended with 'the load changed during the search', four of four times.
+
+    Seeds from 700 (the constant was chosen on those from 300): the rule before was wrong in 36 of these 100.
+    """
+    wrong = missed = 0
+    for seed in range(700, 800):
+        random = np.random.default_rng(seed)
+        # A host that takes half a minute to change its speed by 20 %, looked at about every five seconds.
+        drift = np.zeros(14)
+        for at in range(1, 14):
+            drift[at] = 0.85 * drift[at - 1] + 0.2 * math.sqrt(1 - 0.85**2) * random.standard_normal()
+        wrong += changed([interval(8000 * math.exp(each), 2000 * math.exp(each)) for each in drift])
+        steady = 0.02 * random.standard_normal(14)
+        missed += not changed(
+            [interval(8000 * math.exp(each), 2000 if at < 8 else 600) for at, each in enumerate(steady)]
+        )
+    assert wrong <= 3
+    assert missed == 0
+
+
+def test_no_search_costs_more_than_two_percent_of_any_ten_minutes() -> None:
+    """Every limit only takes from a client whose share is nearly all; evaluations of long intervals are dear."""
+    space, worst = Candidates(1e6, 100e6), 0.0
+    for seed, settle in ((1, 1), (2, 5), (3, 20)):
+        random = np.random.default_rng(seed)
+        loop = govern(Objective(Goal.SUM_REQUESTS), space, GovernorSettings(settle=settle), ("a",))
+        command, lost, phases = next(loop), [], []
+        for _ in range(1500):
+            most = math.inf if command.limit is None else command.limit / 1000
+            own = min(60_000.0, most)
+            lost.append(1 - (own + 500) / 60_500)
+            phases.append(command.phase)
+            command = loop.send(interval(own * random.normal(1, 0.01), 500 * random.normal(1, 0.01)))
+        worst = max(worst, float(np.convolve(lost, np.ones(600), "valid").max()) / 600)
+        assert Phase.SEARCH in phases
+    assert 0.001 < worst <= 0.02
