@@ -27,7 +27,7 @@ class Campaign:
         )
         self.found = campaign.run()
         assert self.kept == campaign.probes
-        self.path: PathFit = fit_path(self.kept, draws=40)
+        self.path: PathFit = fit_path(self.kept)
         self.answer: Result = analyse("host", self.path, self.kept, 20.0, self.found.reached)
 
     def rates(self, name: str = "forward") -> list[float | None]:
@@ -171,5 +171,5 @@ def test_budget_bounds_the_time() -> None:
 
 def test_answer_is_a_function_of_the_probes() -> None:
     run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M))
-    again = analyse("host", fit_path(run.kept, draws=40), run.kept, 20.0, True)
+    again = analyse("host", fit_path(run.kept), run.kept, 20.0, True)
     assert again == run.answer

@@ -24,8 +24,8 @@ from keisoku.run.result import Result, Row
 NAME = "path one-packet"
 STEERED = 500e-6
 """CLOCK_REALTIME may be slewed by so much (adjtimex(2)); every interval of kernel stamps may be off by it."""
-WIDE = 0.3
-"""Relative half-width from which an interval is not symmetrical any more, a rate being the inverse of a slope."""
+WIDE = 0.1
+"""Relative uncertainty from which an interval is not symmetrical any more, a rate being the inverse of a slope."""
 HOP, ROUTER = "Hop", "Router"
 
 
@@ -95,17 +95,22 @@ def _rate_figure(span: Span, ways: float, gain: float, noise: float | None) -> Q
     """A rate with its budget, and its interval where that is not symmetrical. `ways`: how many times a byte is sent."""
     value = ways * BITS / span.value
     sensitivity = value / span.value
+    total = span.half_width / 2
+    # The scatter of the round trips contains that of their stamps: it is told apart, and counted once.
+    stamps = min(total, noise * gain) if noise is not None else 0.0
     parts: list[Contribution] = [
-        budget.normal("repeats and sizes (bootstrap)", span.half_width / 2, sensitivity=sensitivity),
+        budget.normal("repeats and sizes", float(np.sqrt(total**2 - stamps**2)), sensitivity=sensitivity),
         budget.rectangular("rate of the system clock", STEERED * value),
     ]
     if noise is not None:
-        parts.append(budget.normal("noise of the stamps", noise * gain, kind="A", sensitivity=sensitivity))
+        parts.append(budget.normal("noise of the stamps", stamps, kind="A", sensitivity=sensitivity))
     quantity = budget.figure(value, "bit/s", parts)
-    if span.half_width < WIDE * span.value:
+    relative = (quantity.uncertainty or 0.0) / value
+    if relative < WIDE or span.lower <= 0:
         return quantity
-    interval = Interval(lower=ways * BITS / span.upper, upper=ways * BITS / span.lower)
-    return quantity.model_copy(update={"interval": interval})
+    lower = ways * BITS / (span.value * (1 + relative))
+    upper = ways * BITS / (span.value * (1 - min(relative, span.half_width / span.value)))
+    return quantity.model_copy(update={"interval": Interval(lower=lower, upper=upper)})
 
 
 def _quantity(span: Span, unit: str, noise: float | None) -> Quantity:

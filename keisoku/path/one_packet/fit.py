@@ -10,7 +10,7 @@ import numpy as np
 from keisoku.path.one_packet.minimum import HopSamples, hop_samples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.quoting import Quoting, classify
-from keisoku.path.one_packet.segment import DRAWS, SLOWEST_COPY, HopFit, Segment, Span, fit_hops, segments
+from keisoku.path.one_packet.segment import SLOWEST_COPY, HopFit, Segment, Span, fit_hops, segments
 from keisoku.path.one_packet.train import Dispersion, dispersions
 from keisoku.path.one_packet.verdict import PathVerdict, verdicts
 
@@ -29,10 +29,10 @@ class PathFit:
     quoting: dict[int, Quoting]
 
 
-def fit_path(probes: Sequence[HopProbe], draws: int = DRAWS) -> PathFit:
+def fit_path(probes: Sequence[HopProbe]) -> PathFit:
     """Computes the fits, the differences between hops, and the verdicts from trains."""
     hops = hop_samples(probes)
-    fits = fit_hops(hops, draws)
+    fits = fit_hops(hops)
     found = segments(fits)
     trains = dispersions(probes)
     quoting = {

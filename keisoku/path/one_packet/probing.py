@@ -23,8 +23,6 @@ NS_PER_S = 1_000_000_000
 GAP_NS = 1_000_000
 """Mean of the pause after an answer, at least; exponential, so that periodic traffic is not met at one phase."""
 TIMEOUT_FLOOR_NS, TIMEOUT_NS = 100_000_000, NS_PER_S
-DRAWS = 60
-"""Bootstrap draws for deciding when to stop; the answer has more."""
 SIZE_TRIES = 6
 """Losses in a row of one size to a hop that answers others: that size does not get through."""
 GIVE_UP = 150
@@ -149,7 +147,7 @@ class HopProbing:
 
     def _unfinished(self, hops: Sequence[_Hop], with_reverse: bool) -> list[_Hop]:
         """Hops that a segment whose slopes are not known well enough ends or begins at."""
-        self._path = fit_path(self.probes, DRAWS)
+        self._path = fit_path(self.probes)
         found = widths(self._path, with_reverse)
         ends = [segment.last_hop for segment in self._path.segments]
         wanted = set()
