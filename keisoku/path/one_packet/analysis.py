@@ -26,6 +26,8 @@ STEERED = 500e-6
 """CLOCK_REALTIME may be slewed by so much (adjtimex(2)); every interval of kernel stamps may be off by it."""
 WIDE = 0.1
 """Relative uncertainty from which an interval is not symmetrical any more, a rate being the inverse of a slope."""
+NO_LINK = ("token-bucket", "not-serialising")
+"""Verdicts on hops that hold no packet for as long as it takes to send: these have no rate of a link, nor a bound."""
 HOP, ROUTER = "Hop", "Router"
 
 
@@ -66,9 +68,10 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
         speed = rate(span)
         if speed is None:
             said.append(_unresolved(words, span))
+            if verdict.kind not in NO_LINK and 0 < span.upper < np.inf:
+                figures[name] = Quantity(value=_ways(name) * BITS / span.upper, unit="bit/s", bound="at least")
             continue
-        ways = 2.0 if name == "if_symmetric" else 1.0
-        figures[name] = _rate_figure(span, ways, gain, noise)
+        figures[name] = _rate_figure(span, _ways(name), gain, noise)
     if segment.both is not None:
         said.append("forward and reverse cannot be separated, as all replies grow: the figure holds if they are equal")
     figures["latency"] = _quantity(segment.fixed, "ns", noise)
@@ -81,6 +84,11 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
         said.append(f"hidden stages not checked: {verdict.why}")
     number = f"{segment.first_hop}–{segment.last_hop}" if segment.joined else f"{segment.last_hop}"
     return Row(case=f"{number} {segment.far}", figures=figures, group=HOP, remark="; ".join(said))
+
+
+def _ways(name: str) -> float:
+    """How many times the span of a figure counts each byte."""
+    return 2.0 if name == "if_symmetric" else 1.0
 
 
 def _unresolved(words: str, span: Span) -> str:
