@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, whole
+from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, rfc4443, whole
 
 from keisoku.errors import EngineError
 from keisoku.path.one_packet.analysis import HOP, analyse
@@ -160,6 +160,15 @@ def test_slope_that_changes_in_the_target_is_flagged() -> None:
     run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M, extra_above=(1024, 100.0)), budget_s=1.5)
     (flag,) = [flag for flag in run.answer.flags if flag.name == "kink"]
     assert "hop 2" in flag.text
+
+
+def test_routers_of_ipv6_give_both_directions_too() -> None:
+    run = Campaign(
+        VirtualHop(100 * M, 10 * M, quote=rfc4443, address="fd00::1"),
+        VirtualHop(50 * M, quote=rfc4443, address="fd00::2"),
+    )
+    assert run.rates() == [pytest.approx(100, rel=0.02), pytest.approx(50, rel=0.02)]
+    assert run.rates("reverse") == [pytest.approx(10, rel=0.02), pytest.approx(50, rel=0.05)]
 
 
 def test_lossy_path_is_measured_all_the_same() -> None:

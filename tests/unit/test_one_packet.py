@@ -150,6 +150,14 @@ def test_quoting_styles(quote: object, style: str, kink: int | None) -> None:
     assert (found.style, found.kink_bytes) == (style, kink)
 
 
+@pytest.mark.parametrize(("mtu", "style", "kink"), [(1500, "rfc4443", 1232), (1280, "rfc4443", 1232)])
+def test_routers_of_ipv6_quote_more(mtu: int, style: str, kink: int | None) -> None:
+    sizes = probe_sizes(mtu, of_ipv6=True)
+    assert max(sizes) == mtu
+    found = classify(sizes, [min(size + 48, 1280) for size in sizes])
+    assert (found.style, found.kink_bytes) == (style, kink)
+
+
 def test_quoting_of_a_single_size_is_unknown() -> None:
     assert classify([64, 64], [92, 92]).style == "unknown"
 

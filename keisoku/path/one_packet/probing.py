@@ -106,7 +106,7 @@ class HopProbing:
         self._found(path)
         # Silent hops are in the raw rows too, as the record that they were probed.
         self._fresh += [HopProbe(ttl, size, sent) for ttl, size, sent in path.silent if ttl < max(path.repliers)]
-        sizes = probe_sizes(path.mtu_bytes)
+        sizes = probe_sizes(path.mtu_bytes, of_ipv6=":" in self._wire.destination)
         self._progress(f"{len(path.repliers)} of {max(path.repliers)} hops answer, path MTU {path.mtu_bytes} byte")
         hops = [_Hop(ttl, replier) for ttl, replier in sorted(path.repliers.items())]
         budget_ns = self._wire.end - self._wire.began

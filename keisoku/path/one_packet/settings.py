@@ -11,7 +11,7 @@ class OnePacketSettings(RunSettings):
     """Settings of one measurement."""
 
     host: str = argument()
-    """Name or IPv4 address of the host at the end of the path; HOST@NAMESPACE measures from a namespace."""
+    """Name or address of the host at the end of the path; HOST@NAMESPACE measures from a namespace."""
     precision_percent: float = Field(5.0, gt=0, le=100)
     """Precision at which a hop counts as measured: half the width of the 95 % interval, relative to each slope."""
     budget_s: float = Field(600.0, gt=0)

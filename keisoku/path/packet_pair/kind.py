@@ -80,7 +80,7 @@ def contributions(found: Capacity, clock: float | None) -> list[Contribution]:
     # Where some trains passed undisturbed those of low sum are alike but for their stamps; else none did.
     if found.low_scatter > STAMPS_SCATTER * (clock or 0.0):
         between = found.low_shift + found.low_scatter
-        parts.append(budget.rectangular("other packets between those of a train", between * found.bps))
+        parts.append(budget.normal("other packets between those of a train", between * found.bps))
     return parts
 
 
