@@ -244,7 +244,7 @@ def test_under_a_load_of_half_the_capacity_was_10_plus_or_minus_10(narrow: float
     session, given = SyntheticSession(path), PacketPairSettings(host="far")
     said: list[str] = []
     session.run([TrainPlan("train", "forward", 1500, 50)] * 6, 0.05)
-    pair_stages._pairs(session, given, "forward", 1500, narrow, noise_ns, False, said.append)
+    pair_stages.pairs(session, given, "forward", 1500, narrow, noise_ns, False, said.append)
     figure = analyse(session.log.trains(), given, {"kernel": noise_ns}, {}).rows[0].figures["capacity"]
     assert figure.uncertainty is not None
     assert abs(figure.value - narrow) <= figure.uncertainty <= 0.15 * narrow

@@ -78,7 +78,7 @@ def measure(
             continue
         told(f"pairs, {direction}")
         noise_ns = noise.get(settings.stamps, 0.0)
-        best = _pairs(session, settings, direction, mtu, rough, noise_ns, watch, told)
+        best = pairs(session, settings, direction, mtu, rough, noise_ns, watch, told)
         told(f"packet sizes, {direction}")
         bps = best.capacity.bps if best else rough
         count = best_length(best.capacity, mtu, noise_ns) if best else 2
@@ -120,7 +120,7 @@ def _duration_s(trains: Sequence[Train]) -> float:
     return float(max(spans, default=0)) / 1e9
 
 
-def _pairs(
+def pairs(
     session: Trains,
     settings: PacketPairSettings,
     direction: Direction,
