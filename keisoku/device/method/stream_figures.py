@@ -26,7 +26,7 @@ def stream_figures(
     and the figures of latency (ns) if a frame arrived whole.
 
     Counts are exact; a frame that arrived corrupt counts as not forwarded. `samples` are the trial's intervals of time,
-    for the interval of the loss ratio.
+    for the intervals of the loss ratio and of the latencies.
     """
     counts = {
         "forwarded": tracked.forwarded_frames,
@@ -39,5 +39,5 @@ def stream_figures(
     if offered_frames:
         figures["loss"] = loss_ratio(tracked, offered_frames, samples)
     if tracked.latency is not None:
-        figures |= latency_figures(bias, [tracked.latency], frame_bytes, fps, link_bits_per_second, percents)
+        figures |= latency_figures(bias, [tracked.latency], frame_bytes, fps, link_bits_per_second, percents, [samples])
     return figures
