@@ -6,6 +6,7 @@ Within a bucket the number of frames is taken to grow as smoothly as the buckets
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,7 +39,7 @@ def percentile(
 
     The true one lies in the same bucket, so the error is at most the bucket's width: 1 ns below 256 ns, 1/128 of the
     value above. The exact extremes `min_ns` and `max_ns`, where known, narrow the outermost buckets. `off_ns` says how
-    evenly latencies lie within buckets (`off_centre`); without it nothing is assumed of that.
+    evenly latencies lie within buckets (`unevenness`); without it nothing is assumed of that.
 
     None if there are no frames, or if the rank falls among latencies below zero, which the
     histogram only counts. Raises ValueError for a percentage outside 0…100.
@@ -59,20 +60,25 @@ def percentile(
     if off_ns is None or upper == lower:
         return Percentile(even, upper - lower, (upper - lower) / 2)
     value = lower + (upper - lower) * _place(share, *edges.slopes(index))
-    return Percentile(value, upper - lower, min((upper - lower) / 2, max(abs(value - even), 2 * off_ns)))
+    return Percentile(value, upper - lower, min((upper - lower) / 2, max(abs(value - even), off_ns)))
 
 
-def off_centre(latency: Latency) -> float:
-    """By how much the mean is off, in ns, if latencies lie evenly within each bucket of the histogram.
+def unevenness(latency: Latency) -> float:
+    """By how much mean or standard deviation are off, in ns, if latencies lie evenly within each bucket.
 
-    Little where the distribution is smooth. Where it is not, as with few different latencies, a percentile that
-    assumes so is about as wrong.
+    Little where the distribution is smooth. Where it is not, as with few different latencies or with all of them in
+    one bucket, a percentile that assumes so is about as wrong.
     """
     if latency.histogram.negative:
         return latency.max_ns - latency.min_ns
     edges = _Edges(latency.histogram, latency.min_ns, latency.max_ns)
-    middles = [sum(edges.of(index)) / 2 for index in range(len(latency.histogram.counts))]
-    return abs(float(np.dot(middles, latency.histogram.counts)) / latency.count - latency.mean_ns)
+    lower, upper = np.array([edges.of(index) for index in range(len(latency.histogram.counts))]).T
+    shares = np.array(latency.histogram.counts) / latency.count
+    # About the true mean, so that few digits are lost.
+    middles, widths = (lower + upper) / 2 - latency.mean_ns, upper - lower
+    mean = float(middles @ shares)
+    deviation = math.sqrt(max(0.0, float((middles**2 + widths**2 / 12) @ shares) - mean**2))
+    return max(abs(mean), abs(deviation - latency.deviation_ns))
 
 
 class _Edges:
@@ -135,7 +141,7 @@ def _place(share: float, first: float, last: float) -> float:
 
 def latency_percentile(latency: Latency, percent: float) -> Percentile | None:
     """`percentile` over all frames of a trial, narrowed by their exact extremes."""
-    return percentile(latency.histogram, percent, latency.min_ns, latency.max_ns, off_centre(latency))
+    return percentile(latency.histogram, percent, latency.min_ns, latency.max_ns, unevenness(latency))
 
 
 def packet_delay_variation(latency: Latency) -> Percentile | None:

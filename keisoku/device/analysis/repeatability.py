@@ -17,7 +17,7 @@ from keisoku.analysis.budget import student
 from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.device.analysis.behaviour import correlation
 from keisoku.device.analysis.histogram import merged
-from keisoku.device.analysis.percentile import off_centre, percentile
+from keisoku.device.analysis.percentile import percentile, unevenness
 from keisoku.device.analysis.samples import Sample
 from keisoku.device.record.counts import Buckets, Latency
 
@@ -49,7 +49,7 @@ def of_percentile(
     count = whole.negative + sum(whole.counts)
     spread = 100 * math.sqrt(percent / 100 * (1 - percent / 100) / count * _frames_alike(latencies, samples))
     ends = min(one.min_ns for one in latencies), max(one.max_ns for one in latencies)
-    off_ns = max(map(off_centre, latencies))
+    off_ns = max(map(unevenness, latencies))
     low, high = (percentile(whole, min(100.0, max(0.0, percent + way * spread)), *ends, off_ns) for way in (-1, 1))
     within = 0.0 if low is None or high is None else (high.value_ns - low.value_ns) / 2
     own = [

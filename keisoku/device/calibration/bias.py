@@ -26,8 +26,8 @@ from keisoku.host.text_file import read_bytes
 Number = TypeVar("Number", int, float)
 _MOST_BYTES = 1 << 26
 """Of a calibration, which has points of every size and load."""
-ARITHMETIC_NS = 0.001
-"""Times of simulated devices are whole picoseconds."""
+ARITHMETIC_NS = 0.0005
+"""Times of simulated devices are whole picoseconds, so each is off by at most half of one."""
 MOST_PLACES = 1000
 """More different places of frames between two steps of a clock are not told apart."""
 CABLE = "cables: difference of length from the calibration's"
@@ -101,8 +101,9 @@ class Bias:
     def at(self, frame_bytes: int, fps: float) -> Correction | None:
         """None if the tester was not calibrated."""
         if self.exact:
-            resolution_ns = max(self.resolution_ns, ARITHMETIC_NS)
-            return Correction(0.0, _exact(resolution_ns * _evenness(fps, resolution_ns)), _exact(resolution_ns))
+            in_mean_ns = self.resolution_ns * _evenness(fps, self.resolution_ns) if self.resolution_ns else 0.0
+            widths = (max(half_width_ns, ARITHMETIC_NS) for half_width_ns in (in_mean_ns, self.resolution_ns))
+            return Correction(0.0, *map(_exact, widths))
         if self.calibration is None:
             return None
         sizes = sorted({point.frame_bytes for point in self.calibration.points})

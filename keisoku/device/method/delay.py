@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis import repeatability
-from keisoku.device.analysis.percentile import off_centre, percentile
+from keisoku.device.analysis.percentile import percentile, unevenness
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import deviations, rfc8219_deviations
 from keisoku.device.method.latency_figures import of_percentile
@@ -55,7 +55,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     samples = [samples_of(record, record.facts.tracked) for record in usable]
     for name, percent in _FIGURES.items():
         found = [
-            percentile(histogram, percent, one.min_ns, one.max_ns, off_centre(one))
+            percentile(histogram, percent, one.min_ns, one.max_ns, unevenness(one))
             for histogram, one in zip(histograms, latencies, strict=True)
         ]
         known = [one for one in found if one is not None]

@@ -11,7 +11,7 @@ from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.device.analysis import repeatability
 from keisoku.device.analysis.definitions import latencies as latencies_of
 from keisoku.device.analysis.histogram import merged
-from keisoku.device.analysis.percentile import off_centre, percentile
+from keisoku.device.analysis.percentile import percentile, unevenness
 from keisoku.device.analysis.samples import Sample
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.record.counts import Latency
@@ -49,7 +49,7 @@ def latency_figures(
     histogram = merged(histograms)
     minimum = min(latency.min_ns for latency in latencies)
     maximum = max(latency.max_ns for latency in latencies)
-    off_ns = max(map(off_centre, latencies))
+    off_ns = max(map(unevenness, latencies))
     of_mean = repeatability.of_mean([latency.mean_ns for latency in latencies], samples)
     scatter = (budget.normal("repeatability of the mean", of_mean),) if of_mean or bias.exact else ()
     figures = {
