@@ -68,7 +68,7 @@ def of_extreme(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]
         each = [one.min_ns if least else -one.max_ns for one in latencies]
     if len(each) < 2:
         return 0.0
-    return EXTREME * (statistics.fmean(each) - min(each)) / (len(each) - 1)
+    return EXTREME * max(0.0, statistics.fmean(each) - min(each)) / (len(each) - 1)
 
 
 def of_single(latencies: Sequence[Latency], frames: int) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Contribution, Quantity
+from keisoku.device.analysis.loss_ratio import share
 from keisoku.device.analysis.port_groups import PORTS_MIN, port_groups
 from keisoku.device.method.latency_line import latency_line, samples
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
@@ -244,7 +245,7 @@ def _limit_figures(ways: Sequence[_PortPair]) -> dict[str, Quantity]:
     offered = sum(record.facts.sent.offered_frames for record in above)
     return {
         "largest_frame": Quantity(value=limit, unit="byte", uncertainty=0.0),
-        "drop": Quantity(value=100 * lost / offered, unit="%", uncertainty=0.0),
+        "drop": share(lost, offered),
     }
 
 
