@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keisoku.device.record.counts import Gap, Tracked
+from keisoku.device.record.counts import Tracked
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
 
 
