@@ -280,7 +280,8 @@ def clocks(chance: random.Random) -> Iterator[Compared]:
         offset_ppm=offset,
     )
     seed = chance.randrange(2**31)
-    growth = 1e6 * max(0.0, 1 / (1 + offset * 1e-6) - 1)
+    # Slopes are over the time in which frames arrive, at the rate at which the output sends.
+    growth = max(0.0, -offset)
     found = measured(
         device,
         seed,
@@ -303,10 +304,10 @@ def clocks(chance: random.Random) -> Iterator[Compared]:
 
     # A backlog that was there at the start drains.
     share, stall_s = 1 - log_uniform(chance, 1e-4, 0.05), trial_s * 1e-3
-    drain = 1e9 * (1 - share)
+    drain = 1e9 * (1 / share - 1)
     device = Device(constant_ns=10_000.0, more=f"[stall]\nfirst_ns = 0\nduration_ns = {round(stall_s * 1e9)}")
     fps = device.line_fps(size) * share
-    end_s = (stall_s * 1e9 - device.forwarding_ns(size)) / drain
+    end_s = (stall_s * 1e9 - device.forwarding_ns(size)) / (1e9 * (1 - share))
     found = measured(
         device, seed, "buffer_over_time", frame_bytes=[size], buffer_over_time={"trial_s": trial_s, "rate_fps": fps}
     )

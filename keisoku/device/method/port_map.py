@@ -267,7 +267,10 @@ def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Seque
         figures |= {"slope": line.slope, "constant": line.constant}
     if way in compared.latency_ns:
         offset_ns = compared.latency_ns[way] - compared.inside_ns
-        figures["offset"] = budget.figure(offset_ns, "ns", [compared.scatter[way]])
+        # The bias is the same on all ways and cancels; in simulated time only the timestamps' rounding is left.
+        correction = setting.bias.at(size, record.offered_fps)
+        stamps = correction.of_mean if correction is not None and setting.bias.exact else ()
+        figures["offset"] = budget.figure(offset_ns, "ns", [compared.scatter[way], *stamps])
     figures |= _limit_figures([way])
     return Row(
         frame_bytes=size,
