@@ -190,7 +190,9 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
         "burst_min": Quantity(value=min(lengths), unit="frames", uncertainty=settings.step_frames - 1),
         "burst_max": Quantity(value=max(lengths), unit="frames", uncertainty=settings.step_frames - 1),
         "implied_buffer": _implied(average, uncertainty, rates, setting.bias.exact),
-        "corrected_buffer": _corrected(average, uncertainty, rates, setting.bias.exact),
+        "corrected_buffer": _corrected(
+            average, uncertainty, rates, setting.bias.exact, setting.plan.of(ThroughputSettings).trial_s
+        ),
         "tests": Quantity(value=len(found), unit="", uncertainty=0.0),
     }
     if deviation is not None:
@@ -220,14 +222,18 @@ def _implied(burst: float, uncertainty: float | None, rates: _Rates, exact: bool
     return budget.figure(value_ns, "ns", parts)
 
 
-def _corrected(burst: float, uncertainty: float | None, rates: _Rates, exact: bool) -> Quantity:
-    """RFC 9004 §6.4: frames forwarded while the burst arrived were never in the buffer. The throughput may be as high
-    as the load above it that lost frames."""
+def _corrected(burst: float, uncertainty: float | None, rates: _Rates, exact: bool, trial_s: float) -> Quantity:
+    """RFC 9004 §6.4: frames forwarded while the burst arrived were never in the buffer.
+
+    The rate at which it empties may be as high as the load above the throughput, which lost frames. It may also be
+    lower than the throughput, whose trial of `trial_s` the buffer itself has helped to pass.
+    """
     implied = _implied(burst, uncertainty, rates, exact)
     share, least = (1 - rate / rates.maximum for rate in (rates.throughput, rates.above))
     value_ns = implied.value * share
     if implied.uncertainty is None:
         return Quantity(value=value_ns, unit="ns")
-    side = implied.uncertainty * share
+    side, helped = implied.uncertainty * share, burst * share / trial_s / rates.maximum
     lower = value_ns - math.hypot(side, implied.value * (share - least))
-    return Quantity(value=value_ns, unit="ns", interval=Interval(lower=lower, upper=value_ns + side))
+    upper = value_ns + math.hypot(side, implied.value * helped)
+    return Quantity(value=value_ns, unit="ns", interval=Interval(lower=lower, upper=upper))
