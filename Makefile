@@ -55,6 +55,7 @@ soak: $(BUILT)
 	@./setup.sh test
 	cargo test --release --locked --quiet -- --ignored
 	$(PY) -m pytest --quiet --numprocesses 2 --hypothesis-profile random tests/unit tests/otg
+	$(PY) benchmarks/accuracy.py
 	$(PY) tests/soak.py $(SOAK)
 
 bench: $(BUILT)

@@ -35,7 +35,7 @@ THIN_SPACE = "\u202f"
 UNKNOWN_MARK, EXACT_MARK, RESOLUTION_MARK = "†", "‡", "§"
 MARKS = {
     UNKNOWN_MARK: "uncertainty not known",
-    EXACT_MARK: "exact (a count, or simulated)",
+    EXACT_MARK: "exact (a count, or a setting)",
     RESOLUTION_MARK: "resolution of this run alone; how much the figure varies between runs is not known",
 }
 

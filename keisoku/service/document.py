@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.record.counts import Gap, Latency
+from keisoku.device.record.counts import Latency
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import Facts, Trial
 
 

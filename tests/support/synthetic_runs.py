@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from keisoku.analysis.line import fit_line
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis.percentile import latency_percentile, packet_delay_variation
-from keisoku.device.record.counts import Buckets, Gap, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
+from keisoku.device.record.counts import Buckets, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.device.report.part import part

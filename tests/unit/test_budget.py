@@ -85,7 +85,7 @@ def test_a_latency_names_every_contribution_of_a_laboratory() -> None:
     figures = result.rows[1].figures
     parts = {part.source: part for part in figures["lifo"].budget}
     assert [part.kind for part in parts.values()] == ["A", "A", "B", "B", "B", "B"]
-    assert parts["repeatability of the trials' means"].uncertainty > 0
+    assert parts["repeatability of the mean"].uncertainty > 0
     assert parts["calibration: repeatability of the bias"].uncertainty == 3
     assert parts["clocks: relation between them"].uncertainty == 30
     assert parts[CABLE].uncertainty == pytest.approx(2 * CABLE_NS_PER_M / math.sqrt(3))
@@ -107,17 +107,15 @@ def test_the_bias_makes_the_constant_of_a_line_uncertain_and_not_its_slope() -> 
 
 
 @pytest.mark.parametrize("name", list(PLANS))
-def test_simulated_time_states_contributions_of_zero(name: str) -> None:
+def test_simulated_time_states_nothing_but_the_picosecond_that_it_counts_in(name: str) -> None:
     result, _ = carry_out(PLANS[name], find_device("gs908e"))
     found = entries(result)
     assert found
     parts = [part for entry in found for part in entry.quantity.budget]
     # Latencies are kept to the picosecond, so that a line through them is not exact.
-    rounded = [part for part in parts if part.source == STAMP_STEPS]
-    assert all(part.uncertainty < 0.001 for part in rounded) and (len(rounded) > 0) == (name in ("sweep", "port_map"))
-    assert all(part.uncertainty == 0 for part in parts if part not in rounded)
-    of_lines = [entry for entry in found if any(part in rounded for part in entry.quantity.budget)]
-    assert all(entry.quantity.uncertainty == 0 for entry in found if entry not in of_lines)
+    assert any(part.source == STAMP_STEPS for part in parts) == (name in ("sweep", "port_map"))
+    assert all(part.uncertainty < 0.001 for part in parts)
+    assert all(entry.quantity.uncertainty > 0.0005 for entry in found if entry.figure in ("mean", "latency", "p99"))
     sources = {part.source for entry in found for part in entry.quantity.budget}
     assert "simulated clock: resolution of both timestamps" in sources
 

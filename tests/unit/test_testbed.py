@@ -19,7 +19,8 @@ from keisoku.device.engine.traffic import Traffic
 from keisoku.device.plan.plan import parse
 from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.capabilities import Capabilities
-from keisoku.device.record.counts import Buckets, Gap, Ranges, Sent, Tracked
+from keisoku.device.record.counts import Buckets, Ranges, Sent, Tracked
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import NS_PER_S, Facts, Trial
 from keisoku.device.testbed import testbed
 from keisoku.device.testbed.opening import VARIANTS, open_testbed, port_named

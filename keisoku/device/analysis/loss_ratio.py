@@ -1,4 +1,4 @@
-"""The loss ratio of a trial as a property of the device, with an interval.
+"""Loss ratios, and other shares of frames, as properties of the device, with an interval.
 
 How many frames of the trial were lost is exact. How many the device loses of the next frames is an estimate, which
 varies as much as the trial's own intervals did.
@@ -16,6 +16,9 @@ from keisoku.device.analysis.samples import Sample, samples_of
 from keisoku.device.record.counts import Tracked
 from keisoku.device.record.trial import TrialRecord
 
+_BATCHES = 10
+"""So many intervals of time with as many losses each show the scatter themselves: losses that come regularly, as in an
+overload, scatter less than independent ones."""
 _NONE_OF = 3.0
 """Nothing of n: the ratio is below 3/n with 95 % confidence (Hanley and Lippman-Hand 1983)."""
 
@@ -25,32 +28,42 @@ def loss_ratio(
 ) -> Quantity:
     """Lost frames in % of those offered (RFC 2544 §26.3), with an interval of 95 %.
 
-    The interval is Student's over `samples`, the trial's intervals of time (batch means), and at least that of
-    independent losses (Wilson 1927). Nothing lost of n frames is below 3/n. `offered_frames` is above zero. Of a load
-    that the host `interrupted`, it contains the median of the samples too: a device with a buffer, or a policer with a
-    burst, recovers during each stop and then loses less for a while.
+    The interval is Student's over `samples`, the trial's intervals of time (batch means); where they hold few losses
+    it is at least that of independent ones (Wilson 1927). Nothing lost of n frames is below 3/n. `offered_frames` is
+    above zero. Of a load that the host `interrupted`, it contains the median of the samples too: a device with a
+    buffer, or a policer with a burst, recovers during each stop and then loses less for a while.
     """
     lost = offered_frames - tracked.forwarded_frames
     ratio = lost / offered_frames
-    if lost == 0:
-        return _percent(0.0, 0.0, min(1.0, _NONE_OF / offered_frames))
-    z2 = student(math.inf) ** 2
-    middle = (ratio + z2 / (2 * offered_frames)) / (1 + z2 / offered_frames)
-    spread = math.sqrt(z2 * (ratio * (1 - ratio) / offered_frames + z2 / (4 * offered_frames**2)))
-    spread /= 1 + z2 / offered_frames
+    lower, upper = _independent(lost, offered_frames)
     batches = [
         one.lost_frames / (one.lost_frames + one.forwarded_frames)
         for one in samples
         if one.lost_frames + one.forwarded_frames > 0
     ]
-    own = 0.0
-    if len(batches) > 1:
-        own = student(len(batches) - 1) * statistics.stdev(batches) / math.sqrt(len(batches))
-    lower, upper = min(middle - spread, ratio - own), max(middle + spread, ratio + own)
-    if interrupted and batches:
+    if len(batches) < 2 or lost == 0:
+        return _percent(ratio, lower, upper)
+    own = student(len(batches) - 1) * statistics.stdev(batches) / math.sqrt(len(batches))
+    apart = (upper - lower) / 2
+    if len(batches) >= _BATCHES and lost >= _BATCHES * len(batches):
+        own = max(own, 1 / offered_frames)
+        lower, upper = ratio - own, ratio + own
+    else:
+        lower, upper = min(lower, ratio - own), max(upper, ratio + own)
+    if interrupted:
         calm = statistics.median(batches)
-        lower, upper = min(lower, calm - spread), max(upper, calm + spread)
+        lower, upper = min(lower, calm - apart), max(upper, calm + apart)
     return _percent(ratio, lower, upper)
+
+
+def share(part: int, whole: int, together: float = 1.0) -> Quantity:
+    """So many of some frames, in % with an interval of 95 %, if each is one of them independently of the others.
+
+    `together` is how many of them come at a time on average; then so many fewer are independent. Zero of none.
+    """
+    if whole == 0:
+        return Quantity(value=0.0, unit="%")
+    return _percent(part / whole, *_independent(part / together, whole / together))
 
 
 def loss_of(record: TrialRecord) -> Quantity:
@@ -58,6 +71,16 @@ def loss_of(record: TrialRecord) -> Quantity:
     tracked = record.facts.tracked
     sent = record.facts.sent
     return loss_ratio(tracked, sent.offered_frames, samples_of(record, tracked), sent.interruptions > 0)
+
+
+def _independent(part: float, whole: float) -> tuple[float, float]:
+    """The interval of a share (Wilson 1927)."""
+    if part == 0:
+        return 0.0, min(1.0, _NONE_OF / whole)
+    ratio, z2 = part / whole, student(math.inf) ** 2
+    middle = (ratio + z2 / (2 * whole)) / (1 + z2 / whole)
+    spread = math.sqrt(z2 * (ratio * (1 - ratio) / whole + z2 / (4 * whole**2))) / (1 + z2 / whole)
+    return middle - spread, max(ratio, middle + spread)
 
 
 def _percent(ratio: float, lower: float, upper: float) -> Quantity:

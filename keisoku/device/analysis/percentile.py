@@ -1,11 +1,13 @@
-"""Percentiles and packet delay variation from a histogram, each with a bound on its error.
+"""Percentiles and packet delay variation from a histogram, each with what its buckets leave uncertain.
 
-A percentile that the histogram cannot give is None.
+Within a bucket the number of frames is taken to grow as smoothly as the buckets beside it say (Fritsch and Carlson
+1980). A percentile that the histogram cannot give is None.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,16 +23,23 @@ class Percentile:
 
     value_ns: float
     bound_ns: float
+    half_width_ns: float
+    """By how much it is likely to be off at most: less than half of the bucket where the latencies within the buckets
+    lie as evenly as those beside each other."""
 
 
 def percentile(
-    buckets: Buckets, percent: float, min_ns: float | None = None, max_ns: float | None = None
+    buckets: Buckets,
+    percent: float,
+    min_ns: float | None = None,
+    max_ns: float | None = None,
+    off_ns: float | None = None,
 ) -> Percentile | None:
     """The latency in ns that `percent` of all frames do not exceed (nearest rank, RFC 2330 §11.3).
 
-    Within its bucket the value is interpolated by rank; the true one lies in the same bucket, so the
-    error is at most the bucket's width: 1 ns below 256 ns, 1/128 of the value above. The exact
-    extremes `min_ns` and `max_ns`, where known, narrow the outermost buckets.
+    The true one lies in the same bucket, so the error is at most the bucket's width: 1 ns below 256 ns, 1/128 of the
+    value above. The exact extremes `min_ns` and `max_ns`, where known, narrow the outermost buckets. `off_ns` says how
+    evenly latencies lie within buckets (`unevenness`); without it nothing is assumed of that.
 
     None if there are no frames, or if the rank falls among latencies below zero, which the
     histogram only counts. Raises ValueError for a percentage outside 0…100.
@@ -44,22 +53,98 @@ def percentile(
     cumulative = buckets.negative + np.cumsum(np.asarray(buckets.counts, dtype=np.int64))
     # A rank such as 99.9 % of 1000 must not slip to the next frame by a rounding of the product.
     index = min(int(np.searchsorted(cumulative, rank * (1 - 1e-12))), len(buckets.counts) - 1)
-    before = int(cumulative[index]) - buckets.counts[index]
-    lower, upper = float(buckets.lower_ns[index]), float(buckets.upper_ns[index])
-    if min_ns is not None:
-        lower = min(max(lower, min_ns), upper)
-    if max_ns is not None:
-        upper = max(min(upper, max_ns), lower)
-    share = min((rank - before) / buckets.counts[index], 1.0)
-    return Percentile(lower + share * (upper - lower), upper - lower)
+    edges = _Edges(buckets, min_ns, max_ns)
+    lower, upper = edges.of(index)
+    share = min((rank - int(cumulative[index]) + buckets.counts[index]) / buckets.counts[index], 1.0)
+    even = lower + share * (upper - lower)
+    if off_ns is None or upper == lower:
+        return Percentile(even, upper - lower, (upper - lower) / 2)
+    value = lower + (upper - lower) * _place(share, *edges.slopes(index))
+    return Percentile(value, upper - lower, min((upper - lower) / 2, max(abs(value - even), off_ns)))
+
+
+def unevenness(latency: Latency) -> float:
+    """By how much mean or standard deviation are off, in ns, if latencies lie evenly within each bucket.
+
+    Little where the distribution is smooth. Where it is not, as with few different latencies or with all of them in
+    one bucket, a percentile that assumes so is about as wrong.
+    """
+    if latency.histogram.negative:
+        return latency.max_ns - latency.min_ns
+    edges = _Edges(latency.histogram, latency.min_ns, latency.max_ns)
+    lower, upper = np.array([edges.of(index) for index in range(len(latency.histogram.counts))]).T
+    shares = np.array(latency.histogram.counts) / latency.count
+    # About the true mean, so that few digits are lost.
+    middles, widths = (lower + upper) / 2 - latency.mean_ns, upper - lower
+    mean = float(middles @ shares)
+    deviation = math.sqrt(max(0.0, float((middles**2 + widths**2 / 12) @ shares) - mean**2))
+    return max(abs(mean), abs(deviation - latency.deviation_ns))
+
+
+class _Edges:
+    """The ends of each bucket, narrowed by the extremes, and how many frames a ns lie at its ends."""
+
+    def __init__(self, buckets: Buckets, min_ns: float | None, max_ns: float | None) -> None:
+        self.buckets, self.min_ns, self.max_ns = buckets, min_ns, max_ns
+
+    def of(self, index: int) -> tuple[float, float]:
+        lower, upper = float(self.buckets.lower_ns[index]), float(self.buckets.upper_ns[index])
+        if self.min_ns is not None:
+            lower = min(max(lower, self.min_ns), upper)
+        if self.max_ns is not None:
+            upper = max(min(upper, self.max_ns), lower)
+        return lower, upper
+
+    def slopes(self, index: int) -> tuple[float, float]:
+        """Densities at the ends of a bucket relative to its own, so that no number is counted backwards."""
+        before, after = self._beside(index, -1), self._beside(index, 1)
+        return _slope(before, after), _slope(after, before)
+
+    def _beside(self, index: int, step: int) -> tuple[float, float] | None:
+        """Width and density of the next bucket relative to this one's; None at the end, zero where none is occupied."""
+        other = index + step
+        if not 0 <= other < len(self.buckets.counts):
+            return None
+        (lower, upper), (low, high) = self.of(index), self.of(other)
+        if (low if step > 0 else lower) != (upper if step > 0 else high):
+            return 1.0, 0.0
+        if high == low:
+            return None
+        width = (high - low) / (upper - lower)
+        return width, self.buckets.counts[other] / self.buckets.counts[index] / width
+
+
+def _slope(this: tuple[float, float] | None, opposite: tuple[float, float] | None) -> float:
+    """At one end of a bucket of width and density 1: the weighted harmonic mean with the bucket behind that end, or
+    what continues the change from the other side where there is none."""
+    if this is not None:
+        width, density = this
+        if density == 0:
+            return 0.0
+        own, its = 2 * width + 1, width + 2
+        return (own + its) / (own + its / density)
+    if opposite is None:
+        return 1.0
+    width, density = opposite
+    return min(3.0, max(0.0, ((2 + width) - density) / (1 + width)))
+
+
+def _place(share: float, first: float, last: float) -> float:
+    """Where in a bucket of width 1 this share of its frames is reached, with these densities at its ends."""
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        x = (low + high) / 2
+        below = x * (1 - x) ** 2 * first + x**2 * (3 - 2 * x) + x**2 * (x - 1) * last
+        low, high = (x, high) if below < share else (low, x)
+    return (low + high) / 2
 
 
 def latency_percentile(latency: Latency, percent: float) -> Percentile | None:
     """`percentile` over all frames of a trial, narrowed by their exact extremes."""
-    return percentile(latency.histogram, percent, latency.min_ns, latency.max_ns)
+    return percentile(latency.histogram, percent, latency.min_ns, latency.max_ns, unevenness(latency))
 
 
 def packet_delay_variation(latency: Latency) -> Percentile | None:
     """PDV in ns: D99.9 − Dmin (RFC 5481 §4.2; RFC 8219 §7.3.1). The minimum is exact."""
     high = latency_percentile(latency, PDV_PERCENT)
-    return None if high is None else Percentile(high.value_ns - latency.min_ns, high.bound_ns)
+    return None if high is None else replace(high, value_ns=high.value_ns - latency.min_ns)

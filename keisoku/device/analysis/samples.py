@@ -8,7 +8,8 @@ from math import inf
 
 import numpy as np
 
-from keisoku.device.record.counts import Gap, Interval, Tracked
+from keisoku.device.record.counts import Interval, Tracked
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
 
 STAMP_NS = 1.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,11 +20,16 @@ from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.clock.rate import SECOND, Rate
 from keisoku.clock.relation import SAME_CLOCK, Relation
 from keisoku.errors import PlanError
+from keisoku.frame.rates import NS_PER_S
 from keisoku.host.text_file import read_bytes
 
 Number = TypeVar("Number", int, float)
 _MOST_BYTES = 1 << 26
 """Of a calibration, which has points of every size and load."""
+ARITHMETIC_NS = 0.0005
+"""Times of simulated devices are whole picoseconds, so each is off by at most half of one."""
+MOST_PLACES = 1000
+"""More different places of frames between two steps of a clock are not told apart."""
 CABLE = "cables: difference of length from the calibration's"
 CABLE_NS_PER_M = 4.72284
 """The cables of the published switch measurements (E1): 71 % of the speed of light."""
@@ -100,8 +106,9 @@ class Bias:
     def at(self, frame_bytes: int, fps: float) -> Correction | None:
         """None if the tester was not calibrated."""
         if self.exact:
-            exact = _exact(self.resolution_ns)
-            return Correction(0.0, exact, exact)
+            in_mean_ns = self.resolution_ns * _evenness(fps, self.resolution_ns) if self.resolution_ns else 0.0
+            widths = (max(half_width_ns, ARITHMETIC_NS) for half_width_ns in (in_mean_ns, self.resolution_ns))
+            return Correction(0.0, *map(_exact, widths))
         if self.calibration is None:
             return None
         sizes = sorted({point.frame_bytes for point in self.calibration.points})
@@ -165,14 +172,25 @@ class Bias:
         return bias, max(a.repeat_ns, b.repeat_ns), half, max(a.spread_ns, b.spread_ns)
 
 
-def _exact(resolution_ns: float) -> tuple[Contribution, ...]:
-    """Contributions in simulated time: only the rounding of both timestamps is uncertain."""
+def _exact(half_width_ns: float) -> tuple[Contribution, ...]:
+    """Contributions in simulated time: only the rounding of both timestamps is uncertain.
+
+    It is rectangular: where every frame leaves at the same place between two steps of the clock, all errors are alike.
+    """
     return (
-        budget.triangular("simulated clock: resolution of both timestamps", resolution_ns),
+        budget.rectangular("simulated clock: resolution of both timestamps", half_width_ns),
         budget.normal("simulated tester: bias", 0.0, kind="B"),
         budget.normal("simulated ports: one clock", 0.0, kind="B"),
         budget.rectangular(CABLE, 0.0, sensitivity=CABLE_NS_PER_M),
     )
+
+
+def _evenness(fps: float, resolution_ns: float) -> float:
+    """What rounding can leave in the mean of many frames, as a share of a timestamp's step.
+
+    Frames that leave at q different places between two steps, all as often, leave one part in q.
+    """
+    return 1 / Fraction(NS_PER_S / fps / resolution_ns).limit_denominator(MOST_PLACES).denominator
 
 
 def read(path: Path) -> Calibration:

@@ -14,7 +14,6 @@ from keisoku.device.plan.plan import Plan
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.counts import (
     Buckets,
-    Gap,
     Interval,
     IntervalLatency,
     Latency,
@@ -23,6 +22,7 @@ from keisoku.device.record.counts import (
     Tracked,
     Variation,
 )
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import (
     NS_PER_S,
     Facts,

@@ -7,14 +7,26 @@ passed.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Generator
 from dataclasses import dataclass
 from math import ceil
 
-from keisoku.analysis.quantity import Quantity
+from keisoku.analysis import budget
+from keisoku.analysis.quantity import Interval, Quantity
+from keisoku.analysis.uncertainty import COVERAGE_FACTOR, expanded
+from keisoku.device.calibration.bias import ARITHMETIC_NS
 from keisoku.device.method import deviations
-from keisoku.device.method.search import NO_LOAD_PASSES, RETRIES, TESTER_MARGIN, maximum_rate, throughput_of
+from keisoku.device.method.latency_figures import LINK_TOLERANCE
+from keisoku.device.method.search import (
+    NO_LOAD_PASSES,
+    RETRIES,
+    TESTER_MARGIN,
+    known_figure,
+    maximum_rate,
+    search,
+)
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2544_settings import BackToBackSettings
 from keisoku.device.plan.settings import ThroughputSettings
@@ -33,6 +45,8 @@ class _Rates:
 
     maximum: float
     throughput: float
+    above: float
+    """The lowest load above the throughput that is known to lose frames, or the throughput itself."""
     by_tester: bool
 
 
@@ -54,9 +68,9 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     settings = setting.plan.of(BackToBackSettings)
     rows, bounded = [], {}
     for size in setting.plan.frame_bytes:
-        throughput = yield from throughput_of(setting, size)
+        throughput, above = yield from _throughput(setting, size)
         maximum, by_tester = yield from maximum_rate(setting, size, min(FIRST_S, settings.limit_s))
-        rates = _Rates(maximum, throughput, by_tester)
+        rates = _Rates(maximum, throughput, min(above, maximum), by_tester)
         if by_tester:
             bounded[size] = maximum
         if _reason(setting, rates):
@@ -84,6 +98,15 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         + deviations.rfc2544(setting.plan, setting.capabilities.simulated),
         remarks=remarks,
     )
+
+
+def _throughput(setting: Setting, size: int) -> Generator[Trial, TrialRecord, tuple[float, float]]:
+    """The throughput of a size, of an earlier method or of a search now, and the upper end of its interval."""
+    known = known_figure(setting, size)
+    if known is None:
+        found = yield from search(setting, size)
+        return found.fps, found.above_fps if found.above_by == "loss" else found.fps
+    return known.value, known.value if known.interval is None else known.interval.upper
 
 
 def _reason(setting: Setting, rates: _Rates) -> str:
@@ -160,20 +183,23 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
     settings = setting.plan.of(BackToBackSettings)
     average = sum(lengths) / len(lengths)
     deviation = statistics.stdev(lengths) if len(lengths) > 1 else None
-    uncertainty = None if deviation is None else 2 * deviation / len(lengths) ** 0.5 + settings.step_frames - 1
-    implied_ns = average / rates.maximum * NS_PER_S
-    # RFC 9004 §6.4: frames forwarded while the burst arrived were never in the buffer.
-    share = 1 - rates.throughput / rates.maximum
+    scatter = expanded(budget.standard_uncertainty(budget.repeatability("repeatability", lengths)))
+    uncertainty = None if deviation is None else scatter + settings.step_frames - 1
     figures = {
         "burst": Quantity(value=average, unit="frames", uncertainty=uncertainty),
         "burst_min": Quantity(value=min(lengths), unit="frames", uncertainty=settings.step_frames - 1),
         "burst_max": Quantity(value=max(lengths), unit="frames", uncertainty=settings.step_frames - 1),
-        "implied_buffer": _time(implied_ns, uncertainty, rates, 1.0),
-        "corrected_buffer": _time(implied_ns * share, uncertainty, rates, share),
+        "implied_buffer": _implied(average, uncertainty, rates, setting.bias.exact),
+        "corrected_buffer": _corrected(
+            average, uncertainty, rates, setting.bias.exact, setting.plan.of(ThroughputSettings).trial_s
+        ),
         "tests": Quantity(value=len(found), unit="", uncertainty=0.0),
     }
     if deviation is not None:
-        figures["burst_deviation"] = Quantity(value=deviation, unit="frames", uncertainty=0.0)
+        standard = deviation / math.sqrt(2 * (len(lengths) - 1))
+        figures["burst_deviation"] = budget.figure(
+            deviation, "frames", [budget.normal("scatter of a standard deviation", standard)]
+        )
     remarks = []
     if any(longest.at_limit for longest in found):
         # RFC 9004 §6.2: results "at or near the configured upper limit are likely invalid".
@@ -184,7 +210,30 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
     return Row(frame_bytes=size, figures=figures, trial=shown.index if shown else None, remark="; ".join(remarks))
 
 
-def _time(value_ns: float, frames: float | None, rates: _Rates, share: float) -> Quantity:
-    """A buffer time, with the uncertainty of `frames` in the burst's length."""
-    uncertainty = None if frames is None else frames / rates.maximum * share * NS_PER_S
-    return Quantity(value=value_ns, unit="ns", uncertainty=uncertainty)
+def _implied(burst: float, uncertainty: float | None, rates: _Rates, exact: bool) -> Quantity:
+    """RFC 9004 §6.4: how long a burst lasts that the buffer just holds."""
+    value_ns = burst / rates.maximum * NS_PER_S
+    if uncertainty is None:
+        return Quantity(value=value_ns, unit="ns")
+    parts = [
+        budget.normal("longest burst", uncertainty / COVERAGE_FACTOR, sensitivity=NS_PER_S / rates.maximum),
+        budget.rectangular("maximum rate", ARITHMETIC_NS if exact else LINK_TOLERANCE * value_ns),
+    ]
+    return budget.figure(value_ns, "ns", parts)
+
+
+def _corrected(burst: float, uncertainty: float | None, rates: _Rates, exact: bool, trial_s: float) -> Quantity:
+    """RFC 9004 §6.4: frames forwarded while the burst arrived were never in the buffer.
+
+    The rate at which it empties may be as high as the load above the throughput, which lost frames. It may also be
+    lower than the throughput, whose trial of `trial_s` the buffer itself has helped to pass.
+    """
+    implied = _implied(burst, uncertainty, rates, exact)
+    share, least = (1 - rate / rates.maximum for rate in (rates.throughput, rates.above))
+    value_ns = implied.value * share
+    if implied.uncertainty is None:
+        return Quantity(value=value_ns, unit="ns")
+    side, helped = implied.uncertainty * share, burst * share / trial_s / rates.maximum
+    lower = value_ns - math.hypot(side, implied.value * (share - least))
+    upper = value_ns + math.hypot(side, implied.value * helped)
+    return Quantity(value=value_ns, unit="ns", interval=Interval(lower=lower, upper=upper))

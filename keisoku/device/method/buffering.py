@@ -176,7 +176,7 @@ class _Congestion:
             "max": self.setting.bias.corrected(
                 max(top.max_latency_ns for top in tops), size, record.offered_fps, single_frame=True
             ),
-            "variation": Quantity(value=_variation([float(top.frames) for top in tops]), unit="%", uncertainty=0.0),
+            "variation": Quantity(value=_variation([float(top.frames) for top in tops]), unit="%"),
         }
         ends = [float(bracket.failed) for bracket in found.inflections if bracket.failed is not None]
         if ends:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.analysis.percentile import percentile
+from keisoku.device.analysis import repeatability
+from keisoku.device.analysis.percentile import percentile, unevenness
+from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import deviations, rfc8219_deviations
-from keisoku.device.method.repetitions import latency, load, repeat, summary
+from keisoku.device.method.latency_figures import of_percentile
+from keisoku.device.method.repetitions import error_of_median, latency, load, repeat, summary
 from keisoku.device.method.search import NO_LOAD_PASSES
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import DelaySettings
@@ -45,19 +49,25 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         remark = "; ".join(records[0].invalid_because) or "no frame was forwarded after the tag"
         return Row(frame_bytes=size, figures={}, remark=remark)
     figures = {"offered": Quantity(value=usable[0].offered_fps, unit="frames/s")}
+    measured = [record.facts.tracked for record in usable]
+    histograms = [one.latency_since_tag for one in measured if one.latency_since_tag is not None]
+    latencies = [one.latency for one in measured if one.latency is not None]
+    samples = [samples_of(record, record.facts.tracked) for record in usable]
     for name, percent in _FIGURES.items():
-        values, bound_ns = [], 0.0
-        for record in usable:
-            tracked = record.facts.tracked
-            if tracked.latency is not None and tracked.latency_since_tag is not None:
-                extremes = tracked.latency.min_ns, tracked.latency.max_ns
-                value = percentile(tracked.latency_since_tag, percent, *extremes)
-                if value is not None:
-                    values.append(value.value_ns)
-                    bound_ns = max(bound_ns, value.bound_ns)
-        if values:
-            for suffix, value_ns in zip(("", "_p1", "_p99"), summary(values), strict=True):
-                figures[name + suffix] = latency(setting, value_ns, bound_ns, usable[0])
+        found = [
+            percentile(histogram, percent, one.min_ns, one.max_ns, unevenness(one))
+            for histogram, one in zip(histograms, latencies, strict=True)
+        ]
+        known = [one for one in found if one is not None]
+        if not known:
+            continue
+        # Of all trials together; a single trial repeats less well.
+        error = repeatability.of_percentile(percent, histograms, latencies, samples) * math.sqrt(len(known))
+        half_width_ns = max(one.half_width_ns for one in known)
+        values = summary([one.value_ns for one in known])
+        errors = error_of_median(len(known), error), error, error
+        for suffix, value_ns, own in zip(("", "_p1", "_p99"), values, errors, strict=True):
+            figures[name + suffix] = latency(setting, value_ns, of_percentile(half_width_ns, own), usable[0])
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=_spoiled(records))
 
 

@@ -6,11 +6,13 @@ import math
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.analysis.uncertainty import expanded
-from keisoku.device.analysis.percentile import Percentile, packet_delay_variation, percentile
+from keisoku.device.analysis import repeatability
+from keisoku.device.analysis.percentile import PDV_PERCENT, Percentile, packet_delay_variation, percentile
 from keisoku.device.analysis.rises import error_of_medians
+from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import rfc8219_deviations
-from keisoku.device.method.repetitions import difference, load, repeat, summary
+from keisoku.device.method.latency_figures import of_percentile
+from keisoku.device.method.repetitions import difference, error_of_median, load, repeat, summary
 from keisoku.device.method.search import NO_LOAD_PASSES
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import DelayVariationSettings
@@ -44,20 +46,20 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     usable = [record for record in records if record.valid]
     figures: dict[str, Quantity] = {}
     trials = [_variations(record.facts.tracked) for record in usable]
+    errors = _errors(usable)
     for name in ("pdv", "ipdv_min", "ipdv_median", "ipdv_max"):
         values = [trial[name] for trial in trials if name in trial]
         if not values:
             continue
-        bound_ns = max(value.bound_ns for value in values)
+        half_width_ns = max(value.half_width_ns for value in values)
         median, low, high = summary([value.value_ns for value in values])
-        figures[name] = difference(setting, median, bound_ns, usable[0])
-        if name == "ipdv_median":
-            own = [one for record in usable if (one := record.facts.tracked.variation) is not None]
-            error_ns = error_of_medians(own, [value.value_ns for value in values])
-            figures[name] = _less_sure(figures[name], error_ns)
+        one, common = errors.get(name, (0.0, 0.0))
+        own = of_percentile(half_width_ns, math.hypot(error_of_median(len(values), one), common))
+        figures[name] = difference(setting, median, own, usable[0])
         if name == "pdv":
-            figures["pdv_p1"] = difference(setting, low, bound_ns, usable[0])
-            figures["pdv_p99"] = difference(setting, high, bound_ns, usable[0])
+            own = of_percentile(half_width_ns, math.hypot(one, common))
+            figures["pdv_p1"] = difference(setting, low, own, usable[0])
+            figures["pdv_p99"] = difference(setting, high, own, usable[0])
     if not figures:
         remark = "; ".join(records[0].invalid_because) or "nothing was forwarded"
         return Row(frame_bytes=size, figures={}, remark=remark)
@@ -67,10 +69,23 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)
 
 
-def _less_sure(figure: Quantity, error_ns: float) -> Quantity:
-    if figure.uncertainty is None:
-        return figure
-    return figure.model_copy(update={"uncertainty": math.hypot(figure.uncertainty, expanded(error_ns))})
+def _errors(records: list[TrialRecord]) -> dict[str, tuple[float, float]]:
+    """Standard errors of a trial's figure, and of what is wrong alike in all trials, in ns."""
+    measured = [record.facts.tracked for record in records]
+    latencies = [one.latency for one in measured if one.latency is not None]
+    if not latencies:
+        return {}
+    samples = [samples_of(record, record.facts.tracked) for record in records]
+    histograms = [one.histogram for one in latencies]
+    all_trials = repeatability.of_percentile(PDV_PERCENT, histograms, latencies, samples)
+    # No trial finds the least latency that there can be.
+    least = max(repeatability.of_extreme([one], [own], least=True) for one, own in zip(latencies, samples, strict=True))
+    found = {"pdv": (all_trials * math.sqrt(len(latencies)), least)}
+    variations = [one.variation for one in measured if one.variation is not None]
+    medians = [own["ipdv_median"].value_ns for one in measured if "ipdv_median" in (own := _variations(one))]
+    if medians:
+        found["ipdv_median"] = 0.0, error_of_medians(variations, medians)
+    return found
 
 
 def _variations(tracked: Tracked) -> dict[str, Percentile]:
@@ -80,8 +95,8 @@ def _variations(tracked: Tracked) -> dict[str, Percentile]:
         found["pdv"] = pdv
     ipdv = tracked.variation
     if ipdv is not None:
-        found["ipdv_min"] = Percentile(ipdv.min_ns, 0.0)
-        found["ipdv_max"] = Percentile(ipdv.max_ns, 0.0)
+        found["ipdv_min"] = Percentile(ipdv.min_ns, 0.0, 0.0)
+        found["ipdv_max"] = Percentile(ipdv.max_ns, 0.0, 0.0)
         median = percentile(ipdv.histogram, 50.0, ipdv.min_ns, ipdv.max_ns)
         if median is not None:
             found["ipdv_median"] = median

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.loss_ratio import share
 from keisoku.device.method import rfc8239
 from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
 from keisoku.device.method.setting import Setting
@@ -100,5 +101,4 @@ def _row(group: _Group, place: int, calm: TrialRecord, busy: TrialRecord) -> Row
 def _loss(streams: list[StreamFacts]) -> Quantity:
     offered = sum(stream.offered_frames for stream in streams)
     forwarded = sum(stream.tracked.forwarded_frames for stream in streams)
-    # Both counts are exact: the ratio has no uncertainty of measurement.
-    return Quantity(value=100 * (offered - forwarded) / offered, unit="%", uncertainty=0.0)
+    return share(offered - forwarded, offered)

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.analysis.percentile import latency_percentile
+from keisoku.device.analysis.loss_ratio import share
+from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import rfc8239
+from keisoku.device.method.latency_figures import latency_figures
 from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.content import SHORT_NAMES
@@ -85,13 +87,10 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
         figures = _figures(setting, record, [stream])
         latency = stream.tracked.latency
         if latency is not None:
-            fps = record.offered_fps
-            for name, value in (("min", latency.min_ns), ("max", latency.max_ns)):
-                figures[name] = setting.bias.corrected(value, size, fps, single_frame=True)
-            figures["mean"] = setting.bias.corrected(latency.mean_ns, size, fps, single_frame=False)
-            high = latency_percentile(latency, 99.0)
-            if high is not None:
-                figures["p99"] = setting.bias.corrected(high.value_ns, size, fps, single_frame=True)
+            samples = [samples_of(record, stream.tracked)]
+            figures |= latency_figures(
+                setting.bias, [latency], size, record.offered_fps, percents={"p99": 99.0}, samples=samples
+            )
         rows.append(Row(frame_bytes=size, case=case, figures=figures, trial=record.index))
     receiver = record.facts.streams[0].receive + 1
     figures = _figures(setting, record, record.facts.streams)
@@ -105,7 +104,7 @@ def _figures(setting: Setting, record: TrialRecord, streams: Sequence[StreamFact
     payload_bytes = max(0, record.trial.frame_bytes - _FCS_BYTES - _header_bytes(setting))
     return {
         "goodput": Quantity(value=8 * payload_bytes * forwarded * NS_PER_S / record.trial.duration_ns, unit="bit/s"),
-        "loss": Quantity(value=100 * (offered - forwarded) / offered, unit="%", uncertainty=0.0),
+        "loss": share(offered - forwarded, offered),
     }
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis import repeatability
+from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import deviations
 from keisoku.device.method.latency_figures import latency_figures
 from keisoku.device.method.repetitions import at_full_speed, device_slowdown, repetition, slowed
@@ -76,8 +79,9 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     trial = records[0].trial
     size, rate = trial.frame_bytes, trial.frames_per_second
     usable = at_full_speed([record for record in records if record.valid])
-    measured = [record.facts.tracked.latency for record in usable]
-    latencies = [latency for latency in measured if latency is not None]
+    tracked = [record.facts.tracked for record in usable]
+    latencies = [one.latency for one in tracked if one.latency is not None]
+    samples = [samples_of(record, record.facts.tracked) for record in usable]
     if not latencies:
         return Row(
             frame_bytes=size,
@@ -90,14 +94,20 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         # "columns for the frame size, the rate at which the latency test was run for that frame size, […]"
         "offered": Quantity(value=sum(record.offered_fps for record in usable) / len(usable), unit="frames/s"),
         **latency_figures(
-            setting.bias, latencies, size, rate, None if setting.plan.mix else speed, slowdown=device_slowdown(usable)
+            setting.bias,
+            latencies,
+            size,
+            rate,
+            None if setting.plan.mix else speed,
+            samples=samples,
+            slowdown=device_slowdown(usable),
         ),
     }
-    tagged = [record.facts.tracked.tagged_latency_ns for record in usable]
-    arrived = [value for value in tagged if value is not None]
+    arrived = [one.tagged_latency_ns for one in tracked if one.tagged_latency_ns is not None]
     if arrived:
         value_ns = sum(arrived) / len(arrived)
-        figures["tagged"] = setting.bias.corrected(value_ns, size, rate, single_frame=True)
+        scatter = budget.normal("scatter of single frames", repeatability.of_single(latencies, len(arrived)))
+        figures["tagged"] = setting.bias.corrected(value_ns, size, rate, single_frame=True, own=(scatter,))
     unused = "" if len(arrived) == len(records) else f"{len(arrived)} of {len(records)} tagged frames can be used"
     remark = "; ".join(filter(None, [unused, slowed(usable)]))
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=remark)

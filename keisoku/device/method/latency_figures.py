@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.analysis.uncertainty import COVERAGE_FACTOR
+from keisoku.device.analysis import repeatability
 from keisoku.device.analysis.definitions import latencies as latencies_of
 from keisoku.device.analysis.histogram import merged
-from keisoku.device.analysis.percentile import latency_percentile, percentile
+from keisoku.device.analysis.percentile import percentile, unevenness
+from keisoku.device.analysis.samples import Sample
 from keisoku.device.calibration.bias import Bias
-from keisoku.device.record.counts import Buckets, Latency
+from keisoku.device.record.counts import Latency
 from keisoku.frame.rates import frame_time_ns
 
 LINK_TOLERANCE = 1e-4
@@ -28,9 +29,13 @@ def latency_figures(
     fps: float,
     link_bits_per_second: float | None = None,
     percents: Mapping[str, float] = PERCENTILES,
+    samples: Sequence[Sequence[Sample]] = (),
     slowdown: float = 1.0,
 ) -> dict[str, Quantity]:
     """'min', 'mean', 'max', the percentiles named in `percents`, and 'pdv', in ns, over all frames of these trials.
+
+    Each is an estimate of what the device does, so it repeats only within its uncertainty; `samples` are the intervals
+    of each trial, from which that is seen as well.
 
     With a link's rate the mean by all four definitions as well: 'fifo', 'lifo', 'filo' and 'lilo'. 'pdv' is included
     where `percents` has 'p99.9'. `slowdown` is how much longer than at its full speed the core took on which the device
@@ -42,25 +47,28 @@ def latency_figures(
 
     if not latencies:
         raise ValueError("no frame with a latency arrived")
-    histogram = merged([latency.histogram for latency in latencies])
+    histograms = [latency.histogram for latency in latencies]
+    histogram = merged(histograms)
     minimum = min(latency.min_ns for latency in latencies)
     maximum = max(latency.max_ns for latency in latencies)
-    means = [latency.mean_ns for latency in latencies]
-    scatter = budget.repeatability("repeatability of the trials' means", means)
+    off_ns = max(map(unevenness, latencies))
+    of_mean = repeatability.of_mean([latency.mean_ns for latency in latencies], samples)
+    scatter = (budget.normal("repeatability of the mean", of_mean),) if of_mean or bias.exact else ()
     figures = {
-        "min": single(minimum),
+        "min": single(minimum, _of_extreme(latencies, samples, least=True)),
         "mean": bias.corrected(
             _mean(latencies), frame_bytes, fps, single_frame=False, own=scatter + _of_core(_mean(latencies), slowdown)
         ),
-        "max": single(maximum),
+        "max": single(maximum, _of_extreme(latencies, samples, least=False)),
     }
     if link_bits_per_second is not None:
         tolerance = 0.0 if bias.exact else LINK_TOLERANCE
         figures |= _by_definition(figures["mean"], link_bits_per_second, frame_bytes, tolerance)
     for name, percent in percents.items():
-        found = percentile(histogram, percent, minimum, maximum)
+        found = percentile(histogram, percent, minimum, maximum, off_ns)
         if found is not None:
-            own = _of_percentile(latencies, histogram, percent, found.bound_ns, minimum, maximum)
+            repeats = repeatability.of_percentile(percent, histograms, latencies, samples)
+            own = of_percentile(found.half_width_ns, repeats)
             figures[name] = single(found.value_ns, own + _of_core(found.value_ns, slowdown))
     if "p99.9" in figures:
         figures["pdv"] = _variation(figures["p99.9"], figures["min"], bias)
@@ -74,18 +82,19 @@ def _of_core(value_ns: float, slowdown: float) -> tuple[Contribution, ...]:
     return (budget.rectangular("speed of the device's core", value_ns * (slowdown - 1)),)
 
 
-def _of_percentile(
-    latencies: Sequence[Latency], whole: Buckets, percent: float, bound_ns: float, min_ns: float, max_ns: float
+def of_percentile(half_width_ns: float, repeats: float) -> tuple[Contribution, ...]:
+    """What the buckets leave uncertain, and how the percentile repeats (a standard uncertainty), in ns."""
+    return (
+        budget.rectangular("histogram: place within the bucket", half_width_ns),
+        budget.normal("repeatability of the percentile", repeats),
+    )
+
+
+def _of_extreme(
+    latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]], least: bool
 ) -> tuple[Contribution, ...]:
-    """The bucket's width, and the larger of two estimates of how the percentile repeats: over the trials, and over
-    frames that are independent of each other (order statistics: the rank is binomial)."""
-    spread = 100 * math.sqrt(percent / 100 * (1 - percent / 100) / (whole.negative + sum(whole.counts)))
-    low, high = (percentile(whole, min(100.0, max(0.0, percent + way * spread)), min_ns, max_ns) for way in (-1, 1))
-    repeats = [] if low is None or high is None else [(high.value_ns - low.value_ns) / 2]
-    values = [found.value_ns for latency in latencies if (found := latency_percentile(latency, percent)) is not None]
-    repeats += [scatter.uncertainty for scatter in budget.repeatability("", values)]
-    bucket = budget.rectangular("histogram: width of the bucket", bound_ns / 2)
-    return (bucket, budget.normal("repeatability of the percentile", max(repeats))) if repeats else (bucket,)
+    standard = repeatability.of_extreme(latencies, samples, least)
+    return (budget.normal("a longer measurement would find another extreme", standard),) if standard else ()
 
 
 def _variation(high: Quantity, low: Quantity, bias: Bias) -> Quantity:

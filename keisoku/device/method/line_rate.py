@@ -6,13 +6,14 @@ line rate" (§2.2): then the tester's clock alone, which may differ by ±100 ppm
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
-from dataclasses import asdict
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.analysis.definitions import latencies
 from keisoku.device.analysis.percentile import latency_percentile
+from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import rfc8239
+from keisoku.device.method.latency_figures import latency_figures
 from keisoku.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.pattern import pairs
@@ -21,6 +22,8 @@ from keisoku.device.record.counts import Latency
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, Trial, TrialRecord
 from keisoku.frame.rates import frame_time_ns
 from keisoku.run.result import Result, Row
+
+_HIGH_PERCENT = 99.0
 
 
 def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
@@ -79,38 +82,36 @@ def _row(setting: Setting, name: str, percent: float, full: FullRate, record: Tr
         value=float(sent.offered_frames - tracked.forwarded_frames), unit="frames", uncertainty=0.0
     )
 
-    def corrected(value_ns: float, single_frame: bool = True) -> Quantity:
-        return setting.bias.corrected(value_ns, size, record.offered_fps, single_frame=single_frame)
-
-    figures |= {
-        "min": corrected(tracked.latency.min_ns),
-        "mean": corrected(tracked.latency.mean_ns, single_frame=False),
-        "max": corrected(tracked.latency.max_ns),
-    }
     speed = setting.capabilities.link_bits_per_second
+    samples = [samples_of(record, tracked)]
+    found = latency_figures(
+        setting.bias, [tracked.latency], size, record.offered_fps, speed, {"p99": _HIGH_PERCENT}, samples
+    )
+    high = found.pop("p99", found["max"])
+    figures |= found
     if speed is not None:
-        for key, value_ns in asdict(latencies(figures["mean"].value, speed, size)).items():
-            # The frame's duration is exact: it adds no uncertainty to the four definitions.
-            figures[key.removesuffix("_ns")] = figures["mean"].model_copy(update={"value": value_ns})
         for key in ("min", "max"):
             frame_ns = frame_time_ns(speed, size)
             figures[f"filo_{key}"] = figures[key].model_copy(update={"value": figures[key].value + frame_ns})
-    figures |= _jitter(
-        [one.tracked.latency for one in record.facts.streams if one.tracked.latency is not None], figures
-    )
+    flows = [one.tracked.latency for one in record.facts.streams if one.tracked.latency is not None]
+    figures |= _jitter(flows, {**figures, "p99": high})
     return Row(frame_bytes=size, case=name, figures=figures, trial=record.index)
 
 
 def _jitter(flows: list[Latency], known: dict[str, Quantity]) -> dict[str, Quantity]:
     """PDV of each flow by itself, because flows may have different constant latencies. The bias cancels."""
     frames = sum(latency.count for latency in flows)
-    high = [(latency_percentile(latency, 99.0), latency.min_ns) for latency in flows]
-    scatter = known["max"].uncertainty
-    unsure = None if scatter is None else 2**0.5 * scatter
+    high = [(latency_percentile(latency, _HIGH_PERCENT), latency.min_ns) for latency in flows]
     found = {
-        "jitter": sum(latency.count * (latency.mean_ns - latency.min_ns) for latency in flows) / frames,
-        "jitter_max": max(latency.max_ns - latency.min_ns for latency in flows),
+        "jitter": ("mean", sum(latency.count * (latency.mean_ns - latency.min_ns) for latency in flows) / frames),
+        "jitter_max": ("max", max(latency.max_ns - latency.min_ns for latency in flows)),
     }
     if all(value is not None for value, _ in high):
-        found["jitter_p99"] = max(value.value_ns - least for value, least in high if value is not None)
-    return {name: Quantity(value=value, unit="ns", uncertainty=unsure) for name, value in found.items()}
+        found["jitter_p99"] = "p99", max(value.value_ns - least for value, least in high if value is not None)
+    return {name: _above_least(value_ns, known[of], known["min"]) for name, (of, value_ns) in found.items()}
+
+
+def _above_least(value_ns: float, high: Quantity, low: Quantity) -> Quantity:
+    if high.uncertainty is None or low.uncertainty is None:
+        return Quantity(value=value_ns, unit="ns")
+    return Quantity(value=value_ns, unit="ns", uncertainty=math.hypot(high.uncertainty, low.uncertainty))

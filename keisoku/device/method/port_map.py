@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Contribution, Quantity
+from keisoku.device.analysis.loss_ratio import share
 from keisoku.device.analysis.port_groups import PORTS_MIN, port_groups
 from keisoku.device.method.latency_line import NOT_CALIBRATED, Fitted, latency_line, samples
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
@@ -244,7 +245,7 @@ def _limit_figures(ways: Sequence[_PortPair]) -> dict[str, Quantity]:
     offered = sum(record.facts.sent.offered_frames for record in above)
     return {
         "largest_frame": Quantity(value=limit, unit="byte", uncertainty=0.0),
-        "drop": Quantity(value=100 * lost / offered, unit="%", uncertainty=0.0),
+        "drop": share(lost, offered),
     }
 
 
@@ -266,7 +267,10 @@ def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Seque
         figures |= {"slope": fitted.line.slope, "constant": fitted.line.constant}
     if way in compared.latency_ns:
         offset_ns = compared.latency_ns[way] - compared.inside_ns
-        figures["offset"] = budget.figure(offset_ns, "ns", [compared.scatter[way]])
+        # The bias is the same on all ways and cancels; in simulated time only the timestamps' rounding is left.
+        correction = setting.bias.at(size, record.offered_fps)
+        stamps = correction.of_mean if correction is not None and setting.bias.exact else ()
+        figures["offset"] = budget.figure(offset_ns, "ns", [compared.scatter[way], *stamps])
     figures |= _limit_figures([way])
     return Row(
         frame_bytes=size,

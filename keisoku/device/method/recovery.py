@@ -5,17 +5,18 @@ Both loads are flows of one trial, so that losses after the step down are known 
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass
 
+from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
+from keisoku.analysis.uncertainty import expanded
 from keisoku.device.method import deviations
 from keisoku.device.method.search import NO_LOAD_PASSES, RETRIES, TESTER_MARGIN, maximum_rate, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2544_settings import RecoverySettings
-from keisoku.device.record.counts import Gap
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import NS_PER_S, Flow, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
@@ -145,8 +146,8 @@ def _row(setting: Setting, size: int, throughput: float, overload: float, found:
     if len(found) < settings.repetitions:
         remarks.append(f"the tester disturbed {settings.repetitions - len(found)} of {settings.repetitions} trials")
     if times:
-        spread = 2 * statistics.stdev(times) / len(times) ** 0.5 if len(times) > 1 else 0.0
-        uncertainty = spread + max(one.uncertainty_ns for one in found)
+        spread = budget.standard_uncertainty(budget.repeatability("repeatability", times))
+        uncertainty = expanded(spread) + max(one.uncertainty_ns for one in found)
         figures["recovery"] = Quantity(value=sum(times) / len(times), unit="ns", uncertainty=uncertainty)
         figures["tests"] = Quantity(value=len(times), unit="", uncertainty=0.0)
     return Row(frame_bytes=size, figures=figures, trial=found[0].record.index, remark="; ".join(remarks))

@@ -5,14 +5,16 @@ A device that spreads frames over parallel paths may keep their order at low loa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 
+from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.analysis.loss_ratio import loss_of
+from keisoku.device.analysis.loss_ratio import loss_of, share
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import ReorderingSettings
-from keisoku.device.record.counts import Extents, Reordering
+from keisoku.device.record.counts import Extents, Reordering, Tracked
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.run.result import Result, Row
 
@@ -71,10 +73,10 @@ def _row(setting: Setting, record: TrialRecord, percent: float) -> Row:
     if record.valid and tracked.forwarded_frames:
         figures["loss"] = loss_of(record)
         # RFC 4737 §4.1: of the packets received, duplicates left out.
-        figures["reordered"] = _exact(100 * tracked.reordered.count / tracked.forwarded_frames, "%")
+        figures["reordered"] = share(tracked.reordered.count, tracked.forwarded_frames, _together(tracked))
         if tracked.reordering is not None:
             found = tracked.reordering
-            figures |= _figures(found, tracked.reordered.count, tracked.forwarded_frames)
+            figures |= _figures(found, tracked.reordered.count, tracked.forwarded_frames, _together(tracked))
             if not setting.plan.mix:
                 # §4.4 sums bytes; here those of whole frames, which all have the same size.
                 figures["byte_offset"] = _exact(float(found.byte_offset.max_frames * size), "byte")
@@ -90,24 +92,24 @@ def _row(setting: Setting, record: TrialRecord, percent: float) -> Row:
     )
 
 
-def _figures(found: Reordering, reordered: int, received: int) -> dict[str, Quantity]:
+def _figures(found: Reordering, reordered: int, received: int, together: float) -> dict[str, Quantity]:
     figures = {
         "extent": _exact(float(found.extent.max_frames), "frames"),
-        "extent_mean": _exact(_mean(found.extent), "frames"),
+        "extent_mean": _mean(found.extent),
         # RFC 4737 §4.6.3: a / x and (q / a) / (a / x).
-        "free_run": _exact(found.in_order_frames / reordered, "frames"),
-        "run_variation": _exact(found.run_squares * reordered / found.in_order_frames**2, ""),
+        "free_run": _free_run(found, reordered),
+        "run_variation": Quantity(value=found.run_squares * reordered / found.in_order_frames**2, unit=""),
         # §5.3, definition 2: m / l.
-        "n_reordered": _exact(100 * _at(found.n_reordered, _TCP_DEGREE) / received, "%"),
+        "n_reordered": share(_at(found.n_reordered, _TCP_DEGREE), received, together),
         "degree": _exact(float(len(found.n_reordered)), ""),
     }
     if found.gap.sum_frames:
-        figures["gap"] = _exact(_mean(found.gap), "frames")
+        figures["gap"] = _mean(found.gap)
     placed = dict(found.displacement)
     held = dict(found.occupancy)
     if placed:
         # RFC 5236 §3.6 and §3.11: RD[0] and the ends of both densities.
-        figures["in_place"] = _exact(100 * placed.get(0, 0) / sum(placed.values()), "%")
+        figures["in_place"] = share(placed.get(0, 0), sum(placed.values()), together)
         figures["earliest"] = _exact(float(-min(placed)), "frames")
         figures["latest"] = _exact(float(max(placed)), "frames")
         figures["occupancy"] = _exact(float(max(held)), "frames")
@@ -128,9 +130,27 @@ def _time(setting: Setting, value_ns: float, record: TrialRecord) -> Quantity:
     return Quantity(value=value_ns, unit="ns", uncertainty=uncertainty)
 
 
-def _mean(extents: Extents) -> float:
+def _together(tracked: Tracked) -> float:
+    """How many frames are reordered at a time (RFC 4737 §4.5: a discontinuity begins each time)."""
+    found = tracked.reordering
+    return max(1.0, tracked.reordered.count / found.discontinuities) if found and found.discontinuities else 1.0
+
+
+def _mean(extents: Extents) -> Quantity:
+    """Their mean; its scatter is that of the powers of two between which they lie."""
     count = sum(extents.by_power_of_two)
-    return extents.sum_frames / count if count else 0.0
+    if not count:
+        return Quantity(value=0.0, unit="frames")
+    mean = extents.sum_frames / count
+    squares = sum(each * (1.5 * 2**power - mean) ** 2 for power, each in enumerate(extents.by_power_of_two))
+    return budget.figure(mean, "frames", [budget.normal("scatter of the distances", math.sqrt(squares) / count)])
+
+
+def _free_run(found: Reordering, reordered: int) -> Quantity:
+    """RFC 4737 §4.6.3: a / x, from runs whose lengths scatter."""
+    mean = found.in_order_frames / reordered
+    square = max(0.0, found.run_squares / reordered - mean**2)
+    return budget.figure(mean, "frames", [budget.normal("scatter of the runs", math.sqrt(square / reordered))])
 
 
 def _at(n_reordered: list[int], degree: int) -> int:

@@ -10,8 +10,8 @@ import math
 import statistics
 from collections.abc import Generator, Sequence
 
-from keisoku.analysis.quantity import Quantity
-from keisoku.analysis.uncertainty import combine, expanded, rectangular
+from keisoku.analysis import budget
+from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.device.method.search import RETRIES, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rate import LinePercent
@@ -85,19 +85,20 @@ def summary(values: Sequence[float]) -> tuple[float, float, float]:
     return statistics.median(ranked), low, high
 
 
-def latency(setting: Setting, value_ns: float, bound_ns: float, record: TrialRecord) -> Quantity:
-    """One frame's latency, known to `bound_ns` (the width of its bucket), less the tester's own."""
-    correction = setting.bias.at(record.trial.frame_bytes, record.trial.frames_per_second)
-    if correction is None:
-        return Quantity(value=value_ns, unit="ns")
-    standard = combine(correction.frame_ns, rectangular(bound_ns / 2))
-    return Quantity(value=value_ns - correction.bias_ns, unit="ns", uncertainty=expanded(standard))
+def error_of_median(trials: int, error: float) -> float:
+    """Standard error of the median of so many trials, from that of one trial."""
+    return error * (math.sqrt(math.pi / 2 / trials) if trials > 2 else 1 / math.sqrt(trials))
 
 
-def difference(setting: Setting, value_ns: float, bound_ns: float, record: TrialRecord) -> Quantity:
+def latency(setting: Setting, value_ns: float, own: Sequence[Contribution], record: TrialRecord) -> Quantity:
+    """A latency of single frames, with what is uncertain of it besides the tester, less the tester's own."""
+    trial = record.trial
+    return setting.bias.corrected(value_ns, trial.frame_bytes, trial.frames_per_second, single_frame=True, own=own)
+
+
+def difference(setting: Setting, value_ns: float, own: Sequence[Contribution], record: TrialRecord) -> Quantity:
     """A difference of two frames' latencies: the bias cancels, the scatter of two single frames does not."""
     correction = setting.bias.at(record.trial.frame_bytes, record.trial.frames_per_second)
     if correction is None:
         return Quantity(value=value_ns, unit="ns")
-    standard = combine(correction.frame_ns, correction.frame_ns, rectangular(bound_ns / 2))
-    return Quantity(value=value_ns, unit="ns", uncertainty=expanded(standard))
+    return budget.figure(value_ns, "ns", [*own, *correction.of_frame, *correction.of_frame])

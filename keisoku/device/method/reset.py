@@ -18,7 +18,7 @@ from keisoku.device.method import deviations
 from keisoku.device.method.search import NO_LOAD_PASSES, RETRIES, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2544_settings import ResetSettings
-from keisoku.device.record.counts import Gap
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.trial import NS_PER_S, Trial, TrialRecord
 from keisoku.run.result import Result, Row
 

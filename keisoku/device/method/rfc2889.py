@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.device.analysis.loss_ratio import share
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN, beyond_tester
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.plan import Plan
@@ -135,8 +136,8 @@ def deviations(plan: Plan, simulated: bool, clause: str, trial_s: float | None, 
 
 
 def percent(part: int, whole: int) -> Quantity:
-    """A loss ratio of counts, which are exact."""
-    return Quantity(value=100 * part / whole if whole else 0.0, unit="%", uncertainty=0.0)
+    """A share of frames, as a property of the device."""
+    return share(part, whole)
 
 
 def frames(count: int) -> Quantity:

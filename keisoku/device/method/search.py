@@ -12,6 +12,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Literal
 
+from keisoku.analysis.quantity import Quantity
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rate import LinePercent
 from keisoku.device.plan.settings import ThroughputSettings
@@ -97,10 +98,16 @@ def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum: flo
 
 def known_throughput(setting: Setting, frame_bytes: int) -> float | None:
     """In frames/s, by an earlier method of the run; 0 if no load passed, None if it is not known."""
+    figure = known_figure(setting, frame_bytes)
+    return None if figure is None else figure.value
+
+
+def known_figure(setting: Setting, frame_bytes: int) -> Quantity | None:
+    """The throughput of an earlier method of the run, unless all that is known is that it is at most so much."""
     result = setting.earlier.get("throughput")
     row = next((row for row in result.rows if row.frame_bytes == frame_bytes), None) if result else None
     figure = row.figures.get("throughput") if row else None
-    return None if figure is None or figure.bound == "at most" else figure.value
+    return None if figure is None or figure.bound == "at most" else figure
 
 
 def throughput_of(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, float]:

@@ -27,7 +27,7 @@ def stream_figures(
     and the figures of latency (ns) if a frame arrived whole.
 
     Counts are exact; a frame that arrived corrupt counts as not forwarded. `samples` are the trial's intervals of time,
-    for the interval of the loss ratio; `interrupted`: the host stopped the sender at times.
+    for the intervals of the loss ratio and of the latencies; `interrupted`: the host stopped the sender at times.
     """
     counts = {
         "forwarded": tracked.forwarded_frames,
@@ -40,5 +40,5 @@ def stream_figures(
     if offered_frames:
         figures["loss"] = loss_ratio(tracked, offered_frames, samples, interrupted)
     if tracked.latency is not None:
-        figures |= latency_figures(bias, [tracked.latency], frame_bytes, fps, link_bits_per_second, percents)
+        figures |= latency_figures(bias, [tracked.latency], frame_bytes, fps, link_bits_per_second, percents, [samples])
     return figures

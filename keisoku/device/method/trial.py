@@ -66,7 +66,9 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
         Row(
             frame_bytes=size,
             case=f"stream {place}: {ports[one.transmit]} to {ports[one.receive]}",
-            figures=stream_figures(bias, one.tracked, one.offered_frames, size, fps, speed),
+            figures=stream_figures(
+                bias, one.tracked, one.offered_frames, size, fps, speed, samples=samples_of(record, one.tracked)
+            ),
         )
         for place, one in enumerate(facts.streams)
     ]

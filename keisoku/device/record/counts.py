@@ -5,10 +5,11 @@ Mirrors the types of the same names in `core/src`. Holds facts only; never compu
 
 from __future__ import annotations
 
-from base64 import b64decode
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
+
+from keisoku.device.record.gaps import Gaps
 
 
 class _Model(BaseModel):
@@ -132,31 +133,6 @@ class Reordering(_Model):
     """Frames displaced beyond the threshold."""
 
 
-class Gap(_Model):
-    """Missing sequence numbers, sent after `after_ns` and before `before_ns`."""
-
-    first: int
-    last: int
-    count: int
-    """Number of missing frames: all from first to last, or fewer where gaps were joined."""
-    after_ns: int | None
-    before_ns: int | None
-    bitmap: str | None = None
-    """In joined gaps, a bitmap of the missing numbers in base64; bit k of byte k / 8, least significant first, is
-    `first + k`."""
-
-    def numbers(self) -> list[int]:
-        """The missing sequence numbers. Raises ValueError for joined gaps of which only the count was kept."""
-        if self.bitmap is not None:
-            octets = enumerate(b64decode(self.bitmap))
-            return [self.first + 8 * place + k for place, octet in octets for k in range(8) if octet >> k & 1]
-        if self.count != self.last - self.first + 1:
-            raise ValueError(
-                f"the numbers of the {self.count} missing frames from {self.first} to {self.last} were not kept"
-            )
-        return list(range(self.first, self.last + 1))
-
-
 class IntervalLatency(_Model):
     """Latencies of the frames received in one interval."""
 
@@ -186,7 +162,7 @@ class Tracked(_Model):
     reordering: Reordering | None = None
     """None if nothing was reordered."""
     foreign_frames: int
-    lost: list[Gap]
+    lost: Gaps
     lost_kept_as: Literal["list", "bitmap", "intervals"]
     """Least detailed form in `lost`: each gap with its times, bitmaps of dense ranges, or counts in intervals."""
     latency: Latency | None

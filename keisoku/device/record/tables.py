@@ -124,7 +124,8 @@ def _of_streams(records: Iterable[TrialRecord], schema: pa.Schema, rows_of: Any)
 
 
 def _lost(tracked: Tracked) -> list[dict[str, object]]:
-    return [gap.model_dump(exclude={"bitmap"}) for gap in tracked.lost]
+    names = ("first", "last", "count", "after_ns", "before_ns")
+    return [{name: getattr(gap, name) for name in names} for gap in tracked.lost]
 
 
 def _latencies(tracked: Tracked) -> list[dict[str, object]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keisoku.analysis.quantity import Quantity
-from keisoku.device.record.counts import Gap
+from keisoku.device.record.gaps import Gap
 from keisoku.device.record.run import DeviceRun
 from keisoku.device.record.trial import TrialRecord
 from keisoku.report import digits

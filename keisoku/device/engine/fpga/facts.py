@@ -11,10 +11,11 @@ from base64 import b64encode
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from keisoku.device.engine.fpga.load import PortLoad
-from keisoku.device.record.counts import Buckets, Gap, Interval, IntervalLatency, Latency, Ranges, Tracked
+from keisoku.device.record.counts import Buckets, Interval, IntervalLatency, Latency, Ranges, Tracked
+from keisoku.device.record.gaps import Gap
 from keisoku.fpga.events import Event, EventKind
 from keisoku.fpga.reading import Counted, Latencies
 
@@ -177,7 +178,7 @@ def _bitmaps(load: PortLoad, offered: int, ranges: Sequence[tuple[int, int]]) ->
         whole = _gap(load, offered, begin, parts[-1][1])
         count = bits.bit_count()
         octets = b64encode(bits.to_bytes(-(-bits.bit_length() // 8), "little")).decode("ascii")
-        found.append(whole.model_copy(update={"count": count, "bitmap": octets}))
+        found.append(replace(whole, count=count, bitmap=octets))
     return found
 
 

@@ -1,0 +1,175 @@
+"""What a simulated device does by its description alone: the truth that figures of procedures are compared with.
+
+Written from docs/devices.md and nothing else, with random numbers of its own: no code that measures or simulates is
+used. Frames of one size come at a constant rate.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+WIRE_BYTES = 20
+HEADER_BYTES = 14
+FRAMES = 500_000
+"""In a reference of frames that wait for each other."""
+QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+
+
+@dataclass(frozen=True)
+class Device:
+    """One way through a device; times in ns."""
+
+    link_bps: float = 1e9
+    mode: str = "store-and-forward"
+    ns_per_byte: float = 8.0
+    constant_ns: float = 1000.0
+    decision_ns: float = 0.0
+    jitter: str = ""
+    """Empty, 'uniform' or 'normal'."""
+    spread_ns: float = 0.0
+    resolution_ns: float = 0.0
+    service_bps: float | None = None
+    buffer_bytes: int = 1 << 24
+    offset_ppm: float = 0.0
+    """Of the receiving port's clock."""
+    loss: float = 0.0
+    reorder: float = 0.0
+    ports: int = 2
+    more: str = ""
+    """Sections that the physics below do not have."""
+
+    @property
+    def toml(self) -> str:
+        """Its description."""
+        lines = [
+            f"ports = {self.ports}",
+            f"link_bits_per_second = {self.link_bps!r}",
+            f"resolution_ns = {self.resolution_ns!r}",
+            f"[forwarding]\nmode = '{self.mode}'\nns_per_byte = {self.ns_per_byte!r}",
+            f"constant_ns = {self.constant_ns!r}\ndecision_ns = {self.decision_ns!r}",
+            f"[output]\nbuffer_bytes = {self.buffer_bytes}",
+        ]
+        if self.service_bps:
+            lines.append(f"service_bits_per_second = {self.service_bps!r}")
+        if self.jitter:
+            lines.append(f"[jitter]\ndistribution = '{self.jitter}'\nspread_ns = {self.spread_ns!r}")
+        lines.append(f"[loss]\nratio = {self.loss!r}")
+        lines.append(f"[faults]\nreorder_ratio = {self.reorder!r}")
+        if self.offset_ppm:
+            offsets = "\n".join(f"{port} = {self.offset_ppm!r}" for port in range(2, self.ports + 1))
+            lines.append(f"[clock_offset_ppm]\n{offsets}")
+        return "\n".join([*lines, self.more])
+
+    def line_fps(self, size: int) -> float:
+        """The most that the link carries."""
+        return self.link_bps / (8 * (size + WIRE_BYTES))
+
+    def capacity_fps(self, size: int) -> float:
+        """The most that an output forwards."""
+        speed = (self.service_bps or self.link_bps) * (1 + self.offset_ppm * 1e-6)
+        return speed / (8 * (size + WIRE_BYTES))
+
+    def forwarding_ns(self, size: int) -> float:
+        """First bit in to first bit out of a frame that meets no queue and no jitter."""
+        read = size if self.mode == "store-and-forward" else min(HEADER_BYTES, size)
+        return max(self.ns_per_byte * read + self.constant_ns, self.decision_ns)
+
+    def frame_ns(self, size: int) -> float:
+        """The frame's duration on the link."""
+        return size * 8e9 / self.link_bps
+
+    def latency(self, size: int, fps: float, seed: int) -> Latency:
+        """The distribution of latencies at a load below the capacity."""
+        base, gap = self.forwarding_ns(size), 1e9 / fps
+        if not self.jitter:
+            return Latency(base, base, base, dict.fromkeys(QUANTILES, base), 0.0)
+        reach = self.spread_ns * (1 if self.jitter == "uniform" else 12)
+        bounds = (0.0, 1.0) if self.jitter == "uniform" else (-6.0, 6.0)
+        ends = [base + self.spread_ns * end for end in bounds]
+        if gap >= reach + 1e9 / self.capacity_fps(size):
+            spread = _quantiles(self.jitter)
+            mean = base + self.spread_ns * spread["mean"]
+            quantiles = {name: base + self.spread_ns * spread[name] for name in QUANTILES}
+            return Latency(mean, *ends, quantiles, 0.0)
+        found = self._queued(gap, base, 1e9 / self.capacity_fps(size), seed)
+        quantiles = {name: float(np.quantile(found, share)) for name, share in QUANTILES.items()}
+        return Latency(float(found.mean()), *ends, quantiles, float(np.median(np.diff(found))))
+
+    def _queued(self, gap: float, base: float, service: float, seed: int) -> NDArray[np.float64]:
+        """Latencies of frames that keep their order and wait for each other (Lindley 1952)."""
+        chance = np.random.default_rng(seed)
+        sent = np.arange(FRAMES) * gap
+        sent = sent[chance.random(FRAMES) >= self.loss]
+        ready = sent + base + self.spread_ns * _deviates(self.jitter, len(sent), chance)
+        turns = np.arange(len(sent)) * service
+        found: NDArray[np.float64] = np.maximum.accumulate(ready - turns) + turns - sent
+        return found
+
+    def longest_burst(self, size: int, fps: float) -> int:
+        """Frames of the longest burst at this rate that loses none."""
+        places, capacity = self.buffer_bytes // size, self.capacity_fps(size)
+        return next(frame for frame in count(1) if frame - math.floor(frame * capacity / fps + 1e-9) >= places)
+
+    def longest_microburst(self, size: int, senders: int) -> int:
+        """Frames that each of so many ports can send at the smallest gap to one output without loss."""
+        gap, service = 1 / self.line_fps(size), 1 / self.capacity_fps(size)
+        places, departures, sent = self.buffer_bytes // size, [], 0
+        while True:
+            now = sent * gap
+            for _ in range(senders):
+                departures = [left for left in departures if left > now * (1 + 1e-12)]
+                if len(departures) == places:
+                    return sent
+                departures.append(max(now, departures[-1] if departures else now) + service)
+            sent += 1
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Of single frames, FIFO, in ns."""
+
+    mean: float
+    least: float
+    most: float
+    quantiles: dict[str, float]
+    ipdv_median: float
+
+
+def _deviates(kind: str, frames: int, chance: np.random.Generator) -> NDArray[np.float64]:
+    if kind == "uniform":
+        return chance.random(frames)
+    total = np.full(frames, -6.0)
+    for _ in range(12):
+        total += chance.random(frames)
+    return total
+
+
+@cache
+def _quantiles(kind: str) -> dict[str, float]:
+    """Of one deviate; the sum of twelve uniform ones has the distribution of Irwin and Hall."""
+    if kind == "uniform":
+        return {"mean": 0.5, **QUANTILES}
+    return {"mean": 0.0} | {name: -_irwin_hall(1 - share) for name, share in QUANTILES.items()}
+
+
+def _irwin_hall(share: float) -> float:
+    """The quantile of a share of at most 0.5, by bisection."""
+    low, high = -6.0, 0.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        terms = range(math.floor(middle + 6) + 1)
+        below = sum((-1) ** term * math.comb(12, term) * (middle + 6 - term) ** 12 for term in terms)
+        low, high = (middle, high) if below / math.factorial(12) < share else (low, middle)
+    return high
+
+
+def log_uniform(chance: random.Random, low: float, high: float) -> float:
+    """A number of any order of magnitude between the two."""
+    return math.exp(chance.uniform(math.log(low), math.log(high)))

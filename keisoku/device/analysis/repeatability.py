@@ -1,0 +1,127 @@
+"""How well figures of latency repeat (type A), from several trials and from the intervals of time within them.
+
+Few trials show their own scatter badly: two of them make Student's factor 12.7. Where trials differ no more than their
+intervals explain, the intervals are repetitions as well, of which there are many (one-way analysis of variance).
+Results are standard uncertainties, enlarged so that twice of them covers 95 % (GUM G.3).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+import numpy as np
+
+from keisoku.analysis.budget import student
+from keisoku.analysis.uncertainty import COVERAGE_FACTOR
+from keisoku.device.analysis.behaviour import correlation
+from keisoku.device.analysis.histogram import merged
+from keisoku.device.analysis.percentile import percentile, unevenness
+from keisoku.device.analysis.samples import Sample
+from keisoku.device.record.counts import Buckets, Latency
+
+ALIKE = 0.25
+"""Trials differ if their scatter would be as large by chance in so small a share of cases. It is a large share, because
+to take different trials for alike makes an uncertainty too small, and the contrary only makes it larger."""
+FAR_ALIKE = 0.001
+"""Trials are alike beyond chance, as where latency changes in the same way in each: then only trials repeat."""
+EXTREME = 1.35
+"""The smallest of n values lies above the least possible one by an exponential deviate: 2.7 of its means cover 93 %."""
+
+
+def of_mean(means: Sequence[float], samples: Sequence[Sequence[Sample]]) -> float:
+    """Of the mean of all trials, in ns; `samples` are the intervals of each trial. Zero where nothing shows it."""
+    within, freedom = _within(samples)
+    between = statistics.stdev(means) / math.sqrt(len(means)) if len(means) > 1 else 0.0
+    return _pooled(between, len(means) - 1, within, freedom) if len(means) > 1 or freedom else 0.0
+
+
+def of_percentile(
+    percent: float,
+    histograms: Sequence[Buckets],
+    latencies: Sequence[Latency],
+    samples: Sequence[Sequence[Sample]],
+) -> float:
+    """Of a percentile of the frames of all trials, in ns: the rank is binomial, for as many frames as are independent
+    of each other (order statistics). `histograms` are of all frames or of some of each trial."""
+    whole = merged(histograms)
+    count = whole.negative + sum(whole.counts)
+    spread = 100 * math.sqrt(percent / 100 * (1 - percent / 100) / count * _frames_alike(latencies, samples))
+    ends = min(one.min_ns for one in latencies), max(one.max_ns for one in latencies)
+    off_ns = max(map(unevenness, latencies))
+    low, high = (percentile(whole, min(100.0, max(0.0, percent + way * spread)), *ends, off_ns) for way in (-1, 1))
+    within = 0.0 if low is None or high is None else (high.value_ns - low.value_ns) / 2
+    own = [
+        percentile(histogram, percent, one.min_ns, one.max_ns, off_ns)
+        for histogram, one in zip(histograms, latencies, strict=True)
+    ]
+    values = [found.value_ns for found in own if found is not None]
+    between = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    return _pooled(between, len(values) - 1, within, math.inf)
+
+
+def of_extreme(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]], least: bool) -> float:
+    """Of the smallest or the largest of all latencies, in ns, as the least or the most that there can be."""
+    each = [one.min_ns if least else -one.max_ns for trial in samples for one in trial]
+    if len(each) < 2:
+        each = [one.min_ns if least else -one.max_ns for one in latencies]
+    if len(each) < 2:
+        return 0.0
+    return EXTREME * max(0.0, statistics.fmean(each) - min(each)) / (len(each) - 1)
+
+
+def of_single(latencies: Sequence[Latency], frames: int) -> float:
+    """Of the mean of so many single frames, in ns, one or a few of each trial: they scatter as all frames do."""
+    count = sum(one.count for one in latencies)
+    mean = sum(one.mean_ns * one.count for one in latencies) / count
+    square = sum(one.count * (one.deviation_ns**2 + (one.mean_ns - mean) ** 2) for one in latencies) / count
+    return math.sqrt(square / frames)
+
+
+def _within(samples: Sequence[Sequence[Sample]]) -> tuple[float, int]:
+    """Standard error of the mean of all intervals from their scatter within trials, and its degrees of freedom."""
+    square, freedom, count = 0.0, 0, 0
+    for trial in samples:
+        values = np.array([one.mean_ns for one in trial])
+        if len(values) < 2:
+            continue
+        residuals = values - values.mean()
+        square += float((residuals**2).sum()) * correlation(residuals) ** 2
+        freedom += len(values) - 1
+        count += len(values)
+    return (math.sqrt(square / freedom / count), freedom) if freedom else (0.0, 0)
+
+
+def _pooled(between: float, trials_freedom: int, within: float, freedom: float) -> float:
+    """From the scatter between trials and that within them, both as standard errors of the same figure."""
+    if trials_freedom < 1:
+        return within * student(freedom) / COVERAGE_FACTOR if within else 0.0
+    if freedom:
+        ratio = (between / within) ** 2 if within else math.inf if between else 1.0
+        if ALIKE < _chance_of_more(ratio, trials_freedom, freedom) < 1 - FAR_ALIKE:
+            if math.isinf(freedom):
+                return within * student(freedom) / COVERAGE_FACTOR
+            both = trials_freedom + freedom
+            square = (trials_freedom * between**2 + freedom * within**2) / both
+            return math.sqrt(square) * student(both) / COVERAGE_FACTOR
+    return between * student(trials_freedom) / COVERAGE_FACTOR
+
+
+def _chance_of_more(ratio: float, numerator: int, denominator: float) -> float:
+    """The chance of a larger ratio of two variances that estimate the same (Fisher's F)."""
+    from scipy import special  # takes a while to load, and not every command needs it
+
+    if math.isinf(ratio):
+        return 0.0
+    if math.isinf(denominator):
+        return float(special.chdtrc(numerator, ratio * numerator))
+    return float(special.fdtrc(numerator, denominator, ratio))
+
+
+def _frames_alike(latencies: Sequence[Latency], samples: Sequence[Sequence[Sample]]) -> float:
+    """How many frames in a row say no more than one, because what delays a frame delays those behind it."""
+    count = sum(one.count for one in latencies)
+    square = sum(one.deviation_ns**2 * one.count for one in latencies) / count
+    within, freedom = _within(samples)
+    return max(1.0, within**2 * count / square) if freedom and square else 1.0

@@ -1,0 +1,114 @@
+"""A small part of `benchmarks/accuracy.py`: figures of random devices against what the devices' physics say."""
+
+from __future__ import annotations
+
+import sys
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from accuracy import compared, half_width, is_inside
+from accuracy_devices import latency as latencies_of_random_devices
+from accuracy_devices import measured, ratios
+from accuracy_physics import Device
+
+from keisoku.device.record.gaps import Gap, Gaps
+
+JITTER = Device(constant_ns=20_000.0, jitter="uniform", spread_ns=500.0)
+FPS = 50_000.0
+
+
+def of_jitter(method: str, **settings: object) -> dict:
+    common = {"trial_s": 0.2, "rate_fps": FPS, **settings}
+    return measured(JITTER, 5, method, frame_bytes=[256], **{method: common})[method].rows[0].figures
+
+
+def test_no_estimate_is_exact_and_nearly_all_intervals_contain_the_truth() -> None:
+    found = compared(range(2000, 2012), [latencies_of_random_devices, ratios])
+    # The median of IPDV is compared by the benchmark.
+    every = [one for name, all_of_it in found.items() if "IPDV" not in name for one in all_of_it]
+    known = [one for one in every if one.figure is not None and one.figure.bounds is not None]
+    assert [one.quantity for one in known if half_width(one) == 0] == []
+    assert len(known) > 150
+    assert sum(map(is_inside, known)) >= 0.88 * len(known)
+
+
+@pytest.mark.parametrize("repetitions", [1, 2, 5])
+def test_a_mean_with_jitter_has_an_uncertainty_that_contains_the_truth(repetitions: int) -> None:
+    figures = of_jitter("latency", repetitions=repetitions)
+    truth = JITTER.forwarding_ns(256) + 250
+    for name, frames in (("mean", 0), ("lifo", -1), ("filo", 1)):
+        lower, upper = figures[name].bounds
+        assert lower <= truth + frames * JITTER.frame_ns(256) <= upper
+        assert 0.5 < figures[name].uncertainty < 30
+
+
+def test_delay_and_latency_state_alike_what_a_histogram_does_not_show() -> None:
+    typical = of_jitter("delay", repetitions=1)["typical"]
+    p50 = of_jitter("latency", repetitions=1)["p50"]
+    assert typical.uncertainty < 3 * p50.uncertainty < 9 * typical.uncertainty
+
+
+def test_an_uncertainty_of_virtual_time_is_not_below_the_picosecond_that_it_counts_in() -> None:
+    still = Device(ns_per_byte=8.0003)
+    figures = measured(still, 1, "latency", frame_bytes=[64], latency={"trial_s": 0.1, "rate_fps": 1e4})["latency"]
+    for name, figure in figures.rows[0].figures.items():
+        assert name == "offered" or figure.uncertainty >= 0.0005
+
+
+@pytest.mark.parametrize(("fps", "least_ns", "most_ns"), [(1e5, 8.0, 10.0), (123_457.0, 0.0, 2.0)])
+def test_coarse_stamps_leave_more_in_a_mean_if_all_frames_leave_at_the_same_place_between_two_steps(
+    fps: float, least_ns: float, most_ns: float
+) -> None:
+    coarse = Device(resolution_ns=8.0, constant_ns=1003.3)
+    found = measured(coarse, 1, "latency", frame_bytes=[64], latency={"trial_s": 0.1, "rate_fps": fps})["latency"]
+    mean = found.rows[0].figures["mean"]
+    assert least_ns < mean.uncertainty < most_ns
+    assert abs(mean.value - coarse.forwarding_ns(64)) <= mean.uncertainty
+
+
+def test_the_reordering_ratio_is_an_estimate() -> None:
+    device = Device(reorder=0.02)
+    settings = {"trial_s": 0.2, "maximum_fps": FPS, "loads_percent": [100.0]}
+    inside = 0
+    for seed in range(10):
+        found = measured(device, seed, "reordering", frame_bytes=[256], reordering=settings)["reordering"]
+        lower, upper = found.rows[0].figures["reordered"].bounds
+        inside += lower < 100 * 0.02 / 1.02 < upper
+        assert upper - lower > 0.3
+    assert inside >= 8
+
+
+def test_a_corrected_buffer_time_is_as_uncertain_as_the_throughput_that_it_rests_on() -> None:
+    device = Device(service_bps=9e8, buffer_bytes=20_000)
+    found = measured(
+        device,
+        1,
+        "throughput back_to_back",
+        frame_bytes=[512],
+        throughput={"trial_s": 0.5, "resolution_percent": 1.0},
+        back_to_back={"repetitions": 2, "limit_s": 0.5},
+    )
+    line = device.line_fps(512)
+    truth = 1e9 * device.longest_burst(512, line) / line * (1 - device.capacity_fps(512) / line)
+    lower, upper = found["back_to_back"].rows[0].figures["corrected_buffer"].bounds
+    assert lower <= truth <= upper
+    assert upper - lower > 0.01 * truth
+
+
+def test_gaps_are_kept_in_little_memory_and_written_as_before() -> None:
+    listed = [Gap(3 * place, 3 * place, 1, place, None if place == 9999 else place + 1) for place in range(10_000)]
+    tracemalloc.start()
+    gaps = Gaps(iter(listed))
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 60 * len(gaps)
+    adapter = TypeAdapter(Gaps)
+    assert adapter.validate_json(adapter.dump_json(gaps)) == gaps == listed
+    assert adapter.dump_python(gaps[:1], mode="json") == [
+        {"first": 0, "last": 0, "count": 1, "after_ns": 0, "before_ns": 1, "bitmap": None}
+    ]
