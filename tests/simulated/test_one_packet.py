@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, whole
 
@@ -94,7 +96,7 @@ def test_one_slow_link_is_not_taken_for_stages() -> None:
 
 
 def test_token_bucket_is_not_given_a_bandwidth() -> None:
-    run = Campaign(VirtualHop(100 * M), VirtualHop(100 * M, bucket=(10 * M, 15_000.0)), VirtualHop(100 * M))
+    run = Campaign(VirtualHop(100 * M), VirtualHop(math.inf, bucket=(10 * M, 15_000.0)), VirtualHop(100 * M))
     assert run.rates() == [pytest.approx(100, rel=0.02), None, pytest.approx(100, rel=0.02)]
     (flag,) = [flag for flag in run.answer.flags if flag.name == "token-bucket"]
     assert "hop 2" in flag.text
