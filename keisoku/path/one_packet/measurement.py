@@ -19,6 +19,8 @@ from keisoku.path.one_packet.table import append, probes_of
 from keisoku.path.stamp_noise import stamp_noise
 from keisoku.run.directory import RunDirectory
 
+LOOP = "loop"
+"""Key of the facts: true if `REFUSAL` is about a routing loop."""
 REFUSAL = "refusal"
 """Key of the facts: which host or router refused the probes, and why."""
 
@@ -43,7 +45,7 @@ def measure(work: Work[OnePacketSettings]) -> None:
 
         def found(path: KnownPath) -> None:
             if path.refusal:
-                directory.know(**{REFUSAL: path.refusal})
+                directory.know(**{REFUSAL: path.refusal, LOOP: path.loop is not None})
 
         HopProbing(wire, settings, lambda probes: append(directory, probes), work.tell, found=found).run()
 
@@ -61,7 +63,8 @@ def analyse(directory: RunDirectory) -> Findings:
         raise PlanError("run", problem, "measure again with a longer --budget")
     reached = any(probe.replier == context["address"] for probe in probes)
     kernel = noise.get("kernel")
-    result = analyse_probes(host, fitted, probes, None if kernel is None else kernel * 2**0.5, reached)
+    loop = str(directory.facts.get(REFUSAL, "")) if directory.facts.get(LOOP) else ""
+    result = analyse_probes(host, fitted, probes, None if kernel is None else kernel * 2**0.5, reached, loop)
     why = directory.facts.get(REFUSAL, "neither the host nor any hop behind the last one shown ever answered")
     result = result.model_copy(
         update={

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from keisoku.path.one_packet.discovery import EXCEEDED, UNREACHABLE, KnownPath, discover
 from keisoku.path.one_packet.fit import PathFit, fit_path, widths
-from keisoku.path.one_packet.icmp_limit import IcmpLimit
+from keisoku.path.one_packet.icmp_limit import SILENCE, IcmpLimit
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.segment import SLOWEST_COPY
 from keisoku.path.one_packet.settings import OnePacketSettings
@@ -25,8 +25,9 @@ GAP_NS = 1_000_000
 TIMEOUT_FLOOR_NS, TIMEOUT_NS = 100_000_000, NS_PER_S
 DRAWS = 60
 """Bootstrap draws for deciding when to stop; the answer has more."""
-SIZE_TRIES = 6
-"""Losses in a row of one size to a hop that answers others: that size does not get through."""
+SIZE_TRIES = 10
+"""Losses in a row of one size to a hop that answers others: that size does not get through. By chance it is not
+met with a quarter of all probes lost."""
 GIVE_UP = 150
 """Losses in a row to a hop after which it is left alone."""
 SHORT_TRAIN, LONG_TRAIN = 12, 64
@@ -46,6 +47,11 @@ class _Hop:
     waiting: list[int] = field(default_factory=list)
     """Sizes of this round that are still to be answered."""
     losses: dict[int, int] = field(default_factory=dict)
+    """How often each size was lost in a row while the hop answered others."""
+    doubted: set[int] = field(default_factory=set)
+    """Sizes lost since its last answer: what they were lost for is not known before its next."""
+    known: int = 0
+    """The size that was answered last."""
     lost_in_row: int = 0
     rounds: int = 0
     longest_ns: int = 0
@@ -125,27 +131,36 @@ class HopProbing:
                 self._flush()
 
     def _probe(self, hop: _Hop) -> None:
-        size = hop.waiting[-1]
+        # A hop that is silent is asked with a size that it has answered: no other would tell an outage from a filter.
+        again = hop.lost_in_row >= SILENCE and hop.known > 0 and not hop.limit.limited
+        size = hop.known if again else hop.waiting[-1]
         sent = self._wire.now_ns()
         reply = self._wire.exchange([HopPacket(hop.ttl, size)], hop.timeout_ns())[0]
         self._fresh.append(_probe(hop.ttl, size, reply))
         answered = self._fresh[-1].answered
         hop.limit.observe(sent, answered)
         if answered:
-            hop.waiting.pop()
-            hop.losses[size] = hop.lost_in_row = 0
-            hop.longest_ns = max(hop.longest_ns, reply.rtt_ns or 0)
-            mean = max(GAP_NS, reply.rtt_ns or 0)
-            self._wire.rest(self._wire.now_ns() + round(self._random.expovariate(1 / mean)))
+            self._answered(hop, size, reply)
             return
         hop.lost_in_row += 1
-        # A router that refuses everything for a while says nothing about sizes.
-        if not hop.limit.limited:
-            hop.losses[size] = hop.losses.get(size, 0) + 1
-        if hop.losses.get(size, 0) >= SIZE_TRIES:
-            hop.waiting.pop()
-        else:
+        if not again:
+            hop.doubted.add(size)
             hop.waiting.insert(0, hop.waiting.pop())
+
+    def _answered(self, hop: _Hop, size: int, reply: HopReply) -> None:
+        # A router that refuses everything for a while says nothing about sizes.
+        for lost in hop.doubted - {size} if not hop.limit.limited else ():
+            hop.losses[lost] = hop.losses.get(lost, 0) + 1
+            if hop.losses[lost] >= SIZE_TRIES and lost in hop.waiting:
+                hop.waiting.remove(lost)
+        hop.doubted.clear()
+        if size in hop.waiting:
+            hop.waiting.remove(size)
+        hop.known = size
+        hop.losses[size] = hop.lost_in_row = 0
+        hop.longest_ns = max(hop.longest_ns, reply.rtt_ns or 0)
+        mean = max(GAP_NS, reply.rtt_ns or 0)
+        self._wire.rest(self._wire.now_ns() + round(self._random.expovariate(1 / mean)))
 
     def _unfinished(self, hops: Sequence[_Hop], with_reverse: bool) -> list[_Hop]:
         """Hops that a segment whose slopes are not known well enough ends or begins at."""
@@ -160,7 +175,8 @@ class HopProbing:
 
     def _state(self, number: int, active: Sequence[_Hop], began: int) -> str:
         seconds = (self._wire.now_ns() - began) / NS_PER_S
-        limits = [f"hop {hop.ttl} every {hop.limit.interval_ns / 1e9:.2f} s" for hop in active if hop.limit.interval_ns]
+        waits = [(hop.ttl, hop.limit.interval_ns) for hop in active]
+        limits = [f"hop {ttl} every {wait_ns / 1e9:.2f} s" for ttl, wait_ns in waits if wait_ns is not None]
         left = ", ".join(str(hop.ttl) for hop in active) or "none"
         told = f"; replies limited: {', '.join(limits)}" if limits else ""
         return f"{number} repeats in {seconds:.0f} s, hops to go: {left}{told}"
@@ -174,7 +190,7 @@ class HopProbing:
                 if hop.gone:
                     continue
                 if hop.limit.limited:  # the first and the last packet each need a token
-                    self._wire.rest(hop.limit.next_ns() + 2 * hop.limit.interval_ns)
+                    self._wire.rest(hop.limit.next_ns() + round(2 * hop.limit.longest_ns))
                 self._train(hop, number, path, LONG_TRAIN if hop.ttl in longer else SHORT_TRAIN)
         self._flush()
 
