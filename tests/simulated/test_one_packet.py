@@ -30,7 +30,9 @@ class Campaign:
         self.found = campaign.run()
         assert self.kept == campaign.probes
         self.path: PathFit = fit_path(self.kept, draws=40)
-        self.answer: Result = analyse("host", self.path, self.kept, 20.0, self.found.reached)
+        self.answer: Result = analyse(
+            "host", self.path, self.kept, 20.0, self.found.reached, self.found.refusal if self.found.loop else ""
+        )
 
     def rates(self, name: str = "forward") -> list[float | None]:
         """In Mb/s, hop by hop."""
@@ -168,10 +170,74 @@ def test_lossy_path_is_measured_all_the_same() -> None:
 
 def test_budget_bounds_the_time() -> None:
     run = Campaign(VirtualHop(1000 * M, limiter=Limiter()), budget_s=20.0)
-    assert run.wire.now < 60e9
+    assert run.wire.now < 90e9
 
 
 def test_answer_is_a_function_of_the_probes() -> None:
     run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M))
     again = analyse("host", fit_path(run.kept, draws=40), run.kept, 20.0, True)
     assert again == run.answer
+
+
+def test_outage_of_under_a_second_costs_a_second_and_leaves_the_rates_right() -> None:
+    hops = [VirtualHop(rate * M) for rate in (100, 40, 10, 100)]
+    hops[0].outages = [(0.6e9, 1.4e9)]
+    run = Campaign(*hops, budget_s=60.0)
+    quiet = Campaign(*(VirtualHop(rate * M) for rate in (100, 40, 10, 100)), budget_s=60.0)
+    assert run.rates() == [pytest.approx(rate, rel=0.04) for rate in (100, 40, 10, 100)]
+    assert run.wire.now < quiet.wire.now + 3e9
+    assert "outage" in run.flags()
+    assert not any("limits its replies" in row.remark for row in run.answer.rows)
+
+
+def test_path_that_loses_a_tenth_each_way_has_all_its_hops_and_its_loss() -> None:
+    run = Campaign(VirtualHop(100 * M, loss=0.1), VirtualHop(50 * M), VirtualHop(20 * M), budget_s=120.0)
+    assert sorted(run.found.repliers) == [1, 2, 3]
+    assert run.found.mtu_bytes == 1500
+    for row, truth in zip(run.answer.rows, (100, 50, 20), strict=False):
+        lower, upper = row.figures["forward"].bounds or (0.0, 0.0)
+        assert lower <= truth * M <= upper
+    for row in run.answer.rows[3:]:
+        lower, upper = row.figures["lost"].bounds or (0.0, 0.0)
+        assert lower <= 19.0 <= upper
+        assert upper - lower < 12.0
+    assert run.flags() == []
+    assert run.wire.now < 90e9
+
+
+def test_hop_that_seemed_silent_is_asked_again() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M, outages=[(0.0, 2.2e9)]), VirtualHop(20 * M))
+    assert sorted(run.found.repliers) == [1, 2, 3]
+    assert run.found.reached
+
+
+def test_size_that_never_gets_through_is_given_up_and_an_outage_gives_up_none() -> None:
+    hops = [VirtualHop(100 * M), VirtualHop(50 * M, outages=[(1e9, 6e9)])]
+    run = Campaign(*hops)
+    sizes = {probe.size_bytes for probe in run.kept if probe.answered and probe.hop == 2 and probe.train is None}
+    assert len(sizes) == 32
+
+
+def test_routing_loop_is_named_and_the_hops_before_it_are_measured() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M), VirtualHop(20 * M), loop_to=2)
+    assert run.found.loop == (2, 3)
+    assert run.found.refusal == (
+        "a routing loop: from hop 2 on, 10.0.2.1 and 10.0.3.1 hand the packets round in a circle"
+    )
+    assert not run.found.reached
+    assert run.rates() == [pytest.approx(rate, rel=0.04) for rate in (100, 50, 20)]
+    assert "routing-loop" in run.flags()
+
+
+def test_router_that_answers_for_two_hops_is_no_loop() -> None:
+    run = Campaign(VirtualHop(100 * M, address="10.0.1.1"), VirtualHop(100 * M, address="10.0.1.1"), VirtualHop(20 * M))
+    assert run.found.loop is None
+    assert run.found.reached
+
+
+def test_several_paths_are_named_with_their_shares() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M, others=("10.9.9.9", "10.9.9.8")), VirtualHop(10 * M))
+    (flag,) = [flag for flag in run.answer.flags if flag.name == "mixed-paths"]
+    assert "hop 2" in flag.text
+    for address in ("10.0.2.1", "10.9.9.9", "10.9.9.8"):
+        assert f"% from {address}" in flag.text

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from keisoku.path.one_packet.probe import HopProbe
 from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, rfc1812, whole
 
 M = 1e6
@@ -61,6 +63,18 @@ class RandomPath:
         here = self.hops[self.stages - 1]
         before = min((hop.forward for hop in self.hops[: self.stages - 1]), default=math.inf)
         return before >= STEP * here.forward / here.stages
+
+    @property
+    def kink_is_seen(self) -> bool:
+        """Where replies grow up to 548 bytes, a change at 512 cannot be told from the reverse direction."""
+        return bool(self.kink[0]) and (self.kink[1] > 548 or self.hops[self.kink[0] - 1].quote is not rfc1812)
+
+    def outages_met(self, probes: Sequence[HopProbe]) -> bool:
+        """At least four single probes in a row were sent into an interruption."""
+        times = [probe.sent_ns for probe in probes if probe.train is None and probe.hop >= self.outages]
+        return any(
+            sum(begin <= sent_ns < end for sent_ns in times) >= 4 for begin, end in self.hops[self.outages - 1].outages
+        )
 
     def out_bps(self, hop: int) -> float:
         """What one packet sees of the hop on the way out."""

@@ -13,7 +13,6 @@ from keisoku.path.one_packet.loss import PathLoss
 from keisoku.path.one_packet.minimum import HopSamples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.segment import HopFit
-from keisoku.path.one_packet.verdict import unexplained_kink
 from keisoku.run.result import Flag
 
 HOST_SILENT = "the host itself was silent or refused the probes: the path behind the last hop listed is unknown"
@@ -42,7 +41,7 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
             text = f"{where}: its delay does not depend on the size: a fast link, or a shaper with a large burst"
             flags.append(Flag(name="not-serialising", text=text))
     for hop in path.fits:
-        if (kink := unexplained_kink(hop)) is not None:
+        if (kink := path.kinks.get(hop.samples.hop)) is not None:
             text = (
                 f"hop {hop.samples.hop} ({hop.samples.replier}): the slope changes at about {kink[0]} byte by"
                 f" {kink[1]:+.2f} ns per byte, which the lengths of its replies do not explain;"

@@ -21,6 +21,7 @@ from keisoku.path.one_packet.probe import HopProbe
 BY_CHANCE = 0.01
 """A run of losses that comes in a whole measurement with at most this probability is taken for an outage."""
 LEAST_RUN = 4
+OF_NEAREST = 2
 LEAST_RATIO = 0.02
 """Losses are taken to be at least so frequent when a run of them is judged: few probes show no ratio."""
 BATCHES = 10
@@ -130,8 +131,8 @@ def _outages(
     edges = np.flatnonzero(np.diff(np.concatenate(([0], lost.astype(np.int8), [0]))))
     for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         places = told[begin:end]
-        # Another hop may have been the only one that was asked in the meantime.
-        if end - begin < least or min(probes[place].hop for place in places) > hop:
+        # One probe of the nearest hop may have been lost by chance in an outage that begins behind it.
+        if end - begin < least or sum(probes[place].hop == hop for place in places) < OF_NEAREST:
             continue
         for place in places:
             gone[place] = True

@@ -6,6 +6,7 @@ own replies only. The load is bounded: the mean pause after a packet is at least
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ from keisoku.path.one_packet.discovery import EXCEEDED, UNREACHABLE, KnownPath, 
 from keisoku.path.one_packet.fit import PathFit, fit_path, widths
 from keisoku.path.one_packet.icmp_limit import SILENCE, IcmpLimit
 from keisoku.path.one_packet.probe import HopProbe
-from keisoku.path.one_packet.segment import SLOWEST_COPY
 from keisoku.path.one_packet.settings import OnePacketSettings
 from keisoku.path.one_packet.sizes import probe_sizes
 from keisoku.path.one_packet.wire import HopPacket, HopReply, HopWire
@@ -31,7 +31,14 @@ met with a quarter of all probes lost."""
 GIVE_UP = 150
 """Losses in a row to a hop after which it is left alone."""
 SHORT_TRAIN, LONG_TRAIN = 12, 64
-"""Packets of a train; long ones only where single packets show no serialisation."""
+"""Packets of a train: at least, and at most. Only a train longer than its burst shows a token bucket."""
+SLOWEST_TRAIN_NS = 4 * NS_PER_S
+"""A train is waited for that long, where its first packet was answered and its last one not."""
+LIMITED_TRAIN = 3
+"""Packets of a train to a host that limits its replies."""
+TRAIN_NS = 250_000_000
+"""A train longer than the shortest keeps the slowest link busy for no longer."""
+SMALL_TRAIN_BYTES = 64
 FULL_TTL = 255
 REVERSE_REPEATS = 4
 """After this many times the least repeats the reverse direction is not refined: a fast link may be lost in noise."""
@@ -55,6 +62,8 @@ class _Hop:
     lost_in_row: int = 0
     rounds: int = 0
     longest_ns: int = 0
+    train_ns: int = TRAIN_NS
+    """How much longer its trains are waited for."""
 
     @property
     def gone(self) -> bool:
@@ -182,31 +191,52 @@ class HopProbing:
         return f"{number} repeats in {seconds:.0f} s, hops to go: {left}{told}"
 
     def _trains(self, hops: Sequence[_Hop], path: KnownPath) -> None:
+        """Trains of long packets, then of small ones; those that a loss made useless again, at most as often."""
         self._progress("back-to-back trains to each hop")
-        found = [] if self._path is None else self._path.segments
-        longer = {segment.last_hop for segment in found if segment.forward and segment.forward.value < SLOWEST_COPY}
-        for number in range(self._settings.trains):
-            for hop in hops:
-                if hop.gone:
-                    continue
-                if hop.limit.limited:  # the first and the last packet each need a token
-                    self._wire.rest(hop.limit.next_ns() + round(2 * hop.limit.longest_ns))
-                self._train(hop, number, path, LONG_TRAIN if hop.ttl in longer else SHORT_TRAIN)
+        counts = {hop.ttl: self._train_packets(hop.ttl, path.mtu_bytes) for hop in hops}
+        rounds = itertools.count()
+        for small, wanted in ((False, self._settings.trains), (True, (self._settings.trains + 1) // 2)):
+            done = dict.fromkeys(counts, 0)
+            for number in itertools.islice(rounds, 2 * wanted):
+                for hop in hops:  # in turn, so that limits on replies pass together
+                    if hop.gone or done[hop.ttl] >= wanted:
+                        continue
+                    count = counts[hop.ttl]
+                    if hop.limit.limited:
+                        # A router answers the first and the last packet, the host each of them.
+                        tokens = LIMITED_TRAIN if hop.replier == self._wire.destination else 2
+                        count = tokens if tokens > 2 else count
+                        self._wire.rest(hop.limit.next_ns() + round((tokens - 1) * hop.limit.longest_ns))
+                    longest = SMALL_TRAIN_BYTES + count if small else path.mtu_bytes
+                    done[hop.ttl] += self._train(hop, number, range(longest, longest - count, -1))
         self._flush()
 
-    def _train(self, hop: _Hop, number: int, path: KnownPath, count: int) -> None:
+    def _train_packets(self, ttl: int, mtu_bytes: int) -> int:
+        """As many as the slowest link up to the hop carries in the time that a train may take."""
+        found = [] if self._path is None else self._path.segments
+        spans = [segment.forward or segment.both for segment in found if segment.last_hop <= ttl]
+        slowest = max((span.value for span in spans if span is not None), default=0.0)
+        fitting = TRAIN_NS / (slowest * mtu_bytes) if slowest > 0 else LONG_TRAIN
+        return int(min(max(fitting, SHORT_TRAIN), LONG_TRAIN))
+
+    def _train(self, hop: _Hop, number: int, sizes: Sequence[int]) -> bool:
         """First and last expire at the hop; those between go on to the host, and cost the hop no reply."""
         last = hop.replier == self._wire.destination
-        ttls = [hop.ttl if place in (0, count - 1) or last else FULL_TTL for place in range(count)]
-        packets = [HopPacket(ttl, path.mtu_bytes - place) for place, ttl in enumerate(ttls)]
+        ttls = [hop.ttl if place in (0, len(sizes) - 1) or last else FULL_TTL for place in range(len(sizes))]
+        packets = [HopPacket(ttl, size) for ttl, size in zip(ttls, sizes, strict=True)]
         sent = self._wire.now_ns()
-        replies = self._wire.exchange(packets, hop.timeout_ns())
+        replies = self._wire.exchange(packets, hop.timeout_ns() + hop.train_ns)
         for place, (packet, reply) in enumerate(zip(packets, replies, strict=True)):
             if packet.ttl != hop.ttl or reply.replier != hop.replier:
                 reply = HopReply(sent_ns=reply.sent_ns, stamps=reply.stamps)
             self._fresh.append(_probe(hop.ttl, packet.size_bytes, reply)._replace(train=number, place=place))
-        hop.limit.observe(sent, any(probe.answered for probe in self._fresh[-count:]))
+        answered = [probe.answered for probe in self._fresh[-len(sizes) :]]
+        hop.limit.observe(sent, any(answered))
+        # A bucket may hold the last packet for much longer than the links do.
+        slow = answered[0] and not answered[-1]
+        hop.train_ns = min(4 * hop.train_ns, SLOWEST_TRAIN_NS) if slow else TRAIN_NS
         self._wire.rest(self._wire.now_ns() + hop.timeout_ns() // 4)
+        return answered[0] and answered[-1]
 
     def _flush(self) -> None:
         if self._fresh:
