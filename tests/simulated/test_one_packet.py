@@ -241,3 +241,35 @@ def test_several_paths_are_named_with_their_shares() -> None:
     assert "hop 2" in flag.text
     for address in ("10.0.2.1", "10.9.9.9", "10.9.9.8"):
         assert f"% from {address}" in flag.text
+
+
+@pytest.mark.parametrize("link", [math.inf, 100 * M])
+def test_bucket_that_holds_twenty_packets_is_found_on_its_hop(link: float) -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(link, bucket=(10 * M, 32_000.0)), VirtualHop(100 * M))
+    (flag,) = [flag for flag in run.answer.flags if flag.name == "token-bucket"]
+    assert "hop 2" in flag.text
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [{"mtu": 576}, {"loss": 0.05}, {"wake_ns": 30_000.0}],
+    ids=["MTU 576", "loss", "late host"],
+)
+def test_links_are_not_called_buckets_or_stages(wire: dict[str, object]) -> None:
+    hops = [VirtualHop(rate * M, packet_ns=5_000.0) for rate in (1000, 40, 1000)]
+    hops[0].limiter = Limiter(interval_ns=200_000_000)
+    run = Campaign(*hops, budget_s=20.0, **wire)
+    assert not {"token-bucket", "hidden-stages", "kink"} & set(run.flags())
+
+
+def test_gathered_interrupts_are_no_hidden_stages() -> None:
+    run = Campaign(VirtualHop(1000 * M, coalesce_ns=125_000.0), VirtualHop(200 * M, coalesce_ns=125_000.0))
+    assert not {"token-bucket", "hidden-stages"} & set(run.flags())
+
+
+def test_small_change_of_slope_behind_slow_links_is_found() -> None:
+    hops = [VirtualHop(20 * M), VirtualHop(20 * M), VirtualHop(20 * M, extra_above=(1024, 15.0))]
+    run = Campaign(*hops, budget_s=20.0)
+    (flag,) = [flag for flag in run.answer.flags if flag.name == "kink"]
+    assert "hop 3" in flag.text
+    assert "hidden-stages" not in run.flags()

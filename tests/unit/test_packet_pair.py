@@ -229,3 +229,12 @@ def test_gathered_interrupts_and_others_traffic_are_flagged_each_for_itself() ->
         path.send("pair", 1500, 2, 200)
         names = {flag.name for flag in _observed(path).flags}
         assert names & {"interrupt-coalescence", "busy-path"} == {flagged}
+
+
+@pytest.mark.parametrize("noise_ns", [100.0, 3_000.0])
+def test_idle_path_is_not_called_busy_for_the_scatter_of_its_capacity(noise_ns: float) -> None:
+    for seed in range(12):
+        idle = SyntheticPath([Link(FAST), Link(GIGABIT)], seed=seed, noise_ns=noise_ns)
+        idle.send("train", 1500, 50, 6, gap_ns=5e7)
+        idle.send("pair", 1500, 2, 100)
+        assert "busy-path" not in {flag.name for flag in _observed(idle, noise_ns=noise_ns).flags}

@@ -33,7 +33,7 @@ GIVE_UP = 150
 SHORT_TRAIN, LONG_TRAIN = 12, 64
 """Packets of a train: at least, and at most. Only a train longer than its burst shows a token bucket."""
 SLOWEST_TRAIN_NS = 4 * NS_PER_S
-"""A train is waited for that long, where its first packet was answered and its last one not."""
+"""After a train whose first or last packet was not answered the next is waited for longer, at most so long."""
 LIMITED_TRAIN = 3
 """Packets of a train to a host that limits its replies."""
 TRAIN_NS = 250_000_000
@@ -232,11 +232,11 @@ class HopProbing:
             self._fresh.append(_probe(hop.ttl, packet.size_bytes, reply)._replace(train=number, place=place))
         answered = [probe.answered for probe in self._fresh[-len(sizes) :]]
         hop.limit.observe(sent, any(answered))
-        # A bucket may hold the last packet for much longer than the links do.
-        slow = answered[0] and not answered[-1]
-        hop.train_ns = min(4 * hop.train_ns, SLOWEST_TRAIN_NS) if slow else TRAIN_NS
-        self._wire.rest(self._wire.now_ns() + hop.timeout_ns() // 4)
-        return answered[0] and answered[-1]
+        whole = answered[0] and answered[-1]
+        # A bucket may hold the last packet for much longer than the links do, and the next train behind it.
+        hop.train_ns = TRAIN_NS if whole else min(4 * hop.train_ns, SLOWEST_TRAIN_NS)
+        self._wire.rest(self._wire.now_ns() + (hop.timeout_ns() // 4 if whole else hop.train_ns))
+        return whole
 
     def _flush(self) -> None:
         if self._fresh:
