@@ -153,6 +153,27 @@ def test_one_client_at_a_time_and_the_next_one_is_told() -> None:
         session.close()
 
 
+def test_servers_behind_nat_had_another_udp_port_for_each_client() -> None:
+    """A firewall lets through what it was told beforehand: one port, for one client after the other."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        udp_port = probe.getsockname()[1]
+    server = Server(Place("127.0.0.1"), 0, udp_port=udp_port)
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+            taken.bind(("127.0.0.1", udp_port))
+            with pytest.raises(ControlError, match="another --udp-port"):
+                TrainSession(Place("127.0.0.1"), server.port)
+        for _ in range(2):
+            with TrainSession(Place("127.0.0.1"), server.port) as session:
+                assert session.peer == ("127.0.0.1", udp_port)
+    finally:
+        server.stop()
+        thread.join()
+
+
 @pytest.mark.parametrize(
     ("answer", "told"),
     [(b"SSH-2.0-OpenSSH\r\n", "as greeting"), (b"", "sends no greeting"), (b"keisoku-path 9\n", "version 9")],

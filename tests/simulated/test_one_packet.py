@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, whole
+from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, rfc4443, whole
 
 from keisoku.errors import EngineError
 from keisoku.path.one_packet.analysis import HOP, analyse
@@ -21,7 +21,8 @@ M = 1e6
 class Campaign:
     """One campaign and its answer."""
 
-    def __init__(self, *hops: VirtualHop, budget_s: float = 600.0, **wire: object) -> None:
+    def __init__(self, *hops: VirtualHop, budget_s: float = 600.0, sized: bool = True, **wire: object) -> None:
+        """`sized`: enough sizes are answered for an answer."""
         self.wire = VirtualPath(hops, **wire)  # type: ignore[arg-type]
         self.kept: list[HopProbe] = []
         campaign = HopProbing(
@@ -29,10 +30,11 @@ class Campaign:
         )
         self.found = campaign.run()
         assert self.kept == campaign.probes
-        self.path: PathFit = fit_path(self.kept, draws=40)
-        self.answer: Result = analyse(
-            "host", self.path, self.kept, 20.0, self.found.reached, self.found.refusal if self.found.loop else ""
-        )
+        if not sized:
+            return
+        self.path: PathFit = fit_path(self.kept)
+        loop = self.found.refusal if self.found.loop else ""
+        self.answer: Result = analyse("host", self.path, self.kept, 20.0, self.found.reached, loop)
 
     def rates(self, name: str = "forward") -> list[float | None]:
         """In Mb/s, hop by hop."""
@@ -163,6 +165,15 @@ def test_slope_that_changes_in_the_target_is_flagged() -> None:
     assert "hop 2" in flag.text
 
 
+def test_routers_of_ipv6_give_both_directions_too() -> None:
+    run = Campaign(
+        VirtualHop(100 * M, 10 * M, quote=rfc4443, address="fd00::1"),
+        VirtualHop(50 * M, quote=rfc4443, address="fd00::2"),
+    )
+    assert run.rates() == [pytest.approx(100, rel=0.02), pytest.approx(50, rel=0.02)]
+    assert run.rates("reverse") == [pytest.approx(10, rel=0.02), pytest.approx(50, rel=0.05)]
+
+
 def test_lossy_path_is_measured_all_the_same() -> None:
     run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M), loss=0.05)
     assert run.rates() == [pytest.approx(100, rel=0.04), pytest.approx(50, rel=0.04)]
@@ -171,11 +182,49 @@ def test_lossy_path_is_measured_all_the_same() -> None:
 def test_budget_bounds_the_time() -> None:
     run = Campaign(VirtualHop(1000 * M, limiter=Limiter()), budget_s=20.0)
     assert run.wire.now < 90e9
+@pytest.mark.parametrize("budget_s", [3.0, 20.0, 60.0])
+def test_budget_was_exceeded_sixfold(budget_s: float) -> None:
+    """Neither silent hops nor routers that limit their replies, nor trains to them, take longer than was allowed."""
+    hops = [VirtualHop(1000 * M, limiter=Limiter()) for _ in range(6)]
+    hops[2].silent = True
+    run = Campaign(*hops, budget_s=budget_s, sized=False)
+    assert run.wire.now <= budget_s * 1e9
+    assert max(probe.sent_ns for probe in run.kept) <= budget_s * 1e9
+    if budget_s == 60.0:
+        assert any(probe.train is not None for probe in run.kept)
+
+
+def test_budget_that_is_over_before_the_hops_are_known_is_one_sentence() -> None:
+    with pytest.raises(EngineError, match=r"the budget of 1 s was over while the hops were looked for"):
+        Campaign(VirtualHop(silent=True), VirtualHop(), budget_s=1.0)
+
+
+def test_progress_said_nothing_of_what_was_known() -> None:
+    said: list[tuple[float, float, str]] = []
+    lines: list[str] = []
+    wire = VirtualPath([VirtualHop(100 * M), VirtualHop(1000 * M, limiter=Limiter())])
+    settings = OnePacketSettings(host="host", budget_s=300.0)
+    HopProbing(wire, settings, lambda _: None, lines.append, came_to=lambda *words: said.append(words)).run()
+    assert [done for done, _, _ in said] == sorted(done for done, _, _ in said)
+    assert {whole for _, whole, _ in said} == {300.0}
+    told = {words for _, _, words in said}
+    assert {"8 repeats of 32 sizes to hops 1, 2", "back-to-back trains, 2 of 5 to each hop"} <= told
+    assert any("hop 1 ± " in line and "replies limited: hop 2" in line for line in lines)
+
+
+def test_reverse_rates_were_without_a_figure() -> None:
+    """Where noise hides how long a reply takes, at least the rate above which it would not be seen is given."""
+    run = Campaign(VirtualHop(1000 * M, 900 * M), VirtualHop(10 * M, 500 * M), wake_ns=60_000.0, budget_s=2.0)
+    for row, truth in zip(run.answer.rows, (900, 500), strict=False):
+        bounds = row.figures["reverse"].bounds
+        assert bounds is not None
+        assert bounds[0] <= truth * M <= bounds[1]
+    assert any(row.figures["reverse"].bound for row in run.answer.rows if row.group == HOP)
 
 
 def test_answer_is_a_function_of_the_probes() -> None:
     run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M))
-    again = analyse("host", fit_path(run.kept, draws=40), run.kept, 20.0, True)
+    again = analyse("host", fit_path(run.kept), run.kept, 20.0, True)
     assert again == run.answer
 
 

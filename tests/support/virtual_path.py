@@ -24,6 +24,10 @@ def whole(size: int) -> int:
     return size + 28
 
 
+def rfc4443(size: int) -> int:
+    return min(size + 48, 1280)
+
+
 @dataclass
 class Limiter:
     """As in Linux: `burst` tokens, one more each `interval_ns`; a refusal costs nothing."""

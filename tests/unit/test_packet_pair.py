@@ -7,17 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.synthetic_path import Link, SyntheticPath
+from support.synthetic_session import SyntheticSession
 
+from keisoku.path.packet_pair import stages as pair_stages
 from keisoku.path.packet_pair.analysis import analyse, way_of
 from keisoku.path.packet_pair.bucket import find_bucket
 from keisoku.path.packet_pair.coalescence import find_coalescence
+from keisoku.path.packet_pair.kind import best_length, clock_share
 from keisoku.path.packet_pair.minimum_sum import Capacity, agree, capacity
 from keisoku.path.packet_pair.modes import local_modes
 from keisoku.path.packet_pair.plot import pair_plots
 from keisoku.path.packet_pair.serialisation import ip_links, serialisation
 from keisoku.path.packet_pair.settings import PacketPairSettings
-from keisoku.path.packet_pair.stages import DIRECTIONS, best_length, clock_share
+from keisoku.path.packet_pair.stages import DIRECTIONS
 from keisoku.path.train.dispersion import dispersions
+from keisoku.path.train.probe import TrainPlan
 from keisoku.path.train.skew import skew, without_skew
 from keisoku.run.result import Result
 
@@ -238,3 +242,27 @@ def test_idle_path_is_not_called_busy_for_the_scatter_of_its_capacity(noise_ns: 
         idle.send("train", 1500, 50, 6, gap_ns=5e7)
         idle.send("pair", 1500, 2, 100)
         assert "busy-path" not in {flag.name for flag in _observed(idle, noise_ns=noise_ns).flags}
+@pytest.mark.parametrize(
+    ("narrow", "noise_ns"), [(1e10, 80.0), (1e7, 20_000.0)], ids=["10 Gb/s", "10 Mb/s by late stamps"]
+)
+def test_under_a_load_of_half_the_capacity_was_10_plus_or_minus_10(narrow: float, noise_ns: float) -> None:
+    """Stamps call for long trains, none of which passes between other packets: shorter ones do."""
+    path = SyntheticPath([Link(narrow, 0.5, cross_bytes=1500)], noise_ns=noise_ns, send_gap_ns=100.0, seed=3)
+    session, given = SyntheticSession(path), PacketPairSettings(host="far")
+    said: list[str] = []
+    session.run([TrainPlan("train", "forward", 1500, 50)] * 6, 0.05)
+    pair_stages.pairs(session, given, "forward", 1500, narrow, noise_ns, False, said.append)
+    figure = analyse(session.log.trains(), given, {"kernel": noise_ns}, {}).rows[0].figures["capacity"]
+    assert figure.uncertainty is not None
+    assert abs(figure.value - narrow) <= figure.uncertainty <= 0.15 * narrow
+    assert any(line.startswith("50 trains of 2 packets of 1500 byte, forward: ") and "Mb/s ±" in line for line in said)
+
+
+def test_a_capacity_that_no_train_shows_is_only_a_bound() -> None:
+    path = SyntheticPath([Link(FAST, 0.9, cross_bytes=1500), *[Link(2 * FAST, 0.9, cross_bytes=1500)] * 2], seed=2)
+    path.send("train", 1500, 50, 6, gap_ns=5e7)
+    path.send("pair", 1500, 2, 50)
+    row = _observed(path).rows[0]
+    assert row.figures["capacity"].bound == "at least"
+    assert 0 < row.figures["capacity"].value <= FAST
+    assert "hardly a train met no queue" in row.remark

@@ -24,8 +24,10 @@ from keisoku.run.result import Result, Row
 NAME = "path one-packet"
 STEERED = 500e-6
 """CLOCK_REALTIME may be slewed by so much (adjtimex(2)); every interval of kernel stamps may be off by it."""
-WIDE = 0.3
-"""Relative half-width from which an interval is not symmetrical any more, a rate being the inverse of a slope."""
+WIDE = 0.1
+"""Relative uncertainty from which an interval is not symmetrical any more, a rate being the inverse of a slope."""
+NO_LINK = ("token-bucket", "not-serialising")
+"""Verdicts on hops that hold no packet for as long as it takes to send: these have no rate of a link, nor a bound."""
 HOP, ROUTER = "Hop", "Router"
 
 
@@ -72,9 +74,10 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
         speed = rate(span)
         if speed is None:
             said.append(_unresolved(words, span))
+            if verdict.kind not in NO_LINK and 0 < span.upper < np.inf:
+                figures[name] = Quantity(value=_ways(name) * BITS / span.upper, unit="bit/s", bound="at least")
             continue
-        ways = 2.0 if name == "if_symmetric" else 1.0
-        figures[name] = _rate_figure(span, ways, gain, noise)
+        figures[name] = _rate_figure(span, _ways(name), gain, noise)
     if segment.both is not None:
         said.append("forward and reverse cannot be separated, as all replies grow: the figure holds if they are equal")
     figures["latency"] = _quantity(segment.fixed, "ns", noise)
@@ -89,6 +92,11 @@ def _segment_row(path: PathFit, segment: Segment, verdict: PathVerdict, noise: f
     return Row(case=f"{number} {segment.far}", figures=figures, group=HOP, remark="; ".join(said))
 
 
+def _ways(name: str) -> float:
+    """How many times the span of a figure counts each byte."""
+    return 2.0 if name == "if_symmetric" else 1.0
+
+
 def _unresolved(words: str, span: Span) -> str:
     if not np.isfinite(span.upper):
         return f"{words}: too few repeats for an interval"
@@ -101,17 +109,22 @@ def _rate_figure(span: Span, ways: float, gain: float, noise: float | None) -> Q
     """A rate with its budget, and its interval where that is not symmetrical. `ways`: how many times a byte is sent."""
     value = ways * BITS / span.value
     sensitivity = value / span.value
+    total = span.half_width / 2
+    # The scatter of the round trips contains that of their stamps: it is told apart, and counted once.
+    stamps = min(total, noise * gain) if noise is not None else 0.0
     parts: list[Contribution] = [
-        budget.normal("repeats and sizes (bootstrap)", span.half_width / 2, sensitivity=sensitivity),
+        budget.normal("repeats and sizes", float(np.sqrt(total**2 - stamps**2)), sensitivity=sensitivity),
         budget.rectangular("rate of the system clock", STEERED * value),
     ]
     if noise is not None:
-        parts.append(budget.normal("noise of the stamps", noise * gain, kind="A", sensitivity=sensitivity))
+        parts.append(budget.normal("noise of the stamps", stamps, kind="A", sensitivity=sensitivity))
     quantity = budget.figure(value, "bit/s", parts)
-    if span.half_width < WIDE * span.value:
+    relative = (quantity.uncertainty or 0.0) / value
+    if relative < WIDE or span.lower <= 0:
         return quantity
-    interval = Interval(lower=ways * BITS / span.upper, upper=ways * BITS / span.lower)
-    return quantity.model_copy(update={"interval": interval})
+    lower = ways * BITS / (span.value * (1 + relative))
+    upper = ways * BITS / (span.value * (1 - min(relative, span.half_width / span.value)))
+    return quantity.model_copy(update={"interval": Interval(lower=lower, upper=upper)})
 
 
 def _quantity(span: Span, unit: str, noise: float | None) -> Quantity:

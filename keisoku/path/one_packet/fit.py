@@ -10,7 +10,7 @@ import numpy as np
 from keisoku.path.one_packet.minimum import HopSamples, hop_samples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.quoting import Quoting, classify
-from keisoku.path.one_packet.segment import DRAWS, SLOWEST_COPY, HopFit, Segment, Span, fit_hops, segments
+from keisoku.path.one_packet.segment import SLOWEST_COPY, HopFit, Segment, Span, fit_hops, rate, segments
 from keisoku.path.one_packet.train import Dispersion, dispersions
 from keisoku.path.one_packet.verdict import PathVerdict, unexplained_kink, verdicts
 
@@ -31,10 +31,10 @@ class PathFit:
     """By hop: the size from which the slope changes, and by how many ns per byte."""
 
 
-def fit_path(probes: Sequence[HopProbe], draws: int = DRAWS) -> PathFit:
+def fit_path(probes: Sequence[HopProbe]) -> PathFit:
     """Computes the fits, the differences between hops, and the verdicts from trains."""
     hops = hop_samples(probes)
-    fits = fit_hops(hops, draws)
+    fits = fit_hops(hops)
     found = segments(fits)
     trains = dispersions(probes)
     quoting = {
@@ -51,17 +51,18 @@ def _delay_ns(samples: HopSamples) -> float:
     return float(np.quantile(np.concatenate([cell - cell[0] for cell in samples.samples]), 0.9))
 
 
-def widths(path: PathFit, with_reverse: bool = True) -> dict[int, float]:
+def widths(path: PathFit, with_reverse: bool = True, until_known: bool = False) -> dict[int, float]:
     """By last hop of each segment: the relative half-width of its forward slope; infinite if unknown.
 
-    A third of that of its reverse slope counts if it is larger (`with_reverse`): replies vary over a third of the bytes
-    that probes do.
+    A third of that of its reverse slope counts if it is larger, `with_reverse`, or `until_known` where it has no rate
+    yet: replies vary over a third of the bytes that probes do.
 
     A segment that shows no serialisation at all has none to be measured: its width is zero.
     """
     found = {}
     for segment in path.segments:
-        reverse = segment.reverse if with_reverse else None
+        unknown = segment.reverse is not None and rate(segment.reverse) is None
+        reverse = segment.reverse if with_reverse or (until_known and unknown) else None
         spans = [(segment.forward, 1.0), (reverse, REVERSE_SHARE), (segment.both, 1.0)]
         found[segment.last_hop] = max(
             (share * _width(span) for span, share in spans if span is not None), default=np.inf

@@ -8,6 +8,7 @@ import numpy as np
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.path.one_packet import slope as hop_slope
+from keisoku.path.one_packet.covariance import FORWARD
 from keisoku.path.one_packet.fit import PathFit
 from keisoku.path.one_packet.loss import PathLoss
 from keisoku.path.one_packet.minimum import HopSamples
@@ -94,12 +95,11 @@ def loss_flags(losses: PathLoss, loop: str) -> list[Flag]:
 
 
 def _theil_sen_differs(hop: HopFit) -> str | None:
-    """A sentence if the median of all pairs' slopes lies outside the bootstrap's interval and a tenth of the slope."""
+    """A sentence if the median of all pairs' slopes is eight standard errors and a tenth of the slope from it."""
     forward, _ = hop_slope.theil_sen(hop.samples.sizes, hop.samples.replies, hop.fitted, hop.fit.kind)
-    drawn = hop.draws[:, 0][np.isfinite(hop.draws[:, 0])]
-    if drawn.size < 20 or not np.isfinite(forward):
+    if not np.isfinite(forward):
         return None
-    allowed = max(4 * float(drawn.std()), 0.1 * abs(hop.fit.forward), 0.4)
+    allowed = max(8 * hop.known.error((FORWARD,)), 0.1 * abs(hop.fit.forward), 0.4)
     if abs(forward - hop.fit.forward) <= allowed:
         return None
     return (

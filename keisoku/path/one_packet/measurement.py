@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from keisoku.clock import rated
 from keisoku.errors import PlanError
 from keisoku.host.place import Place
@@ -9,24 +13,29 @@ from keisoku.measurement.entry import Findings, Measurement, Work, without_files
 from keisoku.path.one_packet.analysis import NAME
 from keisoku.path.one_packet.analysis import analyse as analyse_probes
 from keisoku.path.one_packet.discovery import KnownPath
-from keisoku.path.one_packet.fit import fit_path
+from keisoku.path.one_packet.fit import PathFit, fit_path, widths
 from keisoku.path.one_packet.plot import hop_plots
+from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.probing import HopProbing
 from keisoku.path.one_packet.settings import OnePacketSettings
 from keisoku.path.one_packet.sockets import HopSockets
 from keisoku.path.one_packet.sources import source_rows
 from keisoku.path.one_packet.table import append, probes_of
 from keisoku.path.stamp_noise import stamp_noise
+from keisoku.path.unfinished import unfinished
 from keisoku.run.directory import RunDirectory
+from keisoku.run.result import Flag
 
 LOOP = "loop"
 """Key of the facts: true if `REFUSAL` is about a routing loop."""
 REFUSAL = "refusal"
 """Key of the facts: which host or router refused the probes, and why."""
+ENDED = "ended"
+"""Of the facts: whether the probing came to its end, which that of its budget is too."""
+SINGLE, TRAINS = "single packets", "trains"
 
-
-_DISCOVERY_S = 10.0
-"""What it takes to find the hops, where most of them answer; the budget begins after that."""
+_AROUND_S = 3.0
+"""What the measurement takes besides its budget: the noise of the stamps before, the last fits after."""
 
 
 def measure(work: Work[OnePacketSettings]) -> None:
@@ -43,11 +52,17 @@ def measure(work: Work[OnePacketSettings]) -> None:
             }
         )
 
+        directory.know(**{ENDED: False})
+
         def found(path: KnownPath) -> None:
             if path.refusal:
                 directory.know(**{REFUSAL: path.refusal, LOOP: path.loop is not None})
 
-        HopProbing(wire, settings, lambda probes: append(directory, probes), work.tell, found=found).run()
+        def keep(probes: Sequence[HopProbe]) -> None:
+            append(directory, probes)
+
+        HopProbing(wire, settings, keep, work.tell, found=found, came_to=work.came_to).run()
+        directory.know(**{ENDED: True})
 
 
 def analyse(directory: RunDirectory) -> Findings:
@@ -69,17 +84,46 @@ def analyse(directory: RunDirectory) -> Findings:
     result = result.model_copy(
         update={
             "rows": [*result.rows, *source_rows(probes, noise)],
+            "flags": [*_unfinished(directory, probes), *result.flags],
+            "remarks": [*result.remarks, *_imprecise(fitted, float(directory.plan["precision_percent"]))],
             "failure": "" if reached else f"{host.partition('@')[0]}: not measured as far as the host: {why}",
         }
     )
     return Findings([rated.with_rate_of(directory, result)], hop_plots(fitted))
 
 
+def _unfinished(directory: RunDirectory, probes: Sequence[HopProbe]) -> list[Flag]:
+    """What is missing in a run that was stopped before its end."""
+    if directory.facts.get(ENDED, True):
+        return []
+    sent = [
+        name
+        for name, of_train in ((SINGLE, False), (TRAINS, True))
+        if any((one.train is not None) == of_train for one in probes)
+    ]
+    missing = [TRAINS] if TRAINS not in sent and directory.plan["trains"] else []
+    return [unfinished(sent, missing)]
+
+
+def _imprecise(path: PathFit, precision_percent: float) -> list[str]:
+    """A sentence about the hops that lack the precision that was asked for."""
+    lacking = [
+        f"{hop} (± {100 * width:.2g} %)" if np.isfinite(width) else f"{hop}"
+        for hop, width in widths(path, with_reverse=False).items()
+        if 100 * width > precision_percent
+    ]
+    if not lacking:
+        return []
+    return [
+        f"the probing ended before the precision of {precision_percent:g} % was reached at hop {', '.join(lacking)}"
+    ]
+
+
 MEASUREMENT = Measurement(
     name=NAME,
     title="Bandwidth of the hops from single packets",
     settings=OnePacketSettings,
-    seconds=lambda settings: settings.budget_s + _DISCOVERY_S,
+    seconds=lambda settings: settings.budget_s + _AROUND_S,
     shortens=("budget_s",),
     measure=measure,
     analyse=analyse,

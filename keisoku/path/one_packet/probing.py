@@ -11,20 +11,21 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from keisoku.errors import EngineError
 from keisoku.path.one_packet.discovery import EXCEEDED, UNREACHABLE, KnownPath, discover
 from keisoku.path.one_packet.fit import PathFit, fit_path, widths
 from keisoku.path.one_packet.icmp_limit import SILENCE, IcmpLimit
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.settings import OnePacketSettings
 from keisoku.path.one_packet.sizes import probe_sizes
+from keisoku.path.one_packet.timed_wire import BudgetOverError, TimedWire
 from keisoku.path.one_packet.wire import HopPacket, HopReply, HopWire
+from keisoku.units import time_text
 
 NS_PER_S = 1_000_000_000
 GAP_NS = 1_000_000
 """Mean of the pause after an answer, at least; exponential, so that periodic traffic is not met at one phase."""
 TIMEOUT_FLOOR_NS, TIMEOUT_NS = 100_000_000, NS_PER_S
-DRAWS = 60
-"""Bootstrap draws for deciding when to stop; the answer has more."""
 SIZE_TRIES = 10
 """Losses in a row of one size to a hop that answers others: that size does not get through. By chance it is not
 met with a quarter of all probes lost."""
@@ -40,8 +41,11 @@ TRAIN_NS = 250_000_000
 """A train longer than the shortest keeps the slowest link busy for no longer."""
 SMALL_TRAIN_BYTES = 64
 FULL_TTL = 255
-REVERSE_REPEATS = 4
-"""After this many times the least repeats the reverse direction is not refined: a fast link may be lost in noise."""
+REVERSE_REPEATS, SIGN_REPEATS = 4, 16
+"""After this many times the least repeats the reverse direction is not refined any more, where it has a rate and where
+it has none yet: a fast link may be lost in noise."""
+TRAINS_SHARE = 0.15
+"""Share of the budget that is left for the trains."""
 KEPT_TOGETHER = 256
 """Probes in a part on disk at most; so many are lost if the process is killed."""
 
@@ -86,36 +90,75 @@ class HopProbing:
         progress: Callable[[str], None],
         seed: int = 0,
         found: Callable[[KnownPath], None] = lambda path: None,
+        came_to: Callable[[float, float, str], None] = lambda done, whole, said: None,
     ) -> None:
-        """`keep` is given each round's probes as soon as it is over; `progress` a line of text; `found` the path."""
-        self._wire, self._settings, self._keep, self._progress = wire, settings, keep, progress
+        """`keep` is given each round's probes as soon as it is over; `progress` a line of text; `found` the path.
+
+        `came_to` is given how many seconds of how many are over, and what is being done. The budget begins now.
+        """
+        budget_ns = round(settings.budget_s * NS_PER_S)
+
+        def tell(over_ns: int) -> None:
+            came_to(over_ns / NS_PER_S, settings.budget_s, self._doing)
+
+        self._wire = TimedWire(wire, budget_ns, tell)
+        self._settings, self._keep, self._progress = settings, keep, progress
         self._found = found
+        self._doing = "looking for the hops"
+        self._fit_ns = 0
         self._random = random.Random(seed)
         self._fresh: list[HopProbe] = []
         self._path: PathFit | None = None
+        self._widths: dict[int, float] = {}
         self.probes: list[HopProbe] = []
 
     def run(self) -> KnownPath:
-        """Finds the hops, probes them until done or out of time, and sends the trains. Raises EngineError."""
-        path = discover(self._wire, self._settings.max_hops, round(self._settings.timeout_s * NS_PER_S))
+        """Finds the hops, probes them until done or out of time, and sends the trains. Raises EngineError.
+
+        No packet leaves after the budget is over. Trains have the last of it (`TRAINS_SHARE`).
+        """
+        path = self._discover()
         self._found(path)
-        began = self._wire.now_ns()
-        end = began + round(self._settings.budget_s * NS_PER_S)
         # Silent hops are in the raw rows too, as the record that they were probed.
         self._fresh += [HopProbe(ttl, size, sent) for ttl, size, sent in path.silent if ttl < max(path.repliers)]
-        sizes = probe_sizes(path.mtu_bytes)
+        sizes = probe_sizes(path.mtu_bytes, of_ipv6=":" in self._wire.destination)
         self._progress(f"{len(path.repliers)} of {max(path.repliers)} hops answer, path MTU {path.mtu_bytes} byte")
         hops = [_Hop(ttl, replier) for ttl, replier in sorted(path.repliers.items())]
-        active, target = hops, self._settings.repetitions
+        budget_ns = self._wire.end - self._wire.began
+        end = self._wire.end - round(TRAINS_SHARE * budget_ns if self._settings.trains else 0)
+        try:
+            self._singles(hops, sizes, end)
+            if self._settings.trains:
+                self._trains(hops, path)
+        except BudgetOverError:
+            pass
+        finally:
+            self._flush()
+        return path
+
+    def _discover(self) -> KnownPath:
+        try:
+            return discover(self._wire, self._settings.max_hops, round(self._settings.timeout_s * NS_PER_S))
+        except BudgetOverError as error:
+            raise EngineError(
+                f"{self._wire.destination}: the budget of {time_text(self._settings.budget_s)} was over while the hops"
+                " were looked for; give a longer --budget or a shorter --timeout"
+            ) from error
+
+    def _singles(self, hops: Sequence[_Hop], sizes: Sequence[int], end: int) -> None:
+        """Probes one by one until every hop is known well enough, or until `end`."""
+        active, target = list(hops), self._settings.repetitions
         while active and self._wire.now_ns() < end:
+            self._doing = f"{target} repeats of {len(sizes)} sizes to {_hops(active)}"
             self._repeat(active, sizes, target, end)
             self._flush()
-            active = self._unfinished(hops, target < REVERSE_REPEATS * self._settings.repetitions)
-            self._progress(self._state(target, active, began))
+            # A fit cannot be interrupted: one that would last beyond the end is left to the analysis.
+            if self._wire.now_ns() + 2 * self._fit_ns < end:
+                began = self._wire.now_ns()
+                active = self._unfinished(hops, target)
+                self._fit_ns = self._wire.now_ns() - began
+                self._progress(self._state(target, hops, active))
             target += max(1, target // 4)  # the fits of a long measurement would cost more than its probes
-        if self._settings.trains:
-            self._trains(hops, path)
-        return path
 
     def _repeat(self, hops: Sequence[_Hop], sizes: Sequence[int], target: int, end: int) -> None:
         """Every size to every hop until each was answered `target` times; hops in turn, as their limits allow."""
@@ -171,24 +214,26 @@ class HopProbing:
         mean = max(GAP_NS, reply.rtt_ns or 0)
         self._wire.rest(self._wire.now_ns() + round(self._random.expovariate(1 / mean)))
 
-    def _unfinished(self, hops: Sequence[_Hop], with_reverse: bool) -> list[_Hop]:
+    def _unfinished(self, hops: Sequence[_Hop], repeats: int) -> list[_Hop]:
         """Hops that a segment whose slopes are not known well enough ends or begins at."""
-        self._path = fit_path(self.probes, DRAWS)
-        found = widths(self._path, with_reverse)
+        self._path = fit_path(self.probes)
+        times = repeats / self._settings.repetitions
+        self._widths = widths(self._path, times < REVERSE_REPEATS, times < SIGN_REPEATS)
         ends = [segment.last_hop for segment in self._path.segments]
         wanted = set()
         for place, last in enumerate(ends):
-            if 100 * found[last] > self._settings.precision_percent:
+            if 100 * self._widths[last] > self._settings.precision_percent:
                 wanted |= {last, *ends[max(0, place - 1) : place]}
         return [hop for hop in hops if hop.ttl in wanted and not hop.gone]
 
-    def _state(self, number: int, active: Sequence[_Hop], began: int) -> str:
-        seconds = (self._wire.now_ns() - began) / NS_PER_S
-        waits = [(hop.ttl, hop.limit.interval_ns) for hop in active]
+    def _state(self, number: int, hops: Sequence[_Hop], active: Sequence[_Hop]) -> str:
+        seconds = (self._wire.now_ns() - self._wire.began) / NS_PER_S
+        waits = [(hop.ttl, hop.limit.interval_ns) for hop in hops]
         limits = [f"hop {ttl} every {wait_ns / 1e9:.2f} s" for ttl, wait_ns in waits if wait_ns is not None]
-        left = ", ".join(str(hop.ttl) for hop in active) or "none"
         told = f"; replies limited: {', '.join(limits)}" if limits else ""
-        return f"{number} repeats in {seconds:.0f} s, hops to go: {left}{told}"
+        known = ", ".join(f"hop {ttl} ± {100 * width:.2g} %" for ttl, width in self._widths.items() if width < 1)
+        left = f"more to {_hops(active)}" if active else "enough"
+        return f"{number} repeats in {seconds:.0f} s: {known or 'no hop known yet'}; {left}{told}"
 
     def _trains(self, hops: Sequence[_Hop], path: KnownPath) -> None:
         """Trains of long packets, then of small ones; those that a loss made useless again, at most as often."""
@@ -197,12 +242,14 @@ class HopProbing:
         rounds = itertools.count()
         for small, wanted in ((False, self._settings.trains), (True, (self._settings.trains + 1) // 2)):
             done = dict.fromkeys(counts, 0)
+            self._doing = f"back-to-back trains of {'small' if small else 'long'} packets to each hop"
             for number in itertools.islice(rounds, 2 * wanted):
                 for hop in hops:  # in turn, so that limits on replies pass together
                     if hop.gone or done[hop.ttl] >= wanted:
                         continue
                     count = counts[hop.ttl]
                     if hop.limit.limited:
+                        self._flush()
                         # A router answers the first and the last packet, the host each of them.
                         tokens = LIMITED_TRAIN if hop.replier == self._wire.destination else 2
                         count = tokens if tokens > 2 else count
@@ -243,6 +290,10 @@ class HopProbing:
             self._keep(self._fresh)
             self.probes += self._fresh
             self._fresh = []
+
+
+def _hops(hops: Sequence[_Hop]) -> str:
+    return f"hop{'s' if len(hops) > 1 else ''} {', '.join(str(hop.ttl) for hop in hops)}"
 
 
 def _probe(ttl: int, size_bytes: int, reply: HopReply) -> HopProbe:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keisoku.path.one_packet.slope import NORMAL, Floats, SlopeFit
 
@@ -28,10 +29,7 @@ def refine(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats
     Its `scatter` is what the quantile of one cell has by the density of the round trips there. `cells` are ns, none of
     them empty. The fit itself if the step is no small one.
     """
-    lows = np.array([np.quantile(cell, level) for cell in cells])
-    above = lows - fit.at(sizes, replies)
-    # The trimming of a fit would also take half of the merely scattered points, and so half of the probes in vain.
-    kept = np.flatnonzero(above <= WILD * NORMAL * np.median(np.abs(above)) + 1e-6 * np.abs(lows).max()).tolist()
+    kept = np.flatnonzero(tame(fit, sizes, replies, cells, level)).tolist()
     counts = [cells[place].size for place in kept]
     values = np.concatenate([cells[place] for place in kept])
     columns = [np.ones(values.size), np.repeat(sizes[kept], counts)]
@@ -65,3 +63,14 @@ def refine(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats
         reverse=float(answer[2]) if fit.kind == "both" else None,
         scatter=sparsity * float(np.sqrt(level * (1 - level) * len(kept) / values.size)),
     )
+
+
+def tame(fit: SlopeFit, sizes: Floats, replies: Floats, cells: Sequence[Floats], level: float) -> NDArray[np.bool_]:
+    """Which cells do not lie wildly above a plane.
+
+    The trimming of a fit would also take half of the merely scattered ones, and so half of the probes in vain.
+    """
+    lows = np.array([np.quantile(cell, level) for cell in cells])
+    above = lows - fit.at(sizes, replies)
+    found: NDArray[np.bool_] = above <= WILD * NORMAL * np.median(np.abs(above)) + 1e-6 * np.abs(lows).max()
+    return found

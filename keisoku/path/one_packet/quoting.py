@@ -15,11 +15,17 @@ RFC792_BYTES = REPLY_HEADERS + 28
 RFC1812_BYTES = 576
 """RFC 1812 §4.3.2.3: as much of the original as fits into 576 bytes."""
 
-Style = Literal["rfc792", "rfc1812", "whole", "constant", "other", "unknown"]
+IPV6_HEADERS = 48
+"""IPv6 and ICMPv6 header of a reply."""
+RFC4443_BYTES = 1280
+"""RFC 4443 §2.4 c: as much of the original as fits into the least MTU of IPv6."""
+
+Style = Literal["rfc792", "rfc1812", "rfc4443", "whole", "constant", "other", "unknown"]
 
 TEXT: dict[Style, str] = {
     "rfc792": "28 bytes of the probe (RFC 792)",
     "rfc1812": "as much of the probe as fits into 576 bytes (RFC 1812)",
+    "rfc4443": "as much of the probe as fits into 1280 bytes (RFC 4443)",
     "whole": "the whole probe, however long",
     "constant": "a constant number of bytes",
     "other": "in no known way",
@@ -59,7 +65,10 @@ def classify(sizes: Sequence[int], replies: Sequence[int]) -> Quoting:
     whole = np.unique(answers - lengths)
     if whole.size == 1:
         # With no probe longer than the limit it is unknown whether there is one.
-        return Quoting("whole") if lengths.max() > RFC1812_BYTES else Quoting("unknown")
+        most = RFC4443_BYTES - IPV6_HEADERS if whole[0] == IPV6_HEADERS else RFC1812_BYTES
+        return Quoting("whole") if lengths.max() > most else Quoting("unknown")
     if growth.size != 1 or (answers[lengths + growth[0] > limit] != limit).any():
         return Quoting("other")
+    if growth[0] == IPV6_HEADERS:
+        return Quoting("rfc4443" if limit == RFC4443_BYTES else "other", limit - int(growth[0]))
     return Quoting("rfc1812" if limit <= RFC1812_BYTES and limit > 500 else "other", limit - int(growth[0]))

@@ -1,4 +1,4 @@
-"""What lies between two hops that answered: slopes' differences with bootstrap intervals, bandwidth and latency.
+"""What lies between two hops that answered: slopes' differences with their intervals, bandwidth and latency.
 
 A link's bandwidth comes from the difference of two fits, so the interval is computed for that difference; the error of
 a far hop includes that of the hop before it.
@@ -10,21 +10,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from keisoku.path.one_packet.covariance import (
+    FIXED,
+    FORWARD,
+    REVERSE,
+    Covariance,
+    normal_matrix,
+    of_minima,
+    of_quantile,
+    scatter_of_all,
+)
 from keisoku.path.one_packet.minimum import HopSamples, low
 from keisoku.path.one_packet.quantile import refine
-from keisoku.path.one_packet.slope import NORMAL, Floats, SlopeFit, fit_slopes, identifiable
+from keisoku.path.one_packet.slope import Floats, SlopeFit, fit_slopes, identifiable
 
 BITS = 8e9
 """bit/s · ns/byte."""
-DRAWS = 200
-CONFIDENCE = 0.95
 SLOWEST_COPY = 0.4
 """ns per byte that the hosts themselves add (20 Gb/s); a smaller slope is not taken for a link's serialisation."""
 
 LEVELS = (0.05, 0.1, 0.2)
 """Quantiles that may stand for the minimum; no higher ones: at a load of ρ only 1 − ρ of probes meet no queue."""
+CLEARLY = 0.75
+"""Minima that scatter by less than this share of what a quantile's step has are clearly better known."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +52,11 @@ class Span:
 
 @dataclass(frozen=True)
 class HopFit:
-    """One hop's fit and its bootstrap draws (columns: forward, reverse, fixed; reverse NaN where not identifiable)."""
+    """One hop's fit, and how well it is known."""
 
     samples: HopSamples
     fit: SlopeFit
-    draws: Floats
+    known: Covariance
     level: float
     """Quantile of each size's round trips that was fitted; 0: the minimum."""
     fixed: float
@@ -86,32 +95,16 @@ class Segment:
         return self.last_hop > self.first_hop
 
 
-def fit_hop(samples: HopSamples, draws: int = DRAWS, seed: int = 0) -> HopFit:
-    """The fit of one hop's minima, and `draws` fits of resampled sizes and repeats.
+def fit_hop(samples: HopSamples) -> HopFit:
+    """The fit of one hop's minima or low quantiles, and how well it is known.
 
-    A draw takes as many sizes as there are, with replacement (so it knows how well the plane fits), and of each the
-    minimum or low quantile of as many resampled repeats (so it knows how well that is known). Raises ValueError when
-    the hop answered too few sizes.
+    Raises ValueError when the hop answered too few sizes.
     """
     level, fit = _level(samples)
-    generator = np.random.default_rng([seed, samples.hop])
-    drawn = np.full((draws, 3), np.nan)
-    cells = samples.sizes.size
-    growing = samples.replies < samples.replies.max() if fit.kind == "both" else np.zeros(cells, dtype=np.bool_)
-    for number in range(draws):
-        chosen = _stratified(generator, growing)
-        again = [_resampled(generator, samples.samples[cell]) for cell in chosen]
-        values = np.array([low(cell, level) for cell in again])
-        sizes, replies = samples.sizes[chosen], samples.replies[chosen]
-        try:
-            found = fit_slopes(sizes, replies, values, fit.kind)
-            found = refine(found, sizes, replies, again, level) if level else found
-        except (ValueError, np.linalg.LinAlgError):
-            continue
-        minima = values if level == 0 else np.array([low(cell, 0.0) for cell in again])
-        fixed = _fixed(found, sizes, replies, minima, level)
-        drawn[number] = (found.forward, np.nan if found.reverse is None else found.reverse, fixed)
-    return HopFit(samples, fit, drawn, level, _fixed(fit, samples.sizes, samples.replies, samples.minima, level))
+    if level == 0:
+        known = of_minima(fit, samples)
+        return HopFit(samples, fit, known, level, fit.fixed)
+    return HopFit(samples, fit, of_quantile(fit, samples, level), level, _fixed(fit, samples))
 
 
 def lows(samples: HopSamples, level: float) -> Floats:
@@ -120,28 +113,30 @@ def lows(samples: HopSamples, level: float) -> Floats:
 
 
 def _level(samples: HopSamples) -> tuple[float, SlopeFit]:
-    """Minima, unless a low quantile is better known; and the fit.
+    """Minima, unless a low quantile is known about as well; and the fit.
 
-    Minima are judged by how far all of them lie about their plane: those that were trimmed were no better known.
+    Minima are judged by how far all of them lie about their plane: those that were trimmed were no better known. That
+    is itself known roughly, so the minima must be clearly better: to choose them whenever they happen to lie close to
+    a plane would make intervals too narrow.
     """
     sizes, replies, minima = samples.sizes, samples.replies, samples.minima
     fit = fit_slopes(sizes, replies, minima)
-    best = (NORMAL * float(np.median(np.abs(minima - fit.at(sizes, replies)))), 0.0, fit)
+    best: tuple[float, float, SlopeFit] | None = None
     for level in LEVELS:
         if samples.repeats * level < 1:  # no more than the minimum
             continue
-        again = refine(
-            fit_slopes(sizes, replies, lows(samples, level), fit.kind), sizes, replies, samples.samples, level
-        )
-        if again.scatter < best[0]:
+        start = fit_slopes(sizes, replies, lows(samples, level), fit.kind)
+        again = refine(start, sizes, replies, samples.samples, level)
+        if again is not start and (best is None or again.scatter < best[0]):
             best = (again.scatter, level, again)
+    if best is None or scatter_of_all(fit, samples) < CLEARLY * best[0]:
+        return 0.0, fit
     return best[1:]
 
 
-def _fixed(fit: SlopeFit, sizes: Floats, replies: Floats, minima: Floats, level: float) -> float:
-    if level == 0:
-        return fit.fixed
-    return fit.fixed + float(np.median(minima - fit.at(sizes, replies)))
+def _fixed(fit: SlopeFit, samples: HopSamples) -> float:
+    """The slopes of a quantile laid through the minima."""
+    return fit.fixed + float(np.median(samples.minima - fit.at(samples.sizes, samples.replies)))
 
 
 def segments(fits: Sequence[HopFit]) -> list[Segment]:
@@ -154,12 +149,12 @@ def segments(fits: Sequence[HopFit]) -> list[Segment]:
     return found
 
 
-def fit_hops(hops: Sequence[HopSamples], draws: int = DRAWS) -> list[HopFit]:
+def fit_hops(hops: Sequence[HopSamples]) -> list[HopFit]:
     """Fits of the hops with enough sizes; the others are left out, as if they had never answered."""
     found = []
     for samples in hops:
         if np.unique(samples.sizes).size >= 6 and identifiable(samples.sizes, samples.replies):
-            found.append(fit_hop(samples, draws))
+            found.append(fit_hop(samples))
     return found
 
 
@@ -173,65 +168,37 @@ def rate(span: Span) -> Span | None:
 def _segment(before: HopFit | None, hop: HopFit) -> Segment:
     kinds = {hop.fit.kind} | ({before.fit.kind} if before else set())
     no_sum = "sum" not in kinds
-    near = (0.0, 0.0, 0.0) if before is None else (before.fit.forward, before.fit.reverse, before.fixed)
-    drawn = np.zeros_like(hop.draws) if before is None else before.draws
-    both = None
-    if not no_sum:
-        near_sum, near_sums = (0.0, 0.0) if before is None else (_sum(before), _sums(before))
-        both = _difference(_sum(hop), near_sum, _sums(hop), near_sums)
-    reverse = None
-    if no_sum and "forward" not in kinds and hop.fit.reverse is not None and near[1] is not None:
-        reverse = _difference(hop.fit.reverse, near[1], hop.draws[:, 1], drawn[:, 1])
+    both_known = no_sum and "forward" not in kinds
     gains = np.hypot(_gains(hop), (0.0, 0.0) if before is None else _gains(before))
+
+    def difference(*columns: int) -> Span:
+        """Of the sum of these coefficients; hops are probed apart, so their errors are independent."""
+        value, half = _known(hop, columns)
+        near, near_half = (0.0, 0.0) if before is None else _known(before, columns)
+        width = float(np.hypot(half, near_half))
+        return Span(value - near, value - near - width, value - near + width)
+
     return Segment(
         first_hop=1 if before is None else before.samples.hop + 1,
         last_hop=hop.samples.hop,
         near="" if before is None else before.samples.replier,
         far=hop.samples.replier,
-        forward=_difference(hop.fit.forward, near[0], hop.draws[:, 0], drawn[:, 0]) if no_sum else None,
-        reverse=reverse,
-        both=both,
-        fixed=_difference(hop.fixed, near[2], hop.draws[:, 2], drawn[:, 2]),
+        forward=difference(FORWARD) if no_sum else None,
+        reverse=difference(REVERSE) if both_known else None,
+        both=None if no_sum else difference(FORWARD, REVERSE),
+        fixed=difference(FIXED),
         forward_gain=float(gains[0]),
         reverse_gain=float(gains[1]),
     )
 
 
+def _known(hop: HopFit, columns: Sequence[int]) -> tuple[float, float]:
+    """The sum of these coefficients of a hop, and half of its 95 % interval."""
+    values = (hop.fixed, hop.fit.forward, hop.fit.reverse or 0.0)
+    return sum(values[column] for column in columns), hop.known.half_width(columns)
+
+
 def _gains(hop: HopFit) -> tuple[float, float]:
     sizes, replies = hop.samples.sizes[hop.fit.kept], hop.samples.replies[hop.fit.kept]
-    columns = [np.ones_like(sizes), sizes] + ([replies] if hop.fit.kind == "both" else [])
-    design = np.column_stack(columns)
-    spread = np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
+    spread = np.sqrt(np.diag(np.linalg.pinv(normal_matrix(sizes, replies, hop.fit.kind, np.ones_like(sizes)))))
     return float(spread[1]), float(spread[2]) if hop.fit.kind == "both" else 0.0
-
-
-def _sum(hop: HopFit) -> float:
-    return hop.fit.forward + (hop.fit.reverse or 0.0)
-
-
-def _sums(hop: HopFit) -> Floats:
-    total: Floats = hop.draws[:, 0] + np.nan_to_num(hop.draws[:, 1])
-    return total
-
-
-def _difference(far: float, near: float, far_draws: Floats, near_draws: Floats | float) -> Span:
-    """The draws are moved to the fit: resampled minima lie above the minimum by construction, alike at both hops."""
-    value = far - near
-    drawn = far_draws - near_draws
-    drawn = drawn[np.isfinite(drawn)]
-    if drawn.size < 20:
-        return Span(value, -np.inf, np.inf)
-    tail = (1 - CONFIDENCE) / 2
-    lower, middle, upper = np.quantile(drawn, [tail, 0.5, 1 - tail])
-    return Span(value, value - float(upper - middle), value + float(middle - lower))
-
-
-def _resampled(generator: np.random.Generator, ascending: Floats) -> Floats:
-    """As many round trips drawn with replacement, ascending."""
-    return ascending[np.sort(generator.integers(0, ascending.size, ascending.size))]
-
-
-def _stratified(generator: np.random.Generator, growing: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Indices drawn with replacement, as many on either side of the kink as there are."""
-    sides = [side for side in (np.flatnonzero(growing), np.flatnonzero(~growing)) if side.size]
-    return np.concatenate([generator.choice(side, side.size) for side in sides])

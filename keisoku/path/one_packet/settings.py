@@ -11,11 +11,11 @@ class OnePacketSettings(RunSettings):
     """Settings of one measurement."""
 
     host: str = argument()
-    """Name or IPv4 address of the host at the end of the path; HOST@NAMESPACE measures from a namespace."""
+    """Name or address of the host at the end of the path; HOST@NAMESPACE measures from a namespace."""
     precision_percent: float = Field(5.0, gt=0, le=100)
     """Precision at which a hop counts as measured: half the width of the 95 % interval, relative to each slope."""
     budget_s: float = Field(600.0, gt=0)
-    """Time after which no more probes are sent, even if some hops lack that precision."""
+    """Time after which no packet is sent any more, even if some hops lack that precision."""
     repetitions: int = Field(8, ge=4)
     """Least number of probes of each size; with fewer than 8 a single delayed minimum can move a slope."""
     max_hops: int = Field(30, ge=1, le=64)

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 QUOTE_BYTES = 548
 """What of a probe fits into a reply of 576 bytes beside its IP and ICMP headers (RFC 1812 §4.3.2.3)."""
+QUOTE_BYTES_IPV6 = 1232
+"""The same of IPv6, whose replies are of 1280 bytes at most (RFC 4443 §2.4 c)."""
 SMALLEST_BYTES = 64
 """An Ethernet frame is padded up to 46 bytes of IP: a smaller packet takes the same time."""
 BELOW, ABOVE = 8, 24
 """How many sizes lie on either side of where replies stop growing with the probe."""
 BETWEEN_SHARE = 1 / 4
 """Share of either side's sizes that lie between its ends; they show whether the slope is constant."""
-ABOVE_BYTES = 576
+BELOW_IPV6, ABOVE_IPV6 = 14, 18
+"""There the range above is short: its slope needs no fewer sizes than the difference of both."""
+ABOVE_BYTES, ABOVE_BYTES_IPV6 = 576, 1240
 STEP_BYTES = 4
 
 
-def probe_sizes(mtu_bytes: int, below: int = BELOW, above: int = ABOVE) -> list[int]:
-    """IP lengths in bytes, ascending: `below` sizes up to 548, `above` from 576 to the path MTU.
+def probe_sizes(mtu_bytes: int, of_ipv6: bool = False) -> list[int]:
+    """IP lengths in bytes, ascending: some up to what a reply quotes whole (548), most from 576 to the path MTU.
 
     Most crowd at the two ends of either range, a step apart: the variance of a slope is least where half of the probes
     are as short and half as long as can be (D-optimal design for a line), a third of what an even spread leaves.
-    Where the MTU leaves no room above 576 all sizes lie below, evenly. Raises ValueError for an MTU under 68 bytes
+    Where the MTU leaves no room above all sizes lie below, evenly. Raises ValueError for an MTU under 68 bytes
     (RFC 791).
     """
     if mtu_bytes < 68:
         raise ValueError(f"an IPv4 path carries at least 68 bytes, not {mtu_bytes}")
-    if mtu_bytes < ABOVE_BYTES + 2 * STEP_BYTES * above:
+    below, above = (BELOW_IPV6, ABOVE_IPV6) if of_ipv6 else (BELOW, ABOVE)
+    quoted, longer = (QUOTE_BYTES_IPV6, ABOVE_BYTES_IPV6) if of_ipv6 else (QUOTE_BYTES, ABOVE_BYTES)
+    if mtu_bytes < longer + 2 * STEP_BYTES * above:
         return _spread(SMALLEST_BYTES, mtu_bytes, below + above)
-    return [*_ends(SMALLEST_BYTES, QUOTE_BYTES, below), *_ends(ABOVE_BYTES, mtu_bytes, above)]
+    return [*_ends(SMALLEST_BYTES, quoted, below), *_ends(longer, mtu_bytes, above)]
 
 
 def _ends(first: int, last: int, count: int) -> list[int]:

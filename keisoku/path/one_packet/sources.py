@@ -54,7 +54,7 @@ def source_rows(probes: Sequence[HopProbe], noise_ns: Mapping[str, float]) -> li
         rates: dict[int, list[float]] = {}
         gains: dict[int, float] = {}
         for one in dealt:
-            for segment in fit_path(by_source(one, source), draws=0).segments:
+            for segment in fit_path(by_source(one, source)).segments:
                 if segment.forward is not None and segment.forward.value >= SLOWEST_COPY:
                     rates.setdefault(segment.last_hop, []).append(BITS / segment.forward.value / 1e6)
                     gains[segment.last_hop] = segment.forward_gain

@@ -23,6 +23,7 @@ class HopReply(NamedTuple):
     replier: str | None = None
     reply_ttl: int | None = None
     icmp_type: int | None = None
+    """Type and code of ICMPv4; an error of ICMPv6 has those that mean the same."""
     icmp_code: int | None = None
     rtt_tsc_ns: int | None = None
     rtt_gettimeofday_ns: int | None = None
@@ -35,7 +36,7 @@ class HopWire(Protocol):
     """Sockets on a real network, or a path in virtual time (tests)."""
 
     destination: str
-    """IPv4 address of the host."""
+    """Address of the host, of IPv4 or IPv6."""
     mtu_bytes: int
     """Of the interface that leads to it."""
 

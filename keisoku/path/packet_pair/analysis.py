@@ -11,14 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from keisoku.analysis import budget
-from keisoku.analysis.quantity import Contribution, Interval, Quantity
+from keisoku.analysis.quantity import Interval, Quantity
 from keisoku.path.packet_pair.bucket import Bucket, find_bucket
-from keisoku.path.packet_pair.flags import flags_of, too_coarse
+from keisoku.path.packet_pair.flags import flags_of, queued_throughout, too_coarse
+from keisoku.path.packet_pair.kind import best_kind, contributions
 from keisoku.path.packet_pair.minimum_sum import Capacity, capacity
 from keisoku.path.packet_pair.modes import Mode, local_modes
 from keisoku.path.packet_pair.serialisation import Serialisation, ip_links, serialisation
 from keisoku.path.packet_pair.settings import PacketPairSettings
-from keisoku.path.packet_pair.stages import DIRECTIONS, clock_share
+from keisoku.path.packet_pair.stages import DIRECTIONS
 from keisoku.path.train.dispersion import NONE_SENT, Dispersions, dispersions
 from keisoku.path.train.log import Train
 from keisoku.path.train.probe import Direction
@@ -77,10 +78,11 @@ def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None
     if not mine:
         return None
     pairs = [train for train in mine if train.stage == "pair"]
-    last = max(pairs or mine, key=lambda train: train.number)
-    kind = (last.ip_bytes, last.count)
-    spread = dispersions([train for train in pairs if (train.ip_bytes, train.count) == kind]) if pairs else NONE_SENT
-    found = capacity(spread)
+    best = best_kind(pairs, noise_ns)
+    last = mine[-1]
+    ip_bytes, count = best.kind if best else (last.ip_bytes, last.count)
+    spread = best.spread if best else NONE_SENT
+    found = best.capacity if best else None
     long = [train for train in mine if train.stage == "train"]
     sweep = [train for train in mine if train.stage == "sweep"]
     sizes = sorted({train.ip_bytes for train in sweep})
@@ -88,11 +90,11 @@ def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None
     return PairDirection(
         direction=direction,
         trains=mine,
-        ip_bytes=last.ip_bytes,
-        count=last.count,
+        ip_bytes=ip_bytes,
+        count=count,
         pairs=spread,
         capacity=found,
-        clock_share=None if found is None or noise_ns is None else clock_share(found.bps, spread.bits, noise_ns),
+        clock_share=best.clock_share if best else None,
         bucket=find_bucket(long) if long else None,
         adr_bps=_adr(long),
         modes=local_modes(spread.rates_bps),
@@ -100,16 +102,6 @@ def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None
         serialisation=serialisation(sweep),
         ip_links=ip_links(mine),
     )
-
-
-def contributions(found: Capacity, clock: float | None) -> list[Contribution]:
-    """Of a capacity's uncertainty, in bit/s. The stamps' part counts once: the median is of few trains."""
-    parts = [budget.normal("scatter of the trains with the lowest delay sum", found.error_bps)]
-    if clock is not None:
-        parts.append(budget.normal("stamps (√2·σ_t of the dispersion)", clock * found.bps, "B"))
-    # What was still queued in the best train widens or narrows its dispersion by as much at most.
-    parts.append(budget.rectangular("queueing that delayed every train", max(found.check_excess, 0.0) * found.bps))
-    return parts
 
 
 def _adr(trains: Sequence[Train]) -> tuple[float, float] | None:
@@ -145,7 +137,7 @@ def _row(way: PairDirection) -> Row:
     figures = {}
     if found:
         figures = {
-            "capacity": budget.figure(found.bps, "bit/s", contributions(found, way.clock_share)),
+            "capacity": _capacity(way, found),
             "trains_used": Quantity(value=found.trains, unit="", uncertainty=0.0),
             "queued": Quantity(value=100 * found.queued_share, unit="%"),
         }
@@ -176,10 +168,24 @@ def _row(way: PairDirection) -> Row:
     return Row(case=way.direction, figures=figures, group="Direction", remark=remark)
 
 
+def _capacity(way: PairDirection, found: Capacity) -> Quantity:
+    """The figure; only a bound where trains met queues that are about as long as their dispersion."""
+    figure = budget.figure(found.bps, "bit/s", contributions(found, way.clock_share))
+    if not queued_throughout(way):
+        return figure
+    # Other traffic spreads a long train: it is never faster than the narrow link for long.
+    mean, error = way.adr_bps or (0.0, 0.0)
+    return Quantity(value=max(mean - 2 * error, 0.0), unit="bit/s", bound="at least")
+
+
 def _limit(way: PairDirection, found: Capacity) -> str:
     """Why the capacity of a row is not that of the path; empty if it is."""
     if too_coarse(way):
         return "the timestamps are too coarse for these trains: the capacity shows mostly their error"
+    if queued_throughout(way):
+        return (
+            "hardly a train met no queue: the capacity is not known, only that it is at least the rate of long trains"
+        )
     return "the sender was slower than the path: a lower bound" if found.limited_by_sender else ""
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
 from keisoku.path.packet_pair.coalescence import find_coalescence
+from keisoku.path.packet_pair.kind import USELESS, contributions
 from keisoku.path.packet_pair.minimum_sum import CHECK
 from keisoku.path.packet_pair.serialisation import MARGIN
 from keisoku.path.packet_pair.settings import PacketPairSettings
@@ -35,6 +37,15 @@ def too_coarse(way: PairDirection) -> bool:
     """Dispersions show the timestamps more than the path: neither the rate nor its limit can be determined."""
     # clock_share = √2·σ_t / Δ
     return way.clock_share is not None and way.clock_share > 2**0.5 / COARSE
+
+
+def queued_throughout(way: PairDirection) -> bool:
+    """Hardly any train met no queue, so that dispersions do not show the capacity."""
+    found = way.capacity
+    if found is None or found.limited_by_sender or too_coarse(way):
+        return False
+    uncertainty = 2 * budget.standard_uncertainty(contributions(found, way.clock_share))
+    return uncertainty > USELESS * found.bps
 
 
 def _bucket(way: PairDirection) -> Flag | None:

@@ -20,6 +20,8 @@ CHECK = 0.05
 """The lowest sum may exceed the sum of the lowest delays by this share of the dispersion."""
 HURRY = 0.9
 """A train that took more than this share of its dispersion to be sent was spread by its sender, not by the path."""
+NORMAL = 1.4826
+"""Standard deviation of a normal distribution over its median absolute deviation."""
 _DRAWS = 400
 
 
@@ -45,6 +47,10 @@ class Capacity:
     """By how much the lowest sum exceeds the sum of the lowest delays, as a share of the dispersion."""
     queued_share: float
     """Share of the trains that were delayed by more than half of the dispersion."""
+    low_scatter: float
+    """Standard deviation of the dispersions of more trains of low delay sum, as a share of the dispersion, robustly."""
+    low_shift: float
+    """By how much their median differs from the dispersion, as a share of it."""
 
     @property
     def passes_check(self) -> bool:
@@ -70,6 +76,8 @@ def capacity(found: Dispersions, seed: int = 0) -> Capacity | None:
     drawn = use.bits / np.array([_gap(use.sum_ns[one], use.received_ns[one]) for one in draws]) * 1e9
     lower, upper = np.quantile(drawn, [0.025, 0.975])
     least = use.sum_ns.min()
+    more = min(len(use), max(3 * LOWEST, len(use) // 50))
+    low = use.received_ns[np.argsort(use.sum_ns)[:more]]
     return Capacity(
         bps=use.bits / gap * 1e9,
         error_bps=float(drawn.std()),
@@ -81,6 +89,8 @@ def capacity(found: Dispersions, seed: int = 0) -> Capacity | None:
         all_spread=not enough,
         check_excess=float((least - use.first_ns.min() - use.last_ns.min()) / gap),
         queued_share=float((use.sum_ns > least + 0.5 * gap).mean()),
+        low_scatter=NORMAL * float(np.median(np.abs(low - np.median(low)))) / gap,
+        low_shift=abs(float(np.median(low)) / gap - 1),
     )
 
 

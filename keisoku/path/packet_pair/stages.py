@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from keisoku.errors import EngineError
 from keisoku.path.packet_pair.bucket import find_bucket
-from keisoku.path.packet_pair.minimum_sum import Capacity, agree, capacity
+from keisoku.path.packet_pair.kind import USEFUL, Kind, best_length, free_length, of_kind
+from keisoku.path.packet_pair.minimum_sum import agree
 from keisoku.path.packet_pair.settings import SWEEP_SIZES, PacketPairSettings
 from keisoku.path.stamp_noise import stamp_noise
 from keisoku.path.time_source import Source
-from keisoku.path.train.dispersion import dispersions
 from keisoku.path.train.log import Train, TrainLog
 from keisoku.path.train.probe import Direction, TrainPlan
 from keisoku.path.train.session import TrainSession
@@ -27,17 +28,22 @@ MTU_SIZES = (576, 1280, 1400, 1420, 1440, 1460, 1480, 1492, 1500, 2000, 4000, 43
 ORDINARY_BYTES = 1500
 BUCKET_PACKETS = 50
 BUCKET_TRAINS = 6
-NOISE_SHARE = 0.005
-"""Relative standard deviation of a rate that timestamps may cause; above it packets or trains get longer."""
 COARSE_SHARE = 0.01
 """Trains that scatter by more than this are sent again with jumbo frames, if those pass: a disturbance matters
 less with a longer dispersion."""
-MOST_BULK = 17
 SMALL_SIZES = (200, 400, 600, 800, 1250)
 """For the growth of the least delay with size, where the path takes no jumbo frames."""
 _LEAST_GAP_S, _MOST_GAP_S = 0.002, 0.05
 _REST = 3.0
 """Pause between trains, in multiples of their duration, so that a token bucket fills again."""
+
+
+class Trains(Protocol):
+    """A session as far as stages need it."""
+
+    def run(self, plans: Sequence[TrainPlan], gap_s: float, watch: bool = False) -> TrainLog:
+        """As `TrainSession.run`."""
+
 
 Told = Callable[[str], None]
 Know = Callable[[Mapping[str, object]], None]
@@ -71,10 +77,14 @@ def measure(
             )
             continue
         told(f"pairs, {direction}")
-        best = _pairs(session, settings, direction, mtu, rough, noise.get(settings.stamps, 0.0), watch)
+        noise_ns = noise.get(settings.stamps, 0.0)
+        best = pairs(session, settings, direction, mtu, rough, noise_ns, watch, told)
         told(f"packet sizes, {direction}")
-        count = best_length(best, mtu, noise.get(settings.stamps, 0.0)) if best else 2
-        session.run(_sweep(settings, direction, mtu, count), _gap(best.bps if best else rough, mtu * count), watch)
+        bps = best.capacity.bps if best else rough
+        count = best_length(best.capacity, mtu, noise_ns) if best else 2
+        if best and best.kind[1] == 2:
+            count = min(count, free_length(best, mtu, settings.sweep_pairs))
+        session.run(_sweep(settings, direction, mtu, count), _gap(bps, mtu * count), watch)
     return {
         **facts,
         "dropped_by_sockets": session.dropped,
@@ -86,17 +96,6 @@ def measure(
 def larger_noise(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
     """Noise of two ends by source of time; only sources of both."""
     return {source: max(one[source], other[source]) for source in one if source in other}
-
-
-def clock_share(bps: float, bits: float, noise_ns: float) -> float:
-    """Relative standard deviation of a rate from its stamps: √2·σ_t·C/bits."""
-    return float(np.sqrt(2) * noise_ns * 1e-9 * bps / bits)
-
-
-def best_length(found: Capacity, ip_bytes: int, noise_ns: float) -> int:
-    """Packets of a train that keeps the stamps' share of a rate small enough."""
-    needed = np.sqrt(2) * noise_ns * 1e-9 * found.bps / (8 * ip_bytes * NOISE_SHARE)
-    return int(np.clip(np.ceil(needed), 1, MOST_BULK - 1)) + 1
 
 
 def _buckets(
@@ -121,43 +120,78 @@ def _duration_s(trains: Sequence[Train]) -> float:
     return float(max(spans, default=0)) / 1e9
 
 
-def _pairs(
-    session: TrainSession,
+def pairs(
+    session: Trains,
     settings: PacketPairSettings,
     direction: Direction,
     mtu: int,
     rough_bps: float,
     noise_ns: float,
     watch: bool,
-) -> Capacity | None:
-    """Pairs; longer packets where stamps or sender limit them; then longer trains. The last value found."""
-    ip_bytes, count, found = min(mtu, ORDINARY_BYTES), 2, None
-    while True:
-        found = _until_agreed(session, settings, TrainPlan("pair", direction, ip_bytes, count), rough_bps, watch)
+    told: Told,
+) -> Kind | None:
+    """Pairs; longer packets or trains where stamps or sender limit them. The kind whose capacity is known best.
+
+    Under load trains get no longer than lets enough of them pass between other packets.
+    """
+    ip_bytes, count = min(mtu, ORDINARY_BYTES), 2
+    best: Kind | None = None
+    pairs: Kind | None = None
+    tried: set[tuple[int, int]] = set()
+    while (ip_bytes, count) not in tried:
+        tried.add((ip_bytes, count))
+        plan = TrainPlan("pair", direction, ip_bytes, count)
+        found = _until_agreed(session, settings, plan, rough_bps, noise_ns, watch, told)
         if found is None:
-            return None
-        needed = best_length(found, ip_bytes, noise_ns)
-        coarse = found.error_bps > COARSE_SHARE * found.bps
-        if (needed > count or found.limited_by_sender or coarse) and mtu > ip_bytes:
-            ip_bytes, count = mtu, best_length(found, mtu, noise_ns)
+            return best
+        pairs = pairs or found
+        if best is None or (found.capacity.limited_by_sender, found.uncertainty) < (
+            best.capacity.limited_by_sender,
+            best.uncertainty,
+        ):
+            best = found
+        capacity = found.capacity
+        needed = best_length(capacity, ip_bytes, noise_ns)
+        coarse = capacity.error_bps > COARSE_SHARE * capacity.bps
+        if (needed > count or capacity.limited_by_sender or coarse) and mtu > ip_bytes:
+            ip_bytes, count = mtu, best_length(capacity, mtu, noise_ns)
         elif needed > count:
             count = needed
-        else:
-            return found
+        if not capacity.limited_by_sender:
+            count = min(count, free_length(pairs, ip_bytes, settings.most_pairs))
+    return best
 
 
 def _until_agreed(
-    session: TrainSession, settings: PacketPairSettings, plan: TrainPlan, rough_bps: float, watch: bool
-) -> Capacity | None:
-    """Doubles the number of trains until two successive values agree and one train met no queue."""
+    session: Trains,
+    settings: PacketPairSettings,
+    plan: TrainPlan,
+    rough_bps: float,
+    noise_ns: float,
+    watch: bool,
+    told: Told,
+) -> Kind | None:
+    """Doubles the number of trains until two successive values agree, one train met no queue, and they are useful."""
     seen, wanted, before = TrainLog(), settings.pairs, None
     while True:
         part = session.run([plan] * (wanted - len(seen)), _gap(rough_bps, plan.ip_bytes * plan.count), watch)
         seen.extend(part)
-        now = capacity(dispersions(seen.trains(settings.stamps)))
-        if agree(before, now) or wanted >= settings.most_pairs:
-            return now
+        found = of_kind(seen.trains(settings.stamps), noise_ns)
+        now = found.capacity if found else None
+        if found:
+            told(_said(plan, wanted, found))
+        # Beyond what the stamps allow, more trains of a kind do not help.
+        within = max(USEFUL, 3 * (found.clock_share or 0.0)) if found else USEFUL
+        useful = found is not None and found.uncertainty <= within
+        if (agree(before, now) and useful) or wanted >= settings.most_pairs:
+            return found
         before, wanted = now, min(2 * wanted, settings.most_pairs)
+
+
+def _said(plan: TrainPlan, trains: int, found: Kind) -> str:
+    what = f"{trains} trains of {plan.count} packets of {plan.ip_bytes} byte, {plan.direction}"
+    queued = "" if found.capacity.passes_check else ", all of them queued"
+    return f"{what}: {found.capacity.bps / 1e6:.4g} Mb/s ± {100 * found.uncertainty:.2g} %{queued}"
 
 
 def _sweep(settings: PacketPairSettings, direction: Direction, mtu: int, count: int) -> list[TrainPlan]:

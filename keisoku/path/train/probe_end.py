@@ -21,10 +21,10 @@ MOST_BYTES = 2_000_000
 
 
 class ProbeEnd:
-    """Raises EngineError if the socket cannot be opened."""
+    """At any free port if `port` is 0. Raises EngineError if the socket cannot be opened."""
 
-    def __init__(self, address: str, token: bytes, namespace: str | None = None) -> None:
-        self._socket = StampedSocket("udp", (address, 0), namespace=namespace, do_not_fragment=True)
+    def __init__(self, address: str, token: bytes, namespace: str | None = None, port: int = 0) -> None:
+        self._socket = StampedSocket("udp", (address, port), namespace=namespace, do_not_fragment=True)
         self._token = token
         self._of_ipv6 = ":" in address
         self._random = random.Random(token)

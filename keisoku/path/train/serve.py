@@ -7,8 +7,11 @@ than it was asked to, within the limits of `probe`.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
+from keisoku.errors import EngineError
+from keisoku.host.place import Place
 from keisoku.host.two_ended.control import GREETING, Control, ControlError
 from keisoku.host.two_ended.one_client_server import OneClientServer
 from keisoku.path.stamp_noise import stamp_noise
@@ -24,9 +27,20 @@ class Server(OneClientServer):
 
     greeting = GREETING
 
+    def __init__(
+        self, place: Place, port: int, told: Callable[[str], None] = lambda _: None, udp_port: int = 0
+    ) -> None:
+        """Probes are sent and received at `udp_port`; 0: at any free one, another for each client."""
+        super().__init__(place, port, told)
+        self._udp_port = udp_port
+
     def _answer(self, control: Control, address: str, host: str) -> None:
         token = secrets.token_bytes(TOKEN_BYTES)
-        end = ProbeEnd(address, token, self._place.path)
+        try:
+            end = ProbeEnd(address, token, self._place.path, self._udp_port)
+        except EngineError as error:
+            control.send({"error": f"{error}; give its 'keisoku path serve' another --udp-port"})
+            return
         control.send({"token": token.hex(), "udp_port": end.port, "stamps": end.stamps})
         peer: tuple[str, int] | None = None
         while not self._stopped.is_set():

@@ -41,7 +41,7 @@ class TrainSession:
             token, udp_port = bytes.fromhex(welcome["token"]), int(welcome["udp_port"])
             self.local, self.remote = connection.getsockname()[0], connection.getpeername()[0]
             self._end = ProbeEnd(self.local, token, place.path)
-            self._peer = (self.remote, udp_port)
+            self.peer = (self.remote, udp_port)
             self.stamps = (self._end.stamps, str(welcome["stamps"]))
             self._greet()
         except (KeyError, ValueError) as error:
@@ -117,12 +117,13 @@ class TrainSession:
 
     def _greet(self) -> None:
         for _ in range(_HELLOS):
-            self._end.send(self._peer, [(HELLO, self.header_bytes + 20, 1)], 0.0)
+            self._end.send(self.peer, [(HELLO, self.header_bytes + 20, 1)], 0.0)
             answer, _ = self.control.ask({"do": "hello", "wait_s": 0.3})
             if answer["heard"]:
                 return
         raise EngineError(
-            f"{self.place.host} receives no UDP at its port {self._peer[1]}; let UDP pass to ports above 32767"
+            f"{self.place.host} receives no UDP at its port {self.peer[1]}; let UDP pass to that port, which"
+            " 'keisoku path serve --udp-port' sets"
         )
 
     def _forward(self, trains: list[tuple[int, int, int]], gap_s: float, watch: bool) -> tuple[Rows, Rows]:
@@ -131,10 +132,10 @@ class TrainSession:
         request: dict[str, Any] = {"packets": packets, "wait_s": duration_s + 1 if watch else _SETTLE_S}
         if watch:
             self.control.ask({"do": "watch", **request})
-            sent = self._end.send(self._peer, trains, gap_s)
+            sent = self._end.send(self.peer, trains, gap_s)
             answer, block = self.control.receive(duration_s + 10)
         else:
-            sent = self._end.send(self._peer, trains, gap_s)
+            sent = self._end.send(self.peer, trains, gap_s)
             answer, block = self.control.ask({"do": "collect", **request})
         self.dropped += int(answer["dropped"])
         return sent, np.frombuffer(block, ROW)
