@@ -182,6 +182,8 @@ def test_lossy_path_is_measured_all_the_same() -> None:
 def test_budget_bounds_the_time() -> None:
     run = Campaign(VirtualHop(1000 * M, limiter=Limiter()), budget_s=20.0)
     assert run.wire.now < 90e9
+
+
 @pytest.mark.parametrize("budget_s", [3.0, 20.0, 60.0])
 def test_budget_was_exceeded_sixfold(budget_s: float) -> None:
     """Neither silent hops nor routers that limit their replies, nor trains to them, take longer than was allowed."""
@@ -208,7 +210,7 @@ def test_progress_said_nothing_of_what_was_known() -> None:
     assert [done for done, _, _ in said] == sorted(done for done, _, _ in said)
     assert {whole for _, whole, _ in said} == {300.0}
     told = {words for _, _, words in said}
-    assert {"8 repeats of 32 sizes to hops 1, 2", "back-to-back trains, 2 of 5 to each hop"} <= told
+    assert {"8 repeats of 32 sizes to hops 1, 2", "back-to-back trains, round 2, to hop 2"} <= told
     assert any("hop 1 ± " in line and "replies limited: hop 2" in line for line in lines)
 
 
@@ -251,7 +253,7 @@ def test_path_that_loses_a_tenth_each_way_has_all_its_hops_and_its_loss() -> Non
         assert lower <= 19.0 <= upper
         assert upper - lower < 12.0
     assert run.flags() == []
-    assert run.wire.now < 90e9
+    assert run.wire.now <= 120e9
 
 
 def test_hop_that_seemed_silent_is_asked_again() -> None:

@@ -14,7 +14,7 @@ SMALL_BYTES = 64
 TRIES = 2
 MORE_TRIES = 6
 """Of a hop that seemed silent while one behind it answered, and of the path MTU: so many are not lost by chance."""
-AGAIN_NS, ROUND_TRIPS = 200_000_000, 5
+AGAIN_NS, ROUND_TRIPS = 100_000_000, 5
 """How long such a probe is waited for: at least, and in round trips to the farthest hop that answered."""
 SILENT_HOPS = 4
 """Number of silent hops in a row that end the search, as hops behind a filter are unlikely to answer."""

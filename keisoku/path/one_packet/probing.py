@@ -35,8 +35,8 @@ SHORT_TRAIN, LONG_TRAIN = 12, 64
 """Packets of a train: at least, and at most. Only a train longer than its burst shows a token bucket."""
 SLOWEST_TRAIN_NS = 4 * NS_PER_S
 """After a train whose first or last packet was not answered the next is waited for longer, at most so long."""
-LIMITED_TRAIN = 3
-"""Packets of a train to a host that limits its replies."""
+LIMITED_TRAIN = 2
+"""Packets of a train to a host that limits its replies, which answers each of them; small ones would show nothing."""
 TRAIN_NS = 250_000_000
 """A train longer than the shortest keeps the slowest link busy for no longer."""
 SMALL_TRAIN_BYTES = 64
@@ -238,22 +238,21 @@ class HopProbing:
     def _trains(self, hops: Sequence[_Hop], path: KnownPath) -> None:
         """Trains of long packets, then of small ones; those that a loss made useless again, at most as often."""
         self._progress("back-to-back trains to each hop")
-        counts = {hop.ttl: self._train_packets(hop.ttl, path.mtu_bytes) for hop in hops}
-        rounds = itertools.count()
-        for small, wanted in ((False, self._settings.trains), (True, (self._settings.trains + 1) // 2)):
-            done = dict.fromkeys(counts, 0)
-            self._doing = f"back-to-back trains of {'small' if small else 'long'} packets to each hop"
+        # What goes on to a host that limits its replies uses them up: its own trains come first.
+        host = [hop for hop in hops if hop.limit.limited and hop.replier == self._wire.destination]
+        rest = [hop for hop in hops if hop not in host]
+        few, rounds = (self._settings.trains + 1) // 2, itertools.count()
+        for group, small, wanted in ((host, False, few), (rest, False, self._settings.trains), (rest, True, few)):
+            done = {hop.ttl: 0 for hop in group}
             for number in itertools.islice(rounds, 2 * wanted):
-                for hop in hops:  # in turn, so that limits on replies pass together
+                self._doing = f"back-to-back trains, round {number + 1}, to {_hops(group)}"
+                for hop in group:  # in turn, so that limits on replies pass together
                     if hop.gone or done[hop.ttl] >= wanted:
                         continue
-                    count = counts[hop.ttl]
-                    if hop.limit.limited:
+                    if hop.limit.limited:  # the first and the last packet each need a token
                         self._flush()
-                        # A router answers the first and the last packet, the host each of them.
-                        tokens = LIMITED_TRAIN if hop.replier == self._wire.destination else 2
-                        count = tokens if tokens > 2 else count
-                        self._wire.rest(hop.limit.next_ns() + round((tokens - 1) * hop.limit.longest_ns))
+                        self._wire.rest(hop.limit.next_ns() + round(hop.limit.longest_ns))
+                    count = LIMITED_TRAIN if hop in host else self._train_packets(hop.ttl, path.mtu_bytes)
                     longest = SMALL_TRAIN_BYTES + count if small else path.mtu_bytes
                     done[hop.ttl] += self._train(hop, number, range(longest, longest - count, -1))
         self._flush()
@@ -281,7 +280,7 @@ class HopProbing:
         hop.limit.observe(sent, any(answered))
         whole = answered[0] and answered[-1]
         # A bucket may hold the last packet for much longer than the links do, and the next train behind it.
-        hop.train_ns = TRAIN_NS if whole else min(4 * hop.train_ns, SLOWEST_TRAIN_NS)
+        hop.train_ns = TRAIN_NS if whole or hop.limit.limited else min(2 * hop.train_ns, SLOWEST_TRAIN_NS)
         self._wire.rest(self._wire.now_ns() + (hop.timeout_ns() // 4 if whole else hop.train_ns))
         return whole
 
