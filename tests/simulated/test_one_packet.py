@@ -205,10 +205,10 @@ def test_progress_said_nothing_of_what_was_known() -> None:
     said: list[tuple[float, float, str]] = []
     lines: list[str] = []
     wire = VirtualPath([VirtualHop(100 * M), VirtualHop(1000 * M, limiter=Limiter())])
-    settings = OnePacketSettings(host="host", budget_s=300.0)
+    settings = OnePacketSettings(host="host", budget_s=400.0)
     HopProbing(wire, settings, lambda _: None, lines.append, came_to=lambda *words: said.append(words)).run()
     assert [done for done, _, _ in said] == sorted(done for done, _, _ in said)
-    assert {whole for _, whole, _ in said} == {300.0}
+    assert {whole for _, whole, _ in said} == {400.0}
     told = {words for _, _, words in said}
     assert {"8 repeats of 32 sizes to hops 1, 2", "back-to-back trains, round 2, to hop 2"} <= told
     assert any("hop 1 ± " in line and "replies limited: hop 2" in line for line in lines)
@@ -324,3 +324,14 @@ def test_small_change_of_slope_behind_slow_links_is_found() -> None:
     (flag,) = [flag for flag in run.answer.flags if flag.name == "kink"]
     assert "hop 3" in flag.text
     assert "hidden-stages" not in run.flags()
+
+
+@pytest.mark.parametrize("cause", ["limit", "outage"])
+def test_path_mtu_is_not_taken_for_less_because_of_a_limit_or_an_outage(cause: str) -> None:
+    hop = VirtualHop(100 * M)
+    if cause == "limit":
+        hop.limiter = Limiter(interval_ns=2_000_000_000, burst=1, tokens_ns=2e9)
+    else:
+        hop.outages = [(0.5e6, 3e9)]
+    run = Campaign(hop, budget_s=60.0, sized=False)
+    assert run.found.mtu_bytes == 1500

@@ -16,6 +16,8 @@ MORE_TRIES = 6
 """Of a hop that seemed silent while one behind it answered, and of the path MTU: so many are not lost by chance."""
 AGAIN_NS, ROUND_TRIPS = 100_000_000, 5
 """How long such a probe is waited for: at least, and in round trips to the farthest hop that answered."""
+LONGEST_SILENCE_NS = 5 * NS_PER_S
+"""How long it is waited for a hop that has answered before, when the path MTU is looked for."""
 SILENT_HOPS = 4
 """Number of silent hops in a row that end the search, as hops behind a filter are unlikely to answer."""
 PLATEAUS = (9000, 4352, 1500, 1492, 1400, 1280, 576)
@@ -143,6 +145,9 @@ def _path_mtu(wire: HopWire, ttl: int, timeout_ns: int) -> int:
     mtu = wire.mtu_bytes
     while mtu > SMALL_BYTES:
         reply = _ask(wire, ttl, mtu, timeout_ns, MORE_TRIES)
+        if reply.rtt_ns is None and (silent_ns := _silence_ns(wire, ttl, timeout_ns)):
+            wire.rest(wire.now_ns() + 2 * silent_ns)  # a limit on replies asks for at least this
+            reply = _ask(wire, ttl, mtu, timeout_ns, MORE_TRIES)
         if reply.rtt_ns is None:
             mtu = next((plateau for plateau in PLATEAUS if plateau < mtu), SMALL_BYTES)
         elif reply.icmp_type == UNREACHABLE and reply.icmp_code == FRAGMENTATION_NEEDED:
@@ -153,3 +158,14 @@ def _path_mtu(wire: HopWire, ttl: int, timeout_ns: int) -> int:
     raise EngineError(
         f"{wire.destination}: no packet longer than {SMALL_BYTES} byte is answered, so no slope can be measured"
     )
+
+
+def _silence_ns(wire: HopWire, ttl: int, timeout_ns: int) -> int:
+    """How long a hop goes on answering no small packet either, by an outage or a limit; 0 if it answers at once."""
+    began = now = wire.now_ns()
+    wait_ns = timeout_ns
+    while _ask(wire, ttl, SMALL_BYTES, timeout_ns).rtt_ns is None and now - began < LONGEST_SILENCE_NS:
+        wire.rest(wire.now_ns() + wait_ns)
+        wait_ns *= 2
+        now = wire.now_ns()
+    return now - began
