@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from support.virtual_path import Limiter, VirtualHop, VirtualPath, rfc792, rfc4443, whole
 
@@ -31,7 +33,8 @@ class Campaign:
         if not sized:
             return
         self.path: PathFit = fit_path(self.kept)
-        self.answer: Result = analyse("host", self.path, self.kept, 20.0, self.found.reached)
+        loop = self.found.refusal if self.found.loop else ""
+        self.answer: Result = analyse("host", self.path, self.kept, 20.0, self.found.reached, loop)
 
     def rates(self, name: str = "forward") -> list[float | None]:
         """In Mb/s, hop by hop."""
@@ -97,7 +100,7 @@ def test_one_slow_link_is_not_taken_for_stages() -> None:
 
 
 def test_token_bucket_is_not_given_a_bandwidth() -> None:
-    run = Campaign(VirtualHop(100 * M), VirtualHop(100 * M, bucket=(10 * M, 15_000.0)), VirtualHop(100 * M))
+    run = Campaign(VirtualHop(100 * M), VirtualHop(math.inf, bucket=(10 * M, 15_000.0)), VirtualHop(100 * M))
     assert run.rates() == [pytest.approx(100, rel=0.02), None, pytest.approx(100, rel=0.02)]
     (flag,) = [flag for flag in run.answer.flags if flag.name == "token-bucket"]
     assert "hop 2" in flag.text
@@ -176,6 +179,11 @@ def test_lossy_path_is_measured_all_the_same() -> None:
     assert run.rates() == [pytest.approx(100, rel=0.04), pytest.approx(50, rel=0.04)]
 
 
+def test_budget_bounds_the_time() -> None:
+    run = Campaign(VirtualHop(1000 * M, limiter=Limiter()), budget_s=20.0)
+    assert run.wire.now < 90e9
+
+
 @pytest.mark.parametrize("budget_s", [3.0, 20.0, 60.0])
 def test_budget_was_exceeded_sixfold(budget_s: float) -> None:
     """Neither silent hops nor routers that limit their replies, nor trains to them, take longer than was allowed."""
@@ -197,12 +205,12 @@ def test_progress_said_nothing_of_what_was_known() -> None:
     said: list[tuple[float, float, str]] = []
     lines: list[str] = []
     wire = VirtualPath([VirtualHop(100 * M), VirtualHop(1000 * M, limiter=Limiter())])
-    settings = OnePacketSettings(host="host", budget_s=300.0)
+    settings = OnePacketSettings(host="host", budget_s=400.0)
     HopProbing(wire, settings, lambda _: None, lines.append, came_to=lambda *words: said.append(words)).run()
     assert [done for done, _, _ in said] == sorted(done for done, _, _ in said)
-    assert {whole for _, whole, _ in said} == {300.0}
+    assert {whole for _, whole, _ in said} == {400.0}
     told = {words for _, _, words in said}
-    assert {"8 repeats of 32 sizes to hops 1, 2", "back-to-back trains, 2 of 5 to each hop"} <= told
+    assert {"8 repeats of 32 sizes to hops 1, 2", "back-to-back trains, round 2, to hop 2"} <= told
     assert any("hop 1 ± " in line and "replies limited: hop 2" in line for line in lines)
 
 
@@ -220,3 +228,110 @@ def test_answer_is_a_function_of_the_probes() -> None:
     run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M))
     again = analyse("host", fit_path(run.kept), run.kept, 20.0, True)
     assert again == run.answer
+
+
+def test_outage_of_under_a_second_costs_a_second_and_leaves_the_rates_right() -> None:
+    hops = [VirtualHop(rate * M) for rate in (100, 40, 10, 100)]
+    hops[0].outages = [(0.6e9, 1.4e9)]
+    run = Campaign(*hops, budget_s=60.0)
+    quiet = Campaign(*(VirtualHop(rate * M) for rate in (100, 40, 10, 100)), budget_s=60.0)
+    assert run.rates() == [pytest.approx(rate, rel=0.04) for rate in (100, 40, 10, 100)]
+    assert run.wire.now < quiet.wire.now + 3e9
+    assert "outage" in run.flags()
+    assert not any("limits its replies" in row.remark for row in run.answer.rows)
+
+
+def test_path_that_loses_a_tenth_each_way_has_all_its_hops_and_its_loss() -> None:
+    run = Campaign(VirtualHop(100 * M, loss=0.1), VirtualHop(50 * M), VirtualHop(20 * M), budget_s=120.0)
+    assert sorted(run.found.repliers) == [1, 2, 3]
+    assert run.found.mtu_bytes == 1500
+    for row, truth in zip(run.answer.rows, (100, 50, 20), strict=False):
+        lower, upper = row.figures["forward"].bounds or (0.0, 0.0)
+        assert lower <= truth * M <= upper
+    for row in run.answer.rows[3:]:
+        lower, upper = row.figures["lost"].bounds or (0.0, 0.0)
+        assert lower <= 19.0 <= upper
+        assert upper - lower < 12.0
+    assert run.flags() == []
+    assert run.wire.now <= 120e9
+
+
+def test_hop_that_seemed_silent_is_asked_again() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M, outages=[(0.0, 2.2e9)]), VirtualHop(20 * M))
+    assert sorted(run.found.repliers) == [1, 2, 3]
+    assert run.found.reached
+
+
+def test_size_that_never_gets_through_is_given_up_and_an_outage_gives_up_none() -> None:
+    hops = [VirtualHop(100 * M), VirtualHop(50 * M, outages=[(1e9, 6e9)])]
+    run = Campaign(*hops)
+    sizes = {probe.size_bytes for probe in run.kept if probe.answered and probe.hop == 2 and probe.train is None}
+    assert len(sizes) == 32
+
+
+def test_routing_loop_is_named_and_the_hops_before_it_are_measured() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M), VirtualHop(20 * M), loop_to=2)
+    assert run.found.loop == (2, 3)
+    assert run.found.refusal == (
+        "a routing loop: from hop 2 on, 10.0.2.1 and 10.0.3.1 hand the packets round in a circle"
+    )
+    assert not run.found.reached
+    assert run.rates() == [pytest.approx(rate, rel=0.04) for rate in (100, 50, 20)]
+    assert "routing-loop" in run.flags()
+
+
+def test_router_that_answers_for_two_hops_is_no_loop() -> None:
+    run = Campaign(VirtualHop(100 * M, address="10.0.1.1"), VirtualHop(100 * M, address="10.0.1.1"), VirtualHop(20 * M))
+    assert run.found.loop is None
+    assert run.found.reached
+
+
+def test_several_paths_are_named_with_their_shares() -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(50 * M, others=("10.9.9.9", "10.9.9.8")), VirtualHop(10 * M))
+    (flag,) = [flag for flag in run.answer.flags if flag.name == "mixed-paths"]
+    assert "hop 2" in flag.text
+    for address in ("10.0.2.1", "10.9.9.9", "10.9.9.8"):
+        assert f"% from {address}" in flag.text
+
+
+@pytest.mark.parametrize("link", [math.inf, 100 * M])
+def test_bucket_that_holds_twenty_packets_is_found_on_its_hop(link: float) -> None:
+    run = Campaign(VirtualHop(100 * M), VirtualHop(link, bucket=(10 * M, 32_000.0)), VirtualHop(100 * M))
+    (flag,) = [flag for flag in run.answer.flags if flag.name == "token-bucket"]
+    assert "hop 2" in flag.text
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [{"mtu": 576}, {"loss": 0.05}, {"wake_ns": 30_000.0}],
+    ids=["MTU 576", "loss", "late host"],
+)
+def test_links_are_not_called_buckets_or_stages(wire: dict[str, object]) -> None:
+    hops = [VirtualHop(rate * M, packet_ns=5_000.0) for rate in (1000, 40, 1000)]
+    hops[0].limiter = Limiter(interval_ns=200_000_000)
+    run = Campaign(*hops, budget_s=20.0, **wire)
+    assert not {"token-bucket", "hidden-stages", "kink"} & set(run.flags())
+
+
+def test_gathered_interrupts_are_no_hidden_stages() -> None:
+    run = Campaign(VirtualHop(1000 * M, coalesce_ns=125_000.0), VirtualHop(200 * M, coalesce_ns=125_000.0))
+    assert not {"token-bucket", "hidden-stages"} & set(run.flags())
+
+
+def test_small_change_of_slope_behind_slow_links_is_found() -> None:
+    hops = [VirtualHop(20 * M), VirtualHop(20 * M), VirtualHop(20 * M, extra_above=(1024, 15.0))]
+    run = Campaign(*hops, budget_s=20.0)
+    (flag,) = [flag for flag in run.answer.flags if flag.name == "kink"]
+    assert "hop 3" in flag.text
+    assert "hidden-stages" not in run.flags()
+
+
+@pytest.mark.parametrize("cause", ["limit", "outage"])
+def test_path_mtu_is_not_taken_for_less_because_of_a_limit_or_an_outage(cause: str) -> None:
+    hop = VirtualHop(100 * M)
+    if cause == "limit":
+        hop.limiter = Limiter(interval_ns=2_000_000_000, burst=1, tokens_ns=2e9)
+    else:
+        hop.outages = [(0.5e6, 3e9)]
+    run = Campaign(hop, budget_s=60.0, sized=False)
+    assert run.found.mtu_bytes == 1500

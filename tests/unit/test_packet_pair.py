@@ -235,6 +235,13 @@ def test_gathered_interrupts_and_others_traffic_are_flagged_each_for_itself() ->
         assert names & {"interrupt-coalescence", "busy-path"} == {flagged}
 
 
+@pytest.mark.parametrize("noise_ns", [100.0, 3_000.0])
+def test_idle_path_is_not_called_busy_for_the_scatter_of_its_capacity(noise_ns: float) -> None:
+    for seed in range(12):
+        idle = SyntheticPath([Link(FAST), Link(GIGABIT)], seed=seed, noise_ns=noise_ns)
+        idle.send("train", 1500, 50, 6, gap_ns=5e7)
+        idle.send("pair", 1500, 2, 100)
+        assert "busy-path" not in {flag.name for flag in _observed(idle, noise_ns=noise_ns).flags}
 @pytest.mark.parametrize(
     ("narrow", "noise_ns"), [(1e10, 80.0), (1e7, 20_000.0)], ids=["10 Gb/s", "10 Mb/s by late stamps"]
 )

@@ -12,8 +12,8 @@ import numpy as np
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Contribution, Interval, Quantity
 from keisoku.path.one_packet.fit import PathFit
-from keisoku.path.one_packet.flags import flags_of, remarks_of
-from keisoku.path.one_packet.icmp_limit import IcmpLimit
+from keisoku.path.one_packet.flags import flags_of, loss_flags, remarks_of
+from keisoku.path.one_packet.loss import HopLoss, path_loss
 from keisoku.path.one_packet.minimum import HopSamples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.quoting import Quoting
@@ -32,23 +32,29 @@ HOP, ROUTER = "Hop", "Router"
 
 
 def analyse(
-    host: str, path: PathFit, probes: Sequence[HopProbe], stamp_noise_ns: float | None, reached: bool
+    host: str,
+    path: PathFit,
+    probes: Sequence[HopProbe],
+    stamp_noise_ns: float | None,
+    reached: bool,
+    loop: str = "",
 ) -> Result:
     """The result for the path to `host`, from the probes and what was fitted to them.
 
     `stamp_noise_ns` is the standard deviation of one round trip's stamps, where it was measured; `reached` says whether
-    the host itself answered.
+    the host itself answered; `loop` is the clause about a routing loop, empty if there was none.
     """
     rows = [
         _segment_row(path, segment, verdict, stamp_noise_ns)
         for segment, verdict in zip(path.segments, path.verdicts, strict=True)
     ]
-    routers = [_router_row(samples, path.quoting[samples.hop], _limit(probes, samples.hop)) for samples in path.hops]
+    losses = path_loss(probes)
+    routers = [_router_row(samples, path.quoting[samples.hop], losses.hops[samples.hop]) for samples in path.hops]
     return Result(
         measurement=NAME,
         title=f"one-packet bandwidth of the hops to {host}",
         rows=[*rows, *routers],
-        flags=list(flags_of(path, reached)),
+        flags=[*loss_flags(losses, loop), *flags_of(path, reached)],
         remarks=list(remarks_of(path, probes, stamp_noise_ns)),
     )
 
@@ -127,26 +133,24 @@ def _quantity(span: Span, unit: str, noise: float | None) -> Quantity:
     return Quantity(value=span.value, unit=unit, uncertainty=float(np.hypot(span.half_width, 2 * (noise or 0.0))))
 
 
-def _router_row(samples: HopSamples, quoting: Quoting, limit: IcmpLimit) -> Row:
+def _router_row(samples: HopSamples, quoting: Quoting, loss: HopLoss) -> Row:
     figures = {
         "probes": Quantity(value=samples.sent, unit="packets", uncertainty=0.0),
         "answered": Quantity(value=samples.answered, unit="packets", uncertainty=0.0),
         "repeats": Quantity(value=samples.repeats, unit="per size", uncertainty=0.0),
     }
+    if loss.fair:
+        interval = Interval(lower=100 * loss.lower, upper=100 * loss.upper)
+        figures["lost"] = Quantity(value=100 * loss.ratio, unit="%", interval=interval)
+    for name, count in (("refused", loss.refused), ("in_outages", loss.in_outages)):
+        if count:
+            figures[name] = Quantity(value=count, unit="packets", uncertainty=0.0)
     said = [f"quotes {quoting.text}" if quoting.style != "unknown" else f"quoting {quoting.text}"]
     if quoting.kink_bytes is not None:
         said.append(f"replies grow with probes up to {quoting.kink_bytes} byte, which the fit accounts for")
-    if limit.limited:
-        if (interval := limit.mean_interval_ns) is not None:
-            figures["reply_interval"] = Quantity(value=interval, unit="ns")
+    limit = loss.limit
+    if limit.interval_ns is not None:
+        half = (limit.longest_ns - limit.shortest_ns) / 2
+        figures["reply_interval"] = Quantity(value=limit.interval_ns, unit="ns", uncertainty=half)
         said.append(f"limits its replies after a burst of {limit.burst}")
     return Row(case=f"{samples.hop} {samples.replier}", figures=figures, group=ROUTER, remark="; ".join(said))
-
-
-def _limit(probes: Sequence[HopProbe], hop: int) -> IcmpLimit:
-    """The limit as it was learnt while probing, replayed."""
-    limit = IcmpLimit()
-    for probe in probes:
-        if probe.hop == hop and probe.train is None:
-            limit.observe(probe.sent_ns, probe.answered)
-    return limit

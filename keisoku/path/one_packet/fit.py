@@ -12,7 +12,7 @@ from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.quoting import Quoting, classify
 from keisoku.path.one_packet.segment import SLOWEST_COPY, HopFit, Segment, Span, fit_hops, rate, segments
 from keisoku.path.one_packet.train import Dispersion, dispersions
-from keisoku.path.one_packet.verdict import PathVerdict, verdicts
+from keisoku.path.one_packet.verdict import PathVerdict, unexplained_kink, verdicts
 
 REVERSE_SHARE = 1 / 3
 
@@ -27,6 +27,8 @@ class PathFit:
     verdicts: list[PathVerdict]
     trains: dict[int, Dispersion]
     quoting: dict[int, Quoting]
+    kinks: dict[int, tuple[int, float]]
+    """By hop: the size from which the slope changes, and by how many ns per byte."""
 
 
 def fit_path(probes: Sequence[HopProbe]) -> PathFit:
@@ -39,7 +41,14 @@ def fit_path(probes: Sequence[HopProbe]) -> PathFit:
         samples.hop: classify(samples.sizes.astype(int).tolist(), samples.replies.astype(int).tolist())
         for samples in hops
     }
-    return PathFit(hops, fits, found, verdicts(found, trains), trains, quoting)
+    kinks = {hop.samples.hop: kink for hop in fits if (kink := unexplained_kink(hop)) is not None}
+    delays = {hop.samples.hop: _delay_ns(hop.samples) for hop in fits}
+    return PathFit(hops, fits, found, verdicts(found, trains, delays, set(kinks)), trains, quoting, kinks)
+
+
+def _delay_ns(samples: HopSamples) -> float:
+    """What one in ten single packets was delayed by, above the minimum of its size."""
+    return float(np.quantile(np.concatenate([cell - cell[0] for cell in samples.samples]), 0.9))
 
 
 def widths(path: PathFit, with_reverse: bool = True, until_known: bool = False) -> dict[int, float]:

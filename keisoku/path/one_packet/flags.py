@@ -10,9 +10,10 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.path.one_packet import slope as hop_slope
 from keisoku.path.one_packet.covariance import FORWARD
 from keisoku.path.one_packet.fit import PathFit
+from keisoku.path.one_packet.loss import PathLoss
+from keisoku.path.one_packet.minimum import HopSamples
 from keisoku.path.one_packet.probe import HopProbe
 from keisoku.path.one_packet.segment import HopFit
-from keisoku.path.one_packet.verdict import unexplained_kink
 from keisoku.run.result import Flag
 
 HOST_SILENT = "the host itself was silent or refused the probes: the path behind the last hop listed is unknown"
@@ -41,7 +42,7 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
             text = f"{where}: its delay does not depend on the size: a fast link, or a shaper with a large burst"
             flags.append(Flag(name="not-serialising", text=text))
     for hop in path.fits:
-        if (kink := unexplained_kink(hop)) is not None:
+        if (kink := path.kinks.get(hop.samples.hop)) is not None:
             text = (
                 f"hop {hop.samples.hop} ({hop.samples.replier}): the slope changes at about {kink[0]} byte by"
                 f" {kink[1]:+.2f} ns per byte, which the lengths of its replies do not explain;"
@@ -50,9 +51,8 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
             flags.append(Flag(name="kink", text=text))
         if (odd := _theil_sen_differs(hop)) is not None:
             flags.append(Flag(name="fits-disagree", text=odd))
-    if any(samples.mixed for samples in path.hops):
-        mixed = [f"{samples.mixed} at hop {samples.hop}" for samples in path.hops if samples.mixed]
-        text = f"replies from another address or over another way back were left out: {', '.join(mixed)}"
+    if mixed := [_ways(samples) for samples in path.hops if samples.mixed]:
+        text = f"replies came over several paths, of which only the most frequent one is measured: {'; '.join(mixed)}"
         flags.append(Flag(name="mixed-paths", text=text))
     if any(samples.user_stamps for samples in path.hops):
         text = "some packets were stamped by the program instead of the kernel: microseconds of noise, not nanoseconds"
@@ -64,6 +64,33 @@ def flags_of(path: PathFit, reached: bool) -> list[Flag]:
                 text=HOST_SILENT,
             )
         )
+    return flags
+
+
+def _ways(samples: HopSamples) -> str:
+    """The addresses that answered at a hop, each with its share, the measured one first."""
+    kept = samples.answered - samples.mixed
+    ways = [(samples.replier, kept), *samples.others.items()]
+    shares = [f"{100 * count / samples.answered:.0f} % from {address}" for address, count in ways]
+    return f"hop {samples.hop}: {', '.join(shares)}"
+
+
+def loss_flags(losses: PathLoss, loop: str) -> list[Flag]:
+    """What interrupted the probing."""
+    flags = [Flag(name="routing-loop", text=loop)] if loop else []
+    if losses.outages:
+        seconds = sum(outage.seconds for outage in losses.outages)
+        nearest = min(outage.hop for outage in losses.outages)
+        times = f"{len(losses.outages)} times" if len(losses.outages) > 1 else "once"
+        text = (
+            f"nothing came back from hop {nearest} on, {times}, for {seconds:.1f} s in all: the path was interrupted;"
+            " these probes are not in the loss ratios"
+        )
+        figures = {
+            "longest": Quantity(value=max(outage.seconds for outage in losses.outages), unit="s"),
+            "probes": Quantity(value=sum(outage.probes for outage in losses.outages), unit="packets", uncertainty=0.0),
+        }
+        flags.append(Flag(name="outage", text=text, figures=figures))
     return flags
 
 

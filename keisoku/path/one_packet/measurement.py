@@ -26,6 +26,8 @@ from keisoku.path.unfinished import unfinished
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Flag
 
+LOOP = "loop"
+"""Key of the facts: true if `REFUSAL` is about a routing loop."""
 REFUSAL = "refusal"
 """Key of the facts: which host or router refused the probes, and why."""
 ENDED = "ended"
@@ -54,7 +56,7 @@ def measure(work: Work[OnePacketSettings]) -> None:
 
         def found(path: KnownPath) -> None:
             if path.refusal:
-                directory.know(**{REFUSAL: path.refusal})
+                directory.know(**{REFUSAL: path.refusal, LOOP: path.loop is not None})
 
         def keep(probes: Sequence[HopProbe]) -> None:
             append(directory, probes)
@@ -76,7 +78,8 @@ def analyse(directory: RunDirectory) -> Findings:
         raise PlanError("run", problem, "measure again with a longer --budget")
     reached = any(probe.replier == context["address"] for probe in probes)
     kernel = noise.get("kernel")
-    result = analyse_probes(host, fitted, probes, None if kernel is None else kernel * 2**0.5, reached)
+    loop = str(directory.facts.get(REFUSAL, "")) if directory.facts.get(LOOP) else ""
+    result = analyse_probes(host, fitted, probes, None if kernel is None else kernel * 2**0.5, reached, loop)
     why = directory.facts.get(REFUSAL, "neither the host nor any hop behind the last one shown ever answered")
     result = result.model_copy(
         update={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,8 @@ class HopSamples:
     answered: int
     mixed: int
     """Replies left out because they came from another address, or over another return path, than most."""
-    others: tuple[str, ...] = ()
-    """Addresses of those."""
+    others: dict[str, int] = field(default_factory=dict)
+    """How many of those came from where: an address, and the TTL of the reply where the address is the same."""
     user_stamps: int = 0
     """Probes of which an end was stamped by the program instead of the kernel."""
 
@@ -96,6 +96,14 @@ def _samples(hop: int, probes: list[HopProbe]) -> HopSamples | None:
         sent=len(probes),
         answered=len(answered),
         mixed=len(answered) - len(kept),
-        others=tuple(sorted({str(way[0]) for way in ways if way[0] != kept_way[0]})),
+        others=dict(_others(ways, kept_way).most_common()),
         user_stamps=sum(probe.stamps == "user" for probe in kept),
     )
+
+
+def _others(ways: Counter[tuple[str | None, int | None]], kept: tuple[str | None, int | None]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for (replier, reply_ttl), count in ways.items():
+        if (replier, reply_ttl) != kept:
+            found[f"{replier} (reply TTL {reply_ttl})" if replier == kept[0] else str(replier)] += count
+    return found

@@ -6,6 +6,7 @@ own replies only. The load is bounded: the mean pause after a packet is at least
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +14,8 @@ from dataclasses import dataclass, field
 from keisoku.errors import EngineError
 from keisoku.path.one_packet.discovery import EXCEEDED, UNREACHABLE, KnownPath, discover
 from keisoku.path.one_packet.fit import PathFit, fit_path, widths
-from keisoku.path.one_packet.icmp_limit import IcmpLimit
+from keisoku.path.one_packet.icmp_limit import SILENCE, IcmpLimit
 from keisoku.path.one_packet.probe import HopProbe
-from keisoku.path.one_packet.segment import SLOWEST_COPY
 from keisoku.path.one_packet.settings import OnePacketSettings
 from keisoku.path.one_packet.sizes import probe_sizes
 from keisoku.path.one_packet.timed_wire import BudgetOverError, TimedWire
@@ -26,12 +26,20 @@ NS_PER_S = 1_000_000_000
 GAP_NS = 1_000_000
 """Mean of the pause after an answer, at least; exponential, so that periodic traffic is not met at one phase."""
 TIMEOUT_FLOOR_NS, TIMEOUT_NS = 100_000_000, NS_PER_S
-SIZE_TRIES = 6
-"""Losses in a row of one size to a hop that answers others: that size does not get through."""
+SIZE_TRIES = 10
+"""Losses in a row of one size to a hop that answers others: that size does not get through. By chance it is not
+met with a quarter of all probes lost."""
 GIVE_UP = 150
 """Losses in a row to a hop after which it is left alone."""
 SHORT_TRAIN, LONG_TRAIN = 12, 64
-"""Packets of a train; long ones only where single packets show no serialisation."""
+"""Packets of a train: at least, and at most. Only a train longer than its burst shows a token bucket."""
+SLOWEST_TRAIN_NS = 4 * NS_PER_S
+"""After a train whose first or last packet was not answered the next is waited for longer, at most so long."""
+LIMITED_TRAIN = 2
+"""Packets of a train to a host that limits its replies, which answers each of them; small ones would show nothing."""
+TRAIN_NS = 250_000_000
+"""A train longer than the shortest keeps the slowest link busy for no longer."""
+SMALL_TRAIN_BYTES = 64
 FULL_TTL = 255
 REVERSE_REPEATS, SIGN_REPEATS = 4, 16
 """After this many times the least repeats the reverse direction is not refined any more, where it has a rate and where
@@ -50,9 +58,16 @@ class _Hop:
     waiting: list[int] = field(default_factory=list)
     """Sizes of this round that are still to be answered."""
     losses: dict[int, int] = field(default_factory=dict)
+    """How often each size was lost in a row while the hop answered others."""
+    doubted: set[int] = field(default_factory=set)
+    """Sizes lost since its last answer: what they were lost for is not known before its next."""
+    known: int = 0
+    """The size that was answered last."""
     lost_in_row: int = 0
     rounds: int = 0
     longest_ns: int = 0
+    train_ns: int = TRAIN_NS
+    """How much longer its trains are waited for."""
 
     @property
     def gone(self) -> bool:
@@ -168,27 +183,36 @@ class HopProbing:
                 self._flush()
 
     def _probe(self, hop: _Hop) -> None:
-        size = hop.waiting[-1]
+        # A hop that is silent is asked with a size that it has answered: no other would tell an outage from a filter.
+        again = hop.lost_in_row >= SILENCE and hop.known > 0 and not hop.limit.limited
+        size = hop.known if again else hop.waiting[-1]
         sent = self._wire.now_ns()
         reply = self._wire.exchange([HopPacket(hop.ttl, size)], hop.timeout_ns())[0]
         self._fresh.append(_probe(hop.ttl, size, reply))
         answered = self._fresh[-1].answered
         hop.limit.observe(sent, answered)
         if answered:
-            hop.waiting.pop()
-            hop.losses[size] = hop.lost_in_row = 0
-            hop.longest_ns = max(hop.longest_ns, reply.rtt_ns or 0)
-            mean = max(GAP_NS, reply.rtt_ns or 0)
-            self._wire.rest(self._wire.now_ns() + round(self._random.expovariate(1 / mean)))
+            self._answered(hop, size, reply)
             return
         hop.lost_in_row += 1
-        # A router that refuses everything for a while says nothing about sizes.
-        if not hop.limit.limited:
-            hop.losses[size] = hop.losses.get(size, 0) + 1
-        if hop.losses.get(size, 0) >= SIZE_TRIES:
-            hop.waiting.pop()
-        else:
+        if not again:
+            hop.doubted.add(size)
             hop.waiting.insert(0, hop.waiting.pop())
+
+    def _answered(self, hop: _Hop, size: int, reply: HopReply) -> None:
+        # A router that refuses everything for a while says nothing about sizes.
+        for lost in hop.doubted - {size} if not hop.limit.limited else ():
+            hop.losses[lost] = hop.losses.get(lost, 0) + 1
+            if hop.losses[lost] >= SIZE_TRIES and lost in hop.waiting:
+                hop.waiting.remove(lost)
+        hop.doubted.clear()
+        if size in hop.waiting:
+            hop.waiting.remove(size)
+        hop.known = size
+        hop.losses[size] = hop.lost_in_row = 0
+        hop.longest_ns = max(hop.longest_ns, reply.rtt_ns or 0)
+        mean = max(GAP_NS, reply.rtt_ns or 0)
+        self._wire.rest(self._wire.now_ns() + round(self._random.expovariate(1 / mean)))
 
     def _unfinished(self, hops: Sequence[_Hop], repeats: int) -> list[_Hop]:
         """Hops that a segment whose slopes are not known well enough ends or begins at."""
@@ -204,40 +228,61 @@ class HopProbing:
 
     def _state(self, number: int, hops: Sequence[_Hop], active: Sequence[_Hop]) -> str:
         seconds = (self._wire.now_ns() - self._wire.began) / NS_PER_S
-        limits = [f"hop {hop.ttl} every {hop.limit.interval_ns / 1e9:.2f} s" for hop in hops if hop.limit.interval_ns]
+        waits = [(hop.ttl, hop.limit.interval_ns) for hop in hops]
+        limits = [f"hop {ttl} every {wait_ns / 1e9:.2f} s" for ttl, wait_ns in waits if wait_ns is not None]
         told = f"; replies limited: {', '.join(limits)}" if limits else ""
         known = ", ".join(f"hop {ttl} ± {100 * width:.2g} %" for ttl, width in self._widths.items() if width < 1)
         left = f"more to {_hops(active)}" if active else "enough"
         return f"{number} repeats in {seconds:.0f} s: {known or 'no hop known yet'}; {left}{told}"
 
     def _trains(self, hops: Sequence[_Hop], path: KnownPath) -> None:
+        """Trains of long packets, then of small ones; those that a loss made useless again, at most as often."""
         self._progress("back-to-back trains to each hop")
-        found = [] if self._path is None else self._path.segments
-        longer = {segment.last_hop for segment in found if segment.forward and segment.forward.value < SLOWEST_COPY}
-        for number in range(self._settings.trains):
-            self._doing = f"back-to-back trains, {number + 1} of {self._settings.trains} to each hop"
-            for hop in hops:
-                if hop.gone:
-                    continue
-                if hop.limit.limited:  # the first and the last packet each need a token
-                    self._flush()
-                    self._wire.rest(hop.limit.next_ns() + 2 * hop.limit.interval_ns)
-                self._train(hop, number, path, LONG_TRAIN if hop.ttl in longer else SHORT_TRAIN)
+        # What goes on to a host that limits its replies uses them up: its own trains come first.
+        host = [hop for hop in hops if hop.limit.limited and hop.replier == self._wire.destination]
+        rest = [hop for hop in hops if hop not in host]
+        few, rounds = (self._settings.trains + 1) // 2, itertools.count()
+        for group, small, wanted in ((host, False, few), (rest, False, self._settings.trains), (rest, True, few)):
+            done = {hop.ttl: 0 for hop in group}
+            for number in itertools.islice(rounds, 2 * wanted):
+                self._doing = f"back-to-back trains, round {number + 1}, to {_hops(group)}"
+                for hop in group:  # in turn, so that limits on replies pass together
+                    if hop.gone or done[hop.ttl] >= wanted:
+                        continue
+                    if hop.limit.limited:  # the first and the last packet each need a token
+                        self._flush()
+                        self._wire.rest(hop.limit.next_ns() + round(hop.limit.longest_ns))
+                    count = LIMITED_TRAIN if hop in host else self._train_packets(hop.ttl, path.mtu_bytes)
+                    longest = SMALL_TRAIN_BYTES + count if small else path.mtu_bytes
+                    done[hop.ttl] += self._train(hop, number, range(longest, longest - count, -1))
         self._flush()
 
-    def _train(self, hop: _Hop, number: int, path: KnownPath, count: int) -> None:
+    def _train_packets(self, ttl: int, mtu_bytes: int) -> int:
+        """As many as the slowest link up to the hop carries in the time that a train may take."""
+        found = [] if self._path is None else self._path.segments
+        spans = [segment.forward or segment.both for segment in found if segment.last_hop <= ttl]
+        slowest = max((span.value for span in spans if span is not None), default=0.0)
+        fitting = TRAIN_NS / (slowest * mtu_bytes) if slowest > 0 else LONG_TRAIN
+        return int(min(max(fitting, SHORT_TRAIN), LONG_TRAIN))
+
+    def _train(self, hop: _Hop, number: int, sizes: Sequence[int]) -> bool:
         """First and last expire at the hop; those between go on to the host, and cost the hop no reply."""
         last = hop.replier == self._wire.destination
-        ttls = [hop.ttl if place in (0, count - 1) or last else FULL_TTL for place in range(count)]
-        packets = [HopPacket(ttl, path.mtu_bytes - place) for place, ttl in enumerate(ttls)]
+        ttls = [hop.ttl if place in (0, len(sizes) - 1) or last else FULL_TTL for place in range(len(sizes))]
+        packets = [HopPacket(ttl, size) for ttl, size in zip(ttls, sizes, strict=True)]
         sent = self._wire.now_ns()
-        replies = self._wire.exchange(packets, hop.timeout_ns())
+        replies = self._wire.exchange(packets, hop.timeout_ns() + hop.train_ns)
         for place, (packet, reply) in enumerate(zip(packets, replies, strict=True)):
             if packet.ttl != hop.ttl or reply.replier != hop.replier:
                 reply = HopReply(sent_ns=reply.sent_ns, stamps=reply.stamps)
             self._fresh.append(_probe(hop.ttl, packet.size_bytes, reply)._replace(train=number, place=place))
-        hop.limit.observe(sent, any(probe.answered for probe in self._fresh[-count:]))
-        self._wire.rest(self._wire.now_ns() + hop.timeout_ns() // 4)
+        answered = [probe.answered for probe in self._fresh[-len(sizes) :]]
+        hop.limit.observe(sent, any(answered))
+        whole = answered[0] and answered[-1]
+        # A bucket may hold the last packet for much longer than the links do, and the next train behind it.
+        hop.train_ns = TRAIN_NS if whole or hop.limit.limited else min(2 * hop.train_ns, SLOWEST_TRAIN_NS)
+        self._wire.rest(self._wire.now_ns() + (hop.timeout_ns() // 4 if whole else hop.train_ns))
+        return whole
 
     def _flush(self) -> None:
         if self._fresh:

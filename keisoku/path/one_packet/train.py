@@ -1,13 +1,15 @@
-"""Dispersion of a back-to-back train up to a hop: the slowest stage up to it, independent of the one-packet fits.
+"""Dispersion of back-to-back trains up to a hop: the slowest stage up to it, independent of the one-packet fits.
 
 Two stages that each hold a packet read as half the rate to one packet, but spread a train by the rate of one of them
 (Prasad, Dovrolis, Mah 2003); a token bucket lets one packet through at once, but not a train longer than its burst.
+Trains of small packets show what every packet costs however short it is, such as the time of a processor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,11 +18,13 @@ from keisoku.path.one_packet.probe import HopProbe
 BITS = 8e9
 HURRY = 0.8
 """A train whose transmit stamps span more than this share of its arrival was not sent back-to-back."""
+SMALL_BYTES = 200
+"""A train of packets up to this length is one of small packets."""
 
 
 @dataclass(frozen=True)
 class Dispersion:
-    """Results of the trains to one hop. Rates in bit/s."""
+    """Results of the trains of long packets to one hop. Rates in bit/s."""
 
     hop: int
     rate: float
@@ -31,10 +35,27 @@ class Dispersion:
     trains: int
     limited_by_sender: bool
     """The prober sent no faster than this: the path may be faster."""
-    reply_bytes: float
-    """Median of the bytes of the replies after the first one of a train: the reverse direction spreads replies too."""
+    passed_bytes: float
+    """Median of the bytes that a train brought to the hop after its first packet."""
+    packets: int
+    """Of a train."""
+    back_bytes: float
+    """Bytes of the replies if every packet of a train was answered by the hop or the host: they share the way back."""
     span_ns: float
     """Median time between the first and the last reply used."""
+    shortest_ns: float
+    """The least of those times: other traffic only adds to it."""
+    small_ns: float
+    """Median of the same time for trains of as many small packets; 0 without any."""
+
+
+class _Train(NamedTuple):
+    rate: float
+    sending_ns: float
+    arriving_ns: float
+    passed_bytes: int
+    packets: int
+    reply_bytes: int
 
 
 def dispersions(probes: Iterable[HopProbe]) -> dict[int, Dispersion]:
@@ -46,36 +67,48 @@ def dispersions(probes: Iterable[HopProbe]) -> dict[int, Dispersion]:
     for probe in probes:
         if probe.train is not None:
             trains.setdefault((probe.hop, probe.train), []).append(probe)
-    by_hop: dict[int, list[tuple[float, float, float, int]]] = {}
+    long: dict[int, list[_Train]] = {}
+    small: dict[int, list[_Train]] = {}
     for (hop, _), packets in trains.items():
+        kind = small if max(packet.size_bytes for packet in packets) <= SMALL_BYTES else long
         if (found := _train(sorted(packets, key=lambda packet: packet.place))) is not None:
-            by_hop.setdefault(hop, []).append(found)
-    result = {}
-    for hop, found_trains in by_hop.items():
-        rates = np.array([train[0] for train in found_trains])
-        hurried = float(np.median([train[1] / train[2] for train in found_trains]))
-        result[hop] = Dispersion(
-            hop=hop,
-            rate=float(np.median(rates)),
-            lower=float(rates.min()),
-            upper=float(rates.max()),
-            trains=rates.size,
-            limited_by_sender=hurried > HURRY,
-            reply_bytes=float(np.median([train[3] for train in found_trains])),
-            span_ns=float(np.median([train[2] for train in found_trains])),
-        )
-    return result
+            kind.setdefault(hop, []).append(found)
+    return {hop: _dispersion(hop, of_hop, small.get(hop, [])) for hop, of_hop in long.items()}
 
 
-def _train(packets: list[HopProbe]) -> tuple[float, float, float, int] | None:
-    """(rate, time to send, time to arrive, bytes of the replies after the first) of one train."""
+def _dispersion(hop: int, trains: list[_Train], small: list[_Train]) -> Dispersion:
+    rates = np.array([train.rate for train in trains])
+    spans = np.array([train.arriving_ns for train in trains])
+    hurried = float(np.median([train.sending_ns / train.arriving_ns for train in trains]))
+    return Dispersion(
+        hop=hop,
+        rate=float(np.median(rates)),
+        lower=float(rates.min()),
+        upper=float(rates.max()),
+        trains=rates.size,
+        limited_by_sender=hurried > HURRY,
+        passed_bytes=float(np.median([train.passed_bytes for train in trains])),
+        packets=max(train.packets for train in trains),
+        back_bytes=float(np.median([train.packets * train.reply_bytes for train in trains])),
+        span_ns=float(np.median(spans)),
+        shortest_ns=float(spans.min()),
+        small_ns=float(np.median([train.arriving_ns for train in small])) if small else 0.0,
+    )
+
+
+def _train(packets: list[HopProbe]) -> _Train | None:
     answered = [packet for packet in packets if packet.rtt_ns is not None]
     if len(answered) < 2:
         return None
     first, last = answered[0], answered[-1]
+    # Half of a train is no train: what is between may have been lost, and the rest passes a bucket at once.
+    if last.place - first.place < len(packets) / 2:
+        return None
     passed = sum(packet.size_bytes for packet in packets if first.place < packet.place <= last.place)
     arrived = (last.sent_ns + (last.rtt_ns or 0)) - (first.sent_ns + (first.rtt_ns or 0))
     if arrived <= 0:
         return None
-    back = sum(packet.reply_bytes or 0 for packet in answered[1:])
-    return BITS * passed / arrived, float(last.sent_ns - first.sent_ns), float(arrived), back
+    back = max(packet.reply_bytes or 0 for packet in answered)
+    return _Train(
+        BITS * passed / arrived, float(last.sent_ns - first.sent_ns), float(arrived), passed, len(packets), back
+    )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,14 +12,18 @@ from keisoku.path.one_packet.segment import HopFit, Segment, rate
 from keisoku.path.one_packet.slope import NORMAL, TRIM_SCATTERS, Floats
 from keisoku.path.one_packet.train import Dispersion
 
-HIDDEN_RATIO = 1.35
-"""A train this much faster than the one-packet rate was not slowed by one link of that rate: n stages give n ≥ 2."""
-BUCKET_RATIO = 0.5
-"""A train slower than this share of every link that one packet sees met a limit that one packet does not meet."""
-BACK_MARGIN = 1.3
-"""A train must arrive over a longer time, by this factor, than the reverse direction alone would spread its replies."""
-HINGE_SHARE, HINGE_ERRORS = 0.1, 8.0
-"""A further change of slope counts from this share of the slope and so many standard errors."""
+HIDDEN_RATIO = 1.25
+"""One link of the one-packet rate would spread a train by this factor more than was seen: n equal stages do by n."""
+BUCKET_RATIO = 1.6
+"""A bucket spreads a train by this factor more than all links, processors and replies explain."""
+COALESCED_NS = 150_000.0
+"""What interrupt coalescing may take away from the time of a train: adaptive drivers wait no longer."""
+PACKET_NS = 12_000.0
+"""What the processor of a host or router may take for a packet, even if small ones passed faster."""
+NOISES = 3.0
+"""A difference counts from so many times the delay that one in ten single packets met."""
+HINGE_SHARE, HINGE_NS, HINGE_ERRORS = 0.005, 1.0, 8.0
+"""A further change of slope counts from this share of the slope, so many ns per byte, and so many standard errors."""
 HINGE_POINTS = 4
 
 Kind = Literal["one-stage", "hidden-stages", "token-bucket", "not-serialising", "not-checked"]
@@ -37,59 +41,80 @@ class PathVerdict:
     why: str = ""
 
 
-def verdicts(found: Sequence[Segment], trains: Mapping[int, Dispersion]) -> list[PathVerdict]:
+def verdicts(
+    found: Sequence[Segment], trains: Mapping[int, Dispersion], delay_ns: Mapping[int, float], kinked: Collection[int]
+) -> list[PathVerdict]:
     """One for each segment, in order.
 
-    A train's rate is that of the slowest stage up to its hop. So it can contradict the one-packet rate of a segment
-    only if that is the slowest so far; a segment behind a slower one is 'not-checked'.
+    `delay_ns` is the delay above the minimum that one in ten single packets to a hop met; `kinked` are hops whose slope
+    is not that of a link.
     """
     result: list[PathVerdict] = []
-    slowest = np.inf
-    bucket = np.inf
-    back = 0.0
+    explained = _Explained()
     for segment in found:
-        # Where the reverse direction is not known it is taken to be like the forward one.
-        back = max(
-            back, *(span.value for span in (segment.reverse or segment.forward, segment.both) if span is not None)
-        )
-        span = segment.forward or segment.both
-        one = rate(span) if span is not None else None
         train = trains.get(segment.last_hop)
-        if train is not None and train.span_ns < BACK_MARGIN * train.reply_bytes * back:
-            train = None  # the replies may have been spread on their way back
-        result.append(_verdict(segment, None if one is None else one.value, train, min(slowest, bucket)))
-        if result[-1].kind == "token-bucket":
-            bucket = min(bucket, result[-1].stage_rate or np.inf)
-        elif one is not None:
-            slowest = min(slowest, result[-1].stage_rate or one.value)
+        noise = NOISES * delay_ns.get(segment.last_hop, 0.0)
+        explained = explained.with_segment(segment)
+        result.append(_verdict(segment, train, explained, noise, segment.last_hop in kinked))
+        if train is not None:
+            explained = replace(explained, seen_ns=max(explained.seen_ns, train.shortest_ns))
     return result
 
 
-def _verdict(segment: Segment, one: float | None, train: Dispersion | None, slowest: float) -> PathVerdict:
-    if one is None:
-        if segment.forward is None and segment.both is None:
-            return PathVerdict("not-checked", why="its slope is not known")
-        if train is not None and not train.limited_by_sender and train.rate < BUCKET_RATIO * min(slowest, 2e10):
-            return PathVerdict("token-bucket", stage_rate=train.rate)
-        if (segment.forward or segment.both) is not None and _sure(segment):
+@dataclass(frozen=True)
+class _Explained:
+    """What links up to a hop make of a train."""
+
+    slope: float = 0.0
+    """ns/byte of the slowest link, at most."""
+    slope_back: float = 0.0
+    seen_ns: float = 0.0
+    """Time of a train to an earlier hop."""
+
+    def with_segment(self, segment: Segment) -> _Explained:
+        out = segment.forward or segment.both
+        # Where the reverse direction is not known it is taken to be like the forward one.
+        back = segment.reverse or out
+        return replace(
+            self,
+            slope=max(self.slope, np.inf if out is None else out.upper),
+            slope_back=max(self.slope_back, np.inf if back is None else back.upper),
+        )
+
+    def longest_ns(self, train: Dispersion) -> float:
+        """The longest time that a train should take to a hop."""
+        packets = train.packets * PACKET_NS
+        sent, back = train.passed_bytes * self.slope, train.back_bytes * self.slope_back
+        return max(sent, back, train.small_ns, packets, self.seen_ns)
+
+
+def _verdict(
+    segment: Segment, train: Dispersion | None, explained: _Explained, noise_ns: float, kinked: bool
+) -> PathVerdict:
+    out = segment.forward or segment.both
+    if out is None or not np.isfinite(out.half_width):
+        return PathVerdict("not-checked", why="its slope is not known")
+    if train is None:
+        return PathVerdict("not-checked", why="no train to it was answered")
+    if not train.limited_by_sender and train.shortest_ns > BUCKET_RATIO * explained.longest_ns(train) + noise_ns:
+        return PathVerdict("token-bucket", stage_rate=train.upper)
+    if (one := rate(out)) is None:
+        if _sure(segment):
             return PathVerdict("not-serialising", why="no train showed a limit")
         return PathVerdict("not-checked", why="its slope is not significant")
-    if train is None:
-        return PathVerdict("not-checked", why="no train to it showed more than the reverse direction")
-    if (
-        train.rate < BUCKET_RATIO * min(one, slowest)
-        and not train.limited_by_sender
-        and train.upper < 0.7 * min(one, slowest)
-    ):
-        return PathVerdict("token-bucket", stage_rate=train.rate)
-    if slowest < HIDDEN_RATIO * one:
-        return PathVerdict("not-checked", why="an earlier hop is slower")
     if segment.joined:
         return PathVerdict("not-checked", why="it is several hops")
     if segment.forward is None:
         return PathVerdict("not-checked", why="only the sum of both directions is known")
-    if train.rate > HIDDEN_RATIO * one and train.lower > 1.15 * one:
-        return PathVerdict("hidden-stages", stages=max(2, round(train.rate / one)), stage_rate=train.rate)
+    if kinked:
+        return PathVerdict("not-checked", why="its slope is not that of a link")
+    alone_ns = train.passed_bytes * segment.forward.lower
+    if alone_ns > HIDDEN_RATIO * train.span_ns + COALESCED_NS + noise_ns:
+        return PathVerdict("hidden-stages", stages=max(2, round(train.rate / one.value)), stage_rate=train.rate)
+    if train.span_ns > HIDDEN_RATIO * alone_ns:
+        return PathVerdict("not-checked", why="an earlier hop is slower")
+    if alone_ns < 2 * (COALESCED_NS + noise_ns):
+        return PathVerdict("not-checked", why="it is too fast for the trains")
     return PathVerdict("one-stage")
 
 
@@ -103,8 +128,9 @@ def unexplained_kink(hop: HopFit) -> tuple[int, float] | None:
     """A probe size from which the slope changes though the replies do not explain it, and the change in ns/byte.
 
     Kitaguchi et al. (2002) found two in a Linux target, at 512 and 1024 bytes. Each size is tried as a hinge
-    max(0, L − b) beside the fitted plane; the best counts if it is far above its standard error and a tenth of the
-    slope. None: the plane explains all.
+    max(0, L − b) beside the fitted plane; the best counts if it is far above its standard error and no small
+    share of the slope. None: the plane explains all. Where replies grow up to 548 bytes a change at 512 cannot be told
+    from the reverse direction.
     """
     sizes, replies, minima, fit = hop.samples.sizes, hop.samples.replies, hop.fitted, hop.fit
     columns = [np.ones_like(sizes), sizes] + ([replies] if fit.kind == "both" else [])
@@ -116,7 +142,7 @@ def unexplained_kink(hop: HopFit) -> tuple[int, float] | None:
         score, change = found[0], found[1] / float(design[:, -1].max())
         if best is None or score > best[0]:
             best = (score, int(edge), change)
-    if best is None or best[0] < HINGE_ERRORS or abs(best[2]) < HINGE_SHARE * abs(fit.forward):
+    if best is None or best[0] < HINGE_ERRORS or abs(best[2]) < max(HINGE_NS, HINGE_SHARE * abs(fit.forward)):
         return None
     return best[1], best[2]
 

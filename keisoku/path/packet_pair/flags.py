@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
 from keisoku.path.packet_pair.coalescence import find_coalescence
 from keisoku.path.packet_pair.kind import USELESS, contributions
+from keisoku.path.packet_pair.minimum_sum import CHECK
 from keisoku.path.packet_pair.serialisation import MARGIN
 from keisoku.path.packet_pair.settings import PacketPairSettings
 from keisoku.run.result import Flag
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 BUSY_ADR = 0.99
 """Long trains surely below this share of the capacity shared the path with others."""
+BUSY_ERRORS = 3.0
+"""Standard errors from which a difference counts."""
 COARSE = 20.0
 """A dispersion of fewer standard deviations of a timestamp shows the clock more than the path."""
 NEAR_WHOLE = 0.15
@@ -127,14 +131,20 @@ def _busy(way: PairDirection) -> Flag | None:
     found = way.capacity
     if found is None or way.bucket is not None:
         return None
-    slow = way.adr_bps is not None and way.adr_bps[0] + 2 * way.adr_bps[1] < BUSY_ADR * found.bps
-    if (found.passes_check and not slow) or found.limited_by_sender:
+    clock = way.clock_share or 0.0
+    slow = False
+    if way.adr_bps is not None:
+        # Both rates are uncertain: the capacity by its trains' scatter and by the stamps.
+        error = math.hypot(way.adr_bps[1], found.error_bps, clock * found.bps)
+        slow = way.adr_bps[0] + BUSY_ERRORS * error < BUSY_ADR * found.bps
+    delayed = found.check_excess > CHECK + BUSY_ERRORS * clock
+    if not (delayed or slow) or found.limited_by_sender or too_coarse(way):
         return None
     figures = {"queued": Quantity(value=100 * found.queued_share, unit="%")}
     if way.adr_bps:
         figures["average_dispersion_rate"] = Quantity(
             value=way.adr_bps[0], unit="bit/s", uncertainty=2 * way.adr_bps[1]
         )
-    check = "" if found.passes_check else ", and every train met one"
+    check = "" if not delayed else ", and every train met one"
     text = f"{way.direction}: trains met queues{check}: other traffic uses the path"
     return Flag(name="busy-path", text=text, figures=figures)

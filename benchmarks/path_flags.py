@@ -1,0 +1,167 @@
+"""How often the flags of `keisoku path one-packet` are right: hits and false alarms on random paths in virtual time.
+
+`python benchmarks/path_flags.py [FIRST] [COUNT] [--processes N]` measures COUNT paths (default 100) with the odd seeds
+from FIRST (default 1) on, which no threshold was chosen on; an even FIRST takes those that they were chosen on. Each
+path has up to five hops, and by chance buckets, hidden stages, changes of slope, coalescing, cross traffic, losses,
+outages and limits (tests/support/random_path.py). Prints a table of detectors, and one of rates and losses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from multiprocessing import Pool
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from support.random_path import RandomPath, random_path
+
+from keisoku.path.one_packet.analysis import HOP, analyse
+from keisoku.path.one_packet.fit import PathFit, fit_path
+from keisoku.path.one_packet.probe import HopProbe
+from keisoku.path.one_packet.probing import HopProbing
+from keisoku.path.one_packet.settings import OnePacketSettings
+from keisoku.run.result import Result
+
+BUDGET_S = 60.0
+DETECTORS = ("token-bucket", "hidden-stages", "kink", "outage", "limit on replies")
+KINDS = (("nothing of these", ()), ("loss", ("loss",)), ("outage", ("outage",)), ("limit on replies", ("limiter",)))
+
+
+@dataclass
+class Seen:
+    """What was found on a path, beside the truth."""
+
+    seed: int
+    traits: set[str]
+    hits: Counter[tuple[str, str]] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    rates: list[bool] = field(default_factory=list)
+    """For each hop with a figure, whether its interval contains the truth."""
+    losses: list[bool] = field(default_factory=list)
+    missing: int = 0
+    """Hops without a figure."""
+    seconds: float = 0.0
+
+
+def seen(seed: int) -> Seen:
+    """Measures a path."""
+    bed = random_path(seed)
+    wire = bed.path()
+    kept: list[HopProbe] = []
+    path = HopProbing(wire, OnePacketSettings(host="host", budget_s=BUDGET_S), kept.extend, lambda text: None).run()
+    fitted = fit_path(kept)
+    result = analyse("host", fitted, kept, None, path.reached)
+    found = Seen(seed, bed.traits, seconds=wire.now / 1e9)
+    truth = {
+        "token-bucket": (bed.bucket, bed.bucket_is_narrow),
+        "hidden-stages": (bed.stages, bed.stages_are_seen),
+        "kink": (bed.kink[0], bed.kink_is_seen),
+        "outage": (bed.outages, bool(bed.outages) and bed.outages_met(kept)),
+    }
+    for name, (hop, can_be) in truth.items():
+        _count(found, name, {hop} - {0}, _hops_flagged(result, name), can_be)
+    _count(found, "limit on replies", set(bed.limited), _hops_limited(result), bool(bed.limited))
+    _rates(found, bed, fitted, result)
+    _losses(found, bed, result)
+    return found
+
+
+def _count(found: Seen, name: str, truth: set[int], flagged: set[int], can_be: bool) -> None:
+    """Enters right flags, those on wrong hops, and false alarms."""
+    kind = "with" if truth else "without"
+    found.hits[name, kind] += 1
+    found.hits[name, "can be seen"] += bool(truth) and can_be
+    found.hits[name, "hit"] += bool(truth & flagged)
+    found.hits[name, "hit of those"] += bool(truth & flagged) and can_be
+    found.hits[name, "other hop"] += bool(truth) and bool(flagged - truth)
+    found.hits[name, "false"] += not truth and bool(flagged)
+    if flagged - truth or (truth and can_be and not truth & flagged):
+        found.wrong.append(f"{name}: truth {sorted(truth)}, found {sorted(flagged)}")
+
+
+def _hops_flagged(result: Result, name: str) -> set[int]:
+    texts = [flag.text for flag in result.flags if flag.name == name]
+    return {int(number) for text in texts for number in re.findall(r"hop (\d+)", text)[:1]}
+
+
+def _hops_limited(result: Result) -> set[int]:
+    rows = [row for row in result.rows if row.group != HOP and "reply_interval" in row.figures]
+    return {int(row.case.split()[0]) for row in rows}
+
+
+def _rates(found: Seen, bed: RandomPath, fitted: PathFit, result: Result) -> None:
+    rows = [row for row in result.rows if row.group == HOP]
+    for segment, row in zip(fitted.segments, rows, strict=True):
+        bent = {bed.kink[0], bed.kink[0] + 1} if bed.kink[0] else set()
+        slope = sum(1 / bed.out_bps(hop) for hop in range(segment.first_hop, segment.last_hop + 1))
+        if slope == 0 or segment.last_hop in bent or segment.forward is None:
+            continue  # no link, or a slope that is none of a link, or not identifiable
+        bounds = row.figures["forward"].bounds if "forward" in row.figures else None
+        if bounds is None:
+            found.missing += 1
+        else:
+            found.rates.append(bounds[0] <= 1 / slope <= bounds[1])
+
+
+def _losses(found: Seen, bed: RandomPath, result: Result) -> None:
+    for row in result.rows:
+        if row.group != HOP and "lost" in row.figures and (bounds := row.figures["lost"].bounds) is not None:
+            passed = math.prod((1 - hop.loss) ** 2 for hop in bed.hops[: int(row.case.split()[0])])
+            found.losses.append(bounds[0] <= 100 * (1 - passed) <= bounds[1])
+
+
+def main() -> None:
+    """Measures the paths and prints the tables."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("first", nargs="?", type=int, default=1)
+    options.add_argument("count", nargs="?", type=int, default=100)
+    options.add_argument("--processes", type=int, default=2)
+    chosen = options.parse_args()
+    seeds = range(chosen.first, chosen.first + 2 * chosen.count, 2)
+    with Pool(chosen.processes) as pool:
+        found = pool.map(seen, seeds, chunksize=1)
+    print(f"seeds {seeds[0]} to {seeds[-1]}, every second one\n")
+    print(
+        "| detector | paths with it | flagged on its hop | that can be seen | flagged | other hop | without | false |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    total: Counter[tuple[str, str]] = sum((one.hits for one in found), Counter())
+    names = ("with", "hit", "can be seen", "hit of those", "other hop", "without", "false")
+    for name in DETECTORS:
+        print(f"| {name} | {' | '.join(str(total[name, kind]) for kind in names)} |")
+    print(
+        "\n| paths with | number | rates in their interval | without a figure | losses in theirs | median s | most s |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for title, traits in KINDS:
+        disturbed = {"loss", "outage", "limiter"}
+        chosen_paths = [one for one in found if set(traits) & one.traits or not (traits or disturbed & one.traits)]
+        if not chosen_paths:
+            continue
+        seconds = sorted(one.seconds for one in chosen_paths)
+        rates = [inside for one in chosen_paths for inside in one.rates]
+        losses = [inside for one in chosen_paths for inside in one.losses]
+        cells = [
+            title,
+            str(len(chosen_paths)),
+            f"{sum(rates)} of {len(rates)}",
+            str(sum(one.missing for one in chosen_paths)),
+            f"{sum(losses)} of {len(losses)}",
+            f"{seconds[len(seconds) // 2]:.0f}",
+            f"{seconds[-1]:.0f}",
+        ]
+        print(f"| {' | '.join(cells)} |")
+    print()
+    for one in found:
+        for text in one.wrong:
+            print(f"{one.seed}: {text} ({', '.join(sorted(one.traits))})", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""What became of probes without an answer: lost by chance, lost in an outage, or refused by a limit on replies.
+
+Each leaves a pattern of its own. A limit concerns one router and makes silences of one length (`icmp_limit`). An outage
+is one run of losses, longer than chance makes them, to all hops behind it at the same time. What is left is random: its
+ratio is stated with an interval. A loss concerns the round trip, so that of a hop includes all links before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keisoku.analysis.budget import student
+from keisoku.path.one_packet.icmp_limit import Fate, IcmpLimit
+from keisoku.path.one_packet.probe import HopProbe
+
+BY_CHANCE = 0.01
+"""A run of losses that comes in a whole measurement with at most this probability is taken for an outage."""
+LEAST_RUN = 4
+OF_NEAREST = 2
+LEAST_RATIO = 0.02
+"""Losses are taken to be at least so frequent when a run of them is judged: few probes show no ratio."""
+BATCHES = 10
+"""Parts of a measurement whose ratios show how much it varies with time."""
+
+
+@dataclass(frozen=True)
+class Outage:
+    """A time in which nothing came back from a hop, nor from any behind it."""
+
+    hop: int
+    """The nearest hop that was silent."""
+    begin_ns: int
+    """The first probe that was lost."""
+    end_ns: int
+    """The first that was answered again, of a silent hop."""
+    probes: int
+
+    @property
+    def seconds(self) -> float:
+        """How long it was seen, at most."""
+        return (self.end_ns - self.begin_ns) / 1e9
+
+
+@dataclass(frozen=True)
+class HopLoss:
+    """The account of the single probes to a hop: sent = answered + lost + in outages + refused."""
+
+    sent: int
+    answered: int
+    lost: int
+    """By chance."""
+    in_outages: int
+    refused: int
+    lower: float
+    """Of the ratio lost by chance, 95 %."""
+    upper: float
+    fair: int
+    """Probes that the ratio is of: not refused, not in outages, and not early for a limit."""
+    limit: IcmpLimit
+
+    @property
+    def ratio(self) -> float:
+        """Lost by chance, of those that could be."""
+        return self.lost / self.fair if self.fair else 0.0
+
+
+@dataclass(frozen=True)
+class PathLoss:
+    """Of a whole path."""
+
+    hops: dict[int, HopLoss]
+    outages: tuple[Outage, ...]
+
+
+def path_loss(probes: Sequence[HopProbe]) -> PathLoss:
+    """From all probes in the order of sending. Trains, hops that never answered and sizes that never got through are
+    left out."""
+    single = [probe for probe in probes if probe.train is None]
+    passed = Counter((probe.hop, probe.size_bytes) for probe in single if probe.answered)
+    single = [probe for probe in single if passed[probe.hop, probe.size_bytes]]
+    hops = sorted({probe.hop for probe in single})
+    fates: list[Fate] = ["answered"] * len(single)
+    limits = {hop: _replayed(single, hop, fates) for hop in hops}
+    outages: list[Outage] = []
+    gone = [False] * len(single)
+    for hop in hops:
+        beyond = [place for place, probe in enumerate(single) if probe.hop >= hop and not gone[place]]
+        outages += _outages(single, fates, beyond, hop, gone)
+    return PathLoss(
+        {hop: _account(hop, single, fates, gone, limits[hop]) for hop in hops},
+        tuple(sorted(outages, key=lambda outage: outage.begin_ns)),
+    )
+
+
+def _replayed(probes: Sequence[HopProbe], hop: int, fates: list[Fate]) -> IcmpLimit:
+    """The limit of a hop as it was learnt while probing; writes what became of its probes to `fates`."""
+    limit = IcmpLimit()
+    lost: list[int] = []
+    for place, probe in enumerate(probes):
+        if probe.hop != hop:
+            continue
+        before = limit.limited
+        fates[place] = limit.observe(probe.sent_ns, probe.answered)
+        if not probe.answered:
+            lost.append(place)
+        elif limit.limited and not before:
+            for earlier in lost:
+                if probes[earlier].sent_ns > limit.since_ns:
+                    fates[earlier] = "refused"
+    return limit
+
+
+def _outages(
+    probes: Sequence[HopProbe], fates: Sequence[Fate], beyond: Sequence[int], hop: int, gone: list[bool]
+) -> list[Outage]:
+    """Runs of losses to a hop and those behind it that chance does not explain; marks them in `gone`."""
+    told = [place for place in beyond if fates[place] in ("answered", "lost", "early")]
+    lost = np.array([not probes[place].answered for place in told], dtype=np.bool_)
+    if not lost.any():
+        return []
+    # After an answer the next loss is by chance or the first of an outage: outages hardly raise this ratio.
+    after_answer = lost[1:][~lost[:-1]]
+    ratio = max(LEAST_RATIO, (int(after_answer.sum()) + 1) / (after_answer.size + 2))
+    least = max(LEAST_RUN, math.ceil(math.log(BY_CHANCE / lost.size) / math.log(min(ratio, 0.9))))
+    found = []
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], lost.astype(np.int8), [0]))))
+    for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        places = told[begin:end]
+        # One probe of the nearest hop may have been lost by chance in an outage that begins behind it.
+        if end - begin < least or sum(probes[place].hop == hop for place in places) < OF_NEAREST:
+            continue
+        for place in places:
+            gone[place] = True
+        ended = probes[told[end]].sent_ns if end < len(told) else probes[places[-1]].sent_ns
+        found.append(Outage(hop, probes[places[0]].sent_ns, ended, len(places)))
+    return found
+
+
+def _account(
+    hop: int, probes: Sequence[HopProbe], fates: Sequence[Fate], gone: Sequence[bool], limit: IcmpLimit
+) -> HopLoss:
+    places = [place for place, probe in enumerate(probes) if probe.hop == hop]
+    fair = [place for place in places if fates[place] in ("answered", "lost") and not gone[place]]
+    lost = np.array([fates[place] == "lost" for place in fair], dtype=np.bool_)
+    lower, upper = ratio_interval(lost)
+    return HopLoss(
+        sent=len(places),
+        answered=sum(probes[place].answered for place in places),
+        lost=int(lost.sum()),
+        in_outages=sum(gone[place] for place in places),
+        refused=sum(fates[place] == "refused" and not gone[place] for place in places),
+        lower=lower,
+        upper=upper,
+        fair=len(fair),
+        limit=limit,
+    )
+
+
+def ratio_interval(lost: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[float, float]:
+    """95 % interval of a loss ratio from the losses in the order of sending; (0, 1) of none.
+
+    That of independent losses (Wilson 1927), or of the ratios of batches by Student's factor where that is wider.
+    """
+    if lost.size == 0:
+        return 0.0, 1.0
+    ratio, z2 = float(lost.mean()), student(math.inf) ** 2
+    middle = (ratio + z2 / (2 * lost.size)) / (1 + z2 / lost.size)
+    spread = math.sqrt(z2 * (ratio * (1 - ratio) / lost.size + z2 / (4 * lost.size**2))) / (1 + z2 / lost.size)
+    own = 0.0
+    if lost.size >= 10 * BATCHES:
+        batches = np.array([part.mean() for part in np.array_split(lost, BATCHES)])
+        own = student(BATCHES - 1) * float(batches.std(ddof=1)) / math.sqrt(BATCHES)
+    return max(0.0, min(middle - spread, ratio - own)), min(1.0, max(middle + spread, ratio + own))
