@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_a_trial_that_fails_leaves_no_half_written_file(tmp_path: Path) -> None:
 
 def test_lost_frames_that_are_not_listed_cannot_have_rows(tmp_path: Path) -> None:
     facts = host_run().records[0].facts
-    gap = facts.tracked.lost[0].model_copy(update={"last": facts.tracked.lost[0].last + 1})
+    gap = replace(facts.tracked.lost[0], last=facts.tracked.lost[0].last + 1)
     merged = facts_of(facts.sent, facts.tracked.model_copy(update={"lost": [gap]}))
     with (
         pytest.raises(EngineError, match="not every lost frame has a row"),
