@@ -242,6 +242,8 @@ def test_idle_path_is_not_called_busy_for_the_scatter_of_its_capacity(noise_ns: 
         idle.send("train", 1500, 50, 6, gap_ns=5e7)
         idle.send("pair", 1500, 2, 100)
         assert "busy-path" not in {flag.name for flag in _observed(idle, noise_ns=noise_ns).flags}
+
+
 @pytest.mark.parametrize(
     ("narrow", "noise_ns"), [(1e10, 80.0), (1e7, 20_000.0)], ids=["10 Gb/s", "10 Mb/s by late stamps"]
 )
