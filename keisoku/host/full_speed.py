@@ -17,9 +17,9 @@ FULL = 1.1
 LOOK_NS = 2_000_000
 PAUSE_S = 0.02
 """From one look to the next."""
-LONGEST_S = 1.0
+LONGEST_S = 0.5
 """Longest wait: most slow spells are shorter."""
-SHARE = 0.25
+SHARE = 0.1
 """All waits together take at most this share of the time since the first of them, and one of `LONGEST_S`."""
 
 

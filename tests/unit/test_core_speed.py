@@ -49,13 +49,13 @@ def test_a_short_trial_below_full_speed_is_tried_again_and_a_long_one_is_not() -
 
 
 def test_the_fastest_of_all_is_used_where_none_had_full_speed() -> None:
-    records = [ran(1.5), ran(1.2), ran(1.3), ran(1.6)]
-    assert tried(records) == (records[1], 4)
+    records = [ran(1.5), ran(1.2)]
+    assert tried(records) == (records[1], 2)
 
 
 def test_a_slow_valid_trial_goes_before_a_fast_invalid_one() -> None:
-    records = [ran(1.0, invalid=True), ran(1.4), ran(1.0, invalid=True)]
-    assert tried(records) == (records[1], 3)
+    records = [ran(1.0, invalid=True), ran(1.4)]
+    assert tried(records) == (records[1], 2)
 
 
 def test_trials_below_full_speed_are_left_out_where_two_others_remain_and_named_where_not() -> None:

@@ -20,8 +20,6 @@ from keisoku.host.full_speed import FULL
 
 SHORT_NS = 1_000_000_000
 """A longer trial has fast and slow spells of its core, and repeating it would not change their shares."""
-AGAIN = 4
-"""How often a short trial is tried."""
 
 
 def load(setting: Setting, size: int, given: float | LinePercent | None) -> Generator[Trial, TrialRecord, float]:
@@ -45,12 +43,12 @@ def repeat(
 
 
 def repetition(trial: Trial) -> Generator[Trial, TrialRecord, TrialRecord]:
-    """The trial, again while the tester disturbs it; a short one also while its core works below its full speed.
+    """The trial, again while the tester disturbs it; a short one also if its core worked below its full speed.
 
     Of several valid ones it is the one at the highest speed. Loss plays no part.
     """
     tried: list[TrialRecord] = []
-    while len(tried) < AGAIN and sum(not record.valid for record in tried) < RETRIES:
+    while len(tried) < RETRIES:
         record = yield trial
         tried.append(record)
         if record.valid and (trial.duration_ns > SHORT_NS or record.facts.slowdown <= FULL):
