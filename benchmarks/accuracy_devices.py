@@ -307,7 +307,8 @@ def clocks(chance: random.Random) -> Iterator[Compared]:
     drain = 1e9 * (1 / share - 1)
     device = Device(constant_ns=10_000.0, more=f"[stall]\nfirst_ns = 0\nduration_ns = {round(stall_s * 1e9)}")
     fps = device.line_fps(size) * share
-    end_s = (stall_s * 1e9 - device.forwarding_ns(size)) / (1e9 * (1 - share))
+    # Sent then, it arrives after what a frame without a backlog takes.
+    end_s = (stall_s * 1e9 - device.forwarding_ns(size)) / (1e9 * (1 - share)) + device.forwarding_ns(size) * 1e-9
     found = measured(
         device, seed, "buffer_over_time", frame_bytes=[size], buffer_over_time={"trial_s": trial_s, "rate_fps": fps}
     )
