@@ -10,7 +10,7 @@ import pytest
 from support.synthetic_runs import record
 
 from keisoku.device.calibration.bias import Bias
-from keisoku.device.method.latency_figures import latency_figures
+from keisoku.device.method.latency_figures import SHARED_CORE, latency_figures
 from keisoku.device.method.repetitions import at_full_speed, device_slowdown, repetition, slowed
 from keisoku.device.record.interference import Core, Interference, Speed
 from keisoku.device.record.trial import Trial, TrialRecord
@@ -72,6 +72,9 @@ def test_what_a_slow_core_may_have_added_is_in_the_uncertainty_of_a_device_that_
     own = latency_figures(Bias(exact=True), latencies, 64, 1e5, slowdown=device_slowdown(records))
     source = {each.source: each for each in own["p50"].budget}["speed of the device's core"]
     assert source.value == pytest.approx(0.08 * own["p50"].value)
+    # Slow spells of an eighth of the time: they may be all that is above the 99th percentile, or nothing of it.
+    source = {each.source: each for each in own["p99"].budget}["speed of the device's core"]
+    assert source.value == pytest.approx((1 - 1 / SHARED_CORE) / 2 * own["p99"].value)
     assert device_slowdown([ran(1.1, of_device=False)]) == 1.0
 
 

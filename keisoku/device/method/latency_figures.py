@@ -19,6 +19,8 @@ from keisoku.frame.rates import frame_time_ns
 
 LINK_TOLERANCE = 1e-4
 """IEEE 802.3 §40.6.1.2.6 and others: a port's clock is accurate to 100 ppm, and so is the duration of a frame."""
+SHARED_CORE = 1.6
+"""How much longer a core takes while another hardware thread uses it too: 1.4 to 1.8 were measured (docs/guards.md)."""
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
 
@@ -69,17 +71,24 @@ def latency_figures(
         if found is not None:
             repeats = repeatability.of_percentile(percent, histograms, latencies, samples)
             own = of_percentile(found.half_width_ns, repeats)
-            figures[name] = single(found.value_ns, own + _of_core(found.value_ns, slowdown))
+            figures[name] = single(found.value_ns, own + _of_core(found.value_ns, slowdown, percent))
     if "p99.9" in figures:
         figures["pdv"] = _variation(figures["p99.9"], figures["min"], bias)
     return figures
 
 
-def _of_core(value_ns: float, slowdown: float) -> tuple[Contribution, ...]:
-    """A device of the lab is software: its latency is longer by up to the share by which its core is slower."""
+def _of_core(value_ns: float, slowdown: float, percent: float = 0.0) -> tuple[Contribution, ...]:
+    """A device of the lab is software: its latency is longer by up to the share by which its core is slower.
+
+    Slow spells decide a percentile as soon as they last for the part of the time that is above it: then it may be that
+    of a slow core, or of a fast one.
+    """
     if slowdown <= 1:
         return ()
-    return (budget.rectangular("speed of the device's core", value_ns * (slowdown - 1)),)
+    spells = (slowdown - 1) / (SHARED_CORE - 1)
+    above = min(1.0, spells / (1 - percent / 100))
+    share = max(slowdown - 1, above * (1 - 1 / SHARED_CORE) / 2)
+    return (budget.rectangular("speed of the device's core", value_ns * share),)
 
 
 def of_percentile(half_width_ns: float, repeats: float) -> tuple[Contribution, ...]:
