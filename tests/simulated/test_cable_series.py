@@ -32,11 +32,11 @@ def test_six_cables_give_the_published_line_within_its_standard_errors() -> None
     (series,) = cable_series([calibration(length_m) for length_m in LENGTHS_M])
     assert series.frame_bytes == 64 and len(series.points) == 6 * 4
     assert abs(series.propagation.value - NS_PER_M) <= 2 * series.propagation_error < 0.02
-    # The phase of the clock is the same error on every cable: in the budget of the constant, in no residual.
+    # What the phase of the clock leaves in a mean is the same error on every cable: in the constant, in no residual.
     assert series.constant.value == pytest.approx(CONSTANT_NS, abs=0.05)
     assert series.constant.uncertainty is not None
     assert abs(series.constant.value - CONSTANT_NS) <= series.constant.uncertainty
-    assert series.constant.uncertainty == pytest.approx(2 * 8 / 6**0.5, rel=0.01)
+    assert 2 * 8 / 97 / 3**0.5 < series.constant.uncertainty < 0.2
     assert series.speed.uncertainty is not None
     assert abs(series.speed.value - SPEED_M_PER_S) <= series.speed.uncertainty < 0.005 * SPEED_M_PER_S
     assert series.share_of_light_percent == pytest.approx(71, abs=0.5)
@@ -75,10 +75,11 @@ def test_what_makes_no_series_is_refused() -> None:
 
 
 def test_a_calibration_on_a_coarse_clock_says_what_the_clock_adds() -> None:
-    bias = calibration(1.0).results[0].rows[0].figures["bias"]
-    resolution = next(part for part in bias.budget if "resolution" in part.source)
-    assert (resolution.value, resolution.distribution) == (8.0, "triangular")
-    assert resolution.uncertainty == pytest.approx(8 / 6**0.5)
+    # Of 97 % of the line: frames 3360 ns apart all leave at one place between two steps of 8 ns, others at 97 places.
+    for load_percent, places in ((20 / 0.97, 1), (20.0, 97)):
+        bias = calibration(1.0, loads_percent=(load_percent,)).results[0].rows[0].figures["bias"]
+        resolution = next(part for part in bias.budget if "resolution" in part.source)
+        assert (resolution.value, resolution.distribution) == (pytest.approx(8 / places), "rectangular")
 
 
 def test_the_command_makes_a_series_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
