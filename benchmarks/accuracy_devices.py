@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from accuracy_physics import Device, Latency, log_uniform
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from support.trials import record_of
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.calibration.bias import Bias
@@ -15,7 +21,6 @@ from keisoku.device.engine.simulated import SimulatedEngine, routes_between
 from keisoku.device.engine.traffic import Traffic
 from keisoku.device.plan.plan import parse
 from keisoku.device.record.trial import Trial, TrialRecord
-from keisoku.device.record.validity import reasons
 from keisoku.device.runner import proceed
 from keisoku.run.result import Result
 from keisoku.simulated_device.device import parse_device
@@ -49,15 +54,7 @@ def measured(device: Device, seed: int, methods: str, **settings: Any) -> dict[s
     def carry_out(index: int, method: str, trial: Trial) -> TrialRecord:
         engine.start(trial, stream=1, seed=plan.seed + index)
         facts, seconds = engine.finish()
-        return TrialRecord(
-            index=index,
-            method=method,
-            trial=trial,
-            facts=facts,
-            started_at="",
-            engine_seconds=seconds,
-            invalid_because=reasons(trial, facts),
-        )
+        return record_of(trial, facts, index=index, method=method, seconds=seconds)
 
     bias = Bias(exact=True, resolution_ns=engine.capabilities.resolution_ns)
     return {result.measurement: result for result in proceed(plan, engine.capabilities, bias, carry_out)}

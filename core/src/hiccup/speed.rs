@@ -2,7 +2,7 @@
 //!
 //! Two hardware threads of one core share its units, and a hypervisor gives the other one to another guest without
 //! counting that as steal: each then works at about two thirds of its speed, for milliseconds up to many seconds
-//! (benchmarks/README.md). The work here has four independent chains, which two threads cannot both keep busy, and no
+//! (docs/guards.md). The work here has four independent chains, which two threads cannot both keep busy, and no
 //! memory. This file never judges what it finds.
 
 use std::hint::black_box;
@@ -17,7 +17,7 @@ const ROUNDS: u64 = 2000;
 /// Rounds before the clock is read, which bring the work into the core's caches.
 const PREPARING: u64 = 100;
 /// A sender works a piece after this time: 0.1 % of it.
-pub const PERIOD_NS: u64 = 2_000_000;
+const PERIOD_NS: u64 = 2_000_000;
 /// A piece of more than this many of the fastest was interrupted: that is no speed, and is measured as lateness.
 const INTERRUPTED: u64 = 4;
 
