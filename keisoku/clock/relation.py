@@ -9,12 +9,17 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from keisoku.analysis.line import POINTS_MIN, fit_line
+import numpy as np
+from numpy.typing import NDArray
+
+from keisoku.analysis.line import POINTS_MIN, LineFit, fit_line
 from keisoku.analysis.uncertainty import combine, rectangular
 from keisoku.errors import EngineError
 
 _RESOLUTION_NS = 1.0
 _TRIES = 5
+_GROUPS = 8
+"""Groups of consecutive readings whose means have errors that are nearly independent."""
 ReadClock = Callable[[], int]
 """A clock's time in ns."""
 
@@ -64,7 +69,9 @@ SAME_CLOCK = Relation(0, 0.0, rectangular(_RESOLUTION_NS / 2), 0.0, 0, same_cloc
 def relate(readings: Sequence[Reading]) -> Relation:
     """The relation that a straight line through the readings gives, at their middle.
 
-    The line's standard errors are those of its residuals' scatter (type A). A reading that takes longer in one
+    The line's standard errors are those of its residuals' scatter (type A), of single readings or of the means of
+    consecutive ones, whichever is larger: the moment within a reading at which the other clock is read moves with the
+    speed of the core, for many readings in a row, so that their errors are alike. A reading that takes longer in one
     direction than in the other shifts all offsets alike: half of their mean width, as a rectangular
     distribution, bounds that (type B, GUM 4.3.7). Raises EngineError for fewer than three readings.
     """
@@ -84,15 +91,28 @@ def relate(readings: Sequence[Reading]) -> Relation:
     offsets = [(reading.other_ns - reading.before_ns) - start_offset - reading.width_ns / 2 for reading in usable]
     try:
         line = fit_line([(ns - centre) * 1e-9 for ns in middle], offsets)
+        constant_error, slope_error = _errors(np.array(middle) - centre, np.array(offsets), line)
     except ValueError as error:
         raise EngineError(f"two clocks cannot be related: {error}") from error
     return Relation(
         offset_ns=start_offset + round(line.constant),
         drift_ppb=line.slope,
-        offset_uncertainty_ns=combine(line.constant_error, rectangular((width_ns + _RESOLUTION_NS) / 2)),
-        drift_uncertainty_ppb=line.slope_error,
+        offset_uncertainty_ns=combine(constant_error, rectangular((width_ns + _RESOLUTION_NS) / 2)),
+        drift_uncertainty_ppb=slope_error,
         at_ns=first.before_ns + round(centre),
     )
+
+
+def _errors(ns: NDArray[np.float64], offsets_ns: NDArray[np.float64], line: LineFit) -> tuple[float, float]:
+    """Standard errors of the line's constant in ns and of its slope in 1e-9: the larger of single readings and groups.
+
+    Means of consecutive groups keep what neighbours have in common (batch means, Law, Simulation Modeling §9.5.3).
+    """
+    if len(ns) < _GROUPS * POINTS_MIN:
+        return line.constant_error, line.slope_error
+    order = np.array_split(np.argsort(ns), _GROUPS)
+    grouped = fit_line([ns[group].mean() * 1e-9 for group in order], [offsets_ns[group].mean() for group in order])
+    return max(line.constant_error, grouped.constant_error), max(line.slope_error, grouped.slope_error)
 
 
 def between(first: Relation, second: Relation) -> Relation:

@@ -35,7 +35,8 @@ def host_context() -> dict[str, object]:
 
 def _scheduling() -> dict[str, object]:
     """Whom this process shares CPUs with: with autogroups the kernel shares them among sessions, not processes, so that
-    a run from a shell, and one in a session of its own, get different shares on a busy host (sched(7))."""
+    a run from a shell, and one in a session of its own, get different shares on a busy host (sched(7)). A process in no
+    autogroup reads an empty file: its group is "" and the group's nice value is unknown."""
     group = _read("/proc/self/autogroup")
     return {
         "session": os.getsid(0),
