@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from keisoku.errors import KeisokuError
-from keisoku.measurement.carry_out import analyse, findings_of, page
+from keisoku.measurement.carry_out import findings_of, keep, page
 from keisoku.run.directory import RunDirectory
 
 
@@ -16,10 +16,10 @@ from keisoku.run.directory import RunDirectory
 @click.option("--out", type=click.Path(path_type=Path), help="HTML file (default: report.html in the first run)")
 def command(runs: tuple[Path, ...], out: Path | None) -> None:
     """Makes one HTML report of all RUNS, and the result and CSV files of each run."""
-    outcomes = [analyse(RunDirectory.open(path)) for path in runs]
+    shown = [(directory, findings_of(directory)) for directory in map(RunDirectory.open, runs)]
+    outcomes = [keep(directory, findings) for directory, findings in shown]
     path = out or runs[0] / "report.html"
     if len(runs) > 1 or out is not None:
-        shown = [(outcome.directory, findings_of(outcome.directory)) for outcome in outcomes]
         text = page(shown, [verdict for outcome in outcomes for verdict in outcome.verdicts])
         try:
             path.write_text(text, encoding="utf-8")

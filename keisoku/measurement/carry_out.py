@@ -110,7 +110,11 @@ def resume(path: Path, changes: dict[str, Any] | None = None, **watching: Any) -
 
 def analyse(directory: RunDirectory) -> Outcome:
     """Result, report and CSV of a run from its raw rows. Raises PlanError if it holds too little."""
-    findings = findings_of(directory)
+    return keep(directory, findings_of(directory))
+
+
+def keep(directory: RunDirectory, findings: Findings) -> Outcome:
+    """Writes result, report and CSV of a run. Raises KeisokuError if they cannot be written."""
     directory.finish(findings.results)
     outcome = _judged(directory, findings.results)
     directory.write_text("report.html", page([(directory, findings)], outcome.verdicts))

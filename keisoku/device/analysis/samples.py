@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from keisoku.device.record.counts import Interval, Tracked
-from keisoku.device.record.gaps import Gap
+from keisoku.device.record.gaps import Gaps
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
 
 STAMP_NS = 1.0
@@ -138,7 +138,7 @@ class _Arrivals:
         self.gap_ns = gap_ns if even else 0.0
         self.next_ns = float(sent.first_sent_ns)
         # What is lost is missing in an interval from the time on at which the frame before it arrived.
-        self.first_lost_ns = min((float(gap.after_ns or 0) for gap in tracked.lost), default=inf)
+        self.first_lost_ns = float(np.nan_to_num(tracked.lost.after_ns).min(initial=inf))
 
     def mean_ns(self, interval: Interval) -> float | None:
         """Of the next interval; None if it is not known."""
@@ -177,10 +177,10 @@ def _filled_s(series: Sequence[Interval], place: int, width_ns: int, frames_at_n
 class _Lost:
     """Lost frames by the time they were sent, as far as that is known: spread evenly over their gap."""
 
-    def __init__(self, gaps: Sequence[Gap]) -> None:
-        self.counts = np.array([gap.count for gap in gaps], dtype=np.float64)
-        self.first_ns = np.array([gap.after_ns or 0 for gap in gaps], dtype=np.float64)
-        last_ns = np.array([gap.before_ns or gap.after_ns or 0 for gap in gaps], dtype=np.float64)
+    def __init__(self, gaps: Gaps) -> None:
+        self.counts = gaps.counts.astype(np.float64)
+        self.first_ns = np.nan_to_num(gaps.after_ns)
+        last_ns = np.where(np.isnan(gaps.before_ns), self.first_ns, gaps.before_ns)
         self.last_ns = np.maximum(last_ns, self.first_ns + 1)
         self.counted_ns = 0.0
 

@@ -156,4 +156,4 @@ def _frames(record: TrialRecord) -> int:
     lost = record.facts.tracked.lost
     if record.loss_ratio == 0:
         return record.facts.sent.offered_frames
-    return min(gap.first for gap in lost) + 1 if lost else 0
+    return int(lost.firsts.min()) + 1 if lost else 0

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
@@ -55,6 +56,26 @@ class Gaps(Sequence[Gap]):
             if gap.bitmap is not None:
                 self._bitmaps[place] = gap.bitmap
         self._rows = np.array(rows, dtype=np.int64).reshape(-1, 5)
+
+    @property
+    def firsts(self) -> NDArray[np.int64]:
+        """The first missing number of each gap."""
+        return self._rows[:, 0]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Missing frames of each gap."""
+        return self._rows[:, 2]
+
+    @property
+    def after_ns(self) -> NDArray[np.float64]:
+        """`Gap.after_ns` of each; NaN where it is not known."""
+        return _known(self._rows[:, 3])
+
+    @property
+    def before_ns(self) -> NDArray[np.float64]:
+        """`Gap.before_ns` of each; NaN where it is not known."""
+        return _known(self._rows[:, 4])
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -109,6 +130,10 @@ def _gap(row: Sequence[int], bitmap: str | None) -> Gap:
         None if before_ns == _NO_TIME else before_ns,
         bitmap,
     )
+
+
+def _known(times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.where(times_ns == _NO_TIME, np.nan, times_ns.astype(np.float64))
 
 
 def _number(time_ns: int | None) -> int:

@@ -48,7 +48,7 @@ def account(record: TrialRecord) -> Account:
         record=record,
         sent_balance=sent - (tracked.forwarded_frames + tracked.lost_frames + tracked.corrupt.count),
         received_balance=tracked.received_frames - (explained + tracked.foreign_frames),
-        gap_balance=tracked.lost_frames - sum(gap.count for gap in tracked.lost),
+        gap_balance=tracked.lost_frames - int(tracked.lost.counts.sum()),
     )
 
 

@@ -42,7 +42,8 @@ def losses(run: DeviceRun) -> tuple[list[Loss], int]:
 def _loss(record: TrialRecord) -> Loss:
     tracked = record.facts.tracked
     several = len(record.facts.streams) > 1
-    listed = [(stream.stream, gap) for stream in record.facts.streams for gap in stream.tracked.lost]
+    # Of each stream only what can be shown: a trial with an overload has a hundred thousand gaps.
+    first = [(stream.stream, gap) for stream in record.facts.streams for gap in stream.tracked.lost[:RANGES_SHOWN]]
     gaps = f"{digits.count(len(tracked.lost))} {'gap' if len(tracked.lost) == 1 else 'gaps'}"
     if tracked.lost_kept_as != "list":
         gaps += f" ({KEPT_AS[tracked.lost_kept_as]})"
@@ -50,7 +51,7 @@ def _loss(record: TrialRecord) -> Loss:
         record=record,
         lost=digits.count(tracked.lost_frames),
         gaps=gaps,
-        first=[_range(gap, stream if several else None) for stream, gap in listed[:RANGES_SHOWN]],
+        first=[_range(gap, stream if several else None) for stream, gap in first[:RANGES_SHOWN]],
     )
 
 
