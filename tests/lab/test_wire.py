@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from pyroute2 import netns
@@ -87,7 +87,9 @@ def template(frame_bytes: int) -> bytes:
     return HEADER + bytes(frame_bytes - 4 - len(HEADER))
 
 
-def start(wire: Wire, frame_bytes: int, frames: int, frames_per_second: float = 20_000) -> None:
+def start(
+    wire: Wire, frame_bytes: int, frames: int, frames_per_second: float = 20_000, frame: bytes | None = None
+) -> None:
     stream = {
         "transmit": 0,
         "receive": 1,
@@ -105,7 +107,7 @@ def start(wire: Wire, frame_bytes: int, frames: int, frames_per_second: float = 
         "interval_ns": 1_000_000_000,
         "seed": 0,
     }
-    frame = template(frame_bytes)
+    frame = frame or template(frame_bytes)
     wire.start(json.dumps(trial), [(frame, struct.pack("=H", len(frame)), CHECKED_FROM, True, 0)])
 
 
@@ -135,6 +137,20 @@ def signed(frame_bytes: int, stream: int, sequence: int) -> bytearray:
     head = b"\x6b\x73" + stream.to_bytes(2) + sequence.to_bytes(6) + (time.monotonic_ns() % 2**48).to_bytes(6)
     balance = 0xFFFF - ones_complement_sum(head)
     return bytearray(template(frame_bytes)[:-18] + head + balance.to_bytes(2))
+
+
+def within_b(work: Callable[[], socket.socket]) -> socket.socket:
+    """Opens a socket in the namespace of the receive port."""
+    made = []
+
+    def open_it() -> None:
+        netns.setns(B)
+        made.append(work())
+
+    thread = threading.Thread(target=open_it)
+    thread.start()
+    thread.join()
+    return made[0]
 
 
 def inject(*frames: bytes) -> None:
@@ -205,6 +221,38 @@ def test_corrupt_and_duplicate_frames_are_told_apart(wire: Wire) -> None:
     assert tracked.corrupt.count == 0, "all of them arrived intact, too"
     assert tracked.duplicated.ranges == [(23, 23)]
     assert (tracked.forwarded_frames, tracked.foreign_frames) == (facts.sent.offered_frames, 0)
+
+
+@pairs(("xdp", "packet"))
+def test_every_byte_of_a_frame_leaves_whatever_its_length(wire: Wire) -> None:
+    header = bytes(range(1, 13)) + HEADER[12:14] + bytes(range(15, 43))
+    with within_b(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5))) as port:
+        port.bind(("rx0", 0))
+        port.settimeout(5)
+        for frame_bytes in (*range(64, 100), 127, 128, 129, 192, 1518):
+            frame = header + bytes(frame_bytes - 4 - len(header))
+            start(wire, frame_bytes, 3, frame=frame)
+            for sequence in range(3):
+                arrived = port.recv(2048)
+                assert arrived[:-18] == frame[:-18]
+                assert arrived[-18:-8] == b"\x6b\x73" + STREAM.to_bytes(2) + sequence.to_bytes(6)
+                assert ones_complement_sum(arrived[-18:]) == 0xFFFF
+            assert finish(wire).tracked.forwarded_frames == 3
+
+
+@EVERY_RECEIVER
+@pytest.mark.parametrize("frame_bytes", [65, 79, 101, 190, 319])
+def test_no_byte_of_a_payload_changes_unseen(wire: Wire, frame_bytes: int) -> None:
+    places = range(CHECKED_FROM, frame_bytes - 4 - 18)
+    damaged = [signed(frame_bytes, STREAM, 20) for _ in places]
+    for at, frame in zip(places, damaged, strict=True):
+        frame[at] ^= 1 << at % 8
+    start(wire, frame_bytes, LONG)
+    until_offered(wire, 100)
+    inject(*damaged)
+    wire.stop()
+    tracked = finish(wire).tracked
+    assert (tracked.corrupt_arrivals, tracked.foreign_frames, tracked.lost) == (len(damaged), 0, [])
 
 
 @EVERY_PAIR
