@@ -16,6 +16,7 @@ from pathlib import Path
 
 import accounting
 import clock
+import frame_cost
 import frames
 import gaps
 import limit_search
@@ -35,6 +36,7 @@ from keisoku.lab.available import available
 PARTS = (
     "throughput",
     "lossless",
+    "frame-cost",
     "gaps",
     "accounting",
     "clock",
@@ -86,6 +88,9 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
     elif part == "lossless":
         found[part] = [row for device in throughput.DEVICES[1:] for row in lossless.compare(bench, device)]
         print(results.lossless_table(found[part]), flush=True)
+    elif part == "frame-cost":
+        found[part] = [row for device in throughput.DEVICES for row in frame_cost.compare(bench, device)]
+        print(frame_cost.table(found[part]), flush=True)
     elif part == "gaps":
         found[part] = gaps.compare(bench)
         print(results.gaps_table(found[part]), flush=True)

@@ -18,6 +18,7 @@ from typing import Any
 
 import accounting
 import clock
+import frame_cost
 import limit_search
 
 _HERE = Path(__file__).parent
@@ -87,6 +88,7 @@ def tables(results: Results, file: str) -> str:
     for title, key, shape in (
         ("Throughput, 64-byte frames", "throughput", throughput_table),
         ("Highest load without loss, 64-byte frames", "lossless", lossless_table),
+        ("CPU time of a frame, and the limits of the ratios", "frame-cost", frame_cost.table),
         ("Gaps between frames", "gaps", gaps_table),
         ("Accounting in memory", "accounting", accounting.table),
         ("Calibrating the processor's counter", "clock", clock.table),

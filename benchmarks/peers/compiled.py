@@ -1,4 +1,4 @@
-"""Compiles the bench's own C: the AF_XDP sender and the observer. Leaves nothing outside the folder it is given."""
+"""Compiles the bench's own C: two senders, the observer, the clock of soft interrupts; writes into one folder only."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ class Compiled:
     """Where the programs are."""
 
     af_xdp: Path
+    bare: Path
+    bare_program: Path
     observer: Path
     observer_program: Path
+    softirq_time: Path
+    softirq_time_program: Path
 
 
 def compiled(folder: Path) -> Compiled:
     """Compiles into `folder`. Raises CalledProcessError if a compiler refuses, FileNotFoundError if there is none."""
-    made = Compiled(folder / "af_xdp", folder / "observer", folder / "observer.bpf.o")
+    names = ("af_xdp", "bare", "bare.bpf.o", "observer", "observer.bpf.o", "softirq_time", "softirq_time.bpf.o")
+    made = Compiled(*(folder / name for name in names))
     machine = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
     headers = f"-I/usr/include/{machine}"
-    for command in (
-        ["gcc", "-O2", str(_HERE / "af_xdp.c"), "-o", str(made.af_xdp)],
-        ["gcc", "-O2", str(_HERE / "observer.c"), "-lbpf", "-o", str(made.observer)],
-        # -g: the maps' types are in BTF, which comes with the debug information.
-        [
-            *["clang", "-O2", "-g", "-target", "bpf", headers],
-            *["-c", str(_HERE / "observer.bpf.c"), "-o", str(made.observer_program)],
-        ],
-    ):
-        subprocess.run(command, check=True)
+    for name in names:
+        source = _HERE / f"{name.removesuffix('.o')}.c"
+        if name.endswith(".bpf.o"):
+            # -g: the maps' types are in BTF, which comes with the debug information.
+            command = ["clang", "-O2", "-g", "-target", "bpf", headers, "-c", str(source)]
+        else:
+            command = ["gcc", "-O2", str(source), "-lbpf"]
+        subprocess.run([*command, "-o", str(folder / name)], check=True)
     return made

@@ -43,4 +43,11 @@ int observe(struct xdp_md *context)
 	return XDP_DROP;
 }
 
+/* For a sender whose cost alone is asked for: takes every frame away, and does nothing else. */
+SEC("xdp")
+int swallow(struct xdp_md *context)
+{
+	return XDP_DROP;
+}
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -2,6 +2,8 @@
  *
  * observer OBJECT INTERFACE CAPACITY     (prints a line when it watches; then ns as 64-bit words)
  *
+ * With a capacity of 0 it only swallows.
+ *
  * The kernel takes the program off the interface when this process ends, however it ends.
  */
 #include <bpf/bpf.h>
@@ -29,17 +31,19 @@ int main(int count, char **words)
 		return 1;
 	}
 	size_t capacity = strtoul(words[3], NULL, 10);
+	size_t room = capacity ? capacity : 1;
 	struct bpf_object *object = need(bpf_object__open_file(words[1], NULL), "observer: open the program");
 	struct bpf_map *map = need(bpf_object__find_map_by_name(object, "stamps"), "observer: find its map");
 	struct bpf_map *counts = need(bpf_object__find_map_by_name(object, ".bss"), "observer: find its count");
 
-	if (bpf_map__set_max_entries(map, capacity) || bpf_object__load(object)) {
+	if (bpf_map__set_max_entries(map, room) || bpf_object__load(object)) {
 		perror("observer: load the program");
 		return 1;
 	}
-	struct bpf_program *program = need(bpf_object__next_program(object, NULL), "observer: find the program");
+	struct bpf_program *program = need(bpf_object__find_program_by_name(object, capacity ? "observe" : "swallow"),
+					   "observer: find the program");
 	need(bpf_program__attach_xdp(program, if_nametoindex(words[2])), "observer: attach to the interface");
-	uint64_t *stamps = need(mmap(NULL, capacity * sizeof(uint64_t), PROT_READ, MAP_SHARED, bpf_map__fd(map), 0),
+	uint64_t *stamps = need(mmap(NULL, room * sizeof(uint64_t), PROT_READ, MAP_SHARED, bpf_map__fd(map), 0),
 				"observer: map the stamps");
 	uint64_t seen;
 	uint32_t zero = 0;

@@ -24,7 +24,10 @@ class Observation:
 
 @contextmanager
 def observer(compiled: Compiled, end: End, capacity: int = 1) -> Iterator[Observation]:
-    """Watches `end` inside the context; keeps the times of the first `capacity` frames, swallows all."""
+    """Watches `end` inside the context; keeps the times of the first `capacity` frames, swallows all.
+
+    With a capacity of 0 nothing is stamped or counted, only swallowed.
+    """
     command = end.inside(str(compiled.observer), str(compiled.observer_program), end.interface, str(capacity))
     seen = Observation()
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

@@ -56,16 +56,15 @@ class Pair:
     far: End
 
     def frame(self, reverse: bool = False) -> bytes:
-        """The 60 bytes (64 with FCS) that every peer sends: IPv4/UDP, no UDP checksum, as keisoku's are shaped."""
+        """The 60 bytes (64 with FCS) that every peer sends: IPv4/UDP with both checksums, shaped as keisoku's are."""
         source, target = (self.far, self.near) if reverse else (self.near, self.far)
         addresses = b"".join(bytes(int(part) for part in end.ipv4.split(".")) for end in (source, target))
-        header = bytes.fromhex("4500002e00000000 0a11 0000") + addresses
-        words = sum(int.from_bytes(header[at : at + 2], "big") for at in range(0, 20, 2))
-        while words >> 16:
-            words = (words & 0xFFFF) + (words >> 16)
-        header = header[:10] + (0xFFFF - words).to_bytes(2, "big") + header[12:]
+        ip = bytes.fromhex("4500002e00000000 0a11 0000") + addresses
+        ip = ip[:10] + _checksum(ip) + ip[12:]
+        udp = _UDP_PORTS + bytes.fromhex("001a")
+        udp += _checksum(addresses + bytes.fromhex("0011 001a") + udp)
         ethernet = bytes.fromhex(target.mac.replace(":", "") + source.mac.replace(":", "") + "0800")
-        return ethernet + header + _UDP_PORTS + bytes.fromhex("001a0000") + bytes(18)
+        return ethernet + ip + udp + bytes(18)
 
     def counters(self) -> tuple[float, int, int]:
         """Now in s, frames that have entered, frames that have come out."""
@@ -78,6 +77,14 @@ class Pair:
         after = self.counters()
         elapsed = after[0] - before[0]
         return (after[1] - before[1]) / elapsed, (after[2] - before[2]) / elapsed
+
+
+def _checksum(data: bytes) -> bytes:
+    """Of the Internet (RFC 1071), over an even number of bytes."""
+    words = sum(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
+    while words >> 16:
+        words = (words & 0xFFFF) + (words >> 16)
+    return (0xFFFF - words).to_bytes(2, "big")
 
 
 def of_lab(lab: Lab) -> Pair:

@@ -19,14 +19,16 @@ from typing import Literal
 from peers.compiled import Compiled
 from peers.pair import Pair
 
-Name = Literal["af_xdp", "trafgen", "tcpreplay", "iperf3"]
+Name = Literal["af_xdp", "bare", "trafgen", "tcpreplay", "iperf3"]
 PROGRAMS: dict[Name, str] = {"trafgen": "trafgen", "tcpreplay": "tcpreplay", "iperf3": "iperf3"}
-"""What of them Debian has; the AF_XDP sender is our own."""
-_NICE = -20
-"""keisoku's sender has the same."""
+"""What of them Debian has; the AF_XDP sender and the bare one are our own."""
+_PRIORITY = "1"
+"""Of the real-time class, as keisoku's sender has it: before every other program on its CPU."""
 _GRACE_S = 3.0
 _LONGER_THAN_ANY_S = 3600
 _PCAP_FRAMES = 1000
+_BARE_BATCH = 64
+"""keisoku's largest."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +44,18 @@ class Sender:
     @contextmanager
     def running(
         self, compiled: Compiled, pair: Pair, folder: Path, frames_per_second: float | None = None
-    ) -> Iterator[None]:
-        """Sends inside the context, as fast as it can or at a rate. Raises RuntimeError if it ended by itself."""
+    ) -> Iterator[int]:
+        """Sends inside the context, as fast as it can or at a rate (`bare`: only as fast as it can).
+
+        Yields its process group. Raises RuntimeError if it ended by itself.
+        """
         program, *rest = _COMMANDS[self.name](compiled, pair, folder, frames_per_second)
-        hurried = ["nice", "-n", str(_NICE), "taskset", "-c", str(min(os.sched_getaffinity(0)))]
+        hurried = ["chrt", "--fifo", _PRIORITY, "taskset", "-c", str(min(os.sched_getaffinity(0)))]
         with contextlib.ExitStack() as stack:
             if self.name == "iperf3":
                 _listening(stack.enter_context(_process(pair.far.inside("iperf3", "--server", "--forceflush"))))
             sender = stack.enter_context(_process(pair.near.inside(*hurried, program, *self.options, *rest)))
-            yield
+            yield sender.pid
             if sender.poll() is not None:
                 raise RuntimeError(f"{self} ended by itself")
 
@@ -83,6 +88,11 @@ def _af_xdp(compiled: Compiled, pair: Pair, _: Path, frames_per_second: float | 
     return command + ([] if frames_per_second is None else [str(frames_per_second)])
 
 
+def _bare(compiled: Compiled, pair: Pair, _: Path, __: float | None) -> list[str]:
+    frame = pair.frame().hex()
+    return [str(compiled.bare), str(compiled.bare_program), pair.near.interface, frame, str(_BARE_BATCH)]
+
+
 def _trafgen(_: Compiled, pair: Pair, folder: Path, frames_per_second: float | None) -> list[str]:
     description = folder / "frame.cfg"
     description.write_text("{ " + ", ".join(f"0x{byte:02x}" for byte in pair.frame()) + " }\n")
@@ -111,4 +121,4 @@ def _iperf3(_: Compiled, pair: Pair, __: Path, frames_per_second: float | None) 
     return [*command, "--client", pair.far.ipv4, "--bind", pair.near.ipv4, "--time", str(_LONGER_THAN_ANY_S)]
 
 
-_COMMANDS = {"af_xdp": _af_xdp, "trafgen": _trafgen, "tcpreplay": _tcpreplay, "iperf3": _iperf3}
+_COMMANDS = {"af_xdp": _af_xdp, "bare": _bare, "trafgen": _trafgen, "tcpreplay": _tcpreplay, "iperf3": _iperf3}
