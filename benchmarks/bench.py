@@ -16,6 +16,7 @@ from pathlib import Path
 
 import accounting
 import clock
+import engines
 import frames
 import gaps
 import limit_search
@@ -34,6 +35,7 @@ from keisoku.lab.available import available
 
 PARTS = (
     "throughput",
+    "engines",
     "lossless",
     "gaps",
     "accounting",
@@ -83,6 +85,9 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
             rows = throughput.compare(bench, device)
             print(results.throughput_table(rows), flush=True)
             found[part] += rows
+    elif part == "engines":
+        found[part] = engines.compare(bench)
+        print(engines.table(found[part]), flush=True)
     elif part == "lossless":
         found[part] = [row for device in throughput.DEVICES[1:] for row in lossless.compare(bench, device)]
         print(results.lossless_table(found[part]), flush=True)

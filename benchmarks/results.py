@@ -18,6 +18,7 @@ from typing import Any
 
 import accounting
 import clock
+import engines
 import limit_search
 
 _HERE = Path(__file__).parent
@@ -86,6 +87,7 @@ def tables(results: Results, file: str) -> str:
     parts = [about]
     for title, key, shape in (
         ("Throughput, 64-byte frames", "throughput", throughput_table),
+        ("keisoku's engines, 64-byte frames", "engines", engines.table),
         ("Highest load without loss, 64-byte frames", "lossless", lossless_table),
         ("Gaps between frames", "gaps", gaps_table),
         ("Accounting in memory", "accounting", accounting.table),
