@@ -57,9 +57,7 @@ def _chosen(bench: Bench, device: Device, pair: Pair) -> dict[str, Any]:
     return row | {"all": {engine: [round(rate) for rate in found] for engine, found in rates.items()}, "said": said}
 
 
-def _row(
-    device: Device, engine: str, other: str, own: list[float], others: list[float], goal: float
-) -> dict[str, Any]:
+def _row(device: Device, engine: str, other: str, own: list[float], others: list[float], goal: float) -> dict[str, Any]:
     ratios = [mine / its for mine, its in zip(own, others, strict=True)]
     return {
         "device": device.title,
@@ -75,7 +73,10 @@ def _row(
 
 def table(rows: list[dict[str, Any]]) -> str:
     """In Markdown; rates in million frames/s."""
-    lines = ["| through | engine | beside | M frames/s | M frames/s beside | ratio (lowest to highest) | goal |", "|---" * 7 + "|"]
+    lines = [
+        "| through | engine | beside | M frames/s | M frames/s beside | ratio (lowest to highest) | goal |",
+        "|---" * 7 + "|",
+    ]
     for row in rows:
         own, others = (statistics.median(row[name]) / 1e6 for name in ("own_fps", "others_fps"))
         spread = f"({min(row['ratios']):.2f} to {max(row['ratios']):.2f})"

@@ -12,7 +12,11 @@ from contextlib import contextmanager
 import pytest
 
 from keisoku._core import Wire
+from keisoku.device.plan.plan import parse
+from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.trial import Facts
+from keisoku.device.testbed.engine_choice import ALIKE
+from keisoku.lab.device.lab import Lab
 
 pytestmark = [
     pytest.mark.lab,
@@ -140,3 +144,27 @@ def test_a_second_wire_can_open_the_port_as_soon_as_the_first_is_closed() -> Non
             facts = carried(wire, stream(0, 1, 100, 100_000))
             wire.close()
             assert facts.tracked.forwarded_frames == 100
+
+
+def test_a_bare_name_gets_the_engine_that_forwards_most_and_says_why() -> None:
+    with Lab("cable") as lab:
+        names = [f"{port.interface}@{port.namespace_path}" for port in lab.ports[:2]]
+        plan = parse({"methods": ["throughput"], "tx": names[0], "rx": names[1]})
+        said: list[str] = []
+        with open_engine(plan, said.append) as engine:
+            context = engine.context()
+        chosen = context["engines_chosen"]
+        assert isinstance(chosen, list)
+        for choice, port, remark in zip(chosen, lab.ports, said, strict=True):
+            rates = choice["frames_per_second"]
+            assert set(rates) == {"xdp", "afxdp", "packet"}
+            assert choice["engine"] in rates
+            assert rates[choice["engine"]] >= ALIKE * max(rates.values())
+            assert remark.startswith(f"{port.interface}: engine {choice['engine']}, because a self-test forwarded xdp ")
+        assert [port["engine"] for port in context["ports"]] == [choice["engine"] for choice in chosen]  # type: ignore[attr-defined]
+        # A prefix overrides the choice, and nothing is tested then.
+        with open_engine(
+            plan.model_copy(update={"tx": f"packet:{names[0]}", "rx": f"xdp:{names[1]}"}), said.append
+        ) as own:
+            assert own.capabilities.engine == "packet-xdp"
+        assert len(said) == 2
