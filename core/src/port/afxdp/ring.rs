@@ -173,10 +173,8 @@ mod tests {
         // SAFETY: the name is a zero-terminated string; the descriptor is new and nobody else's.
         let file = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"ring".as_ptr(), 0)) };
         // SAFETY: it only sets the length of the file.
-        assert_eq!(
-            unsafe { libc::ftruncate(file.as_raw_fd(), length as i64) },
-            0
-        );
+        let sized = unsafe { libc::ftruncate(file.as_raw_fd(), length as i64) };
+        assert_eq!(sized, 0);
         let map = || Memory::of_socket(file.as_raw_fd(), length, 0).expect("a mapping");
         let ring = Ring::<u64>::new(map(), LAYOUT, size);
         ring.produced().store(first, Ordering::Relaxed);
