@@ -17,6 +17,7 @@ from pathlib import Path
 
 import accounting
 import clock
+import engines
 import frame_cost
 import frames
 import gaps
@@ -36,6 +37,7 @@ from keisoku.lab.available import available
 
 PARTS = (
     "throughput",
+    "engines",
     "lossless",
     "frame-cost",
     "gaps",
@@ -86,6 +88,9 @@ def run_part(part: str, bench: throughput.Bench, quick: bool, found: results.Res
             rows = throughput.compare(bench, device)
             print(results.throughput_table(rows), flush=True)
             found[part] += rows
+    elif part == "engines":
+        found[part] = engines.compare(bench)
+        print(engines.table(found[part]), flush=True)
     elif part == "lossless":
         found[part] = [row for device in throughput.DEVICES[1:] for row in lossless.compare(bench, device)]
         print(results.lossless_table(found[part]), flush=True)

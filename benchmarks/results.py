@@ -18,6 +18,7 @@ from typing import Any
 
 import accounting
 import clock
+import engines
 import frame_cost
 import limit_search
 
@@ -87,6 +88,7 @@ def tables(results: Results, file: str) -> str:
     parts = [about]
     for title, key, shape in (
         ("Throughput, 64-byte frames", "throughput", throughput_table),
+        ("keisoku's engines, 64-byte frames", "engines", engines.table),
         ("Highest load without loss, 64-byte frames", "lossless", lossless_table),
         ("CPU time of a frame, and the limits of the ratios", "frame-cost", frame_cost.table),
         ("Gaps between frames", "gaps", gaps_table),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from peers.compiled import Compiled
-from peers.keisoku_load import keisoku_load
+from peers.keisoku_load import Driver, keisoku_load
 from peers.observer import observer
 from peers.pair import Pair, of_lab
 from peers.senders import PROGRAMS, Sender
@@ -78,7 +78,7 @@ def compare(bench: Bench, device: Device) -> list[dict[str, Any]]:
     """One row for each peer: medians of both, and of the ratios of neighbouring trials."""
     with Lab(**device.lab) as lab:
         pair = of_lab(lab)
-        return [_row(bench, device, pair, name, *_fastest(bench, pair, name)) for name in _present()]
+        return [_row(bench, device, pair, name, *fastest(bench, pair, name)) for name in _present()]
 
 
 def _present() -> list[str]:
@@ -86,10 +86,10 @@ def _present() -> list[str]:
     return [name for name in names if name not in PROGRAMS or shutil.which(PROGRAMS[name])]
 
 
-def _fastest(bench: Bench, pair: Pair, name: str) -> tuple[Sender, bool]:
+def fastest(bench: Bench, pair: Pair, name: str) -> tuple[Sender, bool]:
     """How to run a peer, and whether an XDP program swallows its frames at the far end, or the kernel's stack."""
     ways = [(way, swallowed) for way in WAYS if way.name == name for swallowed in (False, True)]
-    rounds = [[_peer(bench, pair, *way).received for way in ways] for _ in range(bench.repetitions)]
+    rounds = [[peer(bench, pair, *way).received for way in ways] for _ in range(bench.repetitions)]
     medians = [statistics.median(tries) for tries in zip(*rounds, strict=True)]
     return ways[medians.index(max(medians))]
 
@@ -98,7 +98,7 @@ def _row(bench: Bench, device: Device, pair: Pair, name: str, sender: Sender, sw
     own, others = [], []
     for _ in range(bench.repetitions):
         own.append(_keisoku(bench, pair))
-        others.append(_peer(bench, pair, sender, swallowed))
+        others.append(peer(bench, pair, sender, swallowed))
     ratios = [mine.received / its.received for mine, its in zip(own, others, strict=True)]
     return {
         "device": device.title,
@@ -116,15 +116,22 @@ def _row(bench: Bench, device: Device, pair: Pair, name: str, sender: Sender, sw
 
 
 def _keisoku(bench: Bench, pair: Pair) -> Rates:
-    with keisoku_load(pair.near, pair.far, None, SETTLE_S + bench.seconds + _LONGER_S) as load:
+    return keisoku(bench, pair, "xdp", "xdp")[0]
+
+
+def keisoku(bench: Bench, pair: Pair, sender: Driver, receiver: Driver) -> tuple[Rates, list[str]]:
+    """The rates of keisoku with these engines, and what was said of their choice."""
+    seconds = SETTLE_S + bench.seconds + _LONGER_S
+    with keisoku_load(pair.near, pair.far, None, seconds, receiver, sender) as load:
         time.sleep(SETTLE_S)
         rates = Rates(*pair.rates(bench.seconds))
     if load.tester_dropped_frames:
         raise RuntimeError(f"keisoku could not account for {load.tester_dropped_frames} frames")
-    return rates
+    return rates, load.remarks
 
 
-def _peer(bench: Bench, pair: Pair, sender: Sender, swallowed: bool) -> Rates:
+def peer(bench: Bench, pair: Pair, sender: Sender, swallowed: bool) -> Rates:
+    """The rates of a peer that is run in one way; `swallowed`: its frames end in an XDP program."""
     teach(pair)
     with (
         observer(bench.compiled, pair.far) if swallowed else nullcontext(),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from keisoku.device.plan.plan import Plan
 from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
 from peers.pair import End
 
+Driver: TypeAlias = Literal["xdp", "afxdp", "packet", "auto"]
 BEYOND_ANY_PORT_FPS = 10e6
 """Asked for where the question is how much there can be."""
 _LOOK_S = 0.01
@@ -20,6 +21,11 @@ class Load:
     """A load that is over; `facts` are keisoku's own account of it."""
 
     facts: Facts
+    remarks: list[str]
+    """What was said of the choice of engines."""
+
+    def __init__(self) -> None:
+        self.remarks = []
 
     @property
     def offered_fps(self) -> float:
@@ -40,13 +46,18 @@ class Load:
 
 @contextmanager
 def keisoku_load(
-    near: End, far: End, frames_per_second: float | None, seconds: float, receiver: Literal["xdp", "packet"] = "xdp"
+    near: End,
+    far: End,
+    frames_per_second: float | None,
+    seconds: float,
+    receiver: Driver = "xdp",
+    sender: Driver = "xdp",
 ) -> Iterator[Load]:
     """64-byte IPv4/UDP frames, each stamped, signed, checked and tracked; yields once they flow.
 
-    None for the rate: as many as can be. Leaving the context ends the load.
+    None for the rate: as many as can be. `auto`: what the self-test chooses. Leaving the context ends the load.
     """
-    ends = {"tx": f"xdp:{near.interface}@{near.namespace}", "rx": f"{receiver}:{far.interface}@{far.namespace}"}
+    ends = {"tx": f"{sender}:{near.interface}@{near.namespace}", "rx": f"{receiver}:{far.interface}@{far.namespace}"}
     trial = Trial(
         purpose="benchmark",
         frame_bytes=64,
@@ -55,11 +66,11 @@ def keisoku_load(
         phases=Phases(learning=True, learning_wait_ns=0, drain_ns=NS_PER_S // 10, rest_ns=0),
     )
     plan = Plan(methods=("throughput",), frame_bytes=(64,), headers="ipv4", **ends)
-    with open_engine(plan) as engine:
+    load = Load()
+    with open_engine(plan, load.remarks.append) as engine:
         engine.start(trial, stream=1, seed=1)
         while not (progress := engine.wait(_LOOK_S)).finished and not progress.offered_frames:
             pass
-        load = Load()
         yield load
         engine.wait(seconds + 5)
         load.facts, _ = engine.finish()

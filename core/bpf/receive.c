@@ -30,9 +30,6 @@ struct {
 	__type(value, struct claim);
 } claims SEC(".maps");
 
-/* Bounds offsets for the verifier; no frame in one page is longer. */
-#define OFFSET_MASK 0x3FFF
-
 /* Adds SIZE bytes to the sum and moves on; only inside sum_region. A call costs more than to add few words here. */
 #define ADD_FEW(SIZE)                                                      \
 	do {                                                               \
@@ -114,14 +111,6 @@ static __always_inline void push(struct receiver *own, __u64 received_ns, __u64 
 	record->stream_and_sequence = word;
 	/* It is an exchange, because that is ordered after the stores above on every architecture. */
 	(void)__sync_lock_test_and_set(&record->sent_lap_class, (time & ~0xFFFFULL) | lap << 4 | class);
-}
-
-/* A signature's magic at `place`, or nothing. */
-static __always_inline void *find_magic(void *data, void *end, __u32 place)
-{
-	if (place > OFFSET_MASK || data + place + SIGNATURE_LENGTH > end)
-		return 0;
-	return *(volatile __u16 *)(data + place) == bpf_htons(MAGIC) ? data + place : 0;
 }
 
 SEC("xdp")

@@ -32,6 +32,10 @@
 #define RING_RECORDS (1 << 20)
 /* The most programs on other CPUs that pass the check for room at the same time. */
 #define RING_MARGIN 1024
+/* The most receive queues of a port with AF_XDP sockets. */
+#define QUEUES 64
+/* In front of each frame that an AF_XDP socket receives: its stamp. */
+#define STAMP_BYTES 8
 
 struct transmitter {
 	/* Written by user space before a trial. */
@@ -95,6 +99,17 @@ struct receiver {
 	__u64 tail;
 };
 
+/* What redirect.c hands to AF_XDP sockets. */
+struct redirector {
+	/* Written by user space between trials. */
+	__u64 watching;
+	__u32 first_stream;
+	__u32 streams;
+	/* Frames of the trial's streams, and all others, since user space last set these to zero. */
+	__u64 expected;
+	__u64 foreign;
+};
+
 /* What is expected of a stream's frames; `most` is zero for one that is not signed. */
 struct claim {
 	__u16 least;
@@ -127,6 +142,17 @@ static __always_inline __u64 fold(__u64 sum)
 	sum = (sum & 0xFFFF) + (sum >> 16);
 	sum = (sum & 0xFFFF) + (sum >> 16);
 	return (sum & 0xFFFF) + (sum >> 16);
+}
+
+/* Bounds offsets for the verifier; no frame in one page is longer. */
+#define OFFSET_MASK 0x3FFF
+
+/* A signature's magic at `place`, or nothing. */
+static __always_inline void *find_magic(void *data, void *end, __u32 place)
+{
+	if (place > OFFSET_MASK || data + place + SIGNATURE_LENGTH > end)
+		return 0;
+	return *(volatile __u16 *)(data + place) == bpf_htons(MAGIC) ? data + place : 0;
 }
 
 #endif

@@ -139,6 +139,7 @@ impl Account {
                 foreign_frames: counts.foreign,
                 misdirected_frames: counts.misdirected,
                 tester_dropped_frames: receive.end(),
+                drop_reason: receive.drop_reason().map(Into::into),
                 last_received_ns: (counts.last_received_ns > 0)
                     .then(|| counts.last_received_ns.saturating_sub(self.start_ns)),
                 stamp: receive.stamp().into(),

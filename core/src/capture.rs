@@ -12,6 +12,8 @@ pub mod python;
 pub mod reader;
 pub mod recorder;
 pub mod replay;
+#[cfg(bpf)]
+pub mod sent_ring;
 
 use std::io;
 
@@ -42,6 +44,13 @@ pub struct Frame<'a> {
     pub tag: Option<[u8; 4]>,
     /// The last bytes of the frame, if `bytes` ends before them.
     pub end: Option<&'a [u8; signature::LENGTH]>,
+}
+
+/// A ring that a port fills.
+pub trait PortRing: FrameSource {
+    /// Begins to hand over frames of these interfaces, given as (index of the interface, index of the port in the
+    /// capture). Frames captured before are discarded.
+    fn begin(&mut self, ports: Vec<(u32, usize)>);
 }
 
 /// A source of captured frames.

@@ -4,6 +4,8 @@
 //! with its stamp. Ports never account: `tracking` does.
 
 #[cfg(bpf)]
+mod afxdp;
+#[cfg(bpf)]
 mod batch;
 #[cfg(bpf)]
 mod departure_ring;
@@ -15,6 +17,7 @@ mod layout;
 #[cfg(bpf)]
 mod mapped;
 mod open;
+mod pace;
 mod packet_receive;
 pub(crate) mod packet_ring;
 pub(crate) mod packet_socket;
@@ -35,7 +38,7 @@ use crate::record::Sent;
 use crate::table::Table;
 
 pub use expected::{Claim, Expected};
-pub use open::{open_receive, open_transmit};
+pub use open::Opening;
 pub use packet_transmit::send_slowly;
 pub use place::{Engine, Place};
 
@@ -122,6 +125,10 @@ pub trait Receive: Send {
     fn delay_ns(&self) -> u64;
     /// Stops watching and returns the number of arrivals that were seen but not handed over.
     fn end(&mut self) -> u64;
+    /// Why arrivals were not handed over in the latest trial, as a clause, where the port knows.
+    fn drop_reason(&self) -> Option<&str> {
+        None
+    }
     /// Which clock and which point a stamp is taken at.
     fn stamp(&self) -> &str;
 }

@@ -141,6 +141,8 @@ pub struct Receiver {
     pub misdirected_frames: u64,
     /// Frames that reached the port but that the tester failed to account.
     pub tester_dropped_frames: u64,
+    /// Why it failed, as a clause, where the port knows.
+    pub drop_reason: Option<String>,
     /// When the last frame of this trial arrived, in ns since its first frame was due.
     pub last_received_ns: Option<u64>,
     pub stamp: String,

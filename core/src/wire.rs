@@ -14,7 +14,7 @@ use crate::capture::CaptureRing;
 use crate::carry::{Ports, Sender, carry};
 use crate::error::{EngineError, Result};
 use crate::frame_log::FrameLog;
-use crate::port::{self, Place};
+use crate::port::{self, Opening, Place};
 use crate::record::{Record, Trial};
 use crate::table::Table;
 use crate::watch::Watch;
@@ -26,7 +26,7 @@ type TableParts = (Vec<u8>, Vec<u8>, usize, bool, usize);
 
 /// Ports of this host and the trials that they carry out.
 ///
-/// Ports are a JSON list of objects: `engine` ('xdp' or 'packet'), `interface`, `namespace` (a path such as
+/// Ports are a JSON list of objects: `engine` ('xdp', 'afxdp' or 'packet'), `interface`, `namespace` (a path such as
 /// '/run/netns/x', or null). `transmit` and `receive` say which of them send and receive. Raises `EngineError` if a
 /// port cannot be opened.
 #[pyclass(frozen)]
@@ -228,16 +228,18 @@ fn open(places: &[Place], transmit: &[usize], receive: &[usize]) -> Result<Ports
             None => groups.push(vec![port]),
         }
     }
+    let mut opening = Opening::new(receive.iter().map(|port| &places[*port]));
     let senders = groups.into_iter().map(|ports| {
         let own: Vec<Place> = ports.iter().map(|port| places[*port].clone()).collect();
-        let transmit = port::open_transmit(&own)?;
+        let transmit = opening.transmit(&own)?;
         Ok(Sender { ports, transmit })
     });
+    let senders = senders.collect::<Result<_>>()?;
     let receivers = receive
         .iter()
-        .map(|port| Ok((*port, port::open_receive(&places[*port])?)));
+        .map(|port| Ok((*port, opening.receive(&places[*port])?)));
     Ok(Ports {
-        senders: senders.collect::<Result<_>>()?,
+        senders,
         receivers: receivers.collect::<Result<_>>()?,
     })
 }

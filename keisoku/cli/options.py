@@ -49,10 +49,11 @@ _DUT = (
     click.option(
         "--tx",
         metavar="PORT",
-        help="transmitting port: xdp:eth1, packet:eth1, fpga:/dev/ttyUSB0#0, fpga:sim#0; with --dut a port number",
+        help="transmitting port: eth1, xdp:eth1, afxdp:eth1, packet:eth1, fpga:/dev/ttyUSB0#0, fpga:sim#0; with --dut "
+        "a port number",
     ),
     click.option("--rx", metavar="PORT", help="receiving port, in the same form"),
-    click.option("--engine", metavar="NAME", help="engine of a lab's ports: xdp (default) or packet"),
+    click.option("--engine", metavar="NAME", help="engine of a lab's ports: xdp (default), afxdp or packet"),
     click.option("--gateway", metavar="IP,…", help="IP addresses of a routing DUT at the first port, the second, …"),
     click.option(
         "--address", metavar="IP,…", help="the tester's own IP address at each port, for which it answers ARP itself"

@@ -6,7 +6,7 @@ import json
 import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from keisoku.device.engine.playback import Played, play
 from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.replay_ports import open_ports
 from keisoku.errors import PlanError
+
+if TYPE_CHECKING:
+    from keisoku.device.record.interference import PortEngine
 
 _FCS_BYTES = 4
 
@@ -29,14 +32,18 @@ def _captured(command: Any) -> Any:
 
 @click.command("replay")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--tx", metavar="PORT", help="sending port: xdp:eth1, packet:eth1; with --dut a port number (default: 1)")
+@click.option(
+    "--tx",
+    metavar="PORT",
+    help="sending port: xdp:eth1, afxdp:eth1, packet:eth1; with --dut a port number (default: 1)",
+)
 @click.option(
     "--rx",
     metavar="PORT",
     help="port that counts received frames, in the same form (default: the sending port; with --dut port 2)",
 )
 @click.option("--dut", metavar="URI", help="device under test: lab:bridge, lab:router, …")
-@click.option("--engine", type=click.Choice(["xdp", "packet"]), help="engine of a lab's ports (default: xdp)")
+@click.option("--engine", type=click.Choice(["xdp", "afxdp", "packet"]), help="engine of a lab's ports (default: xdp)")
 @click.option(
     "--interface", metavar="NAME", help="interface in FILE whose frames are sent (needed if several have frames)"
 )
@@ -57,7 +64,7 @@ def command(
     tx: str | None,
     rx: str | None,
     dut: str | None,
-    engine: Literal["xdp", "packet"] | None,
+    engine: PortEngine | None,
     interface: str | None,
     scale: float,
     rate: str | None,

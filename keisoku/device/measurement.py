@@ -52,7 +52,7 @@ def measure(work: Work[Plan]) -> None:
     plan = work.settings
     if work.resumed is not None and plan.capture is not None:
         plan = plan.model_copy(update={"capture": next_free(plan.capture)})
-    with open_engine(plan, tell=work.tell) as engine:
+    with open_engine(plan, work.tell, _engines(work.resumed)) as engine:
         capabilities, bias = engine.capabilities, bias_for(plan, engine)
         virtual, look = capabilities.simulated, None
         if capabilities.on_host:
@@ -79,6 +79,13 @@ def measure(work: Work[Plan]) -> None:
         if not run(plan, engine, bias, directory, observer, elapsed_s):
             assert plan.within_s is not None
             directory.know(ended=f"stopped after {time_text(plan.within_s)}")
+
+
+def _engines(resumed: RunDirectory | None) -> list[str]:
+    """The engines of the ports in a run that is resumed, by port."""
+    if resumed is None:
+        return []
+    return [str(port["engine"]) for port in resumed.context.get("ports", []) if isinstance(port, dict)]
 
 
 def _longest_trial_ns(plan: Plan) -> int | None:

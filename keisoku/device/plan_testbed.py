@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from itertools import zip_longest
 
 from keisoku.device.engine.engine import Engine
 from keisoku.device.engine.port_capture import PortCapture, Tell
@@ -15,13 +16,15 @@ from keisoku.errors import PlanError
 
 
 @contextmanager
-def open_engine(plan: Plan, tell: Tell = lambda line: None) -> Iterator[Engine]:
-    """The engine for the plan's ports, closed on every exit; `tell` receives lines for the user when it is closed.
+def open_engine(plan: Plan, tell: Tell = lambda line: None, engines: Sequence[str] = ()) -> Iterator[Engine]:
+    """The engine for the plan's ports, closed on every exit; `tell` receives lines for the user when it is opened and
+    when it is closed.
 
-    Raises PlanError for a DUT or port that does not exist or cannot be used, EngineError if opening fails.
+    `engines` are those of the run that is resumed, by port: none is chosen again. Raises PlanError for a DUT or port
+    that does not exist or cannot be used, EngineError if opening fails.
     """
     with ExitStack() as stack:
-        testbed = stack.enter_context(closing(open_testbed(wanted_testbed(plan))))
+        testbed = stack.enter_context(closing(open_testbed(wanted_testbed(plan, engines))))
         capture = None
         if plan.capture is not None:
             if not testbed.captures:
@@ -29,16 +32,22 @@ def open_engine(plan: Plan, tell: Tell = lambda line: None) -> Iterator[Engine]:
             capture = PortCapture(plan.capture, plan.snap_bytes, tell)
             stack.callback(capture.close)  # the engine closes it first, if there is an engine
         engine = stack.enter_context(closing(testbed.engine(wanted_traffic(plan), capture)))
+        for remark in testbed.remarks:
+            tell(remark)
         plan.check(engine.capabilities)
         yield engine
 
 
-def wanted_testbed(plan: Plan) -> WantedTestbed:
-    """What the plan asks of a testbed. Raises PlanError for invalid names of ports or devices."""
+def wanted_testbed(plan: Plan, engines: Sequence[str] = ()) -> WantedTestbed:
+    """What the plan asks of a testbed, with the engines that were chosen before.
+
+    Raises PlanError for invalid names of ports or devices.
+    """
     receiving = {receive for _, receive in plan.pairs()}
     fields = enumerate(plan.port_fields())
+    ports = [port_named(text, field, plan.dut, place in receiving) for place, (field, text) in fields]
     return WantedTestbed(
-        tuple(port_named(text, field, plan.dut, place in receiving) for place, (field, text) in fields),
+        tuple(port.driven_by(engine) for port, engine in zip_longest(ports, engines[: len(ports)])),
         plan.dut,
         plan.engine,
         tuple(plan.all_frame_bytes),

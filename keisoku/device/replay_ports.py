@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Literal
 
 from keisoku.device.engine.wired_port import WiredPort
+from keisoku.device.record.interference import PortEngine
 from keisoku.device.testbed.opening import open_testbed, port_named
 from keisoku.device.testbed.wanted import WantedTestbed
 from keisoku.device.testbed.wired import WiredTestbed
@@ -19,7 +19,7 @@ def open_ports(
     dut: str | None,
     tx: str | None,
     rx: str | None,
-    engine: Literal["xdp", "packet"] | None,
+    engine: PortEngine | None,
     frame_bytes: list[int],
     force: bool = False,
 ) -> Iterator[tuple[WiredPort, WiredPort | None]]:

@@ -121,7 +121,7 @@ def measured(lab: Lab, engine: str, path: Path, snap_bytes: int = 0, **how: int)
     return facts, capture
 
 
-@pytest.mark.parametrize("engine", ["xdp", "packet"])
+@pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])
 def test_a_frame_lost_by_the_device_is_seen_before_it_and_not_behind_it(
     faulty: Lab, tmp_path: Path, engine: str
 ) -> None:
@@ -151,7 +151,7 @@ def test_the_stamps_are_those_of_the_measurement(cable: Lab, tmp_path: Path) -> 
     assert sent[FRAMES - 1] - sent[0] == facts.sent.last_sent_ns - facts.sent.first_sent_ns
 
 
-@pytest.mark.parametrize("engine", ["xdp", "packet"])
+@pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])
 def test_cut_frames_keep_their_identity(faulty: Lab, tmp_path: Path, engine: str) -> None:
     path = tmp_path / "run.pcapng"
     facts, _ = measured(faulty, engine, path, snap_bytes=40, frame_bytes=512)

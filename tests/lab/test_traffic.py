@@ -17,7 +17,7 @@ CALM = later_than(10_000_000)
 ENGINES = pytest.mark.parametrize("engine", ["xdp", "packet"])
 
 
-@ENGINES
+@pytest.mark.parametrize("engine", ["xdp", "afxdp", "packet"])
 @pytest.mark.parametrize(
     ("pattern", "ports", "routes"),
     [

@@ -25,7 +25,7 @@ FAULTS_EACH = 1_000
 STREAM = 7
 SENT_TIME = 5
 """A byte of the transmit time, counted from the end of the frame."""
-RATES = {"xdp": 100_000.0, "packet": 50_000.0}
+RATES = {"xdp": 100_000.0, "afxdp": 50_000.0, "packet": 50_000.0}
 PHASES = Phases(learning_wait_ns=10_000_000, drain_ns=100_000_000, rest_ns=0)
 
 
@@ -75,7 +75,7 @@ def measure(lab: Lab, engine_name: str, frame_bytes: int, meanwhile: Callable[[]
 
 
 @pytest.mark.parametrize("frame_bytes", [64, 1518])
-@pytest.mark.parametrize("engine_name", ["xdp", "packet"])
+@pytest.mark.parametrize("engine_name", ["xdp", "afxdp", "packet"])
 def test_every_fault_is_reported_as_what_it_was(engine_name: str, frame_bytes: int) -> None:
     faults = known_faults(frame_bytes)
     # In the sender's softirq the device cannot lose a frame of its own accord.
@@ -102,7 +102,7 @@ def test_every_fault_is_reported_as_what_it_was(engine_name: str, frame_bytes: i
     assert sum(interval.forwarded_frames for interval in tracked.series) == tracked.forwarded_frames
 
 
-@pytest.mark.parametrize("engine_name", ["xdp", "packet"])
+@pytest.mark.parametrize("engine_name", ["xdp", "afxdp", "packet"])
 def test_frames_of_somebody_else_are_foreign_and_change_nothing(engine_name: str) -> None:
     strangers = 200  # fewer than a veth holds, should the CPU that empties it stand still
     with Lab("faulty", own_core=False, faults=Faults()) as lab:

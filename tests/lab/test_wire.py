@@ -79,8 +79,11 @@ def pairs(*wanted: tuple[str, str]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("wire", wanted, indirect=True, ids="-".join)
 
 
-EVERY_PAIR = pairs(("xdp", "xdp"), ("packet", "packet"), ("xdp", "packet"), ("packet", "xdp"))
-EVERY_RECEIVER = pairs(("packet", "xdp"), ("packet", "packet"))
+EVERY_PAIR = pairs(
+    *(("xdp", "xdp"), ("packet", "packet"), ("afxdp", "afxdp")),
+    *(("xdp", "packet"), ("packet", "xdp"), ("xdp", "afxdp"), ("afxdp", "packet")),
+)
+EVERY_RECEIVER = pairs(("packet", "xdp"), ("packet", "packet"), ("packet", "afxdp"))
 
 
 def template(frame_bytes: int) -> bytes:
@@ -181,7 +184,7 @@ def test_every_frame_is_accounted(wire: Wire, frame_bytes: int) -> None:
         assert not facts.interrupted
 
 
-@pairs(("xdp", "xdp"), ("packet", "packet"))
+@pairs(("xdp", "xdp"), ("packet", "packet"), ("afxdp", "afxdp"))
 @pytest.mark.parametrize("frames_per_second", [500, 100_000, 4_000_000])
 def test_slow_and_impossible_rates_lose_no_sequence_number(wire: Wire, frames_per_second: float) -> None:
     frames = min(20_000, int(frames_per_second))
@@ -276,7 +279,7 @@ def test_a_stopped_trial_says_so_and_adds_up(wire: Wire) -> None:
     assert finish(wire).sent.offered_frames == 100, "the ports serve the next trial"
 
 
-@pytest.mark.parametrize("engine", ["xdp", "packet"])
+@pytest.mark.parametrize("engine", ["xdp", "packet", "afxdp"])
 def test_what_cannot_be_opened_is_refused_in_one_sentence(cable: None, engine: str) -> None:
     good = place(engine, "rx0", B)
     with pytest.raises(EngineError, match="nowhere0: no such interface"):
@@ -305,8 +308,8 @@ def test_a_frame_above_the_mtu_is_refused(wire: Wire) -> None:
         wire.finish()
 
 
-def child(code: str) -> subprocess.Popen[str]:
-    ports = json.dumps([place("xdp", "tx0", A), place("xdp", "rx0", B)])
+def child(code: str, engine: str = "xdp") -> subprocess.Popen[str]:
+    ports = json.dumps([place(engine, "tx0", A), place(engine, "rx0", B)])
     code = f"import os, sys\nfrom keisoku._core import Wire\nports = {ports!r}\n{code}"
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -321,15 +324,18 @@ def attached() -> bool:
     return any("xdp" in ip("-n", namespace, "-d", "link") for namespace in (A, B))
 
 
-def test_no_program_stays_attached_after_close(cable: None) -> None:
-    wire = opened(place("xdp", "tx0", A), place("xdp", "rx0", B))
+@pytest.mark.parametrize("engine", ["xdp", "afxdp"])
+def test_no_program_stays_attached_after_close(cable: None, engine: str) -> None:
+    wire = opened(place(engine, "tx0", A), place(engine, "rx0", B))
     assert attached()
     wire.close()
     assert not attached()
 
 
-def test_no_program_stays_attached_after_a_kill(cable: None) -> None:
-    process = child("import signal\nwire = Wire(ports, [0], [1])\nprint('open', flush=True)\nsignal.pause()")
+@pytest.mark.parametrize("engine", ["xdp", "afxdp"])
+def test_no_program_stays_attached_after_a_kill(cable: None, engine: str) -> None:
+    code = "import signal\nwire = Wire(ports, [0], [1])\nprint('open', flush=True)\nsignal.pause()"
+    process = child(code, engine)
     assert process.stdout is not None
     assert process.stdout.readline() == "open\n"
     assert attached()

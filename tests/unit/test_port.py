@@ -15,6 +15,9 @@ from keisoku.errors import EngineError, PlanError
     ("text", "address"),
     [
         ("xdp:eth1", PortAddress("xdp", "eth1")),
+        ("eth1", PortAddress(None, "eth1")),
+        ("eth1@blue", PortAddress(None, "eth1", "blue")),
+        ("afxdp:eth1", PortAddress("afxdp", "eth1")),
         ("packet:enp3s0f1.7", PortAddress("packet", "enp3s0f1.7")),
         ("xdp:eth1@blue", PortAddress("xdp", "eth1", "blue")),
         ("packet:t1@/run/netns/blue", PortAddress("packet", "t1", "/run/netns/blue")),
@@ -31,7 +34,7 @@ def test_a_namespace_is_a_name_or_a_path():
     assert PortAddress.parse("xdp:eth1@/proc/7/ns/net").namespace_path == Path("/proc/7/ns/net")
 
 
-@pytest.mark.parametrize("text", ["eth1", "", "dpdk:eth1", "xdp:", "xdp:eth1@", "xdp:a b", "xdp:morethan15letters"])
+@pytest.mark.parametrize("text", ["", "dpdk:eth1", "xdp:", "xdp:eth1@", "xdp:a b", "xdp:morethan15letters"])
 def test_other_texts_are_refused(text):
     with pytest.raises(PlanError, match=r"--tx: .* is not the name of a port; write xdp:INTERFACE"):
         PortAddress.parse(text, "--tx")

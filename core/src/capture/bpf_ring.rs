@@ -10,7 +10,7 @@ use std::mem::offset_of;
 use aya::maps::{HashMap, MapData, RingBuf};
 use aya::{Ebpf, EbpfLoader};
 
-use crate::capture::{CaptureRing, Direction, Frame, FrameSource};
+use crate::capture::{CaptureRing, Direction, Frame, FrameSource, PortRing};
 use crate::clock::RealtimeOffset;
 use crate::error::Result;
 use crate::port::Place;
@@ -58,7 +58,7 @@ pub fn of_program(
     }
     let ring =
         BpfRing::take(object).map_err(|error| places[0].refusal("read a capture ring", &error))?;
-    Ok(ring.map(|ring| CaptureRing::new(ring, places.to_vec(), direction)))
+    Ok(ring.map(|ring| CaptureRing::new(Box::new(ring), places.to_vec(), direction)))
 }
 
 /// Bytes of each frame that a program of several ports keeps: the largest number that one of the ports asks for.
@@ -97,9 +97,13 @@ impl BpfRing {
         }))
     }
 
-    /// Begins to hand over frames of these interfaces, given as (index of the interface, index of the port in the
-    /// capture). Frames captured before are discarded.
-    pub fn begin(&mut self, ports: Vec<(u32, usize)>) {
+    fn count(&self, interface: u32) -> u64 {
+        self.uncaptured.get(&interface, 0).unwrap_or(0)
+    }
+}
+
+impl PortRing for BpfRing {
+    fn begin(&mut self, ports: Vec<(u32, usize)>) {
         while self.ring.next().is_some() {}
         self.epoch_ns = RealtimeOffset::measure().to_monotonic(0);
         self.before = ports
@@ -107,10 +111,6 @@ impl BpfRing {
             .map(|(interface, _)| self.count(*interface))
             .collect();
         self.ports = ports;
-    }
-
-    fn count(&self, interface: u32) -> u64 {
-        self.uncaptured.get(&interface, 0).unwrap_or(0)
     }
 }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 #[cfg(bpf)]
 use crate::capture::Direction;
 #[cfg(bpf)]
-use crate::capture::bpf_ring::BpfRing;
+use crate::capture::PortRing;
 use crate::capture::packet_source::PacketSource;
 use crate::capture::recorder::{Label, Recorder};
 use crate::capture::replay::{Limits, recorded};
@@ -29,7 +29,7 @@ struct CapturedPort {
     label: Label,
 }
 
-/// The frames that the XDP program of some ports handles. The ports create it, and it is given to one `Capture`.
+/// The frames of some ports that packet sockets do not see. The ports create it, and it is given to one `Capture`.
 #[pyclass(frozen)]
 pub struct CaptureRing {
     #[cfg(bpf)]
@@ -38,7 +38,7 @@ pub struct CaptureRing {
 
 #[cfg(bpf)]
 struct Served {
-    ring: BpfRing,
+    ring: Box<dyn PortRing>,
     places: Vec<Place>,
     direction: Direction,
 }
@@ -46,7 +46,7 @@ struct Served {
 #[cfg(bpf)]
 impl CaptureRing {
     /// `places`: the ports that the program serves, all in one namespace.
-    pub fn new(ring: BpfRing, places: Vec<Place>, direction: Direction) -> Self {
+    pub fn new(ring: Box<dyn PortRing>, places: Vec<Place>, direction: Direction) -> Self {
         CaptureRing {
             served: Mutex::new(Some(Served {
                 ring,
@@ -173,7 +173,7 @@ fn begin(
         }
     }
     ring.begin(interfaces);
-    Ok(Box::new(ring))
+    Ok(ring)
 }
 
 #[cfg(bpf)]

@@ -12,9 +12,12 @@ pub const DEPARTURES: u64 = 1 << 18;
 pub const OUTLETS: usize = 32;
 pub const STREAMS: usize = 4096;
 pub const RING_RECORDS: u64 = 1 << 20;
+pub const QUEUES: u32 = 64;
+pub const STAMP_BYTES: usize = 8;
 
 pub const TRANSMIT_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/transmit.o"));
 pub const RECEIVE_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/receive.o"));
+pub const REDIRECT_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/redirect.o"));
 
 #[repr(C)]
 pub struct Transmitter {
@@ -71,6 +74,15 @@ pub struct Receiver {
     pub head: u64,
     pub pad1: [u8; 120],
     pub tail: u64,
+}
+
+#[repr(C)]
+pub struct Redirector {
+    pub watching: u64,
+    pub first_stream: u32,
+    pub streams: u32,
+    pub expected: u64,
+    pub foreign: u64,
 }
 
 #[repr(C)]

@@ -7,36 +7,23 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::clock::{Clock, monotonic_ns, sleep_until};
+use crate::clock::monotonic_ns;
 use crate::departures::{Departure, Departures};
 use crate::error::{EngineError, Result};
-use crate::hiccup::speed::Meter;
-use crate::histogram::Histogram;
+use crate::port::pace::{Delayed, Next, Pace, PortCounts, Progress, sign};
 use crate::port::{Control, Ended, Load, Place, Transmit, packet_socket};
 use crate::record::Sent;
-use crate::signature::{LENGTH, Signature};
+use crate::signature::Signature;
 use crate::stamping::{DriverStamps, TransmitDelay};
 
-/// A sleep may end this much late; the thread spins for the rest of a wait.
-const SPIN_NS: u64 = 80_000;
-/// The longest sleep, so that a stop is noticed.
-const NAP_NS: u64 = 20_000_000;
-/// A wait that is longer than this has room for a piece of work by which the core's speed is measured.
-const MEASURING_NS: u64 = 20_000;
-/// How long before its due time a departure is taken where streams are switched.
-const AHEAD_NS: u64 = 4_000_000;
 /// Learning frames belong to no trial.
 const LEARNING_STREAM: u16 = 0xFFFF;
 
 pub struct PacketTransmit {
     sockets: Vec<Socket>,
-    progress: Arc<Progress>,
-    /// The clock of waits and stamps.
-    clock: Clock,
-    meter: Meter,
+    pace: Pace,
     load: Option<Load>,
 }
 
@@ -47,76 +34,23 @@ struct Socket {
     name: String,
 }
 
-#[derive(Default)]
-struct Progress {
-    offered: AtomicU64,
-    /// Frames sent of each stream of the trial.
-    streams: Vec<AtomicU64>,
-    stop: AtomicBool,
-}
-
-impl Control for Progress {
-    fn offered(&self) -> u64 {
-        self.offered.load(Ordering::Relaxed)
-    }
-
-    fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    fn count(&self, offered: &mut [u64]) {
-        for (all, own) in offered.iter_mut().zip(&self.streams) {
-            *all += own.load(Ordering::Relaxed);
-        }
-    }
-}
-
 impl PacketTransmit {
     /// One sender for all `places`.
     pub fn open(places: &[Place]) -> Result<Self> {
         Ok(PacketTransmit {
             sockets: places.iter().map(Socket::open).collect::<Result<_>>()?,
-            progress: Arc::default(),
-            clock: Clock::new(),
-            meter: Meter::default(),
+            pace: Pace::new(),
             load: None,
         })
     }
 
-    /// The next departure. Where streams are switched one by one, it is returned shortly before it is due, and the
-    /// load goes on until all streams have ended.
+    /// The next departure, shortly before it is due where streams are switched.
     fn next(&mut self, departures: &mut Departures, postponed_ns: u64) -> Option<Departure> {
-        let Some(switches) = departures.switches().cloned() else {
-            return departures.next();
-        };
         loop {
-            let over = switches.is_over();
-            let now_ns = self.clock.now_ns();
-            let scheduled_ns = now_ns.saturating_sub(postponed_ns);
-            departures.obey(scheduled_ns);
-            departures.cut(now_ns);
-            let found = departures.next_by(scheduled_ns + AHEAD_NS);
-            if found.is_some() || over || self.progress.stop.load(Ordering::Relaxed) {
-                return found;
-            }
-            sleep_until(now_ns + AHEAD_NS / 4);
-        }
-    }
-
-    /// Waits until `due_ns` or a stop; returns the time.
-    fn wait(&mut self, due_ns: u64) -> u64 {
-        loop {
-            let now_ns = self.clock.now_ns();
-            if now_ns >= due_ns || self.progress.stop.load(Ordering::Relaxed) {
-                return now_ns;
-            }
-            if due_ns - now_ns > MEASURING_NS {
-                self.meter.work_when_due(now_ns);
-            }
-            if due_ns - now_ns > SPIN_NS {
-                sleep_until((due_ns - SPIN_NS).min(now_ns + NAP_NS));
-            } else {
-                std::hint::spin_loop();
+            match self.pace.next(departures, postponed_ns) {
+                Next::Send(departure) => return Some(departure),
+                Next::Wait => self.pace.nap(),
+                Next::End => return None,
             }
         }
     }
@@ -184,16 +118,13 @@ impl Socket {
 
 impl Transmit for PacketTransmit {
     fn prepare(&mut self, load: Load) -> Result<()> {
-        self.progress = Arc::new(Progress {
-            streams: load.tables.iter().map(|_| AtomicU64::new(0)).collect(),
-            ..Progress::default()
-        });
+        self.pace.progress = Progress::of(&load);
         self.load = Some(load);
         Ok(())
     }
 
     fn control(&self) -> Arc<dyn Control> {
-        self.progress.clone()
+        self.pace.progress.clone()
     }
 
     fn run(&mut self) -> Result<Ended> {
@@ -209,9 +140,9 @@ impl Transmit for PacketTransmit {
             .take()
             .or_else(|| self.next(&mut load.departures, delayed.postponed_ns))
         {
-            let stamp_ns = self.wait(departure.due_ns + delayed.postponed_ns);
+            let stamp_ns = self.pace.wait(departure.due_ns + delayed.postponed_ns);
             let give_up_ns = load.give_up_ns + delayed.interrupted_ns.min(load.patience_ns);
-            if stamp_ns > give_up_ns || self.progress.stop.load(Ordering::Relaxed) {
+            if stamp_ns > give_up_ns || self.pace.progress.is_stopped() {
                 break;
             }
             let outlet = load.outlets[departure.stream].expect("one of this sender's streams");
@@ -224,8 +155,7 @@ impl Transmit for PacketTransmit {
             counts[outlet].sent(stamp_ns, lag_ns);
             delayed.sent(stamp_ns, lag_ns, catch_up_ns);
             offered[departure.stream] += 1;
-            self.progress.offered.fetch_add(1, Ordering::Relaxed);
-            self.progress.streams[departure.stream].fetch_add(1, Ordering::Relaxed);
+            self.pace.progress.sent(departure.stream);
         }
         let sent = counts
             .into_iter()
@@ -238,72 +168,12 @@ impl Transmit for PacketTransmit {
         Ok(Ended {
             sent,
             offered,
-            speed: self.meter.take(),
+            speed: self.pace.meter.take(),
         })
     }
 
     fn stamp(&self) -> &str {
         "CLOCK_MONOTONIC before send() on AF_PACKET"
-    }
-}
-
-/// By how much the schedule of a sender was shifted, as in `Sent`.
-#[derive(Default)]
-struct Delayed {
-    postponed_ns: u64,
-    interrupted_ns: u64,
-    interruptions: u64,
-    last_ns: u64,
-}
-
-impl Delayed {
-    fn sent(&mut self, stamp_ns: u64, lag_ns: u64, catch_up_ns: u64) {
-        if lag_ns > catch_up_ns {
-            self.postponed_ns += lag_ns;
-            // A sender that is too slow falls behind frame by frame; one that is stopped, between two frames.
-            if stamp_ns - self.last_ns > catch_up_ns {
-                self.interrupted_ns += lag_ns;
-                self.interruptions += 1;
-            }
-        }
-        self.last_ns = stamp_ns;
-    }
-}
-
-/// What was sent by one port.
-#[derive(Default)]
-struct PortCounts {
-    offered: u64,
-    first_ns: u64,
-    last_ns: u64,
-    lag_max_ns: u64,
-    gaps: Histogram,
-}
-
-impl PortCounts {
-    fn sent(&mut self, stamp_ns: u64, lag_ns: u64) {
-        if self.offered == 0 {
-            self.first_ns = stamp_ns;
-        } else {
-            self.gaps.record((stamp_ns - self.last_ns) as i64);
-        }
-        self.offered += 1;
-        self.last_ns = stamp_ns;
-        self.lag_max_ns = self.lag_max_ns.max(lag_ns);
-    }
-
-    fn finish(self, start_ns: u64, delayed: &Delayed) -> Sent {
-        Sent {
-            offered_frames: self.offered,
-            first_sent_ns: self.first_ns.saturating_sub(start_ns),
-            last_sent_ns: self.last_ns.saturating_sub(start_ns),
-            lag_max_ns: self.lag_max_ns,
-            postponed_ns: delayed.postponed_ns,
-            interrupted_ns: delayed.interrupted_ns,
-            interruptions: delayed.interruptions,
-            gaps: self.gaps.buckets(),
-            driver_delay: None,
-        }
     }
 }
 
@@ -325,13 +195,6 @@ fn write(frame: &mut Vec<u8>, load: &Load, departure: Departure, sent_ns: u64) -
             sent_ns,
         },
     )
-}
-
-/// Writes the signature at the end of the frame.
-fn sign(frame: &mut [u8], signature: Signature) -> Result<()> {
-    let place = frame.last_chunk_mut::<LENGTH>();
-    signature.emit(place.ok_or_else(|| EngineError("frame: shorter than a signature".into()))?);
-    Ok(())
 }
 
 /// Sends `count` frames 1 ms apart that belong to no trial (RFC 2544 §23 b: learning frames).

@@ -30,6 +30,7 @@ pub struct Place {
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
     Xdp,
+    Afxdp,
     Packet,
 }
 
@@ -81,7 +82,7 @@ impl Place {
     pub fn built_without_clang(&self) -> EngineError {
         let interface = &self.interface;
         EngineError(format!(
-            "{interface}: this keisoku was built without clang and libbpf's headers, so it has no xdp engine; use `packet:{interface}`"
+            "{interface}: this keisoku was built without clang and libbpf's headers, so it has no engine xdp or afxdp; use `packet:{interface}`"
         ))
     }
 }

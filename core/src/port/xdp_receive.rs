@@ -50,7 +50,7 @@ impl XdpReceive {
         let ring = ring.map_err(|error| place.refusal("map the receiver's ring", &error))?;
         let claims = map("claims").and_then(|map| Mapped::new(map, STREAMS));
         let claims = claims.map_err(|error| place.refusal("map the expected streams", &error))?;
-        let stamp = attach(place, &mut object)?;
+        let stamp = attach(place, &mut object, "receive")?;
         Ok(XdpReceive {
             state,
             ring,
@@ -90,12 +90,12 @@ impl XdpReceive {
     }
 }
 
-/// Attaches the program natively, or generically if the driver refuses. Returns which.
-fn attach(place: &Place, object: &mut Ebpf) -> Result<&'static str> {
+/// Attaches the program `name` natively, or generically if the driver refuses. Returns which.
+pub fn attach(place: &Place, object: &mut Ebpf, name: &str) -> Result<&'static str> {
     let index = place.index()?;
     netns::within(place.namespace.as_deref(), || {
         let program = object
-            .program_mut("receive")
+            .program_mut(name)
             .ok_or_else(|| io::Error::other("no program"))?;
         let program: &mut Xdp = program.try_into().map_err(io::Error::other)?;
         if program.attach_to_if_index(index, XdpMode::Driver).is_ok() {

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 from pyroute2 import IPRoute
 
-from keisoku.device.record.interference import PortCounters
+from keisoku.device.record.interference import PortCounters, PortEngine
 from keisoku.errors import EngineError
 from keisoku.host import ethtool
 from keisoku.host.namespace import within
@@ -26,7 +25,7 @@ _NAMES = (
 
 
 def read_counters(
-    engine: Literal["xdp", "packet"],
+    engine: PortEngine,
     interface: str,
     namespace: Path | None,
     peer: tuple[str, Path] | None = None,

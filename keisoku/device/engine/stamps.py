@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from keisoku.device.record.interference import PortEngine
 from keisoku.errors import PlanError
 from keisoku.host.ethtool import Timestamping
 from keisoku.host.xdp_features import XdpFeatures
@@ -97,7 +98,7 @@ def offered(timestamping: Timestamping | None, features: XdpFeatures | None) -> 
     )
 
 
-def choose(offer: StampOffer, engine: Literal["xdp", "packet"], wanted: Wanted = "best") -> StampChoice:
+def choose(offer: StampOffer, engine: PortEngine, wanted: Wanted = "best") -> StampChoice:
     """The timestamps that a port of this engine uses.
 
     Frames carry their transmit timestamp, so it is always taken by software before they are sent. Raises PlanError
@@ -105,13 +106,13 @@ def choose(offer: StampOffer, engine: Literal["xdp", "packet"], wanted: Wanted =
     """
     if wanted == "software":
         refusal = "software timestamps were asked for"
-    elif engine == "xdp" and offer.rx_hardware_xdp:
+    elif engine != "packet" and offer.rx_hardware_xdp:
         refusal = "the driver gives timestamps to XDP programs, but this tester cannot bind its program to a device"
     elif offer.rx_hardware_ptp_only:
         refusal = "the hardware timestamps PTP messages only"
     elif not offer.rx_hardware_socket:
         refusal = "the driver offers no hardware timestamps"
-    elif engine == "xdp":
+    elif engine != "packet":
         refusal = "the driver offers hardware timestamps to sockets only, not to XDP programs"
     else:
         return StampChoice("user space", "hardware", f"converted from ptp{offer.phc_index} to CLOCK_MONOTONIC")
@@ -122,4 +123,6 @@ def choose(offer: StampOffer, engine: Literal["xdp", "packet"], wanted: Wanted =
         raise PlanError("stamps", refusal, f"{remedy}, or leave out --stamps hardware")
     if engine == "xdp":
         return StampChoice("program", "program", refusal)
+    if engine == "afxdp":
+        return StampChoice("user space", "program", refusal)
     return StampChoice("user space", "kernel", refusal)

@@ -22,7 +22,7 @@ from keisoku.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.engine.traffic import Traffic
 from keisoku.device.engine.trial_thread import TrialThread
-from keisoku.device.engine.wired_port import STAMPS, WiredPort
+from keisoku.device.engine.wired_port import TRANSMIT_STAMPS, WiredPort
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
 from keisoku.errors import EngineError, PlanError
@@ -88,7 +88,7 @@ class WiredEngine:
             max_frame_bytes=min(port.mtu_bytes for port in self._ports) + HEADER_AND_FCS_BYTES,
             simulated=False,
             on_host=True,
-            transmit_stamp=", ".join(STAMPS[engine] for engine in dict.fromkeys(senders)),
+            transmit_stamp=", ".join(TRANSMIT_STAMPS[engine] for engine in dict.fromkeys(senders)),
             receive_stamp=", ".join(dict.fromkeys(port.receive_stamp for port in receivers)),
             switches=True,
             resets="on command" if callable(self._resets) else self._resets,

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from keisoku.device.capture.port import CapturePort
 from keisoku.device.engine.port_counters import read_counters
 from keisoku.device.engine.stamps import StampChoice
-from keisoku.device.record.interference import PortCounters
+from keisoku.device.record.interference import PortCounters, PortEngine
 
-STAMPS = {"xdp": "CLOCK_MONOTONIC in BPF", "packet": "CLOCK_MONOTONIC at the packet socket"}
+TRANSMIT_STAMPS = {
+    "xdp": "CLOCK_MONOTONIC in BPF",
+    "afxdp": "CLOCK_MONOTONIC before the AF_XDP socket",
+    "packet": "CLOCK_MONOTONIC at the packet socket",
+}
 """The clock of software timestamps, and the point where they are taken."""
+RECEIVE_STAMPS = TRANSMIT_STAMPS | {"afxdp": "CLOCK_MONOTONIC in BPF"}
+"""A program takes them before a frame goes to its AF_XDP socket."""
 
 
 @dataclass(frozen=True)
 class WiredPort:
     """A port, ready to be opened."""
 
-    engine: Literal["xdp", "packet"]
+    engine: PortEngine
     interface: str
     namespace: Path | None
     mac: str
@@ -50,7 +55,7 @@ class WiredPort:
     def receive_stamp(self) -> str:
         """Clock and point of the timestamps; it identifies a calibration."""
         if self.phc is None:
-            return STAMPS[self.engine]
+            return RECEIVE_STAMPS[self.engine]
         return f"hardware clock ptp{self.phc} at the port, converted to CLOCK_MONOTONIC"
 
     def captured(self, transmits: bool, receives: bool) -> CapturePort:

@@ -22,6 +22,7 @@ from keisoku.device.plan.rfc2889_settings import ErroredFramesSettings
 from keisoku.device.plan.rfc8219_settings import DelaySettings
 from keisoku.device.plan.settings import RFC2544_SIZES, RFC5695_SIZES, LatencySettings, PhaseSettings
 from keisoku.device.record.capabilities import Ability, Capabilities
+from keisoku.device.record.interference import PortEngine
 from keisoku.device.record.trial import Constant, Pacing
 from keisoku.errors import PlanError
 from keisoku.frame.imix import is_mix, mix
@@ -64,11 +65,12 @@ class Plan(_OfProcedures):
     dut: str | None = None
     """'lab:bridge', 'sim:gs908e', 'sim:FILE.toml'; or None with `tx` and `rx`."""
     tx: str | None = None
-    """Transmitting port: 'xdp:eth1', 'packet:eth1', 'fpga:/dev/ttyUSB0#0'; with a lab or simulated DUT: a port number.
+    """Transmitting port: 'eth1', 'xdp:eth1', 'afxdp:eth1', 'packet:eth1', 'fpga:/dev/ttyUSB0#0'; with a lab or a
+    simulated DUT: a port number. Without an engine in the name, a self-test chooses one.
 
     With 'fpga:sim#0' a simulated DUT is between the ports of the instrument's own RTL."""
     rx: str | None = None
-    engine: Literal["xdp", "packet"] | None = None
+    engine: PortEngine | None = None
     """For `dut = "lab:…"`: the engine of the lab's ports; xdp if not given."""
     ports: tuple[str, ...] = ()
     """For patterns of more than two ports, in place of `tx` and `rx`: all of them."""

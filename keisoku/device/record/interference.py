@@ -6,11 +6,14 @@ invalid. A value that the kernel does not provide is None, which is different fr
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
 from keisoku.device.record.counts import Buckets
+
+PortEngine: TypeAlias = Literal["xdp", "afxdp", "packet"]
+"""What drives a port of this host: XDP frames from BPF, AF_XDP sockets, or packet sockets."""
 
 
 class _Model(BaseModel):
@@ -111,7 +114,7 @@ class PortCounters(_Model):
     """The kernel's counters of one tester port (`ip -s -s link`): since the port was made, or a change of them."""
 
     port: str
-    engine: Literal["xdp", "packet"]
+    engine: PortEngine
     driver: str | None
     rx_packets: int
     tx_packets: int

@@ -221,6 +221,8 @@ class Receiver(_Model):
     misdirected_frames: int
     """Frames of streams that were meant for another port (a flooding bridge)."""
     tester_dropped_frames: int
+    drop_reason: str | None = None
+    """Why the tester dropped them, where the port knows."""
     last_received_ns: int | None
     """When the last frame of the trial arrived, since its first frame was due."""
     stamp: str

@@ -51,7 +51,9 @@ def disturbances(trial: Trial, facts: Facts) -> list[str]:
     found = [INTERRUPTED] if facts.interrupted else []
     found += [reason for port in facts.transmitters for reason in _stopped_by_the_host(port.sent)]
     if facts.tester_dropped_frames:
-        found.append(f"the tester itself dropped {facts.tester_dropped_frames} received frames")
+        named = "; ".join(receiver.drop_reason for receiver in facts.receivers if receiver.drop_reason)
+        why = f" ({named})" if named else ""
+        found.append(f"the tester itself dropped {facts.tester_dropped_frames} received frames{why}")
     for stream in facts.streams:
         own = stream.tracked
         accounted = own.forwarded_frames + own.lost_frames + own.corrupt.count

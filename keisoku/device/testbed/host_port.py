@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Literal, Self, cast
+from typing import Self, cast
 
 from pyroute2 import IPRoute
 
 from keisoku.device.engine.stamps import StampOffer, offered
+from keisoku.device.record.interference import PortEngine
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES
 from keisoku.host import ethtool
@@ -26,8 +27,9 @@ from keisoku.host.namespace import FOLDER, named, within
 from keisoku.host.xdp_features import xdp_features
 
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21, "CAP_BPF": 39}
-_NEEDS = {"packet": ("CAP_NET_RAW", "CAP_NET_ADMIN"), "xdp": ("CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF")}
-_URI = re.compile(r"(?P<engine>xdp|packet):(?P<interface>[^\s/:@]{1,15})(?:@(?P<namespace>\S+))?")
+_WITH_BPF = ("CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF")
+_NEEDS = {"packet": ("CAP_NET_RAW", "CAP_NET_ADMIN"), "xdp": _WITH_BPF, "afxdp": _WITH_BPF, None: _WITH_BPF}
+_URI = re.compile(r"(?:(?P<engine>auto|xdp|afxdp|packet):)?(?P<interface>[^\s/:@]{1,15})(?:@(?P<namespace>\S+))?")
 _RESOLVE_S = 3.0
 _NEIGHBOUR_VALID = 0x02 | 0x04 | 0x08 | 0x10 | 0x80  # reachable, stale, delay, probe, permanent
 _NEIGHBOUR_FAILED = 0x20
@@ -36,9 +38,10 @@ _USE = 0x01
 
 @dataclass(frozen=True)
 class PortAddress:
-    """`xdp:eth1`, `packet:eth2`, or with the name or path of a namespace `xdp:eth1@NAMESPACE`."""
+    """`eth1`, `xdp:eth1`, `afxdp:eth1`, `packet:eth2`, or with the name or path of a namespace `xdp:eth1@NAMESPACE`."""
 
-    engine: Literal["xdp", "packet"]
+    engine: PortEngine | None
+    """None: it is to be chosen."""
     interface: str
     namespace: str | None = None
 
@@ -47,9 +50,10 @@ class PortAddress:
         """Raises PlanError naming `field` if `text` is no such URI."""
         match = _URI.fullmatch(text)
         if not match:
-            remedy = "write xdp:INTERFACE or packet:INTERFACE, with @NAMESPACE if it is in one"
+            remedy = "write xdp:INTERFACE, afxdp:INTERFACE or packet:INTERFACE, with @NAMESPACE if it is in one"
             raise PlanError(field, f"{text!r} is not the name of a port", remedy)
-        return cls(cast(Literal["xdp", "packet"], match["engine"]), match["interface"], match["namespace"])
+        engine = None if match["engine"] in (None, "auto") else cast(PortEngine, match["engine"])
+        return cls(engine, match["interface"], match["namespace"])
 
     @property
     def namespace_path(self) -> Path | None:
@@ -57,7 +61,11 @@ class PortAddress:
         return named(self.namespace)
 
     def __str__(self) -> str:
-        return f"{self.engine}:{self.interface}" + (f"@{self.namespace}" if self.namespace else "")
+        return (
+            (f"{self.engine}:" if self.engine else "")
+            + self.interface
+            + (f"@{self.namespace}" if self.namespace else "")
+        )
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from keisoku.device.engine.stamps import Wanted, choose
 from keisoku.device.engine.traffic import Route
 from keisoku.device.engine.wired_port import WiredPort
+from keisoku.device.record.interference import PortEngine
+from keisoku.device.testbed.engine_choice import ENGINES, Alternatives
 from keisoku.device.testbed.host_port import HostPort, PortAddress, check, interface_ip
 from keisoku.device.testbed.tester_hosts import TesterHosts
 from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
@@ -32,7 +34,7 @@ class HostPortsTestbed(WiredTestbed):
         asked = list(zip(wanted.ports, addresses, strict=True))
         self._found = [check(address, wanted.frame_bytes, wanted.force, port.field) for port, address in asked]
         opened = zip(asked, self._found, strict=True)
-        super().__init__([wired_port(each, found, port.receives, wanted.stamps) for (port, each), found in opened])
+        super().__init__([wired_ports(each, found, port.receives, wanted.stamps) for (port, each), found in opened])
         self._wanted = wanted
         self._hosts = _KernelHosts(self, wanted.addresses, wanted.gateways)
         self.answer({port: [own] for port, own in enumerate(self._hosts.ranges)})
@@ -85,12 +87,28 @@ class _KernelHosts(TesterHosts):
         return found
 
 
-def wired_port(address: PortAddress, found: HostPort, receives: bool, stamps: Wanted = "best") -> WiredPort:
-    """A port of this host that `check` returned, in the form that an engine opens; `stamps` are its receive timestamps.
+def wired_ports(address: PortAddress, found: HostPort, receives: bool, stamps: Wanted = "best") -> Alternatives:
+    """A port of this host that `check` returned, in the form of each engine that may open it, the likely one first;
+    `stamps` are its receive timestamps.
 
     Raises PlanError for timestamps that the port does not offer.
     """
-    choice = choose(found.stamps, address.engine, stamps if receives else "best")
+    if address.engine is not None:
+        return {address.engine: _wired_port(address, address.engine, found, receives, stamps)}
+    native = found.xdp is not None and "native" in found.xdp
+    alternatives, refusals = dict[PortEngine, WiredPort](), list[PlanError]()
+    for engine in ENGINES if native else reversed(ENGINES):
+        try:
+            alternatives[engine] = _wired_port(address, engine, found, receives, stamps)
+        except PlanError as error:
+            refusals.append(error)
+    if not alternatives:
+        raise refusals[-1]
+    return alternatives
+
+
+def _wired_port(address: PortAddress, engine: PortEngine, found: HostPort, receives: bool, stamps: Wanted) -> WiredPort:
+    choice = choose(found.stamps, engine, stamps if receives else "best")
     phc = found.stamps.phc_index if receives and choice.receive == "hardware" else None
     path = address.namespace_path
-    return WiredPort(address.engine, found.name, path, found.mac, found.mtu, stamps=choice, phc=phc)
+    return WiredPort(engine, found.name, path, found.mac, found.mtu, stamps=choice, phc=phc)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from typing import Literal
 
 from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.engine.stamps import StampOffer, Wanted, choose
 from keisoku.device.engine.traffic import Addressing, Route
 from keisoku.device.engine.wired import WiredEngine
 from keisoku.device.engine.wired_port import WiredPort
+from keisoku.device.record.interference import PortEngine
 from keisoku.device.testbed.device_port import device_and_numbers
 from keisoku.device.testbed.host_port import set_interface
 from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
@@ -32,7 +32,8 @@ class LabTestbed(WiredTestbed):
         self._dut, self._numbers = device_and_numbers(wanted)
         self._lab, self._own = lab, own
         self._ends = [lab.ports[number - 1] for number in self._numbers]
-        super().__init__([lab_port(end, wanted.engine or "xdp", wanted.stamps) for end in self._ends])
+        engine = wanted.engine or "xdp"
+        super().__init__([{engine: lab_port(end, engine, wanted.stamps)} for end in self._ends])
         self.resets = lab.reset if lab.device.resets else None
 
     def line_rate(self, port: int) -> float | None:
@@ -87,7 +88,7 @@ class LabTestbed(WiredTestbed):
             self._lab.close()
 
 
-def lab_port(end: LabPort, engine: Literal["xdp", "packet"], stamps: Wanted = "best") -> WiredPort:
+def lab_port(end: LabPort, engine: PortEngine, stamps: Wanted = "best") -> WiredPort:
     """A lab's port as an engine opens it. Raises PlanError for hardware timestamps, which a veth does not have."""
     choice = choose(StampOffer(), engine, stamps)
     peer = None

@@ -12,7 +12,9 @@ VARIANTS = {
     "sim": "keisoku.device.testbed.simulated:SimulatedTestbed",
     "lab": "keisoku.device.testbed.lab:open_lab",
     "xdp": "keisoku.device.testbed.host_ports:HostPortsTestbed",
+    "afxdp": "keisoku.device.testbed.host_ports:HostPortsTestbed",
     "packet": "keisoku.device.testbed.host_ports:HostPortsTestbed",
+    "auto": "keisoku.device.testbed.host_ports:HostPortsTestbed",
     "fpga": "keisoku.device.testbed.fpga:FpgaTestbed",
 }
 """By scheme, the function that makes a `Testbed` of a `WantedTestbed`; its module is loaded when it is first needed."""
@@ -24,7 +26,7 @@ def open_testbed(wanted: WantedTestbed) -> Testbed:
     for port in wanted.ports:
         if port.scheme not in VARIANTS:
             remedy = (
-                "write xdp:INTERFACE or packet:INTERFACE (with @NAMESPACE), "
+                "write INTERFACE, xdp:INTERFACE, afxdp:INTERFACE or packet:INTERFACE (with @NAMESPACE), "
                 "lab:DEVICE#PORT, sim:DEVICE#PORT or fpga:LINK#0"
             )
             raise PlanError(port.field, f"{port.name!r} is not the name of a port", remedy)

@@ -29,6 +29,11 @@ class Testbed(ABC):
     drain_ns = NS_PER_S // 2
     """How long frames may still arrive after the last one was sent."""
 
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What the user is to be told of how the ports were opened; complete once an engine is open."""
+        return ()
+
     @abstractmethod
     def line_rate(self, port: int) -> float | None:
         """In bit/s; None where the line has no rate of its own."""

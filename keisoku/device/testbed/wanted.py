@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 from keisoku.device.engine.traffic import Route, Traffic
 from keisoku.device.plan.content import Content
+from keisoku.device.record.interference import PortEngine
 from keisoku.errors import PlanError
 from keisoku.frame.modifying import Modifying
 
@@ -18,9 +20,18 @@ _NAMED_BY_FLOWS = Content(headers="ethernet")
 """Placeholder for frames that flows define themselves; it is never sent."""
 
 
+_BARE = re.compile(r"[A-Za-z][^\s/:@#]{0,14}(@\S+)?")
+
+
+def is_interface(name: str) -> bool:
+    """Whether a name may be that of an interface of this host, perhaps with its namespace. Numbers are ports of
+    devices."""
+    return _BARE.fullmatch(name) is not None
+
+
 @dataclass(frozen=True)
 class WantedPort:
-    """A port by its URI: 'xdp:eth1', 'lab:bridge#1', 'sim:gs908e#2', 'fpga:sim#0'."""
+    """A port by its URI: 'eth1', 'xdp:eth1', 'lab:bridge#1', 'sim:gs908e#2', 'fpga:sim#0'."""
 
     name: str
     field: str
@@ -29,8 +40,13 @@ class WantedPort:
 
     @property
     def scheme(self) -> str:
-        """The scheme, which selects the variant of the testbed."""
-        return self.name.partition(":")[0]
+        """The scheme, which selects the variant of the testbed; 'auto' for the bare name of an interface."""
+        scheme, colon, _ = self.name.partition(":")
+        return scheme if colon or not is_interface(self.name) else "auto"
+
+    def driven_by(self, engine: str | None) -> Self:
+        """The same with an engine, if it has none and one is given."""
+        return replace(self, name=f"{engine}:{self.name}") if engine and self.scheme == "auto" else self
 
 
 @dataclass(frozen=True)
@@ -40,7 +56,7 @@ class WantedTestbed:
     ports: tuple[WantedPort, ...]
     device: str | None = None
     """What the user says is between the ports: 'lab:bridge', 'sim:gs908e'."""
-    engine: Literal["xdp", "packet"] | None = None
+    engine: PortEngine | None = None
     """Engine of a lab's ports; xdp if not given."""
     frame_bytes: tuple[int, ...] = ()
     """Frame sizes with FCS that ports of this host must be able to send."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Literal
 
 from keisoku._core import Neighbours
 from keisoku.device.engine.port_capture import PortCapture
-from keisoku.device.engine.traffic import Route
+from keisoku.device.engine.traffic import Route, Traffic
 from keisoku.device.engine.wired import WiredEngine
-from keisoku.device.engine.wired_port import WiredPort
+from keisoku.device.testbed.engine_choice import Alternatives, EngineChoice, by_features, by_self_test
 from keisoku.device.testbed.host_port import has_carrier, resolve_mac
 from keisoku.device.testbed.testbed import Testbed
 from keisoku.device.testbed.wanted import WantedTraffic
 from keisoku.frame.host_range import HostRange
+from keisoku.frame.rates import maximum_frames_per_second
 
 _RESOLVE_S = 3.0
 
@@ -27,8 +29,11 @@ class WiredTestbed(Testbed):
     has_hosts = True
     resets: Literal["by hand"] | Callable[[], None] | None = None
 
-    def __init__(self, ports: Sequence[WiredPort]) -> None:
-        self.ports = list(ports)
+    def __init__(self, ports: Sequence[Alternatives]) -> None:
+        """Each port in the form of every engine that may be chosen for it, the likely one first."""
+        self._alternatives = list(ports)
+        self.ports = [next(iter(port.values())) for port in ports]
+        self._choices: dict[int, EngineChoice] | None = None
         self._neighbours: dict[int, Neighbours] = {}
 
     @abstractmethod
@@ -52,7 +57,32 @@ class WiredTestbed(Testbed):
         rates = [self.line_rate(port) for port in range(len(self.ports))]
         speed = None if None in rates else min(rate for rate in rates if rate is not None)
         traffic, warm_up = wanted.on(self.routes(wanted)), bool(wanted.contents)
-        return WiredEngine(self.ports, traffic, speed, self.context(), capture, self.resets, warm_up)
+        self._choose(traffic, speed, warm_up)
+        return WiredEngine(self.ports, traffic, speed, self._context(), capture, self.resets, warm_up)
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Which engines were chosen, and why."""
+        return [choice.sentence for choice in (self._choices or {}).values()]
+
+    def _choose(self, traffic: Traffic, speed: float | None, may_send: bool) -> None:
+        """Chooses the engines of ports that have none, once."""
+        if self._choices is not None:
+            return
+        self._choices = by_features(self._alternatives)
+        if self._choices and may_send:
+            least = traffic.least_frame_bytes
+            rate = None if speed is None else maximum_frames_per_second(speed, least)
+            found = by_self_test(
+                self._alternatives, least, rate, lambda ports: WiredEngine(ports, traffic, speed, self.context())
+            )
+            self._choices = {number: found[number] for number in self._choices}
+        for number, choice in self._choices.items():
+            self.ports[number] = self._alternatives[number][choice.engine]
+
+    def _context(self) -> dict[str, object]:
+        chosen = [asdict(choice) for choice in (self._choices or {}).values()]
+        return self.context() | ({"engines_chosen": chosen} if chosen else {})
 
     def answer(self, hosts: Mapping[int, Sequence[HostRange]]) -> None:
         """Answers by a socket of its own at each port that has a host."""

@@ -1,0 +1,265 @@
+//! Receives through AF_XDP sockets, one for each queue of the interface.
+//!
+//! A BPF program (`bpf/redirect.c`) stamps each frame and hands it to the socket of its queue; `Expected` classifies it
+//! here. What the program counted and no socket delivered was dropped by the tester.
+
+use std::collections::VecDeque;
+use std::mem::offset_of;
+use std::thread;
+use std::time::Duration;
+
+use aya::Ebpf;
+
+use crate::capture::{CaptureRing, Direction, bpf_ring};
+use crate::clock::monotonic_ns;
+use crate::error::Result;
+use crate::port::afxdp::socket::Receiving;
+use crate::port::layout::{Redirector, STAMP_BYTES};
+use crate::port::mapped::Mapped;
+use crate::port::{Arrival, Expected, Place, Receive};
+
+/// A frame is in its socket's ring at most this long after its stamp: the driver shows the frames of a poll together.
+const DELAY_NS: u64 = 1_000_000;
+/// Tries, 1 ms apart, to find a frame at the end of a trial that was stamped but is not in a ring yet.
+const LAST_LOOKS: u32 = 3;
+
+pub struct AfXdpReceive {
+    state: Mapped<Redirector>,
+    queues: Vec<Queue>,
+    expected: Expected,
+    /// Frames read from the rings, and frames of others handed over, since the trial began.
+    read: u64,
+    foreign: u64,
+    stamp: String,
+    /// What the sockets could not take before the trial began, and why frames were dropped in the latest one.
+    before: Refused,
+    reason: Option<String>,
+    /// The program is attached as long as this value lives.
+    program: Ebpf,
+    place: Place,
+}
+
+struct Queue {
+    socket: Receiving,
+    /// Arrivals that are not handed over yet, because an earlier one may be in another queue.
+    waiting: VecDeque<(u64, Arrival)>,
+}
+
+/// The kernel's counts of frames that sockets could not take (XDP_STATISTICS), of all queues.
+#[derive(Clone, Copy, Default)]
+struct Refused {
+    ring_full: u64,
+    no_chunk: u64,
+    other: u64,
+}
+
+impl AfXdpReceive {
+    pub fn new(
+        state: Mapped<Redirector>,
+        sockets: Vec<Receiving>,
+        stamp: String,
+        program: Ebpf,
+        place: &Place,
+    ) -> Self {
+        let queue = |socket| Queue {
+            socket,
+            waiting: VecDeque::new(),
+        };
+        AfXdpReceive {
+            state,
+            queues: sockets.into_iter().map(queue).collect(),
+            expected: Expected::default(),
+            read: 0,
+            foreign: 0,
+            stamp,
+            before: Refused::default(),
+            reason: None,
+            program,
+            place: place.clone(),
+        }
+    }
+
+    /// Reads all rings, and hands over in the order of their stamps what no queue can precede any more.
+    fn merge(&mut self, sink: &mut dyn FnMut(Arrival)) {
+        // Read before the rings: what is stamped later may still be on its way to one.
+        let settled_ns = monotonic_ns().saturating_sub(DELAY_NS);
+        let AfXdpReceive {
+            queues,
+            expected,
+            read,
+            ..
+        } = self;
+        for Queue { socket, waiting } in queues.iter_mut() {
+            socket.drain(|bytes| {
+                *read += 1;
+                if let Some((stamp_ns, arrival)) = classified(expected, bytes) {
+                    waiting.push_back((stamp_ns, arrival));
+                }
+            });
+        }
+        hand_over(queues, settled_ns, sink);
+    }
+
+    fn refused(&self) -> Refused {
+        let mut all = Refused::default();
+        for queue in &self.queues {
+            let Ok(counts) = queue.socket.socket.statistics() else {
+                continue;
+            };
+            all.ring_full += counts.rx_ring_full;
+            all.no_chunk += counts.rx_fill_ring_empty_descs;
+            all.other += counts.rx_dropped;
+        }
+        all
+    }
+}
+
+/// The stamp in front of a frame, and what the frame is.
+#[inline]
+fn classified(expected: &Expected, bytes: &[u8]) -> Option<(u64, Arrival)> {
+    let (stamp, frame) = bytes.split_first_chunk::<STAMP_BYTES>()?;
+    let stamp_ns = u64::from_ne_bytes(*stamp);
+    Some((stamp_ns, expected.classify(frame, 0, stamp_ns)))
+}
+
+/// Merges the queues by stamp, up to `settled_ns`.
+fn hand_over(queues: &mut [Queue], settled_ns: u64, sink: &mut dyn FnMut(Arrival)) {
+    loop {
+        let first = queues
+            .iter_mut()
+            .filter_map(|queue| Some((queue.waiting.front()?.0, &mut queue.waiting)))
+            .min_by_key(|(stamp_ns, _)| *stamp_ns);
+        match first {
+            Some((stamp_ns, waiting)) if stamp_ns <= settled_ns => {
+                if let Some((_, arrival)) = waiting.pop_front() {
+                    sink(arrival);
+                }
+            }
+            _ => break,
+        }
+    }
+}
+
+impl Receive for AfXdpReceive {
+    fn capture_ring(&mut self) -> Result<Option<CaptureRing>> {
+        let place = std::slice::from_ref(&self.place);
+        bpf_ring::of_program(&mut self.program, place, Direction::Incoming)
+    }
+
+    fn begin(&mut self, expected: &Expected) -> Result<()> {
+        self.state.store(offset_of!(Redirector, watching), 0);
+        for queue in &mut self.queues {
+            queue.socket.drain(|_| ());
+            queue.waiting.clear();
+        }
+        self.expected = expected.clone();
+        self.before = self.refused();
+        self.reason = None;
+        (self.read, self.foreign) = (0, 0);
+        let state = self.state.at(0);
+        // SAFETY: inside the mapping; the program reads these only while `watching`.
+        unsafe {
+            (&raw mut (*state).first_stream).write_volatile(expected.first.into());
+            (&raw mut (*state).streams).write_volatile(expected.claims.len() as u32);
+        }
+        self.state.store(offset_of!(Redirector, expected), 0);
+        self.state.store(offset_of!(Redirector, foreign), 0);
+        self.state.store(offset_of!(Redirector, watching), 1);
+        Ok(())
+    }
+
+    fn drain(&mut self, sink: &mut dyn FnMut(Arrival)) {
+        let foreign = self.state.load(offset_of!(Redirector, foreign));
+        for _ in self.foreign..foreign {
+            sink(Arrival::Foreign);
+        }
+        self.foreign = foreign;
+        match &mut self.queues[..] {
+            [only] => {
+                let (expected, read) = (&self.expected, &mut self.read);
+                only.socket.drain(|bytes| {
+                    *read += 1;
+                    if let Some((_, arrival)) = classified(expected, bytes) {
+                        sink(arrival);
+                    }
+                });
+            }
+            _ => self.merge(sink),
+        }
+    }
+
+    fn delay_ns(&self) -> u64 {
+        DELAY_NS
+    }
+
+    fn end(&mut self) -> u64 {
+        self.state.store(offset_of!(Redirector, watching), 0);
+        let expected = self.state.load(offset_of!(Redirector, expected));
+        for _ in 0..LAST_LOOKS {
+            for queue in &mut self.queues {
+                let read = &mut self.read;
+                queue.socket.drain(|_| *read += 1);
+            }
+            if self.read >= expected {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        let dropped = expected.saturating_sub(self.read);
+        if dropped > 0 {
+            self.reason = Some(self.refused().since(&self.before));
+        }
+        dropped
+    }
+
+    fn drop_reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    fn stamp(&self) -> &str {
+        &self.stamp
+    }
+}
+
+impl Refused {
+    /// What happened since `before`, as a clause.
+    fn since(&self, before: &Refused) -> String {
+        let counts = [
+            ("receive ring full", self.ring_full - before.ring_full),
+            ("fill ring empty", self.no_chunk - before.no_chunk),
+            ("refused by the socket", self.other - before.other),
+        ];
+        let named: Vec<String> = counts
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(what, count)| format!("{what}: {count}"))
+            .collect();
+        match named.is_empty() {
+            true => "the kernel says no reason".into(),
+            false => named.join(", "),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_socket_could_not_take_is_named() {
+        let before = Refused {
+            ring_full: 3,
+            ..Refused::default()
+        };
+        let after = Refused {
+            ring_full: 5,
+            no_chunk: 1,
+            other: 0,
+        };
+        assert_eq!(
+            after.since(&before),
+            "receive ring full: 2, fill ring empty: 1"
+        );
+        assert_eq!(before.since(&before), "the kernel says no reason");
+    }
+}
