@@ -15,6 +15,8 @@ pub const RING_RECORDS: u64 = 1 << 20;
 
 pub const TRANSMIT_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/transmit.o"));
 pub const RECEIVE_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/receive.o"));
+pub const PASS_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/pass.o"));
+pub const REFUSED_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/refused.o"));
 
 #[repr(C)]
 pub struct Transmitter {
@@ -78,7 +80,7 @@ pub struct Claim {
     pub least: u16,
     pub most: u16,
     pub checked_from: u16,
-    pub unused: u16,
+    pub cut: u16,
 }
 
 #[repr(C)]

@@ -188,6 +188,9 @@ impl Transmit for PacketTransmit {
             streams: load.tables.iter().map(|_| AtomicU64::new(0)).collect(),
             ..Progress::default()
         });
+        for socket in &self.sockets {
+            packet_socket::forget_error(&socket.socket);
+        }
         self.load = Some(load);
         Ok(())
     }
@@ -301,6 +304,8 @@ impl PortCounts {
             postponed_ns: delayed.postponed_ns,
             interrupted_ns: delayed.interrupted_ns,
             interruptions: delayed.interruptions,
+            // What the kernel has no room for is sent again.
+            refused_frames: Some(0),
             gaps: self.gaps.buckets(),
             driver_delay: None,
         }
