@@ -272,6 +272,9 @@ fn open(places: &[Place], transmit: &[usize], receive: &[usize]) -> Result<Ports
             None => groups.push(vec![port]),
         }
     }
+    for port in transmit.iter().chain(receive) {
+        places[*port].index()?;
+    }
     // Receivers first: their programs make drivers take XDP frames, here or at the other end of a veth.
     let receivers = receive
         .iter()
