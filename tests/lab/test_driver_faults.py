@@ -7,6 +7,7 @@ import os
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -362,3 +363,31 @@ def test_percentages_follow_the_speed_of_the_link_and_a_change_ends_the_run(tap:
     with pytest.raises(PlanError, match="tap0 is half duplex"):
         host_port.check(PortAddress("packet", "tap0", NAME), [64])
     assert host_port.check(PortAddress("packet", "tap0", NAME), [64], force=True).half_duplex
+
+
+HELD = """
+import sys, time
+from keisoku._core import Wire
+wire = Wire(sys.argv[1], [0], [1])
+wire.start(sys.argv[2], [(bytes.fromhex(sys.argv[3]), b"<\\0", 14, True, 0)])
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_killed_tester_leaves_neither_program_nor_promiscuous_port(bed: None) -> None:
+    stream = {
+        "transmit": 0, "receive": 1, "table": 0, "frame_bytes": [64], "frames_per_second": 100, "frames": 6000,
+    }  # fmt: skip
+    trial = {
+        "first_stream": 3, "streams": [stream], "duration_ns": 60 * S, "drain_ns": 0, "interval_ns": S, "seed": 0,
+        "promiscuous": [1],
+    }  # fmt: skip
+    ports = [place("packet", "tx0"), place("xdp", "rx0")]
+    words = [json.dumps(ports), json.dumps(trial), template(64).hex()]
+    tester = subprocess.Popen([sys.executable, "-c", HELD, *words], stdout=subprocess.PIPE, text=True)
+    assert tester.stdout is not None and tester.stdout.readline() == "held\n"
+    assert promiscuity("rx0") == 1 and "xdp" in json.loads(ip("-j link show rx0"))[0]
+    tester.kill()
+    tester.wait()
+    assert promiscuity("rx0") == 0 and "xdp" not in json.loads(ip("-j link show rx0"))[0]
