@@ -115,7 +115,8 @@ struct claim {
 	__u16 least;
 	__u16 most;
 	__u16 checked_from;
-	__u16 unused;
+	/* Bytes of a tag that the port may take out of the frame before the program sees it. */
+	__u16 cut;
 };
 
 enum class {

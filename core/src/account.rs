@@ -132,17 +132,27 @@ impl Account {
 
     /// Ends watching at all ports.
     pub fn end(&mut self, ports: &mut [(usize, Box<dyn Receive>)]) -> Vec<Receiver> {
-        let counted = ports.iter_mut().zip(&self.receivers);
+        let places = ports.iter_mut().enumerate();
+        let dropped: Vec<u64> = places
+            .map(|(place, (port, receive))| {
+                receive.end(&mut |arrival| self.take(place, *port, arrival))
+            })
+            .collect();
+        if let Some(log) = &self.log {
+            log.append(&mut self.rows);
+        }
+        let counted = ports.iter().zip(&self.receivers).zip(dropped);
         counted
-            .map(|((port, receive), counts)| Receiver {
+            .map(|(((port, receive), counts), dropped)| Receiver {
                 port: *port,
                 foreign_frames: counts.foreign,
                 misdirected_frames: counts.misdirected,
-                tester_dropped_frames: receive.end(),
+                tester_dropped_frames: dropped,
                 drop_reason: receive.drop_reason().map(Into::into),
                 last_received_ns: (counts.last_received_ns > 0)
                     .then(|| counts.last_received_ns.saturating_sub(self.start_ns)),
                 stamp: receive.stamp().into(),
+                stamped: receive.stamped(),
             })
             .collect()
     }

@@ -3,6 +3,8 @@
 //! Each sender has a thread of its own, and the calling thread accounts. All ports are returned afterwards. This file
 //! decides how long to wait; it never interprets the figures.
 
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -15,6 +17,7 @@ use crate::departures::{Departures, PATIENCE};
 use crate::error::{EngineError, Result};
 use crate::frame_log::FrameLog;
 use crate::hiccup::Hiccups;
+use crate::link_watch::LinkWatch;
 use crate::loss_watch::LossWatch;
 use crate::port::{Claim, Control, Ended, Expected, Load, Receive, Transmit};
 use crate::record::{Record, Transmitter, Trial};
@@ -45,6 +48,9 @@ const SENDER: &str = "sender";
 pub struct Ports {
     pub senders: Vec<Sender>,
     pub receivers: Vec<(usize, Box<dyn Receive>)>,
+    pub links: LinkWatch,
+    /// Ports that receive frames for all addresses, each with the socket that holds it so.
+    pub promiscuous: HashMap<usize, OwnedFd>,
 }
 
 /// One thread that sends, and the ports it serves.
@@ -62,6 +68,8 @@ pub fn carry(
     log: Option<Arc<FrameLog>>,
 ) -> Result<Record> {
     check(trial, tables, ports)?;
+    ports.links.ready(!trial.links_may_fail, &watch.stop)?;
+    ports.links.begin(&|port| longest(trial, tables, port))?;
     let cpus = affinity::allowed().unwrap_or_default();
     let (sending, others) = cpus.split_at(cpus.len().min(ports.senders.len()));
     affinity::restrict(if others.is_empty() { sending } else { others });
@@ -86,8 +94,13 @@ pub fn carry(
     let mut account = Account::new(start_ns, trial, ports.receivers.len(), log);
     let hiccups = Hiccups::begin(&cpus, sending);
     let mut loss_watch = LossWatch::new(trial.stop_after_lost);
-    let (mut interrupted, mut stopped_for_loss) = (false, false);
-    let Ports { senders, receivers } = ports;
+    let (mut interrupted, mut stopped_for_loss, mut link_lost) = (false, false, false);
+    let Ports {
+        senders,
+        receivers,
+        links,
+        ..
+    } = ports;
     let watched = &hiccups;
     let ended: Vec<Result<Ended>> = thread::scope(|scope| {
         let threads: Vec<_> = senders
@@ -134,6 +147,10 @@ pub fn carry(
                 controls.iter().for_each(|control| control.stop());
                 stopped_for_loss = true;
             }
+            if !trial.links_may_fail && !link_lost && links.look() {
+                controls.iter().for_each(|control| control.stop());
+                link_lost = true;
+            }
             thread::sleep(LOOK);
         }
         let join = |thread: thread::ScopedJoinHandle<'_, Result<Ended>>| {
@@ -147,9 +164,9 @@ pub fn carry(
         Ok(ended) => ended,
         Err(error) => {
             receivers.iter_mut().for_each(|(_, receive)| {
-                receive.end();
+                receive.end(&mut |_| ());
             });
-            return Err(error);
+            return Err(links.failure().unwrap_or(error));
         }
     };
     let mut offered = vec![0; trial.streams.len()];
@@ -177,7 +194,7 @@ pub fn carry(
     loop {
         account.drain(receivers, watch);
         interrupted |= watch.stop.load(Ordering::Relaxed);
-        let drain_ns = if interrupted {
+        let drain_ns = if interrupted || link_lost {
             trial.drain_ns.min(STOPPED_DRAIN_NS)
         } else {
             trial.drain_ns
@@ -189,6 +206,7 @@ pub fn carry(
     }
     account.drain(receivers, watch);
     let receivers = account.end(receivers);
+    let links = links.end(start_ns)?;
     let mut interference = hiccups.end();
     for (place, ended) in ended.iter().enumerate().take(sending.len()) {
         let mut cores = interference.cores.iter_mut();
@@ -210,6 +228,7 @@ pub fn carry(
         streams: account.finish(trial, &offered),
         transmitters,
         receivers,
+        links,
         interference: Some(interference),
         interrupted,
         // A trial whose last frame had been sent already was not stopped.
@@ -272,12 +291,30 @@ fn expected(trial: &Trial, tables: &[Arc<Table>]) -> Expected {
             least: grown(lengths().min().unwrap_or(0)),
             most: grown(lengths().max().unwrap_or(0)),
             checked_from: grown(table.checked_from),
+            tagged: table.frames().all(is_tagged),
         }
     };
     Expected {
         first: trial.first_stream,
         claims: trial.streams.iter().map(claim).collect(),
     }
+}
+
+/// The longest frame of the trial at a port, in bytes without FCS.
+fn longest(trial: &Trial, tables: &[Arc<Table>], port: usize) -> usize {
+    let own = |stream: &&crate::record::Stream| stream.transmit == port || stream.receive == port;
+    let tables = trial
+        .streams
+        .iter()
+        .filter(own)
+        .map(|stream| &tables[stream.table]);
+    let lengths = tables.flat_map(|table| table.frames().map(<[u8]>::len));
+    lengths.max().unwrap_or(0)
+}
+
+/// Whether the Ethernet header is followed by a VLAN tag (802.1Q, 802.1ad).
+fn is_tagged(frame: &[u8]) -> bool {
+    matches!(frame.get(12..14), Some([0x81, 0x00] | [0x88, 0xA8]))
 }
 
 /// Refuses a trial that no port can carry out; the error names the field.

@@ -311,6 +311,8 @@ mod tests {
             stop_after_lost: None,
             seed: 0,
             switches: None,
+            links_may_fail: false,
+            promiscuous: Vec::new(),
         }
     }
 

@@ -23,6 +23,7 @@ pub mod hiccup;
 pub mod histogram;
 pub mod http_load;
 pub mod latency;
+pub mod link_watch;
 pub mod log_linear;
 pub mod loss_watch;
 pub mod neighbour;

@@ -12,6 +12,7 @@ mod departure_ring;
 mod expected;
 #[cfg(bpf)]
 mod features;
+mod in_order;
 #[cfg(bpf)]
 mod layout;
 #[cfg(bpf)]
@@ -24,7 +25,11 @@ pub(crate) mod packet_socket;
 mod packet_transmit;
 mod place;
 #[cfg(bpf)]
+mod xdp_admission;
+#[cfg(bpf)]
 mod xdp_receive;
+#[cfg(bpf)]
+mod xdp_refusals;
 #[cfg(bpf)]
 mod xdp_transmit;
 
@@ -34,7 +39,7 @@ use crate::capture::CaptureRing;
 use crate::departures::Departures;
 use crate::error::Result;
 use crate::hiccup::speed::Speed;
-use crate::record::Sent;
+use crate::record::{Sent, Stamped};
 use crate::table::Table;
 
 pub use expected::{Claim, Expected};
@@ -119,14 +124,23 @@ pub trait Receive: Send {
     }
     /// Starts to watch; earlier arrivals are discarded.
     fn begin(&mut self, expected: &Expected) -> Result<()>;
-    /// Hands over what arrived since the last call, in order of arrival.
+    /// Hands over what arrived since the last call, in the order of the stamps.
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival));
     /// The longest time after which `drain` hands over an arrival.
     fn delay_ns(&self) -> u64;
-    /// Stops watching and returns the number of arrivals that were seen but not handed over.
-    fn end(&mut self) -> u64;
+    /// Stops watching, hands over the rest, and returns the number of arrivals that were seen but not handed over.
+    fn end(&mut self, sink: &mut dyn FnMut(Arrival)) -> u64;
     /// Why arrivals were not handed over in the latest trial, as a clause, where the port knows.
     fn drop_reason(&self) -> Option<&str> {
+        None
+    }
+    /// Frames that the port took out of the host's way since it was opened; `None` if it takes none. The counters of some
+    /// drivers have them among those dropped.
+    fn taken(&self) -> Option<u64> {
+        None
+    }
+    /// Who stamped the arrivals of the latest trial, if hardware was to.
+    fn stamped(&self) -> Option<Stamped> {
         None
     }
     /// Which clock and which point a stamp is taken at.

@@ -37,6 +37,12 @@ pub struct Trial {
     /// is running.
     #[serde(default)]
     pub switches: Option<Vec<Switch>>,
+    /// Links may lose their carrier in this trial; otherwise it does not begin without one, and ends when one is lost.
+    #[serde(default)]
+    pub links_may_fail: bool,
+    /// Ports that must receive frames for all MAC addresses.
+    #[serde(default)]
+    pub promiscuous: Vec<usize>,
 }
 
 /// How one stream of a trial with switched streams begins and ends.
@@ -89,6 +95,8 @@ pub struct Sent {
     /// the sender is too slow for the load.
     pub interrupted_ns: u64,
     pub interruptions: u64,
+    /// Frames of these that the driver had no room for, so that they never left; `None` where that is not known.
+    pub refused_frames: Option<u64>,
     /// Times between the stamps of consecutive frames.
     pub gaps: Buckets,
     /// How much later than its stamp the driver had a frame, where the driver stamps frames.
@@ -102,12 +110,28 @@ pub struct Record {
     pub streams: Vec<StreamRecord>,
     pub transmitters: Vec<Transmitter>,
     pub receivers: Vec<Receiver>,
+    /// What became of the links of the ports; empty in virtual time.
+    pub links: Vec<LinkRecord>,
     /// Interference by the host during the trial; none in virtual time.
     pub interference: Option<HiccupRecord>,
     /// True if the trial was stopped from outside before its time.
     pub interrupted: bool,
     /// True if the load ended early because `stop_after_lost` was passed.
     pub stopped_for_loss: bool,
+}
+
+/// The link of one port during a trial.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkRecord {
+    pub port: usize,
+    /// At the end of the trial.
+    pub carrier: bool,
+    /// How often the carrier went or came.
+    pub carrier_changes: u32,
+    /// When it was first seen to be lost, in ns since the first frame of the trial was due.
+    pub lost_ns: Option<u64>,
+    /// At the begin and at the end of the trial.
+    pub mtu_bytes: (u32, u32),
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -146,4 +170,13 @@ pub struct Receiver {
     /// When the last frame of this trial arrived, in ns since its first frame was due.
     pub last_received_ns: Option<u64>,
     pub stamp: String,
+    /// Only where hardware was to stamp.
+    pub stamped: Option<Stamped>,
+}
+
+/// How many arrivals hardware stamped, as it was to, and how many the kernel did instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Stamped {
+    pub by_hardware: u64,
+    pub by_kernel: u64,
 }

@@ -2,7 +2,9 @@
 //!
 //! This file converts JSON into types and threads into handles for Python. It decides nothing.
 
-use std::sync::atomic::Ordering;
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -14,7 +16,8 @@ use crate::capture::CaptureRing;
 use crate::carry::{Ports, Sender, carry};
 use crate::error::{EngineError, Result};
 use crate::frame_log::FrameLog;
-use crate::port::{self, Opening, Place};
+use crate::link_watch::LinkWatch;
+use crate::port::{self, Opening, Place, packet_socket};
 use crate::record::{Record, Trial};
 use crate::table::Table;
 use crate::watch::Watch;
@@ -34,6 +37,8 @@ pub struct Wire {
     places: Vec<Place>,
     /// Locked for short times only, so that progress and stop work while another thread waits in finish.
     state: Mutex<State>,
+    /// Ends a wait for the links.
+    halted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -62,7 +67,32 @@ impl Wire {
         Ok(Wire {
             places,
             state: Mutex::new(state),
+            halted: AtomicBool::new(false),
         })
+    }
+
+    /// Waits, for at most 10 s or until `stop`, until every port has a carrier, or with `carrier` false only looks at the
+    /// ports.
+    ///
+    /// Raises `EngineError` if a port has none then, is gone or was renamed.
+    fn ready(&self, py: Python<'_>, carrier: bool) -> Result<()> {
+        self.halted.store(false, Ordering::Relaxed);
+        let Some(mut ports) = self.lock().ports.take() else {
+            return Err(EngineError("the ports are in use or closed".into()));
+        };
+        let outcome = py.detach(|| ports.links.ready(carrier, &self.halted));
+        self.lock().ports = Some(ports);
+        outcome
+    }
+
+    /// Frames that each receiving port took out of the host's way since it was opened, by port, where it takes any.
+    /// Drivers count them as dropped or not. No trial may be running.
+    fn taken(&self) -> Vec<(usize, u64)> {
+        let state = self.lock();
+        let receivers = state.ports.iter().flat_map(|ports| &ports.receivers);
+        receivers
+            .filter_map(|(port, receive)| Some((*port, receive.taken()?)))
+            .collect()
     }
 
     /// Begins a trial and returns at once.
@@ -84,6 +114,19 @@ impl Wire {
             };
             return Err(EngineError(format!("cannot start a trial: {why}")));
         };
+        let missing = trial.promiscuous.iter();
+        let missing = missing.filter(|port| !ports.promiscuous.contains_key(port));
+        let joined: Result<Vec<_>> = missing
+            .filter_map(|port| Some((*port, self.places.get(*port)?)))
+            .map(|(port, place)| Ok((port, promiscuous(place)?)))
+            .collect();
+        match joined {
+            Ok(joined) => ports.promiscuous.extend(joined),
+            Err(error) => {
+                state.ports = Some(ports);
+                return Err(error);
+            }
+        }
         let watch = Arc::new(Watch::of(&trial));
         let log = log.then(Arc::<FrameLog>::default);
         state.watch = Some(watch.clone());
@@ -133,6 +176,7 @@ impl Wire {
 
     /// Ends the trial early; its record then says `interrupted`.
     fn stop(&self) {
+        self.halted.store(true, Ordering::Relaxed);
         if let Some(watch) = &self.lock().watch {
             watch.stop.store(true, Ordering::Relaxed);
         }
@@ -229,18 +273,35 @@ fn open(places: &[Place], transmit: &[usize], receive: &[usize]) -> Result<Ports
         }
     }
     let mut opening = Opening::new(receive.iter().map(|port| &places[*port]));
+    for port in transmit.iter().chain(receive) {
+        places[*port].index()?;
+    }
+    // Receivers first: their programs make drivers take XDP frames, here or at the other end of a veth.
+    let receivers = receive
+        .iter()
+        .map(|port| Ok((*port, opening.receive(&places[*port])?)))
+        .collect::<Result<_>>()?;
     let senders = groups.into_iter().map(|ports| {
         let own: Vec<Place> = ports.iter().map(|port| places[*port].clone()).collect();
         let transmit = opening.transmit(&own)?;
         Ok(Sender { ports, transmit })
     });
-    let senders = senders.collect::<Result<_>>()?;
-    let receivers = receive
-        .iter()
-        .map(|port| Ok((*port, opening.receive(&places[*port])?)));
+    let used = places.iter().enumerate();
+    let used = used.filter(|(port, _)| transmit.contains(port) || receive.contains(port));
+    let links = LinkWatch::open(used)?;
     Ok(Ports {
-        senders,
-        receivers: receivers.collect::<Result<_>>()?,
+        senders: senders.collect::<Result<_>>()?,
+        receivers,
+        links,
+        promiscuous: HashMap::new(),
+    })
+}
+
+/// Makes a port receive frames for all addresses as long as the socket is open, also if this process is killed.
+fn promiscuous(place: &Place) -> Result<OwnedFd> {
+    let index = place.index()?;
+    packet_socket::open(place, false, |socket| {
+        packet_socket::join(socket, index, libc::PACKET_MR_PROMISC)
     })
 }
 

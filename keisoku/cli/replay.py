@@ -106,6 +106,8 @@ def _print(played: Played) -> None:
     ports = {number: counters.port for number, counters in played.counters.items()}
     rate = "" if played.frames_per_second is None else f", {played.frames_per_second:,.0f} frames/s"
     short = "" if played.complete else "  INCOMPLETE"
+    if sent.refused_frames:
+        short = f", of which the driver refused {sent.refused_frames:,}{short}"
     click.echo(f"sent      {sent.offered_frames:,} of {played.intended_frames:,} frames by {ports[0]}{rate}{short}")
     click.echo(
         f"timing    at most {_time(sent.lag_max_ns)} late; the schedule was postponed by {_time(sent.postponed_ns)}"
@@ -115,7 +117,9 @@ def _print(played: Played) -> None:
     click.echo(f"arrived   {arrived}" + (f"; the tester itself dropped {dropped:,} more" if dropped else ""))
     for counters in played.counters.values():
         moved = {
-            name: count for name, count in counters.model_dump(exclude={"port", "engine", "driver"}).items() if count
+            name: count
+            for name, count in counters.model_dump(exclude={"port", "engine", "driver", "taken_frames"}).items()
+            if count
         }
         click.echo(f"kernel    {counters.port}: " + (", ".join(f"{n} {c:,}" for n, c in moved.items()) or "no change"))
 

@@ -25,6 +25,8 @@ _COMMANDS = {
     "GRO": (0x2B, 0x2C),
 }
 OFFLOADS = tuple(_COMMANDS)
+_RECEIVED_TAGS = 1 << 8
+_HALF_DUPLEX = 0
 
 
 class _Request(ctypes.Structure):
@@ -106,6 +108,18 @@ def speed_bps(interface: str) -> int | None:
         return None
     mbps = answer.speed_high << 16 | answer.speed_low
     return None if mbps in (0, 0xFFFF, 0xFFFFFFFF) else mbps * 1_000_000
+
+
+def removes_tags(interface: str) -> bool:
+    """Whether it takes VLAN tags out of the frames that it receives."""
+    answer = _Value(_COMMANDS["VLAN tags and LRO"][0])
+    return _call(interface, answer) and bool(answer.data & _RECEIVED_TAGS)
+
+
+def half_duplex(interface: str) -> bool:
+    """Whether its line carries frames in one direction at a time."""
+    answer = _Settings(_GET_SETTINGS)
+    return _call(interface, answer) and answer.rest[0] == _HALF_DUPLEX
 
 
 def offloads(interface: str) -> dict[str, bool]:

@@ -85,6 +85,7 @@ def trial(flows: Sequence[Flow], next_hop: NextHop, waiting: Sequence[Flow] | No
         duration_ns=max(one.start_ns + (one.duration_ns or 0) for one in own_flows),
         phases=record.Phases(learning=False, learning_wait_ns=0, drain_ns=drain_ns, rest_ns=0),
         flows=tuple(own_flows),
+        links_may_fail=True,  # a script sets them down and up itself
         switches=() if waiting is None else tuple(_switch(part, part.flow in flows) for part in parts),
     )
     return Load(whole, streams, tuple(part.tag.key for part in parts))

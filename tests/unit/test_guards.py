@@ -132,6 +132,35 @@ def test_a_port_that_lost_frames_is_named(counted: PortCounters, reason: str) ->
     assert port_drops(counted, 10) == [reason]
 
 
+@pytest.mark.parametrize(
+    ("dropped", "taken", "foreign"),
+    [(93, 93, 0), (95, 93, 0), (105, 93, 12), (91, 93, 0), (0, 93, 0), (2, 93, 0), (12, 93, 12)],
+)
+def test_frames_that_the_testers_program_took_are_no_drops_whether_the_driver_counts_them_or_not(
+    dropped: int, taken: int, foreign: int
+) -> None:
+    assert port_drops(change(rx_dropped=dropped, taken_frames=taken), foreign) == []
+
+
+@pytest.mark.parametrize(
+    ("dropped", "taken", "reason"),
+    [
+        # Fewer than the program took: this driver does not count those, so all are its own.
+        (50, 93, "t2 itself dropped 50 received frames (rx_dropped)"),
+        (1000, 0, "t2 itself dropped 1000 received frames (rx_dropped)"),
+        # More: they may be among them or not.
+        (
+            1000,
+            93,
+            "t2 itself dropped at least 907 received frames (rx_dropped, of which keisoku's own program may have taken "
+            "93)",
+        ),
+    ],
+)
+def test_drops_beside_those_of_the_testers_program_are_found(dropped: int, taken: int, reason: str) -> None:
+    assert port_drops(change(rx_dropped=dropped, taken_frames=taken), 0) == [reason]
+
+
 def test_a_change_is_the_difference_of_counts_only() -> None:
     before = change(rx_packets=5, peer_tx_dropped=1)
     after = change(rx_packets=9, peer_tx_dropped=3, tx_packets=2)

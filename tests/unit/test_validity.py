@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 from support.one_stream import facts_of
 
+from keisoku.device.engine.wired import check_stamps
 from keisoku.device.record.counts import Buckets, Ranges, Sent, Tracked
-from keisoku.device.record.trial import Facts, Trial
-from keisoku.device.record.validity import reasons
+from keisoku.device.record.trial import Facts, Link, Stamped, Trial, TrialRecord
+from keisoku.device.record.validity import disturbances, reasons, shortfalls
+from keisoku.errors import EngineError
 
 TRIAL = Trial(purpose="test", frame_bytes=64, frames_per_second=10_000, duration_ns=10_000_000_000)
 NONE = Ranges(count=0, ranges=[], complete=True)
@@ -58,3 +60,63 @@ def test_a_trial_in_which_the_tester_did_its_part_is_valid(good: Facts) -> None:
 )
 def test_a_trial_that_the_tester_spoiled_says_why(bad: Facts, reason: str) -> None:
     assert reasons(TRIAL, bad) == [reason]
+
+
+def link(**changes: Any) -> Link:
+    plain = {"port": 1, "carrier": True, "carrier_changes": 0, "lost_ns": None, "mtu_bytes": (1500, 1500)}
+    return Link(**(plain | changes))
+
+
+LOST = link(carrier=False, carrier_changes=1, lost_ns=3_200_000_000)
+
+
+def test_a_lost_carrier_is_the_only_reason_and_not_the_testers_slowness() -> None:
+    cut = facts(offered=32_000, forwarded=31_990, lost=10).model_copy(update={"links": [link(port=0), LOST]})
+    assert reasons(TRIAL, cut) == [
+        "port 2 lost its carrier 3.2 s after the begin of the load, and had none at the end: "
+        "look at the cable and at the device's port"
+    ]
+    assert "port 2 lost" not in str(reasons(TRIAL.model_copy(update={"links_may_fail": True}), cut))
+
+
+def test_a_changed_mtu_spoils_a_trial() -> None:
+    changed = facts().model_copy(update={"links": [link(mtu_bytes=(9000, 1500))]})
+    assert reasons(TRIAL, changed) == ["the MTU of port 2 was changed from 9000 to 1500 during the trial"]
+
+
+def test_a_full_transmit_queue_is_the_testers_shortfall_and_no_load() -> None:
+    whole = facts(forwarded=99_000, lost=1000)
+    sent = whole.transmitters[0].sent.model_copy(update={"refused_frames": 1000})
+    full = whole.model_copy(update={"transmitters": [whole.transmitters[0].model_copy(update={"sent": sent})]})
+    assert shortfalls(TRIAL, full) == ["the transmit queue of port 1 was full: it refused 1000 frames"]
+    assert disturbances(TRIAL, full) == []
+    record = TrialRecord(
+        index=0, method="test", trial=TRIAL.model_copy(update={"flat_out": True}), facts=full, started_at="",
+        engine_seconds=10.0, invalid_because=[],
+    )  # fmt: skip
+    assert record.offered_fps == pytest.approx(9900, rel=1e-4)
+    assert shortfalls(record.trial, full) == []
+
+
+@pytest.mark.parametrize(("by_hardware", "by_kernel"), [(100, 0), (9999, 1), (0, 0)])
+def test_hardware_that_stamps_what_it_should_is_no_reason(by_hardware: int, by_kernel: int) -> None:
+    assert reasons(TRIAL, stamped(by_hardware, by_kernel)) == []
+
+
+@pytest.mark.parametrize(("by_hardware", "by_kernel"), [(0, 100), (60, 40)])
+def test_stamps_of_the_kernel_are_never_passed_off_as_those_of_hardware(by_hardware: int, by_kernel: int) -> None:
+    assert reasons(TRIAL, stamped(by_hardware, by_kernel)) == [
+        f"the hardware of port 2 stamped {by_hardware} of 100 received frames: give --stamps software"
+    ]
+
+
+def stamped(by_hardware: int, by_kernel: int) -> Facts:
+    whole = facts()
+    told = Stamped(by_hardware=by_hardware, by_kernel=by_kernel)
+    return whole.model_copy(update={"receivers": [whole.receivers[0].model_copy(update={"stamped": told})]})
+
+
+def test_hardware_that_accepts_to_stamp_and_never_does_ends_the_run() -> None:
+    check_stamps("eth5", stamped(1, 99).receivers[0])
+    with pytest.raises(EngineError, match=r"^eth5: the driver accepted hardware timestamps but stamped none of 100"):
+        check_stamps("eth5", stamped(0, 100).receivers[0])

@@ -76,24 +76,12 @@ pub fn socket(place: &Place, every_mac: bool) -> Result<OwnedFd> {
         packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         attach_filter(socket)?;
         // Solicitations go to groups that the interface itself has not joined.
-        join(socket, index, libc::PACKET_MR_ALLMULTI)?;
+        packet_socket::join(socket, index, libc::PACKET_MR_ALLMULTI)?;
         if every_mac {
-            join(socket, index, libc::PACKET_MR_PROMISC)?;
+            packet_socket::join(socket, index, libc::PACKET_MR_PROMISC)?;
         }
         Ok(())
     })
-}
-
-/// Sets a packet membership of the socket, which lasts until the socket is closed.
-fn join(socket: &OwnedFd, index: u32, kind: i32) -> io::Result<()> {
-    let membership = libc::packet_mreq {
-        mr_ifindex: index as i32,
-        mr_type: kind as u16,
-        mr_alen: 0,
-        mr_address: [0; 8],
-    };
-    let name = libc::PACKET_ADD_MEMBERSHIP;
-    packet_socket::set(socket, libc::SOL_PACKET, name, membership)
 }
 
 /// Attaches a filter that accepts ARP and neighbour discovery only, so that a test frame costs one run of the filter

@@ -5,6 +5,9 @@
 use crate::port::Arrival;
 use crate::signature::{self, Parsed, Signature};
 
+/// Bytes of a VLAN tag, which a port may remove before anything else sees the frame.
+pub const VLAN_TAG_BYTES: u16 = 4;
+
 /// What a receive port expects of one stream's frames. Lengths are without FCS.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Claim {
@@ -12,6 +15,8 @@ pub struct Claim {
     pub most: u16,
     /// The bytes from here to the end sum to zero in ones' complement.
     pub checked_from: u16,
+    /// The frames have a VLAN tag.
+    pub tagged: bool,
 }
 
 /// The streams of a trial, at whatever port their frames arrive. A claim with `most` = 0 means that the stream is not
@@ -69,6 +74,7 @@ mod tests {
             least: 60,
             most: 60,
             checked_from,
+            tagged: false,
         };
         Expected {
             first: 6,
@@ -165,6 +171,7 @@ mod tests {
                 least: length as u16,
                 most: length as u16,
                 checked_from: length.saturating_sub(18 + sequence as usize % 64) as u16,
+                tagged: false,
             };
             let expected = Expected {
                 first: stream,

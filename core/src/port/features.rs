@@ -1,6 +1,7 @@
 //! Asks the kernel what a driver can do with XDP frames (netdev generic netlink).
 //!
-//! Kernels before 6.3 do not answer; then it returns an error, and the caller goes on without.
+//! Kernels before 6.3 do not answer; then it returns an error, and the caller goes on without. Some drivers answer
+//! otherwise while a program is attached.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -12,13 +13,24 @@ const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 const NETDEV_CMD_DEV_GET: u8 = 1;
 const NETDEV_A_DEV_IFINDEX: u16 = 1;
 const NETDEV_A_DEV_XDP_FEATURES: u16 = 3;
+/// NETDEV_XDP_ACT_BASIC: the driver itself runs programs.
+const BASIC: u64 = 1 << 0;
 /// NETDEV_XDP_ACT_NDO_XMIT: frames may be redirected to the device.
 const NDO_XMIT: u64 = 1 << 2;
 /// struct nlmsghdr and struct genlmsghdr.
 const HEADERS: usize = 16 + 4;
 
-/// True if frames redirected to the interface leave it. Must run in the interface's namespace.
-pub fn takes_xdp_frames(interface: u32) -> io::Result<bool> {
+/// What a driver does with XDP frames now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Features {
+    /// It runs programs by itself, not only the kernel in its place.
+    pub native: bool,
+    /// Frames redirected to the interface leave it.
+    pub takes_frames: bool,
+}
+
+/// Must run in the interface's namespace.
+pub fn of(interface: u32) -> io::Result<Features> {
     let name = attribute(CTRL_ATTR_FAMILY_NAME, b"netdev\0");
     let family = ask(CTRL_ID, CTRL_CMD_GETFAMILY, &name, CTRL_ATTR_FAMILY_ID)? as u16;
     let index = attribute(NETDEV_A_DEV_IFINDEX, &interface.to_ne_bytes());
@@ -28,7 +40,10 @@ pub fn takes_xdp_frames(interface: u32) -> io::Result<bool> {
         &index,
         NETDEV_A_DEV_XDP_FEATURES,
     )?;
-    Ok(features & NDO_XMIT != 0)
+    Ok(Features {
+        native: features & BASIC != 0,
+        takes_frames: features & NDO_XMIT != 0,
+    })
 }
 
 /// Sends one request and returns the integer in the reply's attribute `wanted`.

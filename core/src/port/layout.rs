@@ -18,6 +18,8 @@ pub const STAMP_BYTES: usize = 8;
 pub const TRANSMIT_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/transmit.o"));
 pub const RECEIVE_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/receive.o"));
 pub const REDIRECT_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/redirect.o"));
+pub const PASS_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/pass.o"));
+pub const REFUSED_OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/refused.o"));
 
 #[repr(C)]
 pub struct Transmitter {
@@ -90,7 +92,7 @@ pub struct Claim {
     pub least: u16,
     pub most: u16,
     pub checked_from: u16,
-    pub unused: u16,
+    pub cut: u16,
 }
 
 #[repr(C)]

@@ -204,6 +204,8 @@ impl PortCounts {
             postponed_ns: delayed.postponed_ns,
             interrupted_ns: delayed.interrupted_ns,
             interruptions: delayed.interruptions,
+            // What the kernel has no room for is sent again.
+            refused_frames: Some(0),
             gaps: self.gaps.buckets(),
             driver_delay: None,
         }

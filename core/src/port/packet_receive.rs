@@ -7,14 +7,15 @@ use std::ops::ControlFlow;
 
 use crate::clock::monotonic_ns;
 use crate::error::Result;
+use crate::port::expected::VLAN_TAG_BYTES;
+use crate::port::in_order::InOrder;
 use crate::port::packet_ring::{BLOCKS, PacketRing, RingFrame};
 use crate::port::{Arrival, Expected, Place, Receive};
+use crate::record::Stamped;
 use crate::stamping::ReceivedStamps;
 
 /// An ample limit, because the kernel's timer has the resolution of a jiffy.
 const DELAY_NS: u64 = 20_000_000;
-/// Bytes of a VLAN tag that the kernel removes and keeps beside the frame.
-const VLAN_TAG_BYTES: usize = 4;
 
 pub struct PacketReceive {
     ring: PacketRing,
@@ -23,6 +24,7 @@ pub struct PacketReceive {
     stamp: String,
     begun_ns: u64,
     expected: Option<Expected>,
+    in_order: InOrder,
 }
 
 impl PacketReceive {
@@ -34,16 +36,18 @@ impl PacketReceive {
             stamps,
             begun_ns: 0,
             expected: None,
+            in_order: InOrder::default(),
         })
     }
 
-    /// Hands over the frames of one block; false if the kernel is still filling it.
-    fn take_block(&mut self, sink: &mut dyn FnMut(Arrival)) -> bool {
+    /// Takes the frames of one block; false if the kernel is still filling it.
+    fn take_block(&mut self) -> bool {
         let PacketReceive {
             ring,
             stamps,
             begun_ns,
             expected,
+            in_order,
             ..
         } = self;
         let taken = ring.take_block(|received| {
@@ -51,7 +55,9 @@ impl PacketReceive {
                 let received_ns =
                     stamps.to_monotonic(received.header.tp_status, received.stamp_ns());
                 if received_ns >= *begun_ns {
-                    sink(expected.classify(received.bytes, cut_bytes(&received), received_ns));
+                    let arrival =
+                        expected.classify(received.bytes, cut_bytes(&received), received_ns);
+                    in_order.push(received_ns, arrival);
                 }
             }
             ControlFlow::<()>::Continue(())
@@ -60,9 +66,10 @@ impl PacketReceive {
     }
 }
 
+/// Of a tag that the kernel keeps beside the frame.
 fn cut_bytes(received: &RingFrame) -> usize {
     if received.is_untagged() {
-        VLAN_TAG_BYTES
+        usize::from(VLAN_TAG_BYTES)
     } else {
         0
     }
@@ -72,8 +79,9 @@ impl Receive for PacketReceive {
     fn begin(&mut self, expected: &Expected) -> Result<()> {
         self.expected = None;
         for _ in 0..BLOCKS {
-            self.take_block(&mut |_| ());
+            self.take_block();
         }
+        self.in_order.clear();
         self.ring.dropped();
         self.stamps.begin();
         self.begun_ns = monotonic_ns();
@@ -83,17 +91,24 @@ impl Receive for PacketReceive {
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival)) {
         self.stamps.track();
-        while self.take_block(sink) {}
+        let now_ns = monotonic_ns();
+        while self.take_block() {}
+        self.in_order.release(now_ns.saturating_sub(DELAY_NS), sink);
     }
 
     fn delay_ns(&self) -> u64 {
         DELAY_NS
     }
 
-    fn end(&mut self) -> u64 {
+    fn end(&mut self, sink: &mut dyn FnMut(Arrival)) -> u64 {
         self.expected = None;
+        self.in_order.release(u64::MAX, sink);
         self.stamp = self.stamps.text();
         self.ring.dropped()
+    }
+
+    fn stamped(&self) -> Option<Stamped> {
+        self.stamps.stamped()
     }
 
     fn stamp(&self) -> &str {

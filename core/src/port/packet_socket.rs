@@ -75,6 +75,34 @@ pub fn set<T: Copy>(socket: &OwnedFd, level: i32, name: i32, value: T) -> io::Re
     }
 }
 
+/// Sets a packet membership of the socket, which lasts until the socket is closed.
+pub fn join(socket: &OwnedFd, index: u32, kind: i32) -> io::Result<()> {
+    let membership = libc::packet_mreq {
+        mr_ifindex: index as i32,
+        mr_type: kind as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    let name = libc::PACKET_ADD_MEMBERSHIP;
+    set(socket, libc::SOL_PACKET, name, membership)
+}
+
+/// Takes an error off the socket that an earlier state of its interface left there: that it was down fails the next call
+/// even if it is up again.
+pub fn forget_error(socket: &OwnedFd) {
+    let (mut code, mut size) = (0i32, size_of::<i32>() as u32);
+    // SAFETY: the kernel writes at most the size given, into a value that outlives the call.
+    unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ERROR,
+            (&raw mut code).cast(),
+            &raw mut size,
+        )
+    };
+}
+
 /// An error of a running trial.
 pub fn failure(what: &str) -> EngineError {
     EngineError(format!("{what}: {}", io::Error::last_os_error()))

@@ -119,6 +119,9 @@ impl Socket {
 impl Transmit for PacketTransmit {
     fn prepare(&mut self, load: Load) -> Result<()> {
         self.pace.progress = Progress::of(&load);
+        for socket in &self.sockets {
+            packet_socket::forget_error(&socket.socket);
+        }
         self.load = Some(load);
         Ok(())
     }

@@ -24,6 +24,12 @@ pub struct Place {
     /// Number of the PTP hardware clock that stamps what a packet socket receives; `None`: the kernel stamps.
     #[serde(default)]
     pub phc: Option<u32>,
+    /// The port takes the outer VLAN tag out of what it receives, and no XDP program sees it.
+    #[serde(default)]
+    pub removes_tags: bool,
+    /// Count the frames that the driver of an xdp port has no room for.
+    #[serde(default)]
+    pub counts_refusals: bool,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]

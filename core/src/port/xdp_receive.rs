@@ -8,11 +8,15 @@ use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aya::Ebpf;
-use aya::programs::{Xdp, XdpMode};
+use aya::maps::{MapData, PerCpuArray};
+use aya::programs::{ProgramError, Xdp, XdpMode};
 
 use crate::capture::{CaptureRing, Direction, bpf_ring};
+use crate::clock::monotonic_ns;
 use crate::error::{EngineError, Result};
 use crate::netns;
+use crate::port::expected::VLAN_TAG_BYTES;
+use crate::port::in_order::InOrder;
 use crate::port::layout::{
     ArrivalRecord, CORRUPT, Claim, INTACT, RECEIVE_OBJECT, RING_RECORDS, Receiver, STREAMS,
 };
@@ -28,8 +32,11 @@ pub struct XdpReceive {
     state: Mapped<Receiver>,
     ring: Mapped<ArrivalRecord>,
     claims: Mapped<Claim>,
+    /// Frames that the program took out, by CPU.
+    taken: PerCpuArray<MapData, u64>,
     /// Next record to read.
     next: u64,
+    in_order: InOrder,
     stamp: &'static str,
     /// The program is attached as long as this value lives.
     program: Ebpf,
@@ -50,19 +57,39 @@ impl XdpReceive {
         let ring = ring.map_err(|error| place.refusal("map the receiver's ring", &error))?;
         let claims = map("claims").and_then(|map| Mapped::new(map, STREAMS));
         let claims = claims.map_err(|error| place.refusal("map the expected streams", &error))?;
+        let taken = object
+            .take_map("taken")
+            .ok_or_else(|| io::Error::other("no such map"));
+        let taken = taken.and_then(|map| PerCpuArray::try_from(map).map_err(io::Error::other));
+        let taken = taken.map_err(|error| place.refusal("read the receiver's count", &error))?;
         let stamp = attach(place, &mut object, "receive")?;
         Ok(XdpReceive {
             state,
             ring,
             claims,
+            taken,
             next: 0,
+            in_order: InOrder::default(),
             stamp,
             program: object,
             place: place.clone(),
         })
     }
 
-    fn read(&self, index: u64) -> Option<Arrival> {
+    /// Takes all records that are complete.
+    fn read_all(&mut self) {
+        let head = self.state.load(offset_of!(Receiver, head));
+        while self.next != head {
+            let Some((stamp_ns, arrival)) = self.read(self.next) else {
+                break;
+            };
+            self.in_order.push(stamp_ns, arrival);
+            self.next += 1;
+        }
+        self.state.store(offset_of!(Receiver, tail), self.next);
+    }
+
+    fn read(&self, index: u64) -> Option<(u64, Arrival)> {
         let record = self.ring.at((index % RING_RECORDS) as usize);
         let lap = (index / RING_RECORDS + 1) & 0xFFF;
         // SAFETY: `record` is inside the mapping and aligned.
@@ -74,7 +101,7 @@ impl XdpReceive {
         // SAFETY: the lap was written after these, and the slot is not reused before `tail` moves on.
         let (received_ns, word) = unsafe { ((*record).received_ns, (*record).stream_and_sequence) };
         let (stream, sequence) = ((word >> 48) as u16, word & MASK_48);
-        Some(match last & 0xF {
+        let arrival = match last & 0xF {
             INTACT => {
                 let sent_ns = unwrap_48(last >> 16, received_ns);
                 Arrival::Intact {
@@ -86,7 +113,16 @@ impl XdpReceive {
             }
             CORRUPT => Arrival::Corrupt { stream, sequence },
             _ => Arrival::Foreign,
-        })
+        };
+        Some((received_ns, arrival))
+    }
+}
+
+/// Why a driver or the kernel refused to attach a program.
+pub fn refused(error: ProgramError) -> io::Error {
+    match error {
+        ProgramError::SyscallError(error) => error.io_error,
+        error => io::Error::other(error),
     }
 }
 
@@ -103,8 +139,7 @@ pub fn attach(place: &Place, object: &mut Ebpf, name: &str) -> Result<&'static s
         }
         match program.attach_to_if_index(index, XdpMode::Skb) {
             Ok(_) => Ok("CLOCK_MONOTONIC in XDP, generic"),
-            Err(aya::programs::ProgramError::SyscallError(error)) => Err(error.io_error),
-            Err(error) => Err(io::Error::other(error)),
+            Err(error) => Err(refused(error)),
         }
     })
     .map_err(|error| place.refusal("attach an XDP program", &error))
@@ -134,10 +169,15 @@ impl Receive for XdpReceive {
                     least: claim.least,
                     most: claim.most,
                     checked_from: claim.checked_from,
-                    unused: 0,
+                    cut: if claim.tagged && self.place.removes_tags {
+                        VLAN_TAG_BYTES
+                    } else {
+                        0
+                    },
                 });
             }
         }
+        self.in_order.clear();
         self.next = self.state.load(offset_of!(Receiver, head));
         self.state.store(offset_of!(Receiver, tail), self.next);
         self.state.store(offset_of!(Receiver, dropped), 0);
@@ -146,24 +186,24 @@ impl Receive for XdpReceive {
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival)) {
-        let head = self.state.load(offset_of!(Receiver, head));
-        while self.next != head {
-            let Some(arrival) = self.read(self.next) else {
-                break;
-            };
-            sink(arrival);
-            self.next += 1;
-        }
-        self.state.store(offset_of!(Receiver, tail), self.next);
+        let now_ns = monotonic_ns();
+        self.read_all();
+        self.in_order.release(now_ns.saturating_sub(DELAY_NS), sink);
     }
 
     fn delay_ns(&self) -> u64 {
         DELAY_NS
     }
 
-    fn end(&mut self) -> u64 {
+    fn end(&mut self, sink: &mut dyn FnMut(Arrival)) -> u64 {
         self.state.store(offset_of!(Receiver, watching), 0);
+        self.in_order.release(u64::MAX, sink);
         self.state.load(offset_of!(Receiver, dropped))
+    }
+
+    fn taken(&self) -> Option<u64> {
+        let counts = self.taken.get(&0, 0).ok()?;
+        Some(counts.iter().sum())
     }
 
     fn stamp(&self) -> &str {

@@ -22,7 +22,9 @@ use crate::port::batch::Batch;
 use crate::port::departure_ring::{self, DepartureRing, Packed};
 use crate::port::layout::{DEPARTURES, Departure, OUTLETS, Outlet, TRANSMIT_OBJECT, Transmitter};
 use crate::port::mapped::Mapped;
-use crate::port::{Control, Ended, Load, Place, Transmit, features};
+use crate::port::xdp_admission::{self, Admission};
+use crate::port::xdp_refusals::Refusals;
+use crate::port::{Control, Ended, Load, Place, Transmit};
 use crate::record::Sent;
 use crate::switches::Switches;
 
@@ -54,6 +56,8 @@ pub struct XdpTransmit {
     batch: Batch,
     meter: Meter,
     _dispatched: File,
+    _admissions: Vec<Admission>,
+    refusals: Option<Refusals>,
 }
 
 /// The part of a load that is needed while it is sent.
@@ -147,7 +151,10 @@ impl XdpTransmit {
                 OUTLETS
             )));
         }
-        let indices = places.iter().map(Place::index).collect::<Result<_>>()?;
+        let indices: Vec<u32> = places.iter().map(Place::index).collect::<Result<_>>()?;
+        let admit = |(place, index): (_, &u32)| xdp_admission::admit(place, *index).transpose();
+        let admissions = places.iter().zip(&indices).filter_map(admit);
+        let admissions = admissions.collect::<Result<_>>()?;
         Ok(XdpTransmit {
             program,
             outlets,
@@ -157,15 +164,23 @@ impl XdpTransmit {
                 ring: Mutex::new(ring),
             }),
             places: places.to_vec(),
-            indices,
             load: None,
             batch: Batch::default(),
             meter: Meter::default(),
             _dispatched: dispatched,
+            _admissions: admissions,
+            refusals: Refusals::open(places, &indices),
+            indices,
         })
     }
 
-    fn sent(&self, outlet: usize, start_ns: u64) -> Sent {
+    /// Frames of each port that its driver refused so far.
+    fn refused(&self) -> Vec<Option<u64>> {
+        let counts = self.refusals.as_ref().map(Refusals::counts);
+        counts.unwrap_or_else(|| vec![None; self.places.len()])
+    }
+
+    fn sent(&self, outlet: usize, start_ns: u64, refused_frames: Option<u64>) -> Sent {
         // SAFETY: the program does not run now; the structures are plain integers.
         let outlet = unsafe { self.outlets.at(outlet).read_volatile() };
         let state = &self.shared.state;
@@ -178,6 +193,7 @@ impl XdpTransmit {
             postponed_ns: state.load(offset_of!(Transmitter, postponed_ns)),
             interrupted_ns: state.load(offset_of!(Transmitter, interrupted_ns)),
             interruptions: state.load(offset_of!(Transmitter, interruptions)),
+            refused_frames,
             gaps: Histogram::from_counts(&outlet.gaps).buckets(),
             driver_delay: None,
         }
@@ -193,14 +209,7 @@ impl XdpTransmit {
                     LONGEST_FRAME + 4
                 )));
             }
-            let takes = netns::within(place.namespace.as_deref(), || {
-                features::takes_xdp_frames(*index)
-            });
-            if let Ok(false) = takes {
-                return Err(EngineError(format!(
-                    "{interface}: the driver takes no XDP frames (a veth does only while its peer has an XDP program or GRO on); use `packet:{interface}`"
-                )));
-            }
+            xdp_admission::check(place, *index)?;
         }
         Ok(())
     }
@@ -257,6 +266,7 @@ impl Transmit for XdpTransmit {
         let program = program.fd().expect("loaded in `open`").as_fd().as_raw_fd();
         let state = &self.shared.state;
         let single = load.period_ns > SLEEP_GAP_NS;
+        let refused_before = self.refused();
         loop {
             let next = self.shared.next();
             let left = load.left(next, || state.load(offset_of!(Transmitter, filled)));
@@ -299,9 +309,12 @@ impl Transmit for XdpTransmit {
                 took_ns.saturating_sub(waited_ns + stopped_ns),
             );
         }
+        let refused = self.refused().into_iter().zip(refused_before);
+        let refused = refused.map(|(now, before)| Some(now? - before?));
         Ok(Ended {
-            sent: (0..self.places.len())
-                .map(|outlet| self.sent(outlet, load.start_ns))
+            sent: refused
+                .enumerate()
+                .map(|(outlet, refused)| self.sent(outlet, load.start_ns, refused))
                 .collect(),
             offered: self.shared.ring().offered(self.shared.next()),
             speed: self.meter.take(),
@@ -370,7 +383,7 @@ fn complaint(log: &str) -> Option<&str> {
 }
 
 /// The error of the operating system inside an error of aya, if there is one.
-fn cause(error: aya::EbpfError) -> io::Error {
+pub fn cause(error: aya::EbpfError) -> io::Error {
     let mut inner: Option<&dyn std::error::Error> = Some(&error);
     while let Some(at) = inner {
         if let Some(code) = at

@@ -76,6 +76,7 @@ pub fn run(path: &Path, receive_clock_ppm: f64, trial: &Trial, watch: &Watch) ->
             last_received_ns: received.then_some(carrier.last_received_ps / 1000),
             ..Receiver::default()
         }],
+        links: Vec::new(),
         interference: None,
         interrupted: offered < frames && !stopped_for_loss,
         stopped_for_loss,

@@ -131,6 +131,7 @@ pub fn run(
         ..Receiver::default()
     });
     Record {
+        links: Vec::new(),
         interference: None,
         interrupted: !senders.are_done() && !stopped_for_loss,
         stopped_for_loss,

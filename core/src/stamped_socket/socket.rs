@@ -326,6 +326,8 @@ fn hardware_of(namespace: Option<&str>, interface: Option<&str>) -> (Vec<Hardwar
         batch: None,
         capture_bytes: 0,
         phc: None,
+        removes_tags: false,
+        counts_refusals: false,
     };
     let both = [Direction::Transmit, Direction::Receive]
         .map(|direction| HardwareStamps::enable(&place, direction));

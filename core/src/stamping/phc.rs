@@ -32,7 +32,7 @@ impl PhcClock {
         Self::on(clock, Some(device))
     }
 
-    fn on(clock: libc::clockid_t, device: Option<File>) -> io::Result<Self> {
+    pub(super) fn on(clock: libc::clockid_t, device: Option<File>) -> io::Result<Self> {
         let first = bracket(clock);
         while monotonic_ns() < first.high_ns + FIRST_BASELINE_NS {
             std::hint::spin_loop();

@@ -7,6 +7,7 @@ use std::io;
 
 use crate::clock::RealtimeOffset;
 use crate::port::Place;
+use crate::record::Stamped;
 use crate::stamping::{Direction, HardwareStamps, PhcClock};
 
 const KERNEL: &str =
@@ -18,7 +19,7 @@ const BY_HARDWARE: u32 = 1 << 31;
 struct Hardware {
     clock: PhcClock,
     index: u32,
-    _on: HardwareStamps,
+    _on: Option<HardwareStamps>,
 }
 
 /// The stamps of one receive port.
@@ -99,6 +100,14 @@ impl ReceivedStamps {
         }
     }
 
+    /// Who stamped the frames of this trial, if hardware was granted.
+    pub fn stamped(&self) -> Option<Stamped> {
+        self.hardware.as_ref().map(|_| Stamped {
+            by_hardware: self.by_hardware,
+            by_kernel: self.by_kernel + self.at_ring,
+        })
+    }
+
     /// The clock and the point of the stamps of this trial, with the number of frames whose stamp differs.
     pub fn text(&self) -> String {
         let mut text = self.text.clone();
@@ -124,7 +133,7 @@ impl Hardware {
         Ok(Hardware {
             clock: PhcClock::open(index)?,
             index,
-            _on: on,
+            _on: Some(on),
         })
     }
 }
@@ -147,6 +156,29 @@ mod tests {
         assert!(stamps.text().starts_with(KERNEL));
         assert!(stamps.text().contains("hardware refused: "));
         assert_eq!(stamps.flags(), libc::SOF_TIMESTAMPING_SOFTWARE as i32);
+    }
+
+    #[test]
+    fn hardware_that_was_granted_and_never_stamps_is_counted() {
+        let mut stamps = ReceivedStamps::open(&place(None));
+        assert_eq!(stamps.stamped(), None);
+        let clock = PhcClock::on(libc::CLOCK_REALTIME, None).expect("it runs");
+        stamps.hardware = Some(Hardware {
+            clock,
+            index: 0,
+            _on: None,
+        });
+        let stamp_ns = read(libc::CLOCK_REALTIME);
+        let counted = |stamps: &ReceivedStamps| {
+            let stamped = stamps.stamped().expect("hardware was granted");
+            (stamped.by_hardware, stamped.by_kernel)
+        };
+        for status in [BY_SOFTWARE, 0, BY_SOFTWARE] {
+            stamps.to_monotonic(status, stamp_ns);
+        }
+        assert_eq!(counted(&stamps), (0, 3));
+        stamps.to_monotonic(BY_HARDWARE, stamp_ns);
+        assert_eq!(counted(&stamps), (1, 3));
     }
 
     #[test]

@@ -44,8 +44,8 @@ class Played:
 
     @property
     def complete(self) -> bool:
-        """True if every frame was sent."""
-        return self.transmitter.sent.offered_frames == self.intended_frames
+        """True if every frame was sent, and the driver is not known to have refused any."""
+        return self.transmitter.sent.left_frames == self.intended_frames
 
     @property
     def frames_per_second(self) -> float | None:
@@ -80,12 +80,14 @@ def play(
         if capture is not None:
             seen = enumerate(ports)
             capture.begin(wire, [port.captured(number == 0, number == receiving) for number, port in seen])
-        before = [port.counters() for port in ports]
-        wire.start(trial.load([stream], _STREAM), [table])
+        before = _counters(ports, wire)
+        # Recorded frames have the addresses of other hosts.
+        wire.start(trial.load([stream], _STREAM, promiscuous=[receiving]), [table])
         while not wire.progress()[2]:  # finish() would delay Ctrl-C
             time.sleep(_LOOK_S)
         facts = Facts.model_validate_json(wire.finish())
-        counters = {number: port.counters().since(before[number]) for number, port in enumerate(ports)}
+        after = _counters(ports, wire)
+        counters = {number: after[number].since(before[number]) for number in range(len(ports))}
     finally:
         try:
             if capture is not None:
@@ -95,6 +97,11 @@ def play(
             wire.close()
     (transmitter,), (receiver,) = facts.transmitters, facts.receivers
     return Played(stream.frames, trial.duration_ns - PATIENCE_NS, transmitter, receiver, counters, facts.interrupted)
+
+
+def _counters(ports: list[WiredPort], wire: Wire) -> list[PortCounters]:
+    taken = dict(wire.taken())
+    return [port.counters(taken.get(number)) for number, port in enumerate(ports)]
 
 
 def _load(recording: Replay, times: int, between_ns: int | None, receiving: int) -> tuple[Trial, Stream]:

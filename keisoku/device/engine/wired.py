@@ -18,13 +18,15 @@ from typing import Literal
 from pyroute2 import NetlinkError
 
 from keisoku._core import Wire
+from keisoku.device.engine.address_filter import filtered_at
 from keisoku.device.engine.engine import FrameSink, Progress, progress_of
 from keisoku.device.engine.port_capture import PortCapture
 from keisoku.device.engine.traffic import Traffic
 from keisoku.device.engine.trial_thread import TrialThread
 from keisoku.device.engine.wired_port import TRANSMIT_STAMPS, WiredPort
 from keisoku.device.record.capabilities import Capabilities
-from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Trial
+from keisoku.device.record.interference import PortCounters
+from keisoku.device.record.trial import NS_PER_S, Facts, Phases, Receiver, Trial
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES, maximum_frames_per_second
 from keisoku.host.full_speed import FullSpeed
@@ -34,12 +36,25 @@ WARM_UP_S = 0.2
 slows down the first hundred thousand frames (measured: 100 ms of lag in the first trial of a run, none after this)."""
 _WARM_UP_STREAM = 0
 _BEYOND_ANY_PORT_FPS = 100e6
-LEARNING_FRAMES = 10
-"""In each direction: enough for a bridge to learn and for a router to resolve the next hop."""
 _REFUSED = "hardware refused: "
 """How a receiver reports this (`core/src/stamping/received.rs`)."""
+LEARNING_FRAMES = 10
+"""In each direction: enough for a bridge to learn and for a router to resolve the next hop."""
 _TAKE_S = 0.05
 """How often rows of frames are taken from the core, which keeps 33 million."""
+
+
+def check_stamps(name: str, receiver: Receiver) -> None:
+    """Raises EngineError if the hardware of a port stamped no frame although it was to."""
+    if _REFUSED in receiver.stamp:
+        reason = receiver.stamp.partition(_REFUSED)[2]
+        raise EngineError(f"{name}: the driver refused hardware timestamps: {reason}; give --stamps software")
+    stamped = receiver.stamped
+    if stamped is not None and stamped.by_kernel and not stamped.by_hardware:
+        raise EngineError(
+            f"{name}: the driver accepted hardware timestamps but stamped none of {stamped.by_kernel} received frames; "
+            "give --stamps software"
+        )
 
 
 class WiredEngine:
@@ -202,9 +217,10 @@ class WiredEngine:
             )
 
     def _load(self, trial: Trial, first_stream: int, seed: int) -> _Load:
-        tables = self._traffic.tables(trial)
+        tables, streams = self._traffic.tables(trial), self._traffic.streams(trial)
+        promiscuous = filtered_at(streams, tables, self._traffic.routes, [port.mac for port in self._ports])
         return _Load(
-            trial.load(self._traffic.streams(trial), first_stream, seed),
+            trial.load(streams, first_stream, seed, promiscuous),
             [(table.bytes_, table.lengths.tobytes(), table.checked_from, True, table.room_bytes) for table in tables],
         )
 
@@ -260,19 +276,23 @@ class _Running(TrialThread):
 
     def carry_out(self) -> None:
         """RFC 2544 §23 b to e; a)'s routing updates have no meaning for a static lab."""
+        # Some drivers reset their link for the program of an xdp port.
+        self._wire.ready(not self._trial.links_may_fail)
+        for port in self._ports:
+            port.check_speed()
         self._learn()
         if self._warm_up is not None:
-            self._carry(self._warm_up, threading.Event(), None)
+            self._check_stamps(Facts.model_validate_json(self._carry(self._warm_up, threading.Event(), None)))
         # Not before: a file full of the warm-up's frames would be useless as evidence.
         self._begin_capture()
         if self._full_speed is not None:
             self._full_speed.wait(self.stopped)
         if not self.stopped.is_set():
-            before = [port.counters() for port in self._ports]
+            before = self._counters()
             facts = json.loads(self._carry_and_reset())
             for core in facts["interference"]["cores"]:
                 core["of_device"] = core["cpu"] == self._device_cpu
-            after = [port.counters() for port in self._ports]
+            after = self._counters()
             changes = {number: after[number].since(before[number]) for number in range(len(before))}
             self._facts = Facts.model_validate(facts | {"counters": changes}).set_apart(self._streams_beside)
             self._check_stamps(self._facts)
@@ -298,13 +318,17 @@ class _Running(TrialThread):
             self._wire.learn(port, frame, max(1, LEARNING_FRAMES // frames[port]))
         self.stopped.wait(self._trial.phases.learning_wait_ns / NS_PER_S)
 
+    def _counters(self) -> list[PortCounters]:
+        taken = dict(self._wire.taken())
+        return [port.counters(taken.get(number)) for number, port in enumerate(self._ports)]
+
     def _check_stamps(self, facts: Facts) -> None:
-        """Calibrations rely on the chosen timestamps: if the driver refuses them later, the trial fails."""
+        """Calibrations rely on the chosen timestamps: if the driver refuses them later, or takes none although it
+        accepted to, the trial fails."""
         for receiver in facts.receivers:
-            if self._ports[receiver.port].phc is not None and _REFUSED in receiver.stamp:
-                reason = receiver.stamp.partition(_REFUSED)[2]
-                name = self._ports[receiver.port].interface
-                raise EngineError(f"{name}: the driver refused hardware timestamps: {reason}; give --stamps software")
+            port = self._ports[receiver.port]
+            if port.phc is not None:
+                check_stamps(port.interface, receiver)
 
     def _carry_and_reset(self) -> str:
         """The load, and the reset that the trial asks for in the middle of it."""

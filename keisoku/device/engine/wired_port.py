@@ -9,6 +9,9 @@ from keisoku.device.capture.port import CapturePort
 from keisoku.device.engine.port_counters import read_counters
 from keisoku.device.engine.stamps import StampChoice
 from keisoku.device.record.interference import PortCounters, PortEngine
+from keisoku.errors import EngineError
+from keisoku.host.interface import speed_mbps
+from keisoku.host.namespace import within
 
 TRANSMIT_STAMPS = {
     "xdp": "CLOCK_MONOTONIC in BPF",
@@ -35,10 +38,28 @@ class WiredPort:
     """Where its frames are timestamped, and why; None: in the engine's software."""
     phc: int | None = None
     """Number of the hardware clock of receive timestamps, /dev/ptpN; None: software timestamps."""
+    speed_mbps: int | None = None
+    """Speed of its link when it was found; None: it has none that is known."""
+    removes_tags: bool = False
+    """It takes VLAN tags out of received frames (an offload), so that no XDP program sees them."""
+    counts_refusals: bool = False
+    """Count the XDP frames that its driver has no room for. Not for a veth, where they are the device's losses."""
 
-    def counters(self) -> PortCounters:
-        """The kernel's counters of it. Raises EngineError if it is gone."""
-        return read_counters(self.engine, self.interface, self.namespace, self.peer)
+    def counters(self, taken_frames: int | None = None) -> PortCounters:
+        """The kernel's counters of it, beside those of its own program. Raises EngineError if it is gone."""
+        read = read_counters(self.engine, self.interface, self.namespace, self.peer)
+        return read.model_copy(update={"taken_frames": taken_frames})
+
+    def check_speed(self) -> None:
+        """Raises EngineError if the link has another speed than when the port was found: percentages would be wrong."""
+        if self.speed_mbps is None:
+            return
+        now = within(self.namespace, lambda: speed_mbps(self.interface))
+        if now is not None and now != self.speed_mbps:
+            raise EngineError(
+                f"{self.interface}: the link now runs at {now} Mb/s, and at {self.speed_mbps} Mb/s when the run began; "
+                "bring it back to that speed, or start a new run"
+            )
 
     def place(self, capture_bytes: int = 0) -> dict[str, object]:
         """As `core/src/port/open.rs` reads it; `capture_bytes` of each frame are kept for a capture."""
@@ -49,6 +70,8 @@ class WiredPort:
             "namespace": namespace,
             "capture_bytes": capture_bytes,
             "phc": self.phc,
+            "removes_tags": self.removes_tags,
+            "counts_refusals": self.counts_refusals,
         }
 
     @property

@@ -78,6 +78,8 @@ def _trial(
     if by_hand:
         purpose += f": reset the device after {settings.stable_s:g} s of load"
     trial = setting.trial(purpose, size, rate, settings.stable_s + settings.watch_s)
+    # A device that is reset takes the links of its ports down.
+    trial = trial.model_copy(update={"links_may_fail": True})
     if not by_hand:
         trial = trial.model_copy(update={"reset_after_ns": round(settings.stable_s * NS_PER_S)})
     for _ in range(1 + RETRIES):

@@ -8,6 +8,7 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.method.stream_figures import stream_figures
+from keisoku.device.plan.rate import NO_RATE
 from keisoku.device.plan.settings import TrialSettings
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.errors import PlanError
@@ -30,7 +31,7 @@ def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         line_fps = setting.line_fps(size)
         rate = setting.fps(settings.rate_fps, size) or (line_fps and line_fps * _CEILING)
         if not rate:
-            raise PlanError("trial.rate_fps", "the link has no rate of its own", "give one, such as --rate 50kpps")
+            raise PlanError("trial.rate_fps", NO_RATE, "give one, such as --rate 50kpps")
         record = yield setting.latency_trial(f"{size} byte", size, rate, settings.trial_s)
         rows += _rows(setting, record)
     return Result(measurement="trial", rows=rows)

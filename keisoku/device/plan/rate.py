@@ -14,6 +14,9 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from keisoku.errors import PlanError
 from keisoku.units import quantity, rate
 
+NO_RATE = "the link has no rate of its own, or the driver does not report it (a virtual NIC)"
+"""Why a percentage of the line means nothing."""
+
 
 @dataclass(frozen=True)
 class LinePercent:
@@ -36,9 +39,8 @@ def load(field: str, text: str) -> float | LinePercent:
 
 
 def no_line_rate(field: str, load: LinePercent) -> PlanError:
-    """What to say where the link has no rate of its own, as a pair of virtual interfaces."""
-    problem = f"{load} of the line rate is not known, because the link has no rate of its own"
-    return PlanError(field, problem, "give frames/s, such as 50kpps")
+    """What to say where the link has no rate of its own, or its driver reports none."""
+    return PlanError(field, f"{load} of the line rate is not known, because {NO_RATE}", "give frames/s, such as 50kpps")
 
 
 class _Schema:

@@ -67,9 +67,16 @@ class Sent(_Model):
     """The part of it because the host stopped the sender between two frames; the rest is because it is too slow."""
     interruptions: int = 0
     """How often the host stopped it for longer than it may catch up."""
+    refused_frames: int | None = None
+    """Frames of those offered that the driver had no room for, so that they never left; None where it is not known."""
     gaps: Buckets
     driver_delay: DriverDelay | None = None
     """How much later than its timestamp the driver sent a frame, where the driver reports it."""
+
+    @property
+    def left_frames(self) -> int:
+        """Frames that left, as far as is known."""
+        return self.offered_frames - (self.refused_frames or 0)
 
     @property
     def going_ns(self) -> int:

@@ -121,7 +121,8 @@ class PortCounters(_Model):
     rx_errors: int
     tx_errors: int
     rx_dropped: int
-    """Frames dropped for lack of room, and frames for which the host has no protocol (`validity.port_drops`)."""
+    """Frames dropped for lack of room, frames for which the host has no protocol, and with some drivers those that the
+    tester's program took (`validity.port_drops`)."""
     tx_dropped: int
     rx_missed_errors: int
     rx_fifo_errors: int
@@ -129,6 +130,8 @@ class PortCounters(_Model):
     peer_tx_dropped: int | None
     """Frames that the device's end of a veth could not put into this port's ring; None where the tester cannot read
     that end."""
+    taken_frames: int | None = None
+    """Frames that the tester's own program took out of the host's way at this port; None where it has no program."""
 
     def since(self, before: Self) -> Self:
         """The change from `before`, a reading of the same port."""

@@ -40,8 +40,15 @@ def all_sent(parts: list[Sent]) -> Sent:
         postponed_ns=max(part.postponed_ns for part in parts),
         interrupted_ns=max(part.interrupted_ns for part in parts),
         interruptions=max(part.interruptions for part in parts),
+        refused_frames=_known([part.refused_frames for part in parts]),
         gaps=_buckets(part.gaps for part in parts),
     )
+
+
+def _known(counts: list[int | None]) -> int | None:
+    """Their sum, None if any of them is not known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def all_tracked(parts: list[Tracked], strangers: int) -> Tracked:

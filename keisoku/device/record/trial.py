@@ -145,6 +145,8 @@ class Trial(_Model):
     switches: tuple[Switch, ...] = ()
     """Settings of each flow, if flows are started, paused and ended one by one while the trial runs: the trial then
     lasts until no flow sends any more, and each flow is counted by itself. Empty: all flows are sent as planned."""
+    links_may_fail: bool = False
+    """Links may lose their carrier, as those of a device that is reset; otherwise the trial is then invalid."""
 
     @property
     def whole_ns(self) -> int:
@@ -172,9 +174,9 @@ class Trial(_Model):
         duration_ns = flow.duration_ns or self.duration_ns - flow.start_ns
         return max(1, round(self.frames_per_second * flow.share * duration_ns / NS_PER_S))
 
-    def load(self, streams: Sequence[Stream], first_stream: int, seed: int = 0) -> str:
+    def load(self, streams: Sequence[Stream], first_stream: int, seed: int = 0, promiscuous: Sequence[int] = ()) -> str:
         """The load in the form of `core/src/record.rs`; `seed` is for random pacing and a simulated device's
-        choices."""
+        choices. `promiscuous` are ports that must receive frames for all addresses."""
         return json.dumps(
             {
                 "first_stream": first_stream,
@@ -187,6 +189,8 @@ class Trial(_Model):
                 "stop_after_lost": self.stop_after_lost,
                 "seed": seed,
                 "switches": [switch.model_dump() for switch in self.switches] or None,
+                "links_may_fail": self.links_may_fail,
+                "promiscuous": list(promiscuous),
             }
         )
 
@@ -212,6 +216,13 @@ class Transmitter(_Model):
     stamp: str
 
 
+class Stamped(_Model):
+    """Who stamped the arrivals at a port whose hardware was to."""
+
+    by_hardware: int
+    by_kernel: int
+
+
 class Receiver(_Model):
     """A port that received."""
 
@@ -226,6 +237,22 @@ class Receiver(_Model):
     last_received_ns: int | None
     """When the last frame of the trial arrived, since its first frame was due."""
     stamp: str
+    stamped: Stamped | None = None
+    """Only where the port's hardware was to stamp."""
+
+
+class Link(_Model):
+    """The link of a port during a trial, as the kernel reported it."""
+
+    port: int
+    carrier: bool
+    """At the end of the trial."""
+    carrier_changes: int
+    """How often the carrier went or came."""
+    lost_ns: int | None
+    """When it was first seen to be lost, since the first frame was due."""
+    mtu_bytes: tuple[int, int]
+    """At the begin and at the end of the trial."""
 
 
 class Facts(_Model):
@@ -244,6 +271,8 @@ class Facts(_Model):
     but the loss ratio is not that of a whole trial."""
     counters: dict[int, PortCounters] = {}
     """The kernel's counts at each port during the trial; empty in virtual time."""
+    links: list[Link] = []
+    """Empty in virtual time."""
 
     @property
     def slowdown(self) -> float:
@@ -290,6 +319,15 @@ class Facts(_Model):
     def tester_dropped_frames(self) -> int:
         """Frames that reached the tester but that it failed to count."""
         return sum(receiver.tester_dropped_frames for receiver in self.receivers)
+
+    @property
+    def lost_links(self) -> list[Link]:
+        """Ports whose link lost its carrier."""
+        return [link for link in self.links if link.lost_ns is not None]
+
+    def name_of(self, port: int) -> str:
+        """What the user calls a port: its interface, where that is known."""
+        return self.counters[port].port if port in self.counters else f"port {port + 1}"
 
     @property
     def transmit_stamp(self) -> str:
@@ -361,6 +399,8 @@ def _offered_fps(sent: Sent, trial: Trial) -> float:
     span_ns = sent.going_ns - sent.first_sent_ns
     if sent.offered_frames < 2 or span_ns <= 0:
         return trial.frames_per_second
+    if sent.refused_frames:
+        return sent.left_frames * NS_PER_S / span_ns
     gap_ns = span_ns / (sent.offered_frames - 1)
     # After a burst there is a pause, so the last frame leaves long before the end: RFC 2544 §21 speaks of the mean.
     if trial.duration_ns - sent.going_ns > 2 * gap_ns and sent.offered_frames >= trial.frames:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from keisoku.device.record.counts import Sent
 from keisoku.device.record.interference import Interference, PortCounters
-from keisoku.device.record.trial import NS_PER_S, Facts, Trial
+from keisoku.device.record.trial import NS_PER_S, Facts, Receiver, Trial
 
 TOLERANCE = 0.005
 """How far the offered load may be below the intended one, because software is sometimes late."""
@@ -38,8 +38,15 @@ def reasons(trial: Trial, facts: Facts) -> list[str]:
 
 def shortfalls(trial: Trial, facts: Facts) -> list[str]:
     """That the tester was too slow for the load, although nobody interrupted it."""
-    if facts.interrupted or trial.flat_out:
+    if facts.interrupted or trial.flat_out or (facts.lost_links and not trial.links_may_fail):
         return []
+    refused = [
+        f"the transmit queue of {facts.name_of(port.port)} was full: it refused {port.sent.refused_frames} frames"
+        for port in facts.transmitters
+        if port.sent.refused_frames
+    ]
+    if refused:
+        return refused
     if facts.stopped_for_loss:
         return [reason for port in facts.transmitters for reason in _offered_until_stopped(trial, port.sent)]
     return [reason for port in facts.transmitters for reason in _offered(trial, port.port, port.sent)]
@@ -49,6 +56,7 @@ def disturbances(trial: Trial, facts: Facts) -> list[str]:
     """All other reasons: the trial says nothing about the DUT, and nothing about what the tester can offer."""
     sent = facts.sent
     found = [INTERRUPTED] if facts.interrupted else []
+    found += _at_links(trial, facts)
     found += [reason for port in facts.transmitters for reason in _stopped_by_the_host(port.sent)]
     if facts.tester_dropped_frames:
         named = "; ".join(receiver.drop_reason for receiver in facts.receivers if receiver.drop_reason)
@@ -96,11 +104,36 @@ def _offered_until_stopped(trial: Trial, sent: Sent) -> list[str]:
     return [f"the tester offered {sent.offered_frames} frames until the load was stopped, {due:.0f} were due"]
 
 
+def _at_links(trial: Trial, facts: Facts) -> list[str]:
+    found = []
+    for link in facts.links:
+        name, (before, after) = facts.name_of(link.port), link.mtu_bytes
+        if link.lost_ns is not None and not trial.links_may_fail:
+            back = "and had it again at the end" if link.carrier else "and had none at the end"
+            found.append(
+                f"{name} lost its carrier {link.lost_ns / NS_PER_S:.3g} s after the begin of the load, {back}: "
+                "look at the cable and at the device's port"
+            )
+        if before != after:
+            found.append(f"the MTU of {name} was changed from {before} to {after} during the trial")
+    return found
+
+
+def unstamped(name: str, receiver: Receiver) -> list[str]:
+    """The reason if hardware that was to stamp the arrivals at a port did not stamp them all."""
+    stamped = receiver.stamped
+    if stamped is None or stamped.by_kernel <= TOLERANCE * (stamped.by_hardware + stamped.by_kernel):
+        return []
+    counts = f"{stamped.by_hardware} of {stamped.by_hardware + stamped.by_kernel}"
+    return [f"the hardware of {name} stamped {counts} received frames: give --stamps software"]
+
+
 def _at_receivers(trial: Trial, facts: Facts) -> list[str]:
     foreign = {receiver.port: receiver.foreign_frames for receiver in facts.receivers}
     found = []
     for receiver in facts.receivers:
-        name = facts.counters[receiver.port].port if receiver.port in facts.counters else f"port {receiver.port + 1}"
+        name = facts.name_of(receiver.port)
+        found += unstamped(name, receiver)
         last_ns = facts.sent.last_sent_ns
         found += unsettled(name, last_ns, receiver.last_received_ns, trial.phases.drain_ns)
     for port, change in facts.counters.items():
@@ -154,7 +187,8 @@ def port_drops(change: PortCounters, foreign_frames: int) -> list[str]:
     """Reasons for frames lost by a tester port itself, from the change of its counters during the trial.
 
     `foreign_frames` are those that the trial counted at this port. The host's network stack may refuse each of them,
-    which the kernel counts in `rx_dropped` as well.
+    which the kernel counts in `rx_dropped` as well. Some drivers (virtio-net, tun) also count there the frames that the
+    tester's own program took; others do not. The counts tell: if all of these are among the drops, nothing else is.
     """
     found = []
     wrapped = {
@@ -165,8 +199,14 @@ def port_drops(change: PortCounters, foreign_frames: int) -> list[str]:
     named = ", ".join(f"{name} {count}" for name, count in wrapped.items() if count)
     if named:
         found.append(f"the receive queue of {change.port} was full: {named}")
-    unexplained = change.rx_dropped - foreign_frames
-    if unexplained > STRAYS:
+    unexplained, taken = change.rx_dropped - foreign_frames, change.taken_frames or 0
+    rest = unexplained - taken
+    if unexplained > STRAYS and rest > STRAYS and taken:
+        found.append(
+            f"{change.port} itself dropped at least {rest} received frames (rx_dropped, of which keisoku's own program "
+            f"may have taken {taken})"
+        )
+    elif unexplained > STRAYS and not -foreign_frames - STRAYS <= rest <= STRAYS:
         found.append(f"{change.port} itself dropped {unexplained} received frames (rx_dropped)")
     if change.peer_tx_dropped:
         found.append(

@@ -31,6 +31,9 @@ _WITH_BPF = ("CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF")
 _NEEDS = {"packet": ("CAP_NET_RAW", "CAP_NET_ADMIN"), "xdp": _WITH_BPF, "afxdp": _WITH_BPF, None: _WITH_BPF}
 _URI = re.compile(r"(?:(?P<engine>auto|xdp|afxdp|packet):)?(?P<interface>[^\s/:@]{1,15})(?:@(?P<namespace>\S+))?")
 _RESOLVE_S = 3.0
+_RESET_S = 5.0
+"""Detaching an XDP program resets the link of some ports (igb): it negotiates for up to so long."""
+_LOOK_S = 0.1
 _NEIGHBOUR_VALID = 0x02 | 0x04 | 0x08 | 0x10 | 0x80  # reachable, stale, delay, probe, permanent
 _NEIGHBOUR_FAILED = 0x20
 _USE = 0x01
@@ -83,6 +86,9 @@ class HostPort:
     xdp: tuple[str, ...] | None
     offloads: dict[str, bool]
     stamps: StampOffer = field(default_factory=StampOffer)
+    removes_tags: bool = False
+    """It takes VLAN tags out of received frames, an offload."""
+    half_duplex: bool = False
 
 
 def list_ports(namespace: Path | None = None) -> list[HostPort]:
@@ -93,8 +99,8 @@ def list_ports(namespace: Path | None = None) -> list[HostPort]:
 def check(address: PortAddress, frame_sizes: Iterable[int], force: bool = False, field: str = "port") -> HostPort:
     """Return the port if frames of these sizes (bytes with FCS) may be sent and received there.
 
-    Raises PlanError naming `field` if it does not exist, carries the default route (unless `force`), is
-    down, has no carrier, is too small for a frame, or if this process lacks the privilege.
+    Raises PlanError naming `field` if it does not exist, carries the default route or is half duplex (unless
+    `force`), is down, has no carrier, is too small for a frame, or if this process lacks the privilege.
     """
     path = address.namespace_path
     if path is not None and not path.exists():
@@ -113,8 +119,11 @@ def check(address: PortAddress, frame_sizes: Iterable[int], force: bool = False,
     if not port.up:
         remedy = f"set it up with `ip link set {port.name} up`"
         raise PlanError(field, f"{port.name} is down", remedy)
-    if not port.carrier:
+    if not port.carrier and not _comes_back(port.name, path):
         raise PlanError(field, f"{port.name} has no carrier", "connect the cable and set the other side up")
+    if port.half_duplex and not force:
+        problem = f"{port.name} is half duplex, so that frames of both directions collide"
+        raise PlanError(field, problem, f"use `ethtool -s {port.name} duplex full`, or give --force")
     largest = max(frame_sizes, default=0)
     if largest > port.mtu + HEADER_AND_FCS_BYTES:
         fits = port.mtu + HEADER_AND_FCS_BYTES
@@ -141,6 +150,17 @@ def has_carrier(interface: str, namespace: Path | None) -> bool:
             return bool(indices) and bool(ip.get_links(indices[0])[0].get("carrier"))
 
     return within(namespace, read)
+
+
+def _comes_back(interface: str, namespace: Path | None) -> bool:
+    """Whether a real port, one with a device of its own, gets a carrier soon: the end of a run may have reset it."""
+    real = within(namespace, lambda: (Path("/sys/class/net") / interface / "device").exists())
+    deadline = time.monotonic() + _RESET_S
+    while real and time.monotonic() < deadline:
+        if has_carrier(interface, namespace):
+            return True
+        time.sleep(_LOOK_S)
+    return False
 
 
 def set_interface(interface: str, namespace: Path | None, up: bool) -> None:
@@ -192,6 +212,8 @@ def _read_ports() -> list[HostPort]:
                     xdp=None if features is None else features.xdp,
                     offloads=ethtool.offloads(name),
                     stamps=offered(ethtool.timestamping(name), features),
+                    removes_tags=ethtool.removes_tags(name),
+                    half_duplex=ethtool.half_duplex(name),
                 )
             )
     return sorted(ports, key=lambda port: port.name)

@@ -111,4 +111,16 @@ def _wired_port(address: PortAddress, engine: PortEngine, found: HostPort, recei
     choice = choose(found.stamps, engine, stamps if receives else "best")
     phc = found.stamps.phc_index if receives and choice.receive == "hardware" else None
     path = address.namespace_path
-    return WiredPort(engine, found.name, path, found.mac, found.mtu, stamps=choice, phc=phc)
+    virtual = found.driver == "veth"
+    return WiredPort(
+        engine,
+        found.name,
+        path,
+        found.mac,
+        found.mtu,
+        stamps=choice,
+        phc=phc,
+        speed_mbps=None if virtual else found.speed_mbps,
+        removes_tags=found.removes_tags,
+        counts_refusals=not virtual,
+    )

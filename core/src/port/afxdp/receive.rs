@@ -83,6 +83,12 @@ impl AfXdpReceive {
     fn merge(&mut self, sink: &mut dyn FnMut(Arrival)) {
         // Read before the rings: what is stamped later may still be on its way to one.
         let settled_ns = monotonic_ns().saturating_sub(DELAY_NS);
+        self.read_rings();
+        hand_over(&mut self.queues, settled_ns, sink);
+    }
+
+    /// Classifies what is in the rings.
+    fn read_rings(&mut self) {
         let AfXdpReceive {
             queues,
             expected,
@@ -97,7 +103,6 @@ impl AfXdpReceive {
                 }
             });
         }
-        hand_over(queues, settled_ns, sink);
     }
 
     fn refused(&self) -> Refused {
@@ -192,19 +197,17 @@ impl Receive for AfXdpReceive {
         DELAY_NS
     }
 
-    fn end(&mut self) -> u64 {
+    fn end(&mut self, sink: &mut dyn FnMut(Arrival)) -> u64 {
         self.state.store(offset_of!(Redirector, watching), 0);
         let expected = self.state.load(offset_of!(Redirector, expected));
         for _ in 0..LAST_LOOKS {
-            for queue in &mut self.queues {
-                let read = &mut self.read;
-                queue.socket.drain(|_| *read += 1);
-            }
+            self.read_rings();
             if self.read >= expected {
                 break;
             }
             thread::sleep(Duration::from_millis(1));
         }
+        hand_over(&mut self.queues, u64::MAX, sink);
         let dropped = expected.saturating_sub(self.read);
         if dropped > 0 {
             self.reason = Some(self.refused().since(&self.before));
