@@ -44,8 +44,8 @@ def latency_figures(
     works. Raises ValueError for no latencies.
     """
 
-    def single(value_ns: float, own: Sequence[Contribution] = ()) -> Quantity:
-        return bias.corrected(value_ns, frame_bytes, fps, single_frame=True, own=own)
+    def single(value_ns: float, own: Sequence[Contribution] = (), steps: float = 1.0) -> Quantity:
+        return bias.corrected(value_ns, frame_bytes, fps, single_frame=True, own=own, steps=steps)
 
     if not latencies:
         raise ValueError("no frame with a latency arrived")
@@ -71,7 +71,8 @@ def latency_figures(
         if found is not None:
             repeats = repeatability.of_percentile(percent, histograms, latencies, samples)
             own = of_percentile(found.half_width_ns, repeats)
-            figures[name] = single(found.value_ns, own + _of_core(found.value_ns, slowdown, percent))
+            steps = bias.percentile_share(found.value_ns, fps, latencies)
+            figures[name] = single(found.value_ns, own + _of_core(found.value_ns, slowdown, percent), steps)
     if "p99.9" in figures:
         figures["pdv"] = _variation(figures["p99.9"], figures["min"], bias)
     return figures
