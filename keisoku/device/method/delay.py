@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis import repeatability
-from keisoku.device.analysis.percentile import percentile, unevenness
+from keisoku.device.analysis.percentile import narrowed, percentile, unevenness
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import deviations, rfc8219_deviations
 from keisoku.device.method.latency_figures import of_percentile
@@ -54,11 +54,11 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     latencies = [one.latency for one in measured if one.latency is not None]
     samples = [samples_of(record, record.facts.tracked) for record in usable]
     for name, percent in _FIGURES.items():
-        found = [
-            percentile(histogram, percent, one.min_ns, one.max_ns, unevenness(one))
+        known = [
+            narrowed(found, percent, [one], (histogram.negative + sum(histogram.counts)) / one.count)
             for histogram, one in zip(histograms, latencies, strict=True)
+            if (found := percentile(histogram, percent, one.min_ns, one.max_ns, unevenness(one))) is not None
         ]
-        known = [one for one in found if one is not None]
         if not known:
             continue
         # Of all trials together; a single trial repeats less well.

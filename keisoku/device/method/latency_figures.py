@@ -11,7 +11,7 @@ from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.device.analysis import repeatability
 from keisoku.device.analysis.definitions import latencies as latencies_of
 from keisoku.device.analysis.histogram import merged
-from keisoku.device.analysis.percentile import percentile, unevenness
+from keisoku.device.analysis.percentile import narrowed, percentile, unevenness
 from keisoku.device.analysis.samples import Sample
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.record.counts import Latency
@@ -69,6 +69,7 @@ def latency_figures(
     for name, percent in percents.items():
         found = percentile(histogram, percent, minimum, maximum, off_ns)
         if found is not None:
+            found = narrowed(found, percent, latencies)
             repeats = repeatability.of_percentile(percent, histograms, latencies, samples)
             own = of_percentile(found.half_width_ns, repeats)
             steps = bias.percentile_share(found.value_ns, fps, latencies)
