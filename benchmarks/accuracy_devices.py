@@ -293,11 +293,6 @@ def clocks(chance: random.Random) -> Iterator[Compared]:
     if offset < 0 and growth:
         filling = next((row.figures for row in rows if row.case.endswith(": filling")), {})
         yield Compared("buffer over time: filling, slope", filling.get("slope"), growth * 1e3)
-        fill_s = (buffer // size - 1) * 1e9 / device.capacity_fps(size) / (growth * 1e3)
-        if fill_s < 0.8 * trial_s:
-            yield Compared("buffer over time: filling, end", filling.get("end"), fill_s)
-            full = next((row.figures for row in rows if row.case.endswith("dropping")), {})
-            yield Compared("buffer over time: depth", full.get("depth"), buffer)
 
     # A backlog that was there at the start drains.
     share, stall_s = 1 - log_uniform(chance, 1e-4, 0.05), trial_s * 1e-3
@@ -315,6 +310,36 @@ def clocks(chance: random.Random) -> Iterator[Compared]:
         yield Compared("buffer over time: draining, slope", draining.get("slope"), -drain)
         if end_s < 0.9 * trial_s:
             yield Compared("buffer over time: draining, end", draining.get("end"), end_s)
+
+
+def fillings(chance: random.Random) -> Iterator[Compared]:
+    """Buffers that a slower port fills within the trial."""
+    size = _size(chance)
+    jitter = chance.choice(["", "uniform", "normal"])
+    offset, trial_s = -round(log_uniform(chance, 5, 200), 2), log_uniform(chance, 0.5, 2)
+    growth = -offset
+    frames = round(chance.uniform(0.2, 0.75) * growth * 1e-6 * trial_s * 1e9 / 8 / (size + 20))
+    if frames < 8:
+        return
+    buffer = frames * size + chance.randrange(size)
+    device = Device(
+        ns_per_byte=8.0,
+        constant_ns=10_000.0,
+        jitter=jitter,
+        spread_ns=round(log_uniform(chance, 5, 500), 3) if jitter else 0.0,
+        resolution_ns=chance.choice([0, 0, 8.0]),
+        buffer_bytes=buffer,
+        offset_ppm=offset,
+    )
+    fill_s = (frames - 1) * 1e9 / device.capacity_fps(size) / (growth * 1e3)
+    found = measured(
+        device, chance.randrange(2**31), "buffer_over_time", frame_bytes=[size], buffer_over_time={"trial_s": trial_s}
+    )
+    rows = found["buffer_over_time"].rows
+    filling = next((row.figures for row in rows if row.case.endswith(": filling")), {})
+    yield Compared("buffer over time: filling, end", filling.get("end"), fill_s)
+    full = next((row.figures for row in rows if row.case.endswith("dropping")), {})
+    yield Compared("buffer over time: depth", full.get("depth"), buffer)
 
 
 def congested(chance: random.Random) -> Iterator[Compared]:
@@ -381,4 +406,4 @@ def outages(chance: random.Random) -> Iterator[Compared]:
     yield Compared("reset by stamps", figures.get("reset_by_stamps"), truth)
 
 
-FAMILIES: tuple[Family, ...] = (latency, ratios, limited, ways, clocks, congested, outages)
+FAMILIES: tuple[Family, ...] = (latency, ratios, limited, ways, clocks, fillings, congested, outages)

@@ -39,6 +39,7 @@ from keisoku.stream.trial import StreamTrial
 LINK_BPS, BUCKET_BYTES = 100_000_000, 32_000
 PAYLOAD = 1448 / 1514
 """Of a frame as the bucket counts it."""
+WARM_UP_S = 0.2
 _HERE = Path(__file__).parent
 _ROOT = 0xFFFFFFFF
 
@@ -69,7 +70,7 @@ def _bucket() -> None:
 @contextmanager
 def middle() -> Iterator[tuple[StreamSession, Namespace, str]]:
     """The bucket is in a router, whose queue drops."""
-    with PathLab([Hop(LINK_BPS, bucket_bytes=BUCKET_BYTES, queue_bytes=150_000)]) as lab:
+    with PathLab([Hop(LINK_BPS, bucket_bytes=BUCKET_BYTES, queue_bytes=100_000)]) as lab:
         far = Namespace(lab.target_namespace)
         server = StreamServer(Place(lab.target_address, far.name), 0)
         thread = threading.Thread(target=server.serve, daemon=True)
@@ -114,7 +115,7 @@ def wire(far: Namespace, interface: str, program: Path) -> subprocess.Popen[str]
     return seen
 
 
-def measured(bed: str, trials: int, each_cpu: int, streams: int) -> dict[str, list[float]]:
+def measured(bed: str, trials: int, each_cpu: int, trial: StreamTrial) -> dict[str, list[float]]:
     """bit/s of each trial: as `stream tcp` has it, and of all segments at the interface in the same time."""
     found: dict[str, list[float]] = {"stream": [], "wire": []}
     spans = []
@@ -124,7 +125,6 @@ def measured(bed: str, trials: int, each_cpu: int, streams: int) -> dict[str, li
         session, far, interface = stack.enter_context({"near": near, "middle": middle}[bed]())
         seen = wire(far, interface, folder / "arrivals")
         stack.enter_context(hogs(each_cpu))
-        trial = StreamTrial(protocol="tcp", message_bytes=65_536, streams=streams)
         for _ in range(trials):
             from_ns = time.time_ns()
             rows = session.measure(trial)
@@ -136,15 +136,20 @@ def measured(bed: str, trials: int, each_cpu: int, streams: int) -> dict[str, li
     segments = np.array([line.split() for line in told.splitlines()], dtype=np.int64)
     for from_ns, until_ns in spans:
         own = segments[(segments[:, 0] >= from_ns) & (segments[:, 0] <= until_ns)]
-        found["wire"].append(goodput(own))
+        found["wire"].append(goodput(own, trial.duration_s))
+    known = [place for place, bps in enumerate(found["wire"]) if bps > 0]
+    found = {name: [values[place] for place in known] for name, values in found.items()}
     return found
 
 
-def goodput(segments: np.ndarray) -> float:
-    """bit/s after 0.2 s of what came for the first time: of segments with time, ports, first number, bytes."""
+def goodput(segments: np.ndarray, duration_s: float) -> float:
+    """bit/s of what came for the first time, from 0.2 s on until the senders ended, whose last segments may have to be
+    repeated for long: of segments with time, ports, first number, bytes. 0 if nothing came then."""
     streams = [ports for ports in np.unique(segments[:, 1]) if segments[segments[:, 1] == ports, 3].sum() > 100_000]
     mine = segments[np.isin(segments[:, 1], streams)]
-    settled_ns, last_ns = mine[0, 0] + 200_000_000, mine[-1, 0]
+    settled_ns = mine[0, 0] + round(WARM_UP_S * 1e9)
+    mine = mine[mine[:, 0] <= mine[0, 0] + round(duration_s * 1e9)]
+    last_ns = mine[-1, 0]
     total, begin_ns = 0, None
     # Bytes by number: true where they came before.
     came = {}
@@ -161,13 +166,13 @@ def goodput(segments: np.ndarray) -> float:
                 begin_ns = at_ns
             else:
                 total += new
-    return 8e9 * total / float(last_ns - begin_ns)
+    return 0.0 if begin_ns is None or last_ns == begin_ns else 8e9 * total / float(last_ns - begin_ns)
 
 
-def said(found: dict[str, list[float]]) -> str:
+def said(found: dict[str, list[float]], duration_s: float) -> str:
     """A row of the table."""
     values, truths = found["stream"], found["wire"]
-    allowed = LINK_BPS * PAYLOAD + 8 * BUCKET_BYTES / 0.8
+    allowed = LINK_BPS * PAYLOAD + 8 * BUCKET_BYTES / (duration_s - WARM_UP_S)
     truth = statistics.fmean(truths)
     held, groups = coverage(values, truths)
     errors = [100 * (value / true - 1) for value, true in zip(values, truths, strict=True)]
@@ -201,13 +206,22 @@ def main() -> None:
     options.add_argument("--trials", type=int, default=90)
     options.add_argument("--hogs", type=int, nargs="+", default=[0, 4], help="busy processes for each CPU")
     options.add_argument("--streams", type=int, default=1)
+    options.add_argument("--congestion", help="algorithm, such as bbr")
+    options.add_argument("--duration", type=float, default=1.0, help="of a trial, in s")
     options.add_argument("--beds", nargs="+", default=["near", "middle"])
     options.add_argument("--keep", type=Path, help="folder for the figures of all trials")
     chosen = options.parse_args()
+    trial = StreamTrial(
+        protocol="tcp",
+        message_bytes=65_536,
+        streams=chosen.streams,
+        congestion=chosen.congestion,
+        duration_s=chosen.duration,
+    )
     for bed in chosen.beds:
         for each_cpu in chosen.hogs:
-            found = measured(bed, chosen.trials, each_cpu, chosen.streams)
-            print(f"{bed}, {each_cpu} busy processes for each CPU: {said(found)}", flush=True)
+            found = measured(bed, chosen.trials, each_cpu, trial)
+            print(f"{bed}, {each_cpu} busy processes for each CPU: {said(found, trial.duration_s)}", flush=True)
             if chosen.keep:
                 (chosen.keep / f"{bed}-{each_cpu}-{chosen.streams}.json").write_text(json.dumps(found))
 

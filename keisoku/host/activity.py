@@ -20,7 +20,18 @@ from keisoku.host.namespace import named, within
 INTERVAL_S = 0.5
 SAMPLE_S = 0.05
 _KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-"""Columns of /proc/stat (proc(5))."""
+"""Columns of /proc/stat (proc(5)). Those behind them, of guests, are in the first two already."""
+_IDLE = ("idle", "iowait")
+
+
+@dataclass(frozen=True)
+class CpuTime:
+    """Of one CPU, in ns, in steps of the kernel's tick."""
+
+    name: str
+    busy_ns: int
+    """Neither idle nor waiting for a disk."""
+    all_ns: int
 
 
 @dataclass(frozen=True)
@@ -49,18 +60,21 @@ class ActivityInterval:
     """Times at which a CPU stopped receiving packets although more were there."""
     backlog_drops: int
     """Packets for which a CPU's receive backlog had no room."""
+    of_cpus: tuple[CpuTime, ...] = ()
+    """Of each CPU that was there throughout."""
 
 
 class ActivityWatch:
     """Watches while its block runs; `intervals` has what was seen. `namespaces`: names or paths, None is this one."""
 
-    def __init__(self, namespaces: Sequence[str | None] = (None,)) -> None:
+    def __init__(self, namespaces: Sequence[str | None] = (None,), interval_s: float = INTERVAL_S) -> None:
         self._namespaces = list(dict.fromkeys(namespaces))
+        self._interval_ns = interval_s * 1e9
         self.intervals: list[ActivityInterval] = []
         self._over = threading.Event()
 
     def __enter__(self) -> Self:
-        self._before = self._read()
+        self._before, self._cpus = self._read()
         self._runnable: list[int] = []
         self._thread = threading.Thread(target=self._watch, name="keisoku-activity", daemon=True)
         self._thread.start()
@@ -76,11 +90,11 @@ class ActivityWatch:
     def _watch(self) -> None:
         while not self._over.wait(SAMPLE_S):
             self._runnable.append(_count(Path("/proc/stat"), "procs_running"))
-            if time.monotonic_ns() - self._before["at"] >= INTERVAL_S * 1e9:
+            if time.monotonic_ns() - self._before["at"] >= self._interval_ns:
                 self._keep()
 
     def _keep(self) -> None:
-        now, before = self._read(), self._before
+        (now, cpus), before = self._read(), self._before
         change = {name: now[name] - before[name] for name in now if name in before}
         # The thread that samples runs itself.
         seen = [max(0, count - 1) for count in self._runnable]
@@ -99,14 +113,19 @@ class ActivityWatch:
                 retransmitted=change["retransmitted"],
                 squeezed=change["squeezed"],
                 backlog_drops=change["dropped"],
+                of_cpus=tuple(
+                    CpuTime(name, cpu.busy_ns - self._cpus[name].busy_ns, cpu.all_ns - self._cpus[name].all_ns)
+                    for name, cpu in cpus.items()
+                    if name in self._cpus
+                ),
             )
         )
-        self._before, self._runnable = now, []
+        self._before, self._cpus, self._runnable = now, cpus, []
 
-    def _read(self) -> dict[str, int]:
-        tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-        columns = Path("/proc/stat").read_text().partition("\n")[0].split()[1:]
-        read = {name: int(value) * tick_ns for name, value in zip(_KINDS, columns, strict=False)}
+    def _read(self) -> tuple[dict[str, int], dict[str, CpuTime]]:
+        """Counts by name; those of each CPU."""
+        stat = Path("/proc/stat").read_text()
+        read = _kinds_ns(stat.partition("\n")[0])
         with suppress(OSError, IndexError, ValueError):
             pressure = Path("/proc/pressure/cpu").read_text().partition("\n")[0]
             read["waited"] = int(pressure.rpartition("total=")[2]) * 1000
@@ -114,7 +133,24 @@ class ActivityWatch:
         read["dropped"] = sum(int(line[1], 16) for line in backlogs)
         read["squeezed"] = sum(int(line[2], 16) for line in backlogs)
         read["retransmitted"] = sum(within(named(place), _retransmitted) for place in self._namespaces)
-        return read | {"at": time.monotonic_ns()}
+        return read | {"at": time.monotonic_ns()}, cpu_times(stat)
+
+
+def cpu_times(stat: str) -> dict[str, CpuTime]:
+    """Of each CPU since the host started, by its name, from the text of /proc/stat."""
+    found = {}
+    for line in stat.splitlines():
+        name = line.partition(" ")[0]
+        if name.startswith("cpu") and name != "cpu":
+            kinds_ns = _kinds_ns(line)
+            all_ns = sum(kinds_ns.values())
+            found[name] = CpuTime(name, all_ns - sum(kinds_ns[kind] for kind in _IDLE), all_ns)
+    return found
+
+
+def _kinds_ns(line: str) -> dict[str, int]:
+    tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    return {name: int(value) * tick_ns for name, value in zip(_KINDS, line.split()[1:], strict=False)}
 
 
 def _retransmitted() -> int:

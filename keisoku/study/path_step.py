@@ -10,13 +10,14 @@ import threading
 from dataclasses import asdict
 from pathlib import Path
 
+from keisoku.host.activity import ActivityWatch
 from keisoku.host.place import Place
 from keisoku.lab.path.hop import Hop
 from keisoku.lab.path.lab import PathLab
 from keisoku.lab.path.truth import DirectionTruth
 from keisoku.path.train.serve import Server
 from keisoku.run.result import Result
-from keisoku.study.cpu_watch import CpuWatch, with_busiest
+from keisoku.study.busiest_cpu import EVERY_S, with_busiest
 from keisoku.study.file import PathStep
 from keisoku.study.step import run_step
 from keisoku.study.truth import with_share
@@ -46,7 +47,7 @@ def _measure_once(step: PathStep, path: Path) -> tuple[Result, DirectionTruth]:
         thread = threading.Thread(target=server.serve)
         thread.start()
         try:
-            with CpuWatch() as watch:
+            with ActivityWatch(interval_s=EVERY_S) as watch:
                 outcome = run_step(
                     "path clocks",
                     path,
@@ -62,5 +63,5 @@ def _measure_once(step: PathStep, path: Path) -> tuple[Result, DirectionTruth]:
             server.stop()
             thread.join()
     outcome.directory.write_text("truth.json", json.dumps(asdict(truth), indent=1) + "\n")
-    result = with_busiest(outcome.results[0], watch)
+    result = with_busiest(outcome.results[0], watch.intervals)
     return with_share(result, "median", 8e9 * truth.in_bytes / truth.busy_ns), truth

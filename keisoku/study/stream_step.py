@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from keisoku.host.activity import ActivityWatch
 from keisoku.host.place import Place
 from keisoku.lab.path.bare_path import TARGET_ADDRESS
 from keisoku.lab.path.hop import Hop
@@ -18,7 +19,7 @@ from keisoku.run.result import Result
 from keisoku.stream.measure import bare_server
 from keisoku.stream.serve import StreamServer
 from keisoku.stream.settings import NONE
-from keisoku.study.cpu_watch import CpuWatch, with_busiest
+from keisoku.study.busiest_cpu import EVERY_S, with_busiest
 from keisoku.study.file import StreamStep
 from keisoku.study.step import run_step
 from keisoku.study.truth import ETHERNET_BYTES, most_bps, with_share
@@ -29,7 +30,7 @@ _BUCKET_S, _QUEUE_S = 0.002, 0.02
 
 def measure_stream(step: StreamStep, path: Path) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
-    with _way(step) as (host, port), CpuWatch() as watch:
+    with _way(step) as (host, port), ActivityWatch(interval_s=EVERY_S) as watch:
         outcome = run_step(
             "stream tcp",
             path,
@@ -41,7 +42,7 @@ def measure_stream(step: StreamStep, path: Path) -> Result:
             ceiling=NONE,
         )
     (result,) = outcome.results
-    result = with_busiest(result, watch)
+    result = with_busiest(result, watch.intervals)
     return result if step.rate_bps is None else with_share(result, "throughput", most_bps(step.rate_bps, step.mtu))
 
 

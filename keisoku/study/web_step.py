@@ -9,8 +9,9 @@ import math
 from pathlib import Path
 
 from keisoku.analysis.quantity import Quantity
+from keisoku.host.activity import ActivityWatch
 from keisoku.run.result import Result
-from keisoku.study.cpu_watch import CpuWatch, with_busiest
+from keisoku.study.busiest_cpu import EVERY_S, with_busiest
 from keisoku.study.file import WebStep
 from keisoku.study.step import run_step
 from keisoku.study.truth import ETHERNET_BYTES, TCP_HEADERS
@@ -26,7 +27,7 @@ end's FIN; more bytes of options in the first."""
 def measure_web(step: WebStep, path: Path) -> Result:
     """Measures and keeps the step. Raises PlanError where a lab is not possible."""
     files = ",".join(f"{size}:{share:g}" for size, share in sizes(step).items())
-    with CpuWatch() as watch:
+    with ActivityWatch(interval_s=EVERY_S) as watch:
         outcome = run_step(
             "app load",
             path,
@@ -37,7 +38,7 @@ def measure_web(step: WebStep, path: Path) -> Result:
             repetitions=step.repetitions,
             rest_s=0.5,
         )
-    return with_busiest(with_line(outcome.results[0], step), watch)
+    return with_busiest(with_line(outcome.results[0], step), watch.intervals)
 
 
 def sizes(step: WebStep) -> dict[int, float]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from support.command_line import Child, Ended, journal_of, start
+from support.limited_ports import discipline, ports_file
 from support.ssh_servers import PORT, missing, pids, ssh_servers
 
 from keisoku.host.namespace import Namespace
@@ -34,11 +34,6 @@ def lab() -> Iterator[SystemLab]:
         yield made
 
 
-def discipline(namespace: str, interface: str) -> str:
-    command = ["ip", "netns", "exec", namespace, "tc", "qdisc", "show", "dev", interface]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
 def until(met: Callable[[], object], why: str, child: Child) -> None:
     until_s = time.monotonic() + PATIENCE_S
     while not met():
@@ -47,24 +42,11 @@ def until(met: Callable[[], object], why: str, child: Child) -> None:
         time.sleep(0.05)
 
 
-def here(lab: SystemLab, folder: Path) -> Path:
-    """A file of the lab's ports, as a user of it would write one."""
-    clients = [
-        f'[[client]]\nname = "{port.name}"\ninterface = "{port.limit_interface}"\n'
-        f'namespace = "{port.limit_namespace.name}"\naddress = "{port.address}"\nline_bps = 1e8\n'
-        f'seen = {{ interface = "{port.seen_interface}", namespace = "{port.seen_namespace}", line_bps = 1e8 }}\n'
-        for port in lab.ports[:2]
-    ]
-    path = folder / "ports.toml"
-    path.write_text("\n".join(clients))
-    return path
-
-
 def test_the_best_limit_of_a_port_that_a_file_names_is_found(lab: SystemLab, tmp_path: Path) -> None:
     load = Background(connections=(0, 6, 0), udp_bps=(95_000_000, None, None), bulk=(0, 0, 0))
     words = ["--client", "client1", *SEARCH, "--repetitions", "2", "--out", "run"]
     with BackgroundLoad(lab, load):
-        ended = Ended(start("app", "limit", "--system", f"net:{here(lab, tmp_path)}", *words, cwd=tmp_path), 120)
+        ended = Ended(start("app", "limit", "--system", f"net:{ports_file(lab, tmp_path)}", *words, cwd=tmp_path), 120)
     assert ended.code == 0, ended.stderr
     (told,) = json.loads((tmp_path / "run" / "result.json").read_text())
     (advised,) = [row for row in told["rows"] if row["case"] == "advised"]
@@ -76,7 +58,7 @@ def test_the_best_limit_of_a_port_that_a_file_names_is_found(lab: SystemLab, tmp
 
 def test_a_killed_search_leaves_no_limit_at_a_port_that_a_file_names(lab: SystemLab, tmp_path: Path) -> None:
     words = ["--client", "client1", *SEARCH, "--out", "run"]
-    child = start("app", "limit", "--system", f"net:{here(lab, tmp_path)}", *words, cwd=tmp_path)
+    child = start("app", "limit", "--system", f"net:{ports_file(lab, tmp_path)}", *words, cwd=tmp_path)
     switch = lab.ports[0].limit_namespace.name
     until(lambda: "htb" in discipline(switch, "up"), "no limit was ever set", child)
     child.kill()

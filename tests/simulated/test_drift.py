@@ -166,6 +166,18 @@ def test_the_end_of_filling_is_when_the_buffer_is_full(excess: float) -> None:
     agrees(full, "depth", 60_720)
 
 
+def test_a_full_buffer_that_rarely_loses_a_frame_was_filling_or_draining() -> None:
+    """It loses one in 71 ms, in two samples or three: what samples show of its latency rises and falls by a frame."""
+    toml = "clock_offset_ppm = {2 = -16.62}\n[forwarding]\nns_per_byte = 8.0\nconstant_ns = 10_000.0\n"
+    toml += "[output]\nbuffer_bytes = 986"
+    for number in range(8):
+        settings = {"trial_s": 1.1 + 0.01 * number}
+        rows = carry_out(plan("buffer_over_time", frame_bytes=[128], buffer_over_time=settings), device(toml))[0].rows
+        assert [row.case.partition(": ")[2] for row in rows] == ["filling", "full and dropping"]
+        agrees(rows[0], "end", 6 * 1184.02 / 16_620)
+        agrees(rows[1], "depth", 986)
+
+
 def test_the_noise_of_an_empty_queue_makes_no_changes_before_a_backlog_that_has_none() -> None:
     toml = "link_bits_per_second = 1e7\n[output]\nservice_bits_per_second = 8e6\nbuffer_bytes = 10_000_000\n"
     toml += '[jitter]\ndistribution = "uniform"\nspread_ns = 96_000\n'

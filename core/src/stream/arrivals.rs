@@ -3,6 +3,10 @@
 //! Bytes count when they reached this host, not when a thread read them: on a busy host a thread reads late, and what
 //! waited in the socket would be credited to the time after. All flows of a direction are counted in one window, as a
 //! sum of rates over windows of their own may exceed what the link carries. It reads no clock.
+//!
+//! While segments of TCP wait for an earlier one that was lost, nobody says how many bytes they hold. Their number is
+//! known, and once the lost one has come, so are the bytes of all of them together: the bytes are then spread over the
+//! times at which the segments arrived. So no time has more bytes than segments, and no sum is above the link's rate.
 
 /// At most so many points are kept: with twice the gap, every second one is left out.
 const MOST: usize = 4096;
@@ -21,6 +25,10 @@ struct Point {
 pub struct Arrivals {
     points: Vec<Point>,
     gap_ns: u64,
+    /// Segments that had arrived at the last point.
+    segments: u32,
+    /// Since then, while segments wait for a lost one: times, and segments that had arrived since the last point.
+    unknown: Vec<(u64, u32)>,
 }
 
 impl Default for Arrivals {
@@ -28,21 +36,49 @@ impl Default for Arrivals {
         Arrivals {
             points: Vec::new(),
             gap_ns: GAP_NS,
+            segments: 0,
+            unknown: Vec::new(),
         }
     }
 }
 
 impl Arrivals {
-    /// ns since the last point; `u64::MAX` if there is none.
-    pub fn since_last_ns(&self, now_ns: u64) -> u64 {
-        self.points
-            .last()
-            .map_or(u64::MAX, |last| now_ns.saturating_sub(last.at_ns))
-    }
-
     /// True if the last point is so old that another is wanted.
     pub fn due(&self, now_ns: u64) -> bool {
-        self.since_last_ns(now_ns) >= self.gap_ns
+        let last = self.unknown.last().map(|(at_ns, _)| *at_ns);
+        last.or(self.last_ns())
+            .is_none_or(|last_ns| now_ns.saturating_sub(last_ns) >= self.gap_ns)
+    }
+
+    /// Adds a point at which some segments wait for a lost one: `segments` is how many have arrived since the
+    /// connection began, whatever is in them.
+    pub fn note_segments(&mut self, at_ns: u64, segments: u32) {
+        if self.points.is_empty() {
+            return;
+        }
+        if self.unknown.len() == MOST {
+            halve(&mut self.unknown);
+            self.gap_ns = self.gap_ns.saturating_mul(2);
+        }
+        self.unknown
+            .push((at_ns, segments.wrapping_sub(self.segments)));
+    }
+
+    /// Adds a point at which no segment waits for a lost one, and those before it whose bytes are known by now.
+    pub fn note_all(&mut self, at_ns: u64, bytes: u64, segments: u32) {
+        let since = segments.wrapping_sub(self.segments);
+        let unknown = std::mem::take(&mut self.unknown);
+        if let Some(last) = self.points.last().copied() {
+            let new = bytes.saturating_sub(last.bytes);
+            for (then_ns, count) in unknown {
+                if then_ns < at_ns && count <= since && since > 0 {
+                    let part = u128::from(new) * u128::from(count) / u128::from(since);
+                    self.note(then_ns, last.bytes + part as u64);
+                }
+            }
+        }
+        self.note(at_ns, bytes);
+        self.segments = segments;
     }
 
     /// Adds a point, if neither its time nor its bytes go back.
@@ -53,11 +89,7 @@ impl Arrivals {
             return;
         }
         if self.points.len() == MOST {
-            let mut place = 0;
-            self.points.retain(|_| {
-                place += 1;
-                place % 2 == 1
-            });
+            halve(&mut self.points);
             self.gap_ns = self.gap_ns.saturating_mul(2);
         }
         self.points.push(Point { at_ns, bytes });
@@ -65,8 +97,13 @@ impl Arrivals {
 
     /// Leaves out the time after the last arrival, once all `bytes` are known: of the points that hold them all none is
     /// needed where an earlier one is left to count to, as the last byte arrived at some time before the first of them.
+    /// Nor does a silence before the last segments count, in which a sender that has ended waits to repeat them.
     pub fn cut(&mut self, bytes: u64) {
-        while self.points.len() > 2 && self.points.last().is_some_and(|last| last.bytes >= bytes) {
+        let needless = |points: &[Point]| match points {
+            [_, .., before, last] => last.bytes >= bytes || last.bytes == before.bytes,
+            _ => false,
+        };
+        while needless(&self.points) {
             self.points.pop();
         }
     }
@@ -102,6 +139,15 @@ impl Arrivals {
             _ => 0,
         }
     }
+}
+
+/// Leaves out every second one.
+fn halve<T>(points: &mut Vec<T>) {
+    let mut place = 0;
+    points.retain(|_| {
+        place += 1;
+        place % 2 == 1
+    });
 }
 
 /// Bytes of each flow that arrived in a window, and its length in ns, the same for all: from `warm_up_ns` after all
@@ -213,6 +259,17 @@ mod tests {
     }
 
     #[test]
+    fn the_time_in_which_a_sender_waits_to_repeat_its_last_segments_does_not_count() {
+        let mut flow = steady(0, 1000, 100);
+        for ms in 1001..=1200 {
+            flow.note(ms * 1_000_000, 1001 * 100);
+        }
+        flow.note(1201 * 1_000_000, 1002 * 100);
+        flow.cut(1002 * 100);
+        assert_eq!(rate(&[&flow], 200), 100.0);
+    }
+
+    #[test]
     fn a_long_flow_keeps_few_points_and_its_rate() {
         let mut flow = Arrivals::default();
         for ms in 0..=100_000 {
@@ -240,6 +297,66 @@ mod tests {
         for (first, second) in [(&one, &other), (&other, &one)] {
             assert!((rate(&[first, second], 200) - 100.0).abs() < 0.01);
         }
+    }
+
+    /// A link of 100 segments a ms, shared at random by three flows. Each waits for lost segments most of the time, and
+    /// knows meanwhile how many segments arrived (`counted`) or nothing.
+    fn lossy(seed: u64, counted: bool) -> Vec<Arrivals> {
+        let mut state = seed;
+        let mut chance = |of: u64| {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 33) % of
+        };
+        let mut flows = vec![Arrivals::default(); 3];
+        let (mut came, mut holes, mut shares) = ([0u32; 3], [0u64; 3], [40u32, 40, 20]);
+        for ms in 0..500 {
+            if chance(10) == 0 {
+                // One flow after another takes most of the link.
+                let most = chance(3) as usize;
+                shares = [10; 3];
+                shares[most] = 80;
+            }
+            for at in 0..3 {
+                came[at] += shares[at];
+                let waits = holes[at] > ms && ms < 499;
+                if !waits {
+                    flows[at].note_all(ms * 1_000_000, 1448 * u64::from(came[at]), came[at]);
+                    holes[at] = ms + 1 + chance(120);
+                } else if counted {
+                    flows[at].note_segments(ms * 1_000_000, came[at]);
+                }
+            }
+        }
+        flows
+    }
+
+    #[test]
+    fn flows_that_wait_for_lost_segments_never_add_up_to_more_than_the_link_carries() {
+        let link = 1448.0 * 100.0;
+        let rates = |counted: bool| {
+            (0..200).map(move |seed| {
+                let flows = lossy(seed, counted);
+                rate(&flows.iter().collect::<Vec<_>>(), 200) / link
+            })
+        };
+        for share in rates(true) {
+            assert!((0.999..=1.0001).contains(&share), "{share}");
+        }
+        assert!(rates(false).any(|share| share > 1.05));
+    }
+
+    #[test]
+    fn a_hole_that_never_ends_leaves_few_points_and_no_bytes() {
+        let mut flow = steady(0, 10, 100);
+        for ms in 11..=100_000 {
+            if flow.due(ms * 1_000_000) {
+                flow.note_segments(ms * 1_000_000, ms as u32);
+            }
+        }
+        assert!(flow.unknown.len() <= MOST);
+        assert_eq!(in_one_window(&[&flow], 0).1, 10_000_000);
     }
 
     #[test]

@@ -87,11 +87,21 @@ pub fn be_patient(socket: BorrowedFd<'_>) -> io::Result<()> {
     {
         return Err(io::Error::last_os_error());
     }
-    let micros = PATIENCE.as_micros() as i64;
+    set(socket, libc::SOL_SOCKET, libc::SO_SNDTIMEO, &time(PATIENCE))?;
+    return_after(socket, PATIENCE)
+}
+
+/// Makes a call that reads return after this time, below a second, if nothing has come.
+pub fn return_after(socket: BorrowedFd<'_>, patience: Duration) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &time(patience))
+}
+
+/// A time below a second as a `timeval`.
+fn time(duration: Duration) -> [u8; 16] {
+    let micros = i64::from(duration.subsec_micros());
     let mut time = [0u8; 16];
     time[8..].copy_from_slice(&micros.to_ne_bytes());
-    set(socket, libc::SOL_SOCKET, libc::SO_SNDTIMEO, &time)?;
-    set(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &time)
+    time
 }
 
 /// True if the call was only interrupted or timed out.

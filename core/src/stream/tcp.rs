@@ -3,12 +3,12 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::pace::Pace;
 use super::report::{ReceiverReport, SenderReport};
 use super::send_buffer::SendBuffer;
-use super::socket::{SK_MEMINFO_RMEM_ALLOC, again, memory, unread};
+use super::socket::{SK_MEMINFO_RMEM_ALLOC, again, memory, return_after, unread};
 use super::tcp_info::TcpInfo;
 use super::usage::Usage;
 use super::waiting::wait;
@@ -65,8 +65,8 @@ pub fn send(
     sent
 }
 
-/// While segments wait for an earlier one that was lost, nothing is noted for so long.
-const HOLE_NS: u64 = 500_000_000;
+/// How often a reader that has nothing to read looks how many segments wait for one that was lost.
+const LOOK: Duration = Duration::from_millis(4);
 /// A reading of what waits in the socket that took longer is of no known time: the thread was away meanwhile.
 const TIGHT_NS: u64 = 20_000;
 
@@ -83,6 +83,8 @@ pub fn receive(
     let mut received = ReceiverReport::default();
     let mut first: Option<Instant> = None;
     let mut disordered = TcpInfo::of(connection).map_or(None, |info| info.disordered_segments);
+    // Where this fails, the reader looks less often.
+    let _ = return_after(connection, LOOK);
     let begun = Usage::now();
     while !stop.load(Ordering::Relaxed) {
         // SAFETY: the kernel writes at most `room.len()` bytes into `room`.
@@ -95,22 +97,27 @@ pub fn receive(
             )
         };
         if count == 0 {
+            // All has come, and been read: what waited for a lost segment is known, too.
+            let segments = TcpInfo::of(connection).map_or(None, |info| info.received_segments);
+            let now_ns = origin.elapsed().as_nanos() as u64;
+            let arrivals = &mut received.arrivals;
+            arrivals.note_all(now_ns, received.bytes, segments.unwrap_or_default());
             break;
         }
+        let now = Instant::now();
         if count < 0 {
             let error = io::Error::last_os_error();
-            if again(&error) {
-                continue;
+            if !again(&error) {
+                received.error = Some(error.to_string());
+                break;
             }
-            received.error = Some(error.to_string());
-            break;
+        } else {
+            received.bytes += count as u64;
+            received.calls += 1;
+            live.store(received.bytes, Ordering::Relaxed);
+            received.elapsed_ns = (now - *first.get_or_insert(now)).as_nanos() as u64;
         }
-        received.bytes += count as u64;
-        received.calls += 1;
-        live.store(received.bytes, Ordering::Relaxed);
-        let now = Instant::now();
-        received.elapsed_ns = (now - *first.get_or_insert(now)).as_nanos() as u64;
-        if received.arrivals.due((now - origin).as_nanos() as u64) {
+        if first.is_some() && received.arrivals.due((now - origin).as_nanos() as u64) {
             note(connection, origin, &mut disordered, &mut received);
         }
     }
@@ -122,8 +129,8 @@ pub fn receive(
 /// Notes what has arrived by now: what was read, and what waits in the socket.
 ///
 /// Segments that wait for one that was lost have arrived too, but the kernel does not say how many bytes they are. So
-/// nothing is noted while there are any, as their bytes would be credited to the time after. `disordered` is the
-/// kernel's count of segments out of order when there were none: as long as it stays, none wait.
+/// only the number of segments is noted while there are any. `disordered` is the kernel's count of segments out of
+/// order when there were none: as long as it stays, none wait.
 fn note(
     connection: BorrowedFd<'_>,
     origin: Instant,
@@ -138,15 +145,25 @@ fn note(
     if now_ns - before_ns > TIGHT_NS {
         return;
     }
-    let count = TcpInfo::of(connection).map_or(None, |info| info.disordered_segments);
-    if count != *disordered {
+    let Ok(info) = TcpInfo::of(connection) else {
+        return;
+    };
+    let counted_ns = origin.elapsed().as_nanos() as u64;
+    let (arrivals, segments) = (
+        &mut received.arrivals,
+        info.received_segments.unwrap_or_default(),
+    );
+    if info.disordered_segments != *disordered {
         let empty = waiting == 0 && memory(connection, SK_MEMINFO_RMEM_ALLOC) == Some(0);
-        if !empty && received.arrivals.since_last_ns(now_ns) < HOLE_NS {
+        if !empty {
+            if counted_ns - now_ns <= TIGHT_NS {
+                arrivals.note_segments(counted_ns, segments);
+            }
             return;
         }
-        *disordered = count;
+        *disordered = info.disordered_segments;
     }
-    received.arrivals.note(now_ns, received.bytes + waiting);
+    arrivals.note_all(now_ns, received.bytes + waiting, segments);
 }
 
 #[cfg(test)]

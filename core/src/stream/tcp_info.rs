@@ -25,6 +25,9 @@ pub struct TcpInfo {
     pub busy_us: Option<u64>,
     pub receiver_limited_us: Option<u64>,
     pub buffer_limited_us: Option<u64>,
+    /// Segments with data that were received, repeated ones too.
+    #[serde(skip)]
+    pub received_segments: Option<u32>,
     /// Segments that were received out of order.
     #[serde(skip)]
     pub disordered_segments: Option<u32>,
@@ -55,6 +58,7 @@ impl TcpInfo {
             congestion_window: narrow(80).unwrap_or_default(),
             retransmissions: narrow(100).unwrap_or_default(),
             least_rtt_us: narrow(148),
+            received_segments: narrow(152),
             busy_us: wide(168),
             receiver_limited_us: wide(176),
             buffer_limited_us: wide(184),

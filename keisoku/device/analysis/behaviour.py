@@ -68,13 +68,12 @@ class Piece:
     @property
     def forwarded_fps(self) -> float:
         """Frames/s that left the device: the service rate of a queue while there is one."""
-        seconds = sum(sample.end_s - sample.start_s for sample in self.samples)
-        return sum(sample.forwarded_frames for sample in self.samples) / seconds
+        return 1e9 / self.service_ns
 
     @property
     def service_ns(self) -> float:
         """From one departure to the next."""
-        return 1e9 / max(self.forwarded_fps, 1e-9)
+        return _service_ns(self.samples)
 
     def error_at(self, at_s: float) -> float:
         """Standard error (k = 1) of the line in ns at a time."""
@@ -259,7 +258,10 @@ def _piece(
     span_s = samples[-1].at_s - samples[0].at_s
     rise_ns = abs(fit.slope) * span_s
     scatter_ns = float(np.std(fit.residuals))
-    steep = abs(fit.slope) > SIGNIFICANT * slope_error and rise_ns > max(RESOLUTION_NS, scatter_ns)
+    # The latency of a full buffer rises and falls by the time of a frame, as long as it takes to lose one: a part of
+    # that is no filling.
+    tooth_ns = _service_ns(samples) if lost else 0.0
+    steep = abs(fit.slope) > SIGNIFICANT * slope_error and rise_ns > max(RESOLUTION_NS, scatter_ns, tooth_ns)
     level_ns = fit.at((samples[0].at_s + samples[-1].at_s) / 2)
     if steep:
         meaning = "filling" if fit.slope > 0 else "draining"
@@ -268,6 +270,11 @@ def _piece(
     else:
         meaning = "losing frames" if lost else "flat"
     return Piece(tuple(samples), fit, slope_error, lost, meaning, grain_ns, x)
+
+
+def _service_ns(samples: Sequence[Sample]) -> float:
+    seconds = sum(sample.end_s - sample.start_s for sample in samples)
+    return 1e9 * seconds / max(1, sum(sample.forwarded_frames for sample in samples))
 
 
 def correlation(residuals: NDArray[np.float64]) -> float:

@@ -1,4 +1,4 @@
-"""What the steps of timestamps leave in the mean of many frames: all of it or nothing, by the phases that frames meet.
+"""What the steps of timestamps leave in a figure of many frames: all of it or nothing, by the phases that frames meet.
 
 A mean over frames that leave at any phase of the clock is as good as if stamps had no steps; where every frame leaves
 at the same phase, each has the same error.
@@ -6,8 +6,16 @@ at the same phase, each has the same error.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
+from keisoku.device.record.counts import Latency
+
+WIDE = 2.0
+"""Steps that latencies must reach beyond a percentile on both sides: nearer to the end of a distribution, each frame's
+error of up to a step may be that of the percentile."""
 FRAMES_MOST = 100_000
 """Enough to show phases that repeat; more would only show that the rest is smaller still."""
 
@@ -28,3 +36,22 @@ def phase_share(gap: float, frames: int) -> float:
     above = ((places + 1) / count - phases).max()
     below = (phases - places / count).max()
     return float(min(1.0, above + below))
+
+
+def percentile_share(value_ns: float, latencies: Sequence[Latency], step_ns: float, mean_share: float) -> float:
+    """Largest error of a percentile as a share of the step of the stamps; `mean_share` is that of the mean.
+
+    A stamped latency is below a multiple of the step as often as the true one is below the middle before it, where
+    frames meet all phases and latencies lie evenly over some steps: then it is off by half a step at most. The stamps
+    also widen the distribution, by a variance of 1/6 of the step's square (two errors of rounding), which moves a
+    percentile the further from the mean it is.
+    """
+    least, most = min(one.min_ns for one in latencies), max(one.max_ns for one in latencies)
+    if step_ns == 0 or min(value_ns - least, most - value_ns) < WIDE * step_ns:
+        return 1.0
+    count = sum(one.count for one in latencies)
+    mean = sum(one.mean_ns * one.count for one in latencies) / count
+    square = sum(one.count * (one.deviation_ns**2 + (one.mean_ns - mean) ** 2) for one in latencies) / count
+    wider = step_ns**2 / 6
+    moved = abs(value_ns - mean) * (1 - math.sqrt(max(0.0, 1 - wider / square))) if square else step_ns
+    return min(1.0, (1 + mean_share) / 2 + moved / step_ns)

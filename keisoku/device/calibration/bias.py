@@ -19,6 +19,8 @@ from keisoku.analysis import budget
 from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.clock.rate import SECOND, Rate
 from keisoku.clock.relation import SAME_CLOCK, Relation
+from keisoku.device.analysis.stamp_phase import percentile_share
+from keisoku.device.record.counts import Latency
 from keisoku.errors import PlanError
 from keisoku.frame.rates import NS_PER_S
 from keisoku.host.text_file import read_bytes
@@ -106,7 +108,7 @@ class Bias:
     def at(self, frame_bytes: int, fps: float) -> Correction | None:
         """None if the tester was not calibrated."""
         if self.exact:
-            in_mean_ns = self.resolution_ns * _evenness(fps, self.resolution_ns) if self.resolution_ns else 0.0
+            in_mean_ns = self.resolution_ns * self.mean_share(fps)
             widths = (max(half_width_ns, ARITHMETIC_NS) for half_width_ns in (in_mean_ns, self.resolution_ns))
             return Correction(0.0, *map(_exact, widths))
         if self.calibration is None:
@@ -127,6 +129,14 @@ class Bias:
             mean += (budget.triangular("timestamps: quantisation in both means", 2 * self.mean_error_ns),)
         return Correction(bias, mean, (*mean, budget.normal("tester: scatter of single frames", spread)))
 
+    def mean_share(self, fps: float) -> float:
+        """Largest error of the mean of many frames by the resolution, as a share of it; 0 where there is none."""
+        return _evenness(fps, self.resolution_ns) if self.resolution_ns else 0.0
+
+    def percentile_share(self, value_ns: float, fps: float, latencies: Sequence[Latency]) -> float:
+        """Likewise of a percentile of the latencies of these trials."""
+        return percentile_share(value_ns, latencies, self.resolution_ns, self.mean_share(fps)) if self.exact else 1.0
+
     def corrected(
         self,
         value_ns: float,
@@ -135,18 +145,23 @@ class Bias:
         *,
         single_frame: bool,
         own: Sequence[Contribution] = (),
+        steps: float = 1.0,
     ) -> Quantity:
         """A latency with the bias subtracted, its budget, and the expanded uncertainty (k = 2) of that.
 
         `own` are contributions of the measurement itself, such as its repetitions. Without a calibration they are all
-        that is known, which is said with the figure.
+        that is known, which is said with the figure. `steps` is the largest error of a figure of single frames by the
+        resolution of simulated timestamps, as a share of it.
         """
         correction = self.at(frame_bytes, fps)
         if correction is None:
             if not own:
                 return Quantity(value=value_ns, unit="ns")
             return budget.figure(value_ns, "ns", own).model_copy(update={"covers": "resolution"})
-        contributions = (*own, *(correction.of_frame if single_frame else correction.of_mean))
+        of_frame = correction.of_frame
+        if self.exact and steps < 1:
+            of_frame = _exact(max(self.resolution_ns * steps, ARITHMETIC_NS))
+        contributions = (*own, *(of_frame if single_frame else correction.of_mean))
         if self.exact:
             return budget.figure(value_ns - correction.bias_ns, "ns", contributions)
         latency_ns = self.rate.corrected(value_ns - correction.bias_ns)

@@ -10,7 +10,8 @@ from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import standard_error_of_mean
 from keisoku.device.analysis.histogram import merged
 from keisoku.device.analysis.percentile import percentile
-from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
+from keisoku.device.method.repetitions import repetition
+from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.settings import CalibrateSettings
 from keisoku.device.record.trial import Trial, TrialRecord
@@ -45,13 +46,10 @@ def _maximum(setting: Setting, size: int) -> Generator[Trial, TrialRecord, float
 def _trial(
     setting: Setting, size: int, rate: float, number: int, percent: float
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
-    for _ in range(RETRIES):
-        record = yield setting.trial(
-            f"cable {percent:g} % {number}, {size} byte", size, rate, setting.plan.of(CalibrateSettings).trial_s
-        )
-        if record.valid and record.facts.tracked.latency is not None:
-            return record
-    return None
+    trial_s = setting.plan.of(CalibrateSettings).trial_s
+    trial = setting.trial(f"cable {percent:g} % {number}, {size} byte", size, rate, trial_s)
+    record = yield from repetition(trial)
+    return record if record.valid and record.facts.tracked.latency is not None else None
 
 
 def _row(setting: Setting, records: list[TrialRecord]) -> Row:

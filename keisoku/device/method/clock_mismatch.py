@@ -18,7 +18,8 @@ from keisoku.device.analysis.definitions import latencies
 from keisoku.device.analysis.drift import MARGIN_PPM, TOLERANCE_PPM, Drift, cause, difference, drift, is_same
 from keisoku.device.analysis.port_groups import PortPair
 from keisoku.device.analysis.samples import STAMP_NS, Sample, by_count, due_gap_ns, samples_of
-from keisoku.device.method.search import NO_LOAD_PASSES, RETRIES, known_throughput, search
+from keisoku.device.method.repetitions import repetition
+from keisoku.device.method.search import NO_LOAD_PASSES, known_throughput, search
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.drift_settings import ClockMismatchSettings
 from keisoku.device.plan.settings import ThroughputSettings
@@ -146,11 +147,8 @@ def _trials(setting: Setting, size: int, rate: float, case: str) -> Generator[Tr
     settings = setting.plan.of(ClockMismatchSettings)
     records = []
     for number in range(1, settings.repetitions + 1):
-        for _ in range(RETRIES):
-            record = yield setting.trial(f"{case} {number}, {size} byte", size, rate, settings.trial_s)
-            if record.valid:
-                break
-        records.append(record)
+        trial = setting.trial(f"{case} {number}, {size} byte", size, rate, settings.trial_s)
+        records.append((yield from repetition(trial)))
     return records
 
 

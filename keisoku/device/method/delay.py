@@ -7,11 +7,11 @@ from collections.abc import Generator
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.analysis import repeatability
-from keisoku.device.analysis.percentile import percentile, unevenness
+from keisoku.device.analysis.percentile import narrowed, percentile, unevenness
 from keisoku.device.analysis.samples import samples_of
 from keisoku.device.method import deviations, rfc8219_deviations
 from keisoku.device.method.latency_figures import of_percentile
-from keisoku.device.method.repetitions import error_of_median, latency, load, repeat, summary
+from keisoku.device.method.repetitions import corrected_percentile, error_of_median, load, repeat, summary
 from keisoku.device.method.search import NO_LOAD_PASSES
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc8219_settings import DelaySettings
@@ -54,11 +54,11 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     latencies = [one.latency for one in measured if one.latency is not None]
     samples = [samples_of(record, record.facts.tracked) for record in usable]
     for name, percent in _FIGURES.items():
-        found = [
-            percentile(histogram, percent, one.min_ns, one.max_ns, unevenness(one))
+        known = [
+            narrowed(found, percent, [one], (histogram.negative + sum(histogram.counts)) / one.count)
             for histogram, one in zip(histograms, latencies, strict=True)
+            if (found := percentile(histogram, percent, one.min_ns, one.max_ns, unevenness(one))) is not None
         ]
-        known = [one for one in found if one is not None]
         if not known:
             continue
         # Of all trials together; a single trial repeats less well.
@@ -67,7 +67,8 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         values = summary([one.value_ns for one in known])
         errors = error_of_median(len(known), error), error, error
         for suffix, value_ns, own in zip(("", "_p1", "_p99"), values, errors, strict=True):
-            figures[name + suffix] = latency(setting, value_ns, of_percentile(half_width_ns, own), usable[0])
+            contributions = of_percentile(half_width_ns, own)
+            figures[name + suffix] = corrected_percentile(setting, value_ns, contributions, usable[0].trial, latencies)
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=_spoiled(records))
 
 

@@ -11,7 +11,7 @@ from keisoku.analysis.uncertainty import COVERAGE_FACTOR
 from keisoku.device.analysis import repeatability
 from keisoku.device.analysis.definitions import latencies as latencies_of
 from keisoku.device.analysis.histogram import merged
-from keisoku.device.analysis.percentile import percentile, unevenness
+from keisoku.device.analysis.percentile import narrowed, percentile, unevenness
 from keisoku.device.analysis.samples import Sample
 from keisoku.device.calibration.bias import Bias
 from keisoku.device.record.counts import Latency
@@ -44,8 +44,8 @@ def latency_figures(
     works. Raises ValueError for no latencies.
     """
 
-    def single(value_ns: float, own: Sequence[Contribution] = ()) -> Quantity:
-        return bias.corrected(value_ns, frame_bytes, fps, single_frame=True, own=own)
+    def single(value_ns: float, own: Sequence[Contribution] = (), steps: float = 1.0) -> Quantity:
+        return bias.corrected(value_ns, frame_bytes, fps, single_frame=True, own=own, steps=steps)
 
     if not latencies:
         raise ValueError("no frame with a latency arrived")
@@ -69,9 +69,11 @@ def latency_figures(
     for name, percent in percents.items():
         found = percentile(histogram, percent, minimum, maximum, off_ns)
         if found is not None:
+            found = narrowed(found, percent, latencies)
             repeats = repeatability.of_percentile(percent, histograms, latencies, samples)
             own = of_percentile(found.half_width_ns, repeats)
-            figures[name] = single(found.value_ns, own + _of_core(found.value_ns, slowdown, percent))
+            steps = bias.percentile_share(found.value_ns, fps, latencies)
+            figures[name] = single(found.value_ns, own + _of_core(found.value_ns, slowdown, percent), steps)
     if "p99.9" in figures:
         figures["pdv"] = _variation(figures["p99.9"], figures["min"], bias)
     return figures

@@ -13,6 +13,7 @@ from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
 from keisoku.analysis.uncertainty import expanded
 from keisoku.device.method import deviations
+from keisoku.device.method.repetitions import repetition
 from keisoku.device.method.search import NO_LOAD_PASSES, RETRIES, TESTER_MARGIN, maximum_rate, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2544_settings import RecoverySettings
@@ -89,11 +90,8 @@ def _trial(
     ]
     purpose = f"recovery {number} of {settings.repetitions}, {size} byte"
     trial = setting.trial(purpose, size, overload, settings.overload_s + settings.watch_s)
-    for _ in range(1 + RETRIES):
-        record = yield trial.model_copy(update={"flows": tuple(flows)})
-        if record.valid:
-            return _recovery(record, len(ways), step_ns, watch_ns)
-    return None
+    record = yield from repetition(trial.model_copy(update={"flows": tuple(flows)}), 1 + RETRIES)
+    return _recovery(record, len(ways), step_ns, watch_ns) if record.valid else None
 
 
 def _recovery(record: TrialRecord, ways: int, step_ns: int, watch_ns: int) -> _Recovery:

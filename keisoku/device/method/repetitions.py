@@ -15,6 +15,7 @@ from keisoku.analysis.quantity import Contribution, Quantity
 from keisoku.device.method.search import RETRIES, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rate import LinePercent
+from keisoku.device.record.counts import Latency
 from keisoku.device.record.trial import Trial, TrialRecord
 from keisoku.host.full_speed import FULL
 
@@ -42,13 +43,13 @@ def repeat(
     return records
 
 
-def repetition(trial: Trial) -> Generator[Trial, TrialRecord, TrialRecord]:
+def repetition(trial: Trial, attempts: int = RETRIES) -> Generator[Trial, TrialRecord, TrialRecord]:
     """The trial, again while the tester disturbs it; a short one also if its core worked below its full speed.
 
     Of several valid ones it is the one at the highest speed. Loss plays no part.
     """
     tried: list[TrialRecord] = []
-    while len(tried) < RETRIES:
+    while len(tried) < attempts:
         record = yield trial
         tried.append(record)
         if record.valid and (trial.duration_ns > SHORT_NS or record.facts.slowdown <= FULL):
@@ -88,10 +89,13 @@ def error_of_median(trials: int, error: float) -> float:
     return error * (math.sqrt(math.pi / 2 / trials) if trials > 2 else 1 / math.sqrt(trials))
 
 
-def latency(setting: Setting, value_ns: float, own: Sequence[Contribution], record: TrialRecord) -> Quantity:
-    """A latency of single frames, with what is uncertain of it besides the tester, less the tester's own."""
-    trial = record.trial
-    return setting.bias.corrected(value_ns, trial.frame_bytes, trial.frames_per_second, single_frame=True, own=own)
+def corrected_percentile(
+    setting: Setting, value_ns: float, own: Sequence[Contribution], trial: Trial, latencies: Sequence[Latency]
+) -> Quantity:
+    """A percentile of these latencies, with what is uncertain of it besides the tester, less the tester's own."""
+    size, fps = trial.frame_bytes, trial.frames_per_second
+    steps = setting.bias.percentile_share(value_ns, fps, latencies)
+    return setting.bias.corrected(value_ns, size, fps, single_frame=True, own=own, steps=steps)
 
 
 def difference(setting: Setting, value_ns: float, own: Sequence[Contribution], record: TrialRecord) -> Quantity:

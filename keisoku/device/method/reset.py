@@ -15,6 +15,7 @@ from statistics import fmean
 from keisoku.analysis import budget
 from keisoku.analysis.quantity import Quantity
 from keisoku.device.method import deviations
+from keisoku.device.method.repetitions import repetition
 from keisoku.device.method.search import NO_LOAD_PASSES, RETRIES, throughput_of
 from keisoku.device.method.setting import Setting
 from keisoku.device.plan.rfc2544_settings import ResetSettings
@@ -82,11 +83,8 @@ def _trial(
     trial = trial.model_copy(update={"links_may_fail": True})
     if not by_hand:
         trial = trial.model_copy(update={"reset_after_ns": round(settings.stable_s * NS_PER_S)})
-    for _ in range(1 + RETRIES):
-        record = yield trial
-        if record.valid:
-            return record
-    return None
+    record = yield from repetition(trial, 1 + RETRIES)
+    return record if record.valid else None
 
 
 def _outage(setting: Setting, record: TrialRecord) -> _Outage:
