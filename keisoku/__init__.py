@@ -4,12 +4,10 @@
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-__version__ = version("keisoku")
-
 if TYPE_CHECKING:
+    __version__: str
     from keisoku.analysis.quantity import Quantity
     from keisoku.api.measure import ab, load, measure, resume
     from keisoku.api.measured import Measured
@@ -49,6 +47,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version  # with fifty modules more, and few commands say it
+
+        return version("keisoku")
     if name not in _HOMES:
         raise AttributeError(f"module 'keisoku' has no attribute {name!r}")
     found: object = getattr(import_module(_HOMES[name]), name)

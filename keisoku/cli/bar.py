@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 
 class Bar:
     """Appears when the measurement first says how far it has come; use as a context manager."""
 
     def __init__(self) -> None:
-        console = Console(stderr=True)
-        self._task = TaskID(0)
-        self._progress = Progress(
-            BarColumn(),
-            TextColumn("{task.description}"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
+        self._progress = _drawn() if sys.stderr.isatty() else None
+        self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -29,11 +23,28 @@ class Bar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        if self._progress is not None:
+            self._progress.stop()
 
     def came_to(self, done: float, whole: float, said: str) -> None:
         """`done` of `whole`, and the same in words."""
-        if not self._progress.tasks:
+        if self._progress is None:
+            return
+        if self._task is None:
             self._task = self._progress.add_task(said, total=whole)
             self._progress.start()
         self._progress.update(self._task, completed=done, total=whole, description=said)
+
+
+def _drawn() -> Progress:
+    from rich.console import Console  # what draws on terminals is loaded for terminals only
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    return Progress(
+        BarColumn(),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )

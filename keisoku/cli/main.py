@@ -6,11 +6,11 @@ import sys
 
 import click
 
-from keisoku import __version__
 from keisoku.cli import interruption
 from keisoku.cli.exit_code import FAILED
-from keisoku.cli.lazy_group import LazyGroup
+from keisoku.cli.lazy_group import LazyGroup, Place
 from keisoku.cli.renamed import GO_ON, RENAMED
+from keisoku.device.plan.procedure import PROCEDURES, Procedure
 from keisoku.errors import KeisokuError
 
 GROUPS = {
@@ -56,43 +56,94 @@ GROUPS = {
 }
 """Every command, in the order of the help."""
 
-_MODULES = (
-    "ab",
-    "analyse",
-    "app",
-    "cable-series",
-    "capture",
-    "clean",
-    "clock",
-    "compare",
-    "devices",
-    "find",
-    "fpga",
-    "lab",
-    "path",
-    "ports",
-    "query",
-    "replay",
-    "report",
-    "run",
-    "serve",
-    "stream",
-    "study",
-)
-"""Commands with a module each; all others are procedures."""
-_HOMES = {
-    "app": "system.group",
-    "clock": "clock.group",
-    "fpga": "fpga.group",
-    "lab": "lab.group",
-    "path": "path.group",
-    "stream": "stream.group",
+_PLACES = {
+    "ab": Place(
+        "keisoku.cli.ab",
+        "Compares two sides of a measurement by pairs of complete runs, and says whether B is worse than A.",
+    ),
+    "analyse": Place(
+        "keisoku.cli.analyse",
+        "Makes the result and the report of RUN again from its raw rows, finished or not.",
+    ),
+    "app": Place(
+        "keisoku.cli.system.group",
+        "Measures whole systems of servers and clients, and finds the best rate limit in the network for them.",
+    ),
+    "cable-series": Place(
+        "keisoku.cli.cable_series",
+        "Fits a line through RUNS, which are one run of 'keisoku calibrate --length LENGTH' for each cable.",
+    ),
+    "capture": Place(
+        "keisoku.cli.capture",
+        "Captures frames in both directions at each PORT (eth1, or d1@NAMESPACE), with nanosecond timestamps.",
+    ),
+    "clean": Place(
+        "keisoku.cli.clean",
+        "Removes network namespaces, links and programs that killed runs left, and restores interfaces that they had"
+        " changed.",
+    ),
+    "clock": Place(
+        "keisoku.cli.clock.group",
+        "Measures this machine's time sources: cost, resolution, rate and stability.",
+    ),
+    "compare": Place(
+        "keisoku.cli.compare",
+        "Compares RUNS of the same measurement; or one run with an earlier one.",
+    ),
+    "devices": Place(
+        "keisoku.cli.devices",
+        "Lists the simulated devices; use one as --dut sim:NAME.",
+    ),
+    "find": Place(
+        "keisoku.cli.find",
+        "Shows where and when frames of a stream were seen in a capture FILE (pcapng or pcap).",
+    ),
+    "fpga": Place(
+        "keisoku.cli.fpga.group",
+        "The FPGA instrument: make a bitstream, load it, verify it with a cable, or run its RTL without a board.",
+    ),
+    "lab": Place(
+        "keisoku.cli.lab.group",
+        "Builds DEVICE, prints its ports, and keeps it until Ctrl-C; everything is removed then.",
+    ),
+    "path": Place(
+        "keisoku.cli.path.group",
+        "Measures bandwidth and delay of an IP path and of its hops.",
+    ),
+    "ports": Place(
+        "keisoku.cli.ports",
+        "Lists interfaces: use one as --tx xdp:NAME or --rx packet:NAME.",
+    ),
+    "query": Place(
+        "keisoku.cli.query",
+        "Answers an SQL query about RUN: its table `figures`, and its raw rows.",
+    ),
+    "replay": Place(
+        "keisoku.cli.replay",
+        "Sends the frames of FILE (pcapng or pcap) unchanged and with their own timing.",
+    ),
+    "report": Place(
+        "keisoku.cli.report",
+        "Makes one HTML report of all RUNS, and the result and CSV files of each run.",
+    ),
+    "run": Place(
+        "keisoku.cli.run",
+        "Carries out the plan PLAN.toml, or finishes an interrupted run.",
+    ),
+    "serve": Place(
+        "keisoku.cli.serve",
+        "Serve the Open Traffic Generator API, for snappi, gosnappi and otgen.",
+    ),
+    "stream": Place(
+        "keisoku.cli.stream.group",
+        "Measures TCP and UDP streams and file transfers between two ends, and says what limits them.",
+    ),
+    "study": Place(
+        "keisoku.cli.study",
+        "Repeats a published experiment and prints its figures beside the published ones.",
+    ),
 }
-"""Modules that are not named after their command."""
-
-
-_SENTENCE = 300
-"""Characters of the longest first sentence: none is cut."""
+"""Commands with a module each; all others are procedures. A test compares the sentences with the commands' own."""
 
 
 class Commands(LazyGroup):
@@ -100,32 +151,42 @@ class Commands(LazyGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, sorted."""
-        from keisoku.cli import procedures
-
-        return sorted([*super().list_commands(ctx), *procedures.names()])
+        return sorted([*super().list_commands(ctx), *_procedures()])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Grouped, each with the first sentence of its help."""
+        known = set(self.list_commands(ctx))
         for title, names in GROUPS.items():
-            found = [(name, command) for name in names if (command := self.get_command(ctx, name)) is not None]
-            with formatter.section(title):
-                formatter.write_dl([(name, command.get_short_help_str(limit=_SENTENCE)) for name, command in found])
+            found = {name: self.sentence(ctx, name) for name in names if name in known}
+            self.write_commands(formatter, title, found)
+
+    def sentence(self, ctx: click.Context, name: str) -> str:
+        """Of a procedure as its table has it."""
+        procedure = _procedures().get(name)
+        return procedure.summary if procedure else super().sentence(ctx, name)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name; None if there is none."""
         if found := super().get_command(ctx, cmd_name):
             return found
+        if cmd_name not in _procedures():
+            return None
         from keisoku.cli import procedures
 
-        return procedures.command(cmd_name)
+        return procedures.command(_procedures()[cmd_name])
+
+
+def _procedures() -> dict[str, Procedure]:
+    """All procedures by the names of their commands."""
+    return {procedure.command: procedure for procedure in PROCEDURES.values()}
 
 
 @click.group(
     cls=Commands,
-    modules={name: f"keisoku.cli.{_HOMES.get(name, name.replace('-', '_'))}" for name in _MODULES},
+    places=_PLACES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__)
+@click.version_option(package_name="keisoku")
 def keisoku() -> None:
     """Measures what a network device does to every frame, with the uncertainty of each result.
 

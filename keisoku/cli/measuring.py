@@ -24,7 +24,7 @@ from keisoku.device.plan.rate import LinePercent, load
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
 from keisoku.measurement.entry import Measurement
-from keisoku.measurement.table import MODULES, find
+from keisoku.measurement.table import find
 from keisoku.run.settings import RunSettings, parsed
 from keisoku.units import REQUEST_RATE_UNITS, bit_rate, duration_ns, length_m, quantity, rate
 
@@ -165,11 +165,6 @@ def values_of(settings: list[Setting], given: Mapping[str, Any]) -> dict[str, An
     """The typed options as plain values by the name of the setting."""
     typed = {setting: given[setting.name] for setting in settings}
     return {setting.name: setting.value(value) for setting, value in typed.items() if value not in (None, ())}
-
-
-def names(group: str) -> list[str]:
-    """Names of the group's measurements, without the group's own name, in the order of the table."""
-    return [name.removeprefix(f"{group} ") for name in MODULES if name.startswith(f"{group} ")]
 
 
 class MeasuringCommand(click.Command):

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from keisoku.cli.exit_code import FAILED, MEASURED, MISSED
 from keisoku.cli.standard_output import told as on_standard_output
 from keisoku.measurement.carry_out import Outcome
-from keisoku.report.page import verdict_text
-from keisoku.report.text import print_results
+from keisoku.report.verdict import verdict_text
 
 _OPTIONS = (
     click.option("--out", type=click.Path(path_type=Path), help="run directory (default: a new one in runs/)"),
@@ -39,6 +37,10 @@ def show(outcome: Outcome, as_json: bool) -> int:
         if as_json:
             click.echo(json.dumps(as_plain(outcome), indent=1))
         else:
+            from rich.console import Console  # drawing is loaded when something is drawn
+
+            from keisoku.report.text import print_results
+
             print_results(outcome.results, Console())
             for verdict in outcome.verdicts:
                 said = verdict.said if verdict.met else verdict.said.upper()

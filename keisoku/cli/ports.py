@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from keisoku.cli.columns import columns
-from keisoku.device.testbed.host_port import HostPort, list_ports
+from keisoku.device.testbed.host_port_list import HostPort, list_ports
 
 
 @click.command("ports")

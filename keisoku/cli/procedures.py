@@ -17,7 +17,7 @@ from keisoku.cli.options import measuring, plan_of, seconds
 from keisoku.cli.outcome import show, told
 from keisoku.cli.progress import watching
 from keisoku.device.plan.pace import LENGTHS
-from keisoku.device.plan.procedure import PROCEDURES, Procedure
+from keisoku.device.plan.procedure import Procedure
 from keisoku.errors import PlanError
 from keisoku.measurement.carry_out import carry_out
 from keisoku.measurement.entry import Measurement
@@ -30,21 +30,8 @@ def somebody_waits() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def names() -> list[str]:
-    """Names of all commands, in the order of a report."""
-    return [_dashed(procedure) for procedure in PROCEDURES.values()]
-
-
-def command(name: str) -> click.Command | None:
-    """The command of a procedure; None if there is no such procedure."""
-    return next((_command(procedure) for procedure in PROCEDURES.values() if _dashed(procedure) == name), None)
-
-
-def _dashed(procedure: Procedure) -> str:
-    return procedure.name.replace("_", "-")
-
-
-def _command(procedure: Procedure) -> click.Command:
+def command(procedure: Procedure) -> click.Command:
+    """The command of a procedure."""
     settings = [each for each in settings_of(procedure.settings) if each.name != "trial_s"]
     lengths = [each.option for each in settings if each.name in LENGTHS]
     lengths += ["--search"] if procedure.searches else []
@@ -80,4 +67,4 @@ def _command(procedure: Procedure) -> click.Command:
     decorated: Callable[..., Any] = measuring(run, procedure)
     for setting in reversed(settings):
         decorated = setting.decorated(decorated)
-    return click.command(_dashed(procedure), cls=MeasuringCommand)(decorated).asking(asked)
+    return click.command(procedure.command, cls=MeasuringCommand)(decorated).asking(asked)

@@ -8,20 +8,17 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 from keisoku.cli.columns import columns
 from keisoku.cli.progress import watching
 from keisoku.errors import KeisokuError, PlanError
-from keisoku.measurement.carry_out import findings_of, page
-from keisoku.report.finding import print_findings
 from keisoku.run.directory import free_path
-from keisoku.study.cell import FAILED
-from keisoku.study.file import find_studies, shipped
-from keisoku.study.report import study_findings, study_json, write_study_csv
-from keisoku.study.run import Outcome, carry_out
+
+if TYPE_CHECKING:
+    from keisoku.study.run import Outcome
 
 
 @click.command("study")
@@ -39,10 +36,19 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
     keisoku study e1-l2
     keisoku study e3 --out runs/e3
     """
+    from keisoku.study.file import find_studies, shipped  # with every measurement that a study may contain
+
     if name is None:
         rows = [(study.name, study.title, study.source) for study in shipped().values()]
         click.echo(columns(("study", "about", "published by"), rows))
         return
+    from rich.console import Console
+
+    from keisoku.measurement.carry_out import findings_of, page
+    from keisoku.report.finding import print_findings
+    from keisoku.study.report import study_findings, study_json, write_study_csv
+    from keisoku.study.run import carry_out
+
     studies = find_studies(name)
     directory = out or free_path(f"study {Path(name).stem}")
     if (directory / "study.json").exists():
@@ -79,4 +85,6 @@ def command(name: str | None, out: Path | None, as_json: bool) -> None:
 
 
 def _code(outcomes: list[Outcome]) -> int:
+    from keisoku.study.cell import FAILED
+
     return int(any(cell.agreement in FAILED for outcome in outcomes for cell in outcome.cells))

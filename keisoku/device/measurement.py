@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,17 +29,15 @@ from keisoku.device.plan.settings import CalibrateSettings
 from keisoku.device.plan_testbed import open_engine
 from keisoku.device.record.capabilities import Capabilities
 from keisoku.device.record.run import DeviceRun
-from keisoku.device.record.tables import tables
 from keisoku.device.record.trial import NS_PER_S, TrialRecord
 from keisoku.device.record.trial_log import TrialLog
-from keisoku.device.report.part import part
 from keisoku.device.report.trial_rows import trial_rows
 from keisoku.device.runner import Unobserved, results_of, run
 from keisoku.errors import PlanError
 from keisoku.host.look import look_at_host, span_s
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.table import DEVICE
-from keisoku.report.page import Part
+from keisoku.report.part import Part
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 from keisoku.units import time_text
@@ -118,7 +116,15 @@ def analyse(directory: RunDirectory) -> Findings:
 
 
 def _part(runs: Sequence[tuple[RunDirectory, Findings]]) -> Part:
+    from keisoku.device.report.part import part  # templates, which nobody waits for before the first frame
+
     return part([findings.detail for _, findings in runs])
+
+
+def _tables(directory: RunDirectory) -> Mapping[str, Callable[[], Any] | str | PlanError]:
+    from keisoku.device.record.tables import tables  # with Arrow, which only queries need
+
+    return tables(directory)
 
 
 def marked(result: Result, records: Sequence[TrialRecord]) -> Result:
@@ -230,6 +236,6 @@ MEASUREMENT = Measurement(
     named=_run_name,
     again=_again,
     keep=_kept,
-    tables=tables,
+    tables=_tables,
     same=("frame_bytes", "mix", "headers", "modify", "pacing", "streams", "stream", "pattern"),
 )

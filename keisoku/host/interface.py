@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pyroute2 import IPRoute, NetlinkError
 
 from keisoku.errors import EngineError, PlanError
 from keisoku.host.ethtool import offloads, set_offload
+from keisoku.host.link import default_routes
 from keisoku.host.namespace import named, within
 
 _OFFLOADS = {"tso": "TCP segmentation", "gso": "generic segmentation", "gro": "GRO"}
@@ -64,32 +64,10 @@ def index_of(name: str) -> int:
     return int(found[0])
 
 
-def default_routes(ip: IPRoute) -> set[int]:
-    """Indices of the interfaces over which a default route of either family leads."""
-    indices: set[int] = set()
-    for family in (socket.AF_INET, socket.AF_INET6):
-        for route in ip.get_routes(family=family):
-            if route["dst_len"] != 0 or route["type"] != 1:
-                continue
-            hops = [route.get("oif"), *(hop["oif"] for hop in route.get("multipath") or ())]
-            indices.update(int(index) for index in hops if index)
-    return indices
-
-
-def speed_mbps(name: str) -> int | None:
-    """Of an interface in this thread's namespace; None if it has none, or does not say."""
-    try:
-        speed = int((Path("/sys/class/net") / name / "speed").read_text())
-    except (OSError, ValueError):
-        return None
-    return speed if speed > 0 else None
-
-
 def has_default_route(name: str) -> bool:
     """Whether a default route of this thread's namespace leads over that interface. Raises PlanError if there is no
     such interface."""
-    with IPRoute() as ip:
-        return index_of(name) in default_routes(ip)
+    return index_of(name) in default_routes()
 
 
 def settings(name: str) -> dict[str, int | bool]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from struct import Struct
 
-from pyroute2 import NetlinkError
-from pyroute2.netlink import NLM_F_REQUEST, genlmsg
-from pyroute2.netlink.generic import GenericNetlinkSocket
+from keisoku.host.netlink import ask, attribute, attributes, number
 
+# include/uapi/linux/netlink.h and genetlink.h
+_GENERIC = 16
+_HEADER = Struct("=BBxx")
+_CONTROLLER, _GET_FAMILY = 0x10, 3
+_FAMILY_ID, _FAMILY_NAME = 1, 2
 # include/uapi/linux/netdev.h
 _DEV_GET = 1
+_INDEX, _XDP, _RECEIVE, _SOCKET = 1, 3, 5, 6
 _FEATURES = (
     "native",
     "redirect",
@@ -34,39 +40,26 @@ class XdpFeatures:
     socket: tuple[str, ...] = ()
 
 
-class _Device(genlmsg):  # type: ignore[misc]
-    """`NETDEV_A_DEV_*`."""
-
-    nla_map = (
-        ("NETDEV_A_DEV_UNSPEC", "none"),
-        ("NETDEV_A_DEV_IFINDEX", "uint32"),
-        ("NETDEV_A_DEV_PAD", "hex"),
-        ("NETDEV_A_DEV_XDP_FEATURES", "uint64"),
-        ("NETDEV_A_DEV_XDP_ZC_MAX_SEGS", "uint32"),
-        ("NETDEV_A_DEV_XDP_RX_METADATA_FEATURES", "uint64"),
-        ("NETDEV_A_DEV_XSK_FEATURES", "uint64"),
-    )
-
-
 def xdp_features(index: int) -> XdpFeatures | None:
     """Features of the driver of an interface in this thread's namespace; None if the kernel cannot report them."""
     try:
-        with GenericNetlinkSocket() as netlink:
-            netlink.bind("netdev", _Device)
-            question = _Device()
-            question["cmd"], question["version"] = _DEV_GET, 1
-            question["attrs"] = [("NETDEV_A_DEV_IFINDEX", index)]
-            answers = netlink.nlm_request(question, msg_type=netlink.prid, msg_flags=NLM_F_REQUEST)
-            answer = next(iter(answers))
-    except (NetlinkError, OSError):
+        family = _asked(_CONTROLLER, _GET_FAMILY, attribute(_FAMILY_NAME, b"netdev\0"))
+        answer = _asked(number(family[_FAMILY_ID]), _DEV_GET, attribute(_INDEX, index.to_bytes(4, sys.byteorder)))
+    except OSError:
         return None
 
-    def named(attribute: str, names: tuple[str, ...]) -> tuple[str, ...]:
-        bits = answer.get_attr(attribute) or 0
+    def named(kind: int, names: tuple[str, ...]) -> tuple[str, ...]:
+        bits = number(answer.get(kind))
         return tuple(name for place, name in enumerate(names) if bits >> place & 1)
 
     return XdpFeatures(
-        xdp=named("NETDEV_A_DEV_XDP_FEATURES", _FEATURES),
-        receive_metadata=named("NETDEV_A_DEV_XDP_RX_METADATA_FEATURES", _RECEIVE_METADATA),
-        socket=named("NETDEV_A_DEV_XSK_FEATURES", _SOCKET_FEATURES),
+        xdp=named(_XDP, _FEATURES),
+        receive_metadata=named(_RECEIVE, _RECEIVE_METADATA),
+        socket=named(_SOCKET, _SOCKET_FEATURES),
     )
+
+
+def _asked(family: int, command: int, values: bytes) -> dict[int, bytes]:
+    """Attributes of the answer to a command of version 1. Raises OSError if the kernel does not know it."""
+    answer = ask(_GENERIC, family, _HEADER.pack(command, 1) + values)
+    return attributes(answer[_HEADER.size :])

@@ -8,21 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import EngineError, KeisokuError
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.table import asked, find, of_run
 from keisoku.measurement.within import TimeIsUp, fitted, no_longer_than, said_before
 from keisoku.report.csv import write_csv
-from keisoku.report.finding import Finding
-from keisoku.report.page import render
 from keisoku.report.sentence import sentence
 from keisoku.run.criterion import Verdict
 from keisoku.run.directory import RunDirectory
 from keisoku.run.result import Result
 from keisoku.run.settings import RunSettings, parsed
 from keisoku.units import time_text
+
+if TYPE_CHECKING:
+    from keisoku.report.finding import Finding
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,8 @@ def page(
 
     The title names the runs if none is given.
     """
+    from keisoku.report.page import render  # templates and plots, which nobody waits for before the first frame
+
     by_name: dict[tuple[str, bool], list[tuple[RunDirectory, Findings]]] = {}
     for directory, found in runs:
         by_name.setdefault((directory.measurement, int(directory.plan.get("repeat", 1)) > 1), []).append(

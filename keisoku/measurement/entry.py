@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from keisoku.errors import PlanError
 from keisoku.host.context import host_context
-from keisoku.report.page import Part, plain_part
+from keisoku.report.part import Part, plain_part
 from keisoku.report.plot import Plot
 from keisoku.run.criterion import Criterion, parse
 from keisoku.run.directory import RunDirectory, free_path

@@ -17,7 +17,7 @@ from keisoku.errors import PlanError
 from keisoku.measurement.entry import Findings, Measurement, Work
 from keisoku.measurement.part_run import again, carried_out, results_of
 from keisoku.measurement.query import figures
-from keisoku.report.page import Part, Section, plain_part, result_tables
+from keisoku.report.part import Part, Section, plain_part, result_tables
 from keisoku.report.plot import Plot, axis, device_colour, hover
 from keisoku.report.table import head
 from keisoku.run.directory import RunDirectory

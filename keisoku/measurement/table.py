@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from keisoku.errors import PlanError
-from keisoku.measurement.entry import Measurement
 
 if TYPE_CHECKING:
+    from keisoku.measurement.entry import Measurement
     from keisoku.run.directory import RunDirectory
 
 DEVICE = "device"
@@ -39,8 +39,7 @@ def find(name: str) -> Measurement[Any]:
     plain = _plain(name)
     for known, module in MODULES.items():
         if _plain(known) == plain:
-            found = import_module(module).MEASUREMENT
-            assert isinstance(found, Measurement)
+            found: Measurement[Any] = import_module(module).MEASUREMENT
             return found
     close = get_close_matches(plain, [_plain(known) for known in MODULES], n=1)
     names = {_plain(known): known for known in MODULES}

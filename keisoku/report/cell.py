@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keisoku.report import digits
-from keisoku.report.page import Part, verdict_text
+from keisoku.report.part import Part
 from keisoku.report.svg import svg
 from keisoku.report.table import is_words
 from keisoku.report.template import environment
+from keisoku.report.verdict import verdict_text
 from keisoku.run.criterion import Verdict
 
 

@@ -1,6 +1,6 @@
 """The page of one or several runs: one HTML file that loads nothing.
 
-Each measurement's content is a `Part`, made by `plain_part`, or by the domain where it has more to show.
+Each measurement's content is a `Part` (`part.py`), made by `plain_part`, or by the domain where it has more to show.
 It neither computes nor rounds figures. A content security policy in the page forbids every request.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,21 +17,15 @@ from plotly.offline import get_plotlyjs
 
 import keisoku
 from keisoku.report import digits
-from keisoku.report.budget import budget_tables
 from keisoku.report.finding import Finding
-from keisoku.report.plot import Plot
-from keisoku.report.sentence import sentence
-from keisoku.report.table import Table, flag_text, is_words, line_table, tables
+from keisoku.report.part import LONG_TABLE, Part, RunPart, Section
+from keisoku.report.table import flag_text, is_words
 from keisoku.report.template import environment
+from keisoku.report.verdict import verdict_text
 from keisoku.run.criterion import Verdict
-from keisoku.run.directory import RunDirectory
-from keisoku.run.names import names_of
-from keisoku.run.result import Result
 
 COLOURS = 6
 """Of runs, after which they begin again (`style.css`)."""
-LONG_TABLE = 24
-"""A table with more rows is collapsed at first."""
 COVERAGE = (
     "A figure reads value ± U, with the expanded uncertainty U = 2u: a coverage factor of k = 2, about 95 % "
     "if the errors are normal (GUM, JCGM 100:2008). A figure that reads value (lower … upper) has a confidence "
@@ -42,99 +36,6 @@ COVERAGE = (
     "combined from parts, its error budget lists them: type A from repetitions and fits, type B from data of clocks, "
     "cables, link and calibration."
 )
-
-
-@dataclass(frozen=True)
-class RunPart:
-    """The content of one run on the page."""
-
-    name: str
-    """Name of the device, clock, path, stream or system, different from those of all other runs of the part."""
-    sentences: list[str]
-    """The main results in words."""
-    results: list[Result]
-    plan: Mapping[str, Any]
-    """As `keisoku run` takes it."""
-    context: Mapping[str, Any]
-    """The part of the run's context that is shown."""
-    started_at: str = ""
-    """ISO 8601."""
-
-
-@dataclass(frozen=True)
-class Section:
-    """One result of all runs of a part: plots, then tables under the name of their run, then error budgets."""
-
-    anchor: str
-    title: str
-    subtitle: str
-    plots: list[Plot]
-    tables: list[tuple[str, list[Table]]]
-    budgets: list[tuple[str, list[Table]]]
-
-
-@dataclass(frozen=True)
-class Extra:
-    """A section with a layout of its own."""
-
-    anchor: str
-    title: str
-    markup: str
-    """HTML without the section's own element, already escaped."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """The content of the runs of one measurement on the page."""
-
-    runs: list[RunPart]
-    sections: list[Section]
-    extras: list[Extra] = field(default_factory=list)
-    conclusion: str = ""
-    """A sentence about the data behind the results, such as the number of trials."""
-    notes: list[str] = field(default_factory=list)
-    """Sentences about uncertainty in addition to `COVERAGE`."""
-    titles: Mapping[str, str] = field(default_factory=dict)
-    """Titles of measurements by name, for deviations and remarks."""
-    no_deviation: str = ""
-    """What is said where results are named after a standard and none deviates from it; empty: they are not."""
-
-
-def plain_part(
-    found: Sequence[tuple[RunDirectory, Sequence[Result], Sequence[Plot]]], title: str, subtitle: str, figure: str
-) -> Part:
-    """The part of runs that have only results and plots; `figure` is the one that the sentence contains."""
-    names = names_of([directory for directory, *_ in found], [results for _, results, _ in found])
-    runs = [
-        RunPart(
-            name,
-            [result.sentence or sentence(result, figure) for result in results],
-            list(results),
-            {"measurement": directory.measurement, **directory.plan},
-            directory.context,
-            str(directory.context.get("started_at", "")),
-        )
-        for name, (directory, results, _) in zip(names, found, strict=True)
-    ]
-    anchor = title.lower().replace(" ", "-")
-    many = len(found) > 1
-    sections = [
-        Section(
-            f"{anchor}-{place}" if many else anchor,
-            f"{title}: {run.name}" if many else title,
-            subtitle,
-            list(plots),
-            [(run.name, result_tables(result)) for result in results],
-            [(run.name, made) for result in results if (made := budget_tables(result))],
-        )
-        for place, (run, (_, results, plots)) in enumerate(zip(runs, found, strict=True), 1)
-    ]
-    return Part(runs, sections)
-
-
-def result_tables(result: Result) -> list[Table]:
-    """Line first, then the rows."""
-    return [*([line_table(result.line)] if result.line else []), *tables(result)]
 
 
 def render(
@@ -191,12 +92,6 @@ def _with_own_names(sections: Sequence[Section]) -> list[Section]:
         )
         for section in sections
     ]
-
-
-def verdict_text(verdict: Verdict) -> str:
-    """The figure by which a criterion was judged, or 'nothing', and why it decides nothing."""
-    measured = digits.text(verdict.measured) if verdict.measured else "nothing"
-    return f"{measured}; {verdict.undecided}" if verdict.undecided else measured
 
 
 def flattened(content: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from keisoku.errors import PlanError
 from keisoku.lab.device.faults import Applied, Faults
 from keisoku.lab.device.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone]
+pytestmark = pytest.mark.lab
 
 FRAMES = 200_000
 BATCH = 128

@@ -21,7 +21,7 @@ from keisoku.host.program import Program
 from keisoku.lab.device.lab import Lab
 from keisoku.run.result import Result, Row
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone]
+pytestmark = pytest.mark.lab
 PHASES = {"learning_wait_s": 0.02, "drain_s": 0.1, "rest_s": 0.0}
 
 

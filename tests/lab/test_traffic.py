@@ -11,7 +11,7 @@ from support.trials import incomplete, later_than
 
 from keisoku.device.record.trial import Facts, Trial
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone]
+pytestmark = pytest.mark.lab
 CALM = later_than(10_000_000)
 """No queue between the ports overflows, and at most a tenth of the frames is late."""
 ENGINES = pytest.mark.parametrize("engine", ["xdp", "packet"])

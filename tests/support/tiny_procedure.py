@@ -31,7 +31,7 @@ PROCEDURES["part_load"] = Procedure(
     "Part load",
     "no standard",
     "loss",
-    PartLoadSettings,
+    f"{__name__}:PartLoadSettings",
     "The frame loss at one share of the link's maximum.",
     "keisoku part-load --dut sim:gs908e --size 64 --load 50%",
     method=f"{__name__}:part_load",

@@ -2,7 +2,7 @@ import pytest
 
 from keisoku.analysis.quantity import Quantity
 from keisoku.errors import PlanError
-from keisoku.report.page import verdict_text
+from keisoku.report.verdict import verdict_text
 from keisoku.run.criterion import parse
 from keisoku.run.result import Result, Row
 

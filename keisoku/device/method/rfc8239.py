@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from keisoku.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, TESTER_MARGIN
 from keisoku.device.method.setting import Setting
+from keisoku.device.plan.procedure import RFC8239_SIZES
 from keisoku.device.plan.rate import LinePercent
-from keisoku.device.plan.rfc8239_settings import RFC8239_SIZES
 from keisoku.device.record.trial import NS_PER_S, Constant, Flow, Transmitter, Trial, TrialRecord
 from keisoku.errors import PlanError
 

@@ -6,40 +6,13 @@ How a procedure proceeds is in `keisoku/device/method`, under the same name.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from keisoku.device.plan.critical_load_settings import CriticalLoadSettings
-from keisoku.device.plan.drift_settings import BufferOverTimeSettings, ClockMismatchSettings
-from keisoku.device.plan.mlr_settings import MlrSettings
-from keisoku.device.plan.portmap_settings import PortMapSettings
-from keisoku.device.plan.rfc2544_settings import BackToBackSettings, RecoverySettings, ResetSettings
-from keisoku.device.plan.rfc2889_settings import (
-    AddressCachingSettings,
-    AddressLearningSettings,
-    BroadcastSettings,
-    CongestionSettings,
-    ErroredFramesSettings,
-    ForwardingSettings,
-    ForwardPressureSettings,
-)
-from keisoku.device.plan.rfc8219_settings import DelaySettings, DelayVariationSettings, ReorderingSettings
-from keisoku.device.plan.rfc8239_settings import (
-    RFC8239_SIZES,
-    BufferingSettings,
-    HeadOfLineSettings,
-    IncastSettings,
-    LineRateSettings,
-    MicroburstSettings,
-)
-from keisoku.device.plan.settings import (
-    CalibrateSettings,
-    LatencySettings,
-    LossSettings,
-    SweepSettings,
-    ThroughputSettings,
-    TrialSettings,
-)
-from keisoku.device.record.capabilities import Ability
-from keisoku.run.settings import Settings
+if TYPE_CHECKING:
+    from keisoku.device.record.capabilities import Ability
+    from keisoku.run.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -52,7 +25,9 @@ class Procedure:
     standard: str
     figure: str
     """The figure of a criterion that names none."""
-    settings: type[Settings]
+    settings_at: str
+    """Where its settings are, as 'module:class': they are loaded when they are first used, and the help of all
+    commands needs none."""
     summary: str
     """One sentence, for `keisoku --help`."""
     example: str = ""
@@ -75,12 +50,25 @@ class Procedure:
     method: str = ""
     """Where its generator is, as 'module:function'; empty: the function in `keisoku/device/method` of the same name."""
 
+    @cached_property
+    def settings(self) -> type[Settings]:
+        """The kind of its settings."""
+        module, _, name = self.settings_at.partition(":")
+        found: type[Settings] = getattr(import_module(module), name)
+        return found
+
+    @property
+    def command(self) -> str:
+        """Name of its command."""
+        return self.name.replace("_", "-")
+
     @property
     def trials_have_one_length(self) -> bool:
         """Whether `trial_s`, and so the option --duration, is the length of each trial."""
         return "trial_s" in self.settings.model_fields
 
 
+RFC8239_SIZES = (64, 128, 256, 512, 1024, 1518, 4096, 8000, 9216)
 _RFC8239_SIZES = ",".join(map(str, RFC8239_SIZES))
 
 PROCEDURES: dict[str, Procedure] = {
@@ -91,7 +79,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Single trials",
             "one load at each size, one trial each",
             "loss",
-            TrialSettings,
+            "keisoku.device.plan.settings:TrialSettings",
             "Counts, loss and latency of every frame at one given load for each size.",
             "keisoku trial --dut lab:bridge --size 64 --rate 50kpps --duration 1s --waits 0.1s",
         ),
@@ -100,7 +88,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Throughput",
             "RFC 2544 §26.1",
             "throughput",
-            ThroughputSettings,
+            "keisoku.device.plan.settings:ThroughputSettings",
             "The highest load at which the device forwards every frame.",
             "keisoku throughput --dut lab:bridge --size 64,1518 --duration 2s --waits 0.1s",
         ),
@@ -109,7 +97,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Latency",
             "RFC 2544 §26.2",
             "mean",
-            LatencySettings,
+            "keisoku.device.plan.settings:LatencySettings",
             "Latency of every frame, and of one tagged frame in each trial.",
             "keisoku latency --dut lab:router --size 64 --rate 50kpps --repetitions 3 --duration 2s --waits 0.1s",
             searches=True,
@@ -119,7 +107,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Frame loss rate",
             "RFC 2544 §26.3",
             "loss",
-            LossSettings,
+            "keisoku.device.plan.settings:LossSettings",
             "Frame loss at 100 %, 90 %, … of the maximum load, until two successive trials lose no frame.",
         ),
         Procedure(
@@ -127,7 +115,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Typical and worst-case latency",
             "RFC 8219 §7.2",
             "typical",
-            DelaySettings,
+            "keisoku.device.plan.rfc8219_settings:DelaySettings",
             "Typical and worst-case latency: median and 99.9th percentile of every frame after 60 s, over 20 trials.",
             "keisoku delay --dut lab:bridge --size 64 --rate 50kpps --repetitions 3 --duration 2s --waits 0.1s",
             sizes="rfc8219",
@@ -138,7 +126,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Delay variation",
             "RFC 8219 §7.3",
             "pdv",
-            DelayVariationSettings,
+            "keisoku.device.plan.rfc8219_settings:DelayVariationSettings",
             "Packet delay variation (PDV) and inter-packet delay variation (IPDV) of all frames, medians of 20 trials.",
             "keisoku delay-variation --dut lab:bridge --size 64 --rate 50kpps --repetitions 3 --duration 2s",
             sizes="rfc8219",
@@ -149,7 +137,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Reordering",
             "RFC 4737, RFC 5236",
             "reordered",
-            ReorderingSettings,
+            "keisoku.device.plan.rfc8219_settings:ReorderingSettings",
             "Share of reordered frames, and how far and how late they are, at several loads.",
             "keisoku reordering --dut lab:bridge --size 64 --maximum 200kpps --duration 2s --waits 0.1s",
         ),
@@ -158,7 +146,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Back-to-back frames",
             "RFC 2544 §26.4, RFC 9004",
             "burst",
-            BackToBackSettings,
+            "keisoku.device.plan.rfc2544_settings:BackToBackSettings",
             "The longest burst at the maximum rate without a lost frame, and the buffer size that follows from it.",
             "keisoku back-to-back --dut lab:bridge --size 64 --search 2s --limit 2s --repetitions 3 --waits 0.1s",
             searches=True,
@@ -168,7 +156,7 @@ PROCEDURES: dict[str, Procedure] = {
             "System recovery",
             "RFC 2544 §26.5",
             "recovery",
-            RecoverySettings,
+            "keisoku.device.plan.rfc2544_settings:RecoverySettings",
             "How long a device still loses frames after an overload of 110 % of the throughput has ended.",
             "keisoku recovery --dut lab:bridge --size 64 --search 2s --overload 2s --watch 2s --waits 0.1s",
             searches=True,
@@ -178,7 +166,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Reset",
             "RFC 2544 §26.6, RFC 6201",
             "reset_by_loss",
-            ResetSettings,
+            "keisoku.device.plan.rfc2544_settings:ResetSettings",
             "How long the device forwards nothing when it is reset, by lost frames and by timestamps.",
             "keisoku reset --dut lab:bridge --rate 50kpps --stable 1s --watch 2s --repetitions 1 --waits 0.1s",
             searches=True,
@@ -189,7 +177,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Frame size sweep",
             "every size at the smallest gap",
             "latency",
-            SweepSettings,
+            "keisoku.device.plan.settings:SweepSettings",
             "Latency against frame size at the smallest gap: fitted line, standard errors, largest forwarded frame.",
             "keisoku sweep --dut sim:gs908e",
             sizes="64-1518:128",
@@ -200,7 +188,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Line rate",
             "RFC 8239 §2",
             "line_share",
-            LineRateSettings,
+            "keisoku.device.plan.rfc8239_settings:LineRateSettings",
             "Forwarding, latency and jitter with every port at 99.98 % of its rate, as port pairs and as a full mesh.",
             "keisoku line-rate --dut sim:lsw4-gt-8ep --ports 1,2,3,4 --size 64,1518 --duration 1s",
             own_flows=True,
@@ -211,7 +199,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Buffer",
             "RFC 8239 §3",
             "buffer",
-            BufferingSettings,
+            "keisoku.device.plan.rfc8239_settings:BufferingSettings",
             "Buffer size of an output, from the inflection point of the maximum latency under a known congestion.",
             "keisoku buffering --dut sim:gs908e --ports 1,2,3,4 --size 64,1518",
             own_flows=True,
@@ -222,7 +210,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Microburst",
             "RFC 8239 §4",
             "microburst",
-            MicroburstSettings,
+            "keisoku.device.plan.rfc8239_settings:MicroburstSettings",
             "The largest simultaneous burst from all other ports that an output forwards without loss.",
             "keisoku microburst --dut lab:bridge --ports 1,2,3 --size 64 --outputs last --waits 0.1s",
             own_flows=True,
@@ -233,7 +221,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Head-of-line blocking",
             "RFC 8239 §5",
             "loss",
-            HeadOfLineSettings,
+            "keisoku.device.plan.rfc8239_settings:HeadOfLineSettings",
             "Head-of-line blocking: whether a congested output delays or drops frames to an uncongested output.",
             "keisoku head-of-line --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8 --size 512 --duration 0.1s",
             own_flows=True,
@@ -244,7 +232,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Incast",
             "RFC 8239 §6, stateless frames",
             "goodput",
-            IncastSettings,
+            "keisoku.device.plan.rfc8239_settings:IncastSettings",
             "Goodput and latency of each flow when steady load and synchronised bursts meet at one receiver.",
             "keisoku incast --dut lab:bridge --ports 1,2,3,4 --size 64 --maximum 20kpps --period 0.1s --waits 0.2s",
             own_flows=True,
@@ -255,7 +243,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Forwarding rate",
             "RFC 2889 §5.1 to §5.4 and §5.6",
             "throughput",
-            ForwardingSettings,
+            "keisoku.device.plan.rfc2889_settings:ForwardingSettings",
             "Throughput, forwarding rates at given loads, FRMOL and maximum forwarding rate (MFR), for any pattern.",
             "keisoku forwarding --dut sim:gs908e --ports 1,2,3,4 --pattern mesh --size 64 --duration 1s",
         ),
@@ -264,7 +252,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Congestion control",
             "RFC 2889 §5.5",
             "uncongested_loss",
-            CongestionSettings,
+            "keisoku.device.plan.rfc2889_settings:CongestionSettings",
             "Loss at a congested and at an uncongested output: head-of-line blocking and back pressure.",
             "keisoku congestion --dut sim:gs908e --ports 1,2,3,4 --size 64 --duration 1s",
             own_flows=True,
@@ -276,7 +264,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Forward pressure",
             "RFC 2889 §5.6",
             "forwarding_rate",
-            ForwardPressureSettings,
+            "keisoku.device.plan.rfc2889_settings:ForwardPressureSettings",
             "Whether a device sends with too small a gap when it receives frames 88 bits apart; needs the FPGA engine.",
             needs=("short_gap",),
         ),
@@ -285,7 +273,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Address caching capacity",
             "RFC 2889 §5.7",
             "addresses",
-            AddressCachingSettings,
+            "keisoku.device.plan.rfc2889_settings:AddressCachingSettings",
             "How many addresses a device learns, by binary search.",
             "keisoku address-caching --dut lab:bridge --ports 1,2,3 --most-addresses 1000 --ageing 300s",
             own_flows=True,
@@ -297,7 +285,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Address learning rate",
             "RFC 2889 §5.8",
             "learning_rate",
-            AddressLearningSettings,
+            "keisoku.device.plan.rfc2889_settings:AddressLearningSettings",
             "How fast a device learns addresses, by binary search.",
             "keisoku address-learning --dut lab:bridge --ports 1,2,3 --addresses 1000 --ageing 300s",
             own_flows=True,
@@ -309,7 +297,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Errored frames filtering",
             "RFC 2889 §5.9",
             "forwarded",
-            ErroredFramesSettings,
+            "keisoku.device.plan.rfc2889_settings:ErroredFramesSettings",
             "Whether a device filters frames that are too long, too short or damaged.",
             "keisoku errored-frames --dut sim:gs908e --largest 9887 --duration 1s",
             own_flows=True,
@@ -320,7 +308,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Broadcast frames",
             "RFC 2889 §5.10",
             "throughput",
-            BroadcastSettings,
+            "keisoku.device.plan.rfc2889_settings:BroadcastSettings",
             "The highest load of broadcast frames that reach every port, and their latency.",
             "keisoku broadcast --dut lab:bridge --ports 1,2,3,4 --size 64 --duration 1s --waits 0.1s",
             own_flows=True,
@@ -330,7 +318,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Buffer behaviour over time",
             "one sample a second at the smallest gap",
             "slope",
-            BufferOverTimeSettings,
+            "keisoku.device.plan.drift_settings:BufferOverTimeSettings",
             "When buffers fill, drop frames, drain and stall: slopes, jumps and buffer depths from latency over time.",
             "keisoku buffer-over-time --dut sim:catalyst3750g --size 1998",
         ),
@@ -339,7 +327,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Clock mismatch",
             "every frame at the throughput rate, and at a lower rate",
             "mismatch",
-            ClockMismatchSettings,
+            "keisoku.device.plan.drift_settings:ClockMismatchSettings",
             "Whether latency grows because clocks differ, by how much, and the rate at which it stops growing.",
             "keisoku clock-mismatch --dut sim:sf4024fl --pattern pairs --ports 1,2,3,4 --size 64 --lowered 99.4",
             searches=True,
@@ -349,7 +337,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Port map",
             "from every port to every other",
             "latency",
-            PortMapSettings,
+            "keisoku.device.plan.portmap_settings:PortMapSettings",
             "Latency and largest frame between all ports, and the groups of ports that share a chip.",
             "keisoku port-map --dut sim:lsw4-gt-8ep --ports 1,2,3,4,5,6,7,8",
             own_flows=True,
@@ -361,7 +349,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Calibration",
             "the tester on a bare cable",
             "bias",
-            CalibrateSettings,
+            "keisoku.device.plan.settings:CalibrateSettings",
             "The tester's own latency on a bare cable, which is stored and subtracted from later results.",
             "keisoku calibrate --tx xdp:eth1 --rx xdp:eth2",
             dut="lab:cable",
@@ -371,7 +359,7 @@ PROCEDURES: dict[str, Procedure] = {
             "NDR and PDR",
             "RFC 9971 (MLRsearch)",
             "throughput",
-            MlrSettings,
+            "keisoku.device.plan.mlr_settings:MlrSettings",
             "The highest loads without loss (NDR) and with a given small loss (PDR), by MLRsearch.",
             "keisoku mlr --dut lab:bridge --size 64 --goals csit --waits 0.1s",
         ),
@@ -380,7 +368,7 @@ PROCEDURES: dict[str, Procedure] = {
             "Critical load",
             "after PLRsearch",
             "critical_load",
-            CriticalLoadSettings,
+            "keisoku.device.plan.critical_load_settings:CriticalLoadSettings",
             "The load at which half of all short trials lose no frame, and how widely that limit is spread.",
             "keisoku critical-load --dut lab:bridge --size 64 --duration 0.2s --waits 0.05s",
         ),

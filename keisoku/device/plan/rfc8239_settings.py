@@ -9,7 +9,6 @@ from pydantic import Field
 from keisoku.device.plan.rate import Load
 from keisoku.run.settings import Settings
 
-RFC8239_SIZES = (64, 128, 256, 512, 1024, 1518, 4096, 8000, 9216)
 """RFC 8239 §2.3: the most common sizes of a report."""
 LINE_RATE_PERCENT = 99.98
 """RFC 8239 §2.2: the highest load that may be sent; clocks within ±100 ppm then never overload a port by themselves."""

@@ -20,7 +20,7 @@ from keisoku.device.report.time_plot import time_plot
 from keisoku.measurement.table import DEVICE
 from keisoku.report import digits
 from keisoku.report.budget import budget_tables
-from keisoku.report.page import LONG_TABLE, Extra, Part, RunPart, Section, result_tables
+from keisoku.report.part import LONG_TABLE, Extra, Part, RunPart, Section, result_tables
 from keisoku.report.template import environment
 
 _FOLDER = Path(__file__).parent / "templates"

@@ -1,4 +1,4 @@
-"""Ports of this host: their URIs, their properties, and whether a plan may use them.
+"""Ports of this host: their URIs, and whether a plan may use them.
 
 It only reads, except for `set_interface`. No frame is sent except the kernel's own ARP request or neighbour
 solicitation in `resolve_mac`.
@@ -10,21 +10,18 @@ import re
 import socket
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Self, cast
 
 from pyroute2 import IPRoute
 
-from keisoku.device.engine.stamps import StampOffer, offered
 from keisoku.device.record.interference import PortEngine
+from keisoku.device.testbed.host_port_list import HostPort, list_ports
 from keisoku.errors import EngineError, PlanError
 from keisoku.frame.rates import HEADER_AND_FCS_BYTES
-from keisoku.host import ethtool
-from keisoku.host.interface import default_routes, speed_mbps
 from keisoku.host.namespace import FOLDER, named, within
-from keisoku.host.xdp_features import xdp_features
 
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21, "CAP_BPF": 39}
 _WITH_BPF = ("CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF")
@@ -69,31 +66,6 @@ class PortAddress:
             + self.interface
             + (f"@{self.namespace}" if self.namespace else "")
         )
-
-
-@dataclass(frozen=True)
-class HostPort:
-    """Properties of an interface from the kernel. `speed_mbps` and `xdp` are None where the kernel has no value."""
-
-    name: str
-    driver: str | None
-    mac: str
-    mtu: int
-    speed_mbps: int | None
-    up: bool
-    carrier: bool
-    default_route: bool
-    xdp: tuple[str, ...] | None
-    offloads: dict[str, bool]
-    stamps: StampOffer = field(default_factory=StampOffer)
-    removes_tags: bool = False
-    """It takes VLAN tags out of received frames, an offload."""
-    half_duplex: bool = False
-
-
-def list_ports(namespace: Path | None = None) -> list[HostPort]:
-    """All interfaces with an Ethernet address except loopback, by name."""
-    return within(namespace, _read_ports)
 
 
 def check(address: PortAddress, frame_sizes: Iterable[int], force: bool = False, field: str = "port") -> HostPort:
@@ -186,37 +158,6 @@ def interface_ip(interface: str, namespace: Path | None, version: int) -> str | 
         return next((str(one) for one in found if one.version == version and not one.is_link_local), None)
 
     return within(namespace, read)
-
-
-def _read_ports() -> list[HostPort]:
-    with IPRoute() as ip:
-        routed = default_routes(ip)
-        ports = []
-        for link in ip.get_links():
-            loopback = link["flags"] & 0x8
-            mac = link.get("address")
-            if loopback or not mac:
-                continue
-            name, index = str(link.get("ifname")), int(link["index"])
-            features = xdp_features(index)
-            ports.append(
-                HostPort(
-                    name=name,
-                    driver=ethtool.driver(name),
-                    mac=mac,
-                    mtu=int(link.get("mtu")),
-                    speed_mbps=speed_mbps(name),
-                    up=bool(link["flags"] & 0x1),
-                    carrier=bool(link.get("carrier")),
-                    default_route=index in routed,
-                    xdp=None if features is None else features.xdp,
-                    offloads=ethtool.offloads(name),
-                    stamps=offered(ethtool.timestamping(name), features),
-                    removes_tags=ethtool.removes_tags(name),
-                    half_duplex=ethtool.half_duplex(name),
-                )
-            )
-    return sorted(ports, key=lambda port: port.name)
 
 
 def _missing(address: PortAddress) -> list[str]:

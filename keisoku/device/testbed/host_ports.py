@@ -9,7 +9,8 @@ from keisoku.device.engine.traffic import Route
 from keisoku.device.engine.wired_port import WiredPort
 from keisoku.device.record.interference import PortEngine
 from keisoku.device.testbed.engine_choice import ENGINES, Alternatives
-from keisoku.device.testbed.host_port import HostPort, PortAddress, check, interface_ip
+from keisoku.device.testbed.host_port import PortAddress, check, interface_ip
+from keisoku.device.testbed.host_port_list import HostPort
 from keisoku.device.testbed.tester_hosts import TesterHosts
 from keisoku.device.testbed.wanted import WantedTestbed, WantedTraffic
 from keisoku.device.testbed.wired import WiredTestbed

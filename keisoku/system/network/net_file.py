@@ -13,7 +13,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from keisoku.errors import PlanError
-from keisoku.host.interface import has_default_route, speed_mbps
+from keisoku.host.interface import has_default_route
+from keisoku.host.link import speed_mbps
 from keisoku.host.namespace import named, within
 from keisoku.host.text_file import read_toml
 from keisoku.run.settings import Settings, parsed

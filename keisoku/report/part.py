@@ -1,0 +1,114 @@
+"""What one measurement shows on a page: the content of its runs, without layout (`page.py`).
+
+It neither computes nor rounds figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from keisoku.report.budget import budget_tables
+from keisoku.report.plot import Plot
+from keisoku.report.sentence import sentence
+from keisoku.report.table import Table, line_table, tables
+from keisoku.run.directory import RunDirectory
+from keisoku.run.names import names_of
+from keisoku.run.result import Result
+
+LONG_TABLE = 24
+"""A table with more rows is collapsed at first."""
+
+
+@dataclass(frozen=True)
+class RunPart:
+    """The content of one run on the page."""
+
+    name: str
+    """Name of the device, clock, path, stream or system, different from those of all other runs of the part."""
+    sentences: list[str]
+    """The main results in words."""
+    results: list[Result]
+    plan: Mapping[str, Any]
+    """As `keisoku run` takes it."""
+    context: Mapping[str, Any]
+    """The part of the run's context that is shown."""
+    started_at: str = ""
+    """ISO 8601."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One result of all runs of a part: plots, then tables under the name of their run, then error budgets."""
+
+    anchor: str
+    title: str
+    subtitle: str
+    plots: list[Plot]
+    tables: list[tuple[str, list[Table]]]
+    budgets: list[tuple[str, list[Table]]]
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A section with a layout of its own."""
+
+    anchor: str
+    title: str
+    markup: str
+    """HTML without the section's own element, already escaped."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The content of the runs of one measurement on the page."""
+
+    runs: list[RunPart]
+    sections: list[Section]
+    extras: list[Extra] = field(default_factory=list)
+    conclusion: str = ""
+    """A sentence about the data behind the results, such as the number of trials."""
+    notes: list[str] = field(default_factory=list)
+    """Sentences about uncertainty in addition to `COVERAGE`."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Titles of measurements by name, for deviations and remarks."""
+    no_deviation: str = ""
+    """What is said where results are named after a standard and none deviates from it; empty: they are not."""
+
+
+def plain_part(
+    found: Sequence[tuple[RunDirectory, Sequence[Result], Sequence[Plot]]], title: str, subtitle: str, figure: str
+) -> Part:
+    """The part of runs that have only results and plots; `figure` is the one that the sentence contains."""
+    names = names_of([directory for directory, *_ in found], [results for _, results, _ in found])
+    runs = [
+        RunPart(
+            name,
+            [result.sentence or sentence(result, figure) for result in results],
+            list(results),
+            {"measurement": directory.measurement, **directory.plan},
+            directory.context,
+            str(directory.context.get("started_at", "")),
+        )
+        for name, (directory, results, _) in zip(names, found, strict=True)
+    ]
+    anchor = title.lower().replace(" ", "-")
+    many = len(found) > 1
+    sections = [
+        Section(
+            f"{anchor}-{place}" if many else anchor,
+            f"{title}: {run.name}" if many else title,
+            subtitle,
+            list(plots),
+            [(run.name, result_tables(result)) for result in results],
+            [(run.name, made) for result in results if (made := budget_tables(result))],
+        )
+        for place, (run, (_, results, plots)) in enumerate(zip(runs, found, strict=True), 1)
+    ]
+    return Part(runs, sections)
+
+
+def result_tables(result: Result) -> list[Table]:
+    """Line first, then the rows."""
+    return [*([line_table(result.line)] if result.line else []), *tables(result)]
