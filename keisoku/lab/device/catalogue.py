@@ -20,7 +20,7 @@ from keisoku.lab.device.netem import Netem
 from keisoku.lab.device.nftables import Firewall, Nat
 from keisoku.lab.device.ovs import Ovs, OvsMpls, OvsVxlan
 from keisoku.lab.device.router import Router
-from keisoku.lab.device.schedule import Etf, Mqprio, Taprio
+from keisoku.lab.device.schedule import Etf, Mqprio
 from keisoku.lab.device.shaper import Cbs, Hfsc, Htb, Tbf
 from keisoku.lab.device.srv6 import Srv6
 from keisoku.lab.device.upper import Macvlan, Vlan, Vrf
@@ -34,7 +34,7 @@ KINDS: dict[str, tuple[type[LabDevice], ...]] = {
     "tunnels": (Vxlan, OvsVxlan, Srv6, OvsMpls, Mpls, Wireguard, Macsec, Ipsec, Xfrm),
     "delays, rates and queues at the outputs": (
         *(Netem, Tbf, Htb, Hfsc, Cbs),
-        *(Codel, FqCodel, Pie, Red, Cake, Ets, Mqprio, Taprio, Etf),
+        *(Codel, FqCodel, Pie, Red, Cake, Ets, Mqprio, Etf),
     ),
     "filters at the inputs": (Police, Gate, Flower),
 }

@@ -15,6 +15,7 @@ from keisoku.lab.device.bridge import Bridge
 from keisoku.lab.device.counted import Counted
 from keisoku.lab.device.device import Site
 from keisoku.lab.device.port import LabPort
+from keisoku.lab.device.topology import await_silence
 
 
 class Queued(Bridge):
@@ -38,6 +39,7 @@ class Queued(Bridge):
     def begin(self, site: Site) -> None:
         """Make the disciplines: the kernel stops the cycle of taprio at a change of the link, and never starts it
         again."""
+        await_silence({str(port.dut_interface) for port in site.ports})
         root, *leaves = self.disciplines()
         filters = self.filters()
         for port in site.ports:

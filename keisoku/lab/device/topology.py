@@ -105,7 +105,11 @@ def settle(ports: list[LabPort]) -> None:
     its multicast groups, which it does within some timer ticks (see `quiet_defaults`). Raises EngineError after
     `_PATIENCE_S`.
     """
-    names = {port.interface for port in ports}
+    await_silence({port.interface for port in ports})
+
+
+def await_silence(names: set[str]) -> None:
+    """The same for interfaces by name, in their namespace."""
     deadline = time.monotonic() + _PATIENCE_S
     before: list[object] = []
     with IPRoute() as ip:
