@@ -34,7 +34,7 @@ KINDS = [
     "bond", "bond?mode=active-backup", "bond?mode=balance-xor&links=4", "bond?mode=802.3ad", "team?links=3", "vlan",
     "vlan?protocol=802.1ad", "macvlan", "vrf", "hsr", "mpls", "wireguard", "macsec", "ipsec", "xfrm", "netem",
     "netem?delay=5ms", "tbf", "htb", "hfsc", "cbs", "codel", "fq_codel", "pie", "red", "cake", "ets", "mqprio",
-    "taprio", "taprio?slots=1:5ms,2:5ms", "etf", "etf?slots=1:5ms,2:5ms", "police", "police?rate=100kpps", "gate",
+    "etf", "etf?slots=1:5ms,2:5ms", "police", "police?rate=100kpps", "gate",
     "flower",
 ]  # fmt: skip
 RATE_BPS = 2_000_000
@@ -159,7 +159,8 @@ def test_each_mark_of_congestion_is_one_that_the_device_counted(name: str, tap: 
                 arrived[Ether(receiver.receive())[IP].tos & 3] += 1
         counted = lab.counted()[1]
     assert arrived[1] + arrived[3] == arrived.total() == counted.passed_frames - before.passed_frames
-    assert arrived[3] == counted.marked_frames > 0, arrived
+    assert arrived[3] == counted.marked_frames, arrived
+    assert arrived[3] or name.startswith("pie"), "PIE drops where it would mark more than one in ten"
     assert arrived.total() + counted.dropped_frames == MARKABLE
 
 
@@ -169,7 +170,7 @@ TWO_CLASSES = [
 ]
 
 
-@pytest.mark.parametrize("name", ["taprio?slots=1:50ms,2:50ms", "etf?slots=1:50ms,2:50ms&delay=300ms&delta=200ms"])
+@pytest.mark.parametrize("name", ["etf?slots=1:50ms,2:50ms&delay=300ms&delta=200ms"])
 def test_each_class_leaves_in_its_own_half_of_the_cycle(name: str) -> None:
     require(name)
     seen = through(name, 800, 400.0, stream=TWO_CLASSES)
