@@ -37,8 +37,7 @@ class Queued(Bridge):
         return []
 
     def begin(self, site: Site) -> None:
-        """Make the disciplines: the kernel stops the cycle of taprio at a change of the link, and never starts it
-        again."""
+        """Make the disciplines: a change of the link would empty their queues."""
         await_silence({str(port.dut_interface) for port in site.ports})
         root, *leaves = self.disciplines()
         filters = self.filters()
